@@ -152,9 +152,10 @@ impl Apps {
                     let path = file.display().to_string();
                     Error::File { action: "read", path, source }
                 };
+                // Before: rows that are replaced meanwhile are not kept as those of the next version.
+                let changed = tokio::fs::metadata(&file).await.and_then(|m| m.modified());
                 match tokio::fs::read(&file).await {
                     Ok(bytes) => {
-                        let changed = tokio::fs::metadata(&file).await.and_then(|m| m.modified());
                         let version =
                             format!("{} {:?} {}", file.display(), changed.ok(), bytes.len());
                         let bytes = unpacked(name, bytes.into())?;

@@ -42,7 +42,6 @@ impl FieldExtractor for Rules {
     }
 
     fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
-        // A search for few fields may find some that a limit cuts off here: it counts those alone.
-        self.rules.extract(raw, &mut |name, value| emit(name, &value)).cut.is_none()
+        !self.rules.extract(raw, &mut |name, value| emit(name, &value)).lacks_columns
     }
 }

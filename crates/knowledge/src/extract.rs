@@ -67,6 +67,9 @@ pub struct Extraction {
     pub values: usize,
     /// The limit that cut the rest, if one did.
     pub cut: Option<ExtractionLimit>,
+    /// Whether `maxcols` cut some, which an extraction of fewer fields may give: it counts those alone. The
+    /// other limits cut the same for all.
+    pub lacks_columns: bool,
 }
 
 /// A limit that extraction ran into.

@@ -52,7 +52,7 @@ impl Options {
 pub(crate) struct CompiledLookup {
     options: Options,
     /// Rows by the values of the fields that match exactly, in order.
-    exact: HashMap<String, Vec<u32>>,
+    exact: HashMap<Box<str>, Vec<u32>>,
     /// Which inputs are part of the keys of `exact`.
     keyed: Vec<usize>,
     tests: Vec<(usize, Vec<Test>)>,
@@ -88,11 +88,14 @@ impl CompiledLookup {
             }
             tests.push((at, of_rows));
         }
-        let mut exact: HashMap<String, Vec<u32>> = HashMap::new();
+        let mut exact: HashMap<Box<str>, Vec<u32>> = HashMap::new();
         for row in 0..rows.count {
             let cells = keys.iter().map(|column| column[row].as_deref());
             if let Some(key) = key(cells, case) {
-                exact.entry(key).or_default().push(u32::try_from(row).unwrap_or(u32::MAX));
+                // Most keys have one row: neither key nor rows have room for more.
+                let rows =
+                    exact.entry(key.into_boxed_str()).or_insert_with(|| Vec::with_capacity(1));
+                rows.push(u32::try_from(row).unwrap_or(u32::MAX));
             }
         }
         let times = options.time.as_ref().map(|time| seconds(rows, time)).transpose()?;
@@ -112,7 +115,7 @@ impl CompiledLookup {
     /// The rows of these values of the fields that match exactly, in order.
     pub(crate) fn exactly(&self, values: &[Option<&str>]) -> &[u32] {
         let cells = self.keyed.iter().map(|at| values.get(*at).copied().flatten());
-        let found = key(cells, self.options.case_sensitive).and_then(|key| self.exact.get(&key));
+        let found = key(cells, self.options.case_sensitive).and_then(|key| self.exact.get(&*key));
         found.map_or(&[], Vec::as_slice)
     }
 
@@ -153,8 +156,9 @@ impl CompiledLookup {
     /// About how much memory it takes.
     fn bytes(&self) -> usize {
         let rows = |rows: &Vec<u32>| rows.capacity() * size_of::<u32>();
-        let exact = self.exact.iter().map(|(key, found)| key.capacity() + rows(found));
-        let exact = exact.sum::<usize>() + self.exact.capacity() * size_of::<(String, Vec<u32>)>();
+        let exact = self.exact.iter().map(|(key, found)| key.len() + rows(found));
+        let exact =
+            exact.sum::<usize>() + self.exact.capacity() * size_of::<(Box<str>, Vec<u32>)>();
         let tests = self.tests.iter().flat_map(|(_, tests)| tests).map(Test::bytes);
         let networks = self.networks.iter().map(|(_, networks)| networks.bytes());
         let times = self.times.as_ref().map_or(0, |times| size_of_val(&times[..]));
@@ -301,6 +305,7 @@ impl CompiledLookups {
             std::ptr::eq(one.rows.as_ptr(), Arc::as_ptr(rows)) && one.compiled.options == options
         };
         let mut kept = self.kept.lock();
+        kept.retain(|one| one.rows.strong_count() > 0);
         if let Some(at) = kept.iter().position(is_same) {
             let found = kept.remove(at);
             let compiled = Arc::clone(&found.compiled);

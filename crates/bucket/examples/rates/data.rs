@@ -29,7 +29,7 @@ impl FieldExtractor for Rules {
     }
 
     fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
-        self.0.extract(raw, &mut |name, value| emit(name, &value)).cut.is_none()
+        !self.0.extract(raw, &mut |name, value| emit(name, &value)).lacks_columns
     }
 }
 

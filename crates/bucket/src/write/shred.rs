@@ -201,7 +201,9 @@ impl Shredder {
                 columns.push(Column { name, kind, values: values.finish() });
             }
         }
-        Shredded { columns, catalogue, sourcetypes, complete: self.complete }
+        // Names and counts lack what was cut off.
+        let complete = self.complete && !self.cut;
+        Shredded { columns, catalogue, sourcetypes, complete }
     }
 }
 

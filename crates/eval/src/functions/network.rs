@@ -164,6 +164,7 @@ mod tests {
         }
         assert_eq!(Network::new("10.0.0.0/33"), None);
     }
+
     #[test]
     fn networks_are_found_as_if_each_were_asked() {
         let texts = [

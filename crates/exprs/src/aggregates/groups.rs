@@ -313,6 +313,7 @@ mod tests {
         let merged = read(&both.evaluate(EmitTo::All).unwrap());
         assert_eq!(merged, [None, of(&["x"]), None, None, of(&["x"])]);
     }
+
     /// Lists of up to three values, in the order of a number.
     fn lists(said: &Report) -> Groups<Listing> {
         let order = Order { values: 1, directions: vec![SortOptions::default()] };

@@ -208,9 +208,12 @@ impl Summary for Listing {
     }
 
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
-        let bytes: usize = groups.iter().flatten().map(|group| group.bytes).sum();
+        let items = groups.iter().flatten().flat_map(|group| &group.items);
+        let bytes: usize = items.map(|(key, _)| key.len()).sum();
         if i32::try_from(bytes).is_err() {
-            return exec_err!("the values of list() take {bytes} bytes, more than 2 GiB");
+            return exec_err!(
+                "the order of the values of list() takes {bytes} bytes, more than 2 GiB"
+            );
         }
         let mut texts = ListBuilder::new(StringViewBuilder::new());
         let mut keys = ListBuilder::new(BinaryBuilder::new());

@@ -205,6 +205,7 @@ impl<'a, 'r> Run<'a, 'r> {
         let limit = self.rules.limits.columns;
         if self.out.values == limit && limit > 0 {
             self.out.cut = Some(ExtractionLimit::Columns);
+            self.out.lacks_columns = true;
             return ControlFlow::Break(());
         }
         self.out.values += 1;

@@ -174,17 +174,20 @@ fn limits_are_reported() {
     let raw = "a=1 b=2 c=3";
     assert_eq!(
         limits("maxcols = 2", raw),
-        Extraction { values: 2, cut: Some(ExtractionLimit::Columns) }
+        Extraction { values: 2, cut: Some(ExtractionLimit::Columns), lacks_columns: true }
     );
     assert_eq!(
         limits("limit = 2", raw),
-        Extraction { values: 2, cut: Some(ExtractionLimit::Automatic) }
+        Extraction { values: 2, cut: Some(ExtractionLimit::Automatic), lacks_columns: false }
     );
     assert_eq!(
         limits("maxchars = 8", raw),
-        Extraction { values: 2, cut: Some(ExtractionLimit::Chars) }
+        Extraction { values: 2, cut: Some(ExtractionLimit::Chars), lacks_columns: false }
     );
-    assert_eq!(limits("maxcols = 3\nlimit = 3", raw), Extraction { values: 3, cut: None });
+    assert_eq!(
+        limits("maxcols = 3\nlimit = 3", raw),
+        Extraction { values: 3, ..Extraction::default() }
+    );
 }
 
 #[test]
@@ -247,7 +250,10 @@ fn a_million_fields_end_at_the_limit_or_take_linear_time() {
         "[kv]\nmaxcols = 0\nlimit = 0\nmaxchars = 0",
     );
     let rules = Knowledge::new(open).field_rules("st", "s", "h");
-    assert_eq!(rules.extract(&raw, &mut |_, _| {}), Extraction { values: 1_000_000, cut: None });
+    assert_eq!(
+        rules.extract(&raw, &mut |_, _| {}),
+        Extraction { values: 1_000_000, ..Extraction::default() }
+    );
 }
 
 #[test]

@@ -94,7 +94,8 @@ enum Of {
     Field(String),
 }
 
-/// Fields of a bucket for each field that is searched among them; with fewer, looking at all is faster.
+/// A field is looked up in a summary that has more than so many fields for each one that is counted; with
+/// fewer, all fields of the summary are gone through.
 const SEARCHED: usize = 16;
 
 /// A partial aggregation that counts and does nothing else.

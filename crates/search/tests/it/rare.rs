@@ -120,3 +120,29 @@ async fn answers_with_fields_without_columns_are_those_of_hot_rows() {
         }
     }
 }
+
+/// `maxcols` counts the fields that are asked for: what it cuts off of a bucket's fields, a search finds.
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_beyond_maxcols_are_found_in_stored_rows_as_in_hot_ones() {
+    let layers = Layers::builtin().with(Layer::SystemLocal, "limits", "[kv]\nmaxcols = 2");
+    let rules = Arc::new(Knowledge::new(layers));
+    let events: Vec<SpecEvent> =
+        (0..40).map(|at| SpecEvent { raw: format!("n={at} b=2 c=3"), ..event(3) }).collect();
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let entry = put(&store, &events, &rules, &WriteOptions::default()).await;
+    assert!(!entry.summary.fields_complete);
+    let catalog = open(&store).await;
+    catalog.commit(Commit { add: vec![entry], ..Commit::default() }).await.unwrap();
+    let names = vec![IndexName::new("main").unwrap()];
+    let stored = service(catalog, Vec::new(), Arc::clone(&store), &rules, names.clone());
+    let empty: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let before = service(open(&empty).await, vec![hot(&events)], empty, &rules, names);
+    for search in
+        ["search c=3 | stats count", "search * | stats count(c)", "search b=2 c=3 | stats count"]
+    {
+        let expected = done(&before, search).await.page(0, 1).rows;
+        let found = done(&stored, search).await.page(0, 1).rows;
+        assert_eq!(found, expected, "{search}");
+        assert!(format!("{found:?}").contains("40"), "{search}: {found:?}");
+    }
+}

@@ -93,7 +93,8 @@ impl FieldExtractor for Rules {
         self.1
     }
     fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
-        self.0.extract(raw, &mut |name: &str, value: Cow<'_, str>| emit(name, &value)).cut.is_none()
+        let emit = &mut |name: &str, value: Cow<'_, str>| emit(name, &value);
+        !self.0.extract(raw, emit).lacks_columns
     }
 }
 
