@@ -15,7 +15,7 @@ import pytest
 import splunklib.client
 import splunklib.results
 
-from cluster import ALL, LoadBalancer, Process, Sender, numbers, what_is_said
+from cluster import ALL, ALWAYS_SHARED, LoadBalancer, Process, Sender, numbers, what_is_said
 from karst import BINARY, PASSWORD, ROOT, USER, wait_for
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
@@ -423,7 +423,9 @@ def test_without_an_indexer_results_say_that_they_are_incomplete_until_it_is_bac
 
 
 def test_every_process_names_an_indexer_that_does_not_answer(cluster):
-    cluster = cluster(indexers=3, heads=1).start()
+    # An index that is replicated needs copies. The others are local: the lost indexer stays in the list.
+    conf = {**ALWAYS_SHARED, "indexes": "[copied]\nackLevel = replicated\n"}
+    cluster = cluster(indexers=3, heads=1, conf=conf).start()
     (head,), (one, _, lost) = cluster.heads, cluster.indexers
     one.send({"n": 0}, index="main")
 

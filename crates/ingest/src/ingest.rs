@@ -380,6 +380,13 @@ impl Ingest {
         self.limits.acknowledges_locally()
     }
 
+    /// Whether acknowledgements wait for copies at other indexers: an index has `ackLevel = replicated`.
+    /// Internal indexes do not count.
+    #[must_use]
+    pub fn replicates(&self) -> bool {
+        self.limits.replicates()
+    }
+
     /// Whether this process has events, acknowledged or recovered at its start, that are on the disk of this
     /// machine only, or has had some since its start. Internal indexes do not count.
     #[must_use]

@@ -37,6 +37,7 @@ pub async fn watch_cluster(state: ApiState) {
             all: Registration::all(&snapshot),
             down: but_restarting(missing, peers::wave(&snapshot)),
             is_led: leader(&snapshot).is_some(),
+            wants_copies: state.ingest.replicates(),
         };
         let now = processes.problems(&state.info.placement);
         let told = texts(&now, &before, processes.hides_events());
@@ -59,6 +60,9 @@ struct Processes {
     /// Those that do not answer, with the reasons.
     down: Vec<(String, String)>,
     is_led: bool,
+    /// Whether an index is replicated. Without one, nothing waits for copies: a cluster may have fewer
+    /// indexers than the default factor.
+    wants_copies: bool,
 }
 
 impl Processes {
@@ -67,7 +71,7 @@ impl Processes {
             ((health::PROCESS_DOWN, id.clone()), silent(&self.all, id, reason))
         });
         let of_all = |name| (name, String::new());
-        let factor = unmet(placement, &self.all, &self.down);
+        let factor = self.wants_copies.then(|| unmet(placement, &self.all, &self.down)).flatten();
         let factor = factor.map(|text| (of_all(health::REPLICATION_UNMET), text));
         let not_led = (!self.is_led).then(|| (of_all(health::NOT_LED), NOT_LED.to_owned()));
         missing.chain(factor).chain(not_led).collect()
@@ -134,7 +138,17 @@ mod tests {
     fn look(down: &[&str], is_led: bool) -> Processes {
         let indexers = (1..=9).map(|id| process(&id.to_string(), "indexer"));
         let all = indexers.chain([process("c", "control-plane")]).collect();
-        Processes { all, down: silent_ones(down), is_led }
+        Processes { all, down: silent_ones(down), is_led, wants_copies: true }
+    }
+
+    #[test]
+    fn few_indexers_are_no_problem_where_no_index_is_replicated() {
+        let placement = Placement { factor: 10, ..Placement::default() };
+        let is_told = |wants_copies| {
+            let problems = Processes { wants_copies, ..look(&[], true) }.problems(&placement);
+            problems.keys().any(|(name, _)| *name == health::REPLICATION_UNMET)
+        };
+        assert_eq!([false, true].map(is_told), [false, true]);
     }
 
     #[test]

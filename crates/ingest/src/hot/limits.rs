@@ -90,15 +90,25 @@ impl HotLimits {
 
     /// Whether an index of users acknowledges events that are on the disk of this machine only.
     pub(crate) fn acknowledges_locally(&self) -> bool {
+        self.has_level(AckLevel::Local)
+    }
+
+    /// Whether events of an index of users are acknowledged when other indexers have copies of them.
+    pub(crate) fn replicates(&self) -> bool {
+        self.has_level(AckLevel::Replicated)
+    }
+
+    /// Whether an index of users has this level, or one without a stanza would have it.
+    fn has_level(&self, wanted: AckLevel) -> bool {
         let set = self.set_levels.read();
-        let is_local = |(index, level): (&IndexName, &AckLevel)| {
-            *level == AckLevel::Local && !index.as_str().starts_with('_')
+        let has = |(index, level): (&IndexName, &AckLevel)| {
+            *level == wanted && !index.as_str().starts_with('_')
         };
         let by_index = self.by_index.read();
         let mut configured = by_index.values().filter(|index| !set.contains_key(&index.name));
-        *self.ack_level.read() == AckLevel::Local
-            || configured.any(|index| is_local((&index.name, &index.ack_level)))
-            || set.iter().any(is_local)
+        *self.ack_level.read() == wanted
+            || configured.any(|index| has((&index.name, &index.ack_level)))
+            || set.iter().any(has)
     }
 
     /// Notes that events of an index are about to be acknowledged that are on this disk only. Internal
@@ -192,6 +202,20 @@ mod tests {
         limits.set_ack_level(&web, None);
         assert_eq!(levels(), [AckLevel::Replicated, AckLevel::Replicated]);
         assert!(!limits.acknowledges_locally());
+    }
+
+    #[test]
+    fn copies_are_wanted_where_an_index_of_users_is_replicated() {
+        let limits = |text: &str| {
+            let layers = conf::Layers::builtin().with(conf::Layer::SystemLocal, "indexes", text);
+            HotLimits::new(Arc::new(Settings::default()), &Knowledge::new(layers))
+        };
+        let of_events = limits("[default]\nackLevel = remote\n[_audit]\nackLevel = replicated\n");
+        assert!(!of_events.replicates());
+        of_events.set_ack_level(&IndexName::new("web").unwrap(), Some(AckLevel::Replicated));
+        assert!(of_events.replicates());
+        assert!(limits("[web]\nackLevel = replicated\n").replicates());
+        assert!(limits("[default]\nackLevel = replicated\n").replicates());
     }
 
     #[test]
