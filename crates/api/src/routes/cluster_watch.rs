@@ -33,9 +33,12 @@ pub async fn watch_cluster(state: ApiState) {
             missing = down(&state) => missing,
         };
         let snapshot = state.catalog.snapshot();
+        let all = Registration::all(&snapshot);
+        let wave = peers::wave(&snapshot).filter(|wave| !wave.is_over());
         let processes = Processes {
-            all: Registration::all(&snapshot),
-            down: but_restarting(missing, peers::wave(&snapshot)),
+            is_one_away: wave.as_ref().is_some_and(|wave| is_one_away(&all, wave)),
+            all,
+            down: but_restarting(missing, wave.as_ref()),
             is_led: leader(&snapshot).is_some(),
             wants_copies: state.ingest.replicates(),
         };
@@ -63,6 +66,8 @@ struct Processes {
     /// Whether an index is replicated. Without one, nothing waits for copies: a cluster may have fewer
     /// indexers than the default factor.
     wants_copies: bool,
+    /// Whether a process that is being restarted has left the list until it has started.
+    is_one_away: bool,
 }
 
 impl Processes {
@@ -71,9 +76,11 @@ impl Processes {
             ((health::PROCESS_DOWN, id.clone()), silent(&self.all, id, reason))
         });
         let of_all = |name| (name, String::new());
-        let factor = self.wants_copies.then(|| unmet(placement, &self.all, &self.down)).flatten();
+        let may_lack = self.wants_copies && !self.is_one_away;
+        let factor = may_lack.then(|| unmet(placement, &self.all, &self.down)).flatten();
         let factor = factor.map(|text| (of_all(health::REPLICATION_UNMET), text));
-        let not_led = (!self.is_led).then(|| (of_all(health::NOT_LED), NOT_LED.to_owned()));
+        let is_led = self.is_led || self.is_one_away;
+        let not_led = (!is_led).then(|| (of_all(health::NOT_LED), NOT_LED.to_owned()));
         missing.chain(factor).chain(not_led).collect()
     }
 
@@ -83,11 +90,17 @@ impl Processes {
 }
 
 /// The processes that do not answer without those that are being restarted.
-fn but_restarting(mut down: Vec<(String, String)>, wave: Option<Wave>) -> Vec<(String, String)> {
-    if let Some(wave) = wave.filter(|wave| !wave.is_over()) {
+fn but_restarting(mut down: Vec<(String, String)>, wave: Option<&Wave>) -> Vec<(String, String)> {
+    if let Some(wave) = wave {
         down.retain(|(id, _)| !wave.told.contains_key(id));
     }
     down
+}
+
+/// Whether one that is being restarted is not in the list: it leaves it when it stops. If it does not come
+/// back, the rolling restart halts.
+fn is_one_away(all: &[(String, Registration)], wave: &Wave) -> bool {
+    wave.told.keys().any(|id| !all.iter().any(|(known, _)| known == id))
 }
 
 /// The texts of conditions: of the problems that the look before has seen, too.
@@ -138,7 +151,8 @@ mod tests {
     fn look(down: &[&str], is_led: bool) -> Processes {
         let indexers = (1..=9).map(|id| process(&id.to_string(), "indexer"));
         let all = indexers.chain([process("c", "control-plane")]).collect();
-        Processes { all, down: silent_ones(down), is_led, wants_copies: true }
+        let down = silent_ones(down);
+        Processes { all, down, is_led, wants_copies: true, is_one_away: false }
     }
 
     #[test]
@@ -190,9 +204,20 @@ mod tests {
         let mut wave = Wave::new(vec!["2".to_owned()], None);
         wave.told.insert("1".to_owned(), String::new());
         let down = || silent_ones(&["1", "2"]);
-        assert_eq!(but_restarting(down(), Some(wave.clone())), silent_ones(&["2"]));
-        wave.halted = Some("searches are incomplete".to_owned());
-        assert_eq!(but_restarting(down(), Some(wave)), down());
+        assert_eq!(but_restarting(down(), Some(&wave)), silent_ones(&["2"]));
         assert_eq!(but_restarting(down(), None), down());
+        // One that has left the list meanwhile may be the leader, or one that copies need.
+        let seen = look(&[], false);
+        assert!(!is_one_away(&seen.all, &wave));
+        wave.told.insert("10".to_owned(), String::new());
+        assert!(is_one_away(&seen.all, &wave));
+        let placement = Placement { factor: 10, ..Placement::default() };
+        let names = |seen: &Processes| {
+            let problems = seen.problems(&placement).into_keys();
+            problems.map(|(name, _)| name).collect::<BTreeSet<_>>()
+        };
+        let both = BTreeSet::from([health::NOT_LED, health::REPLICATION_UNMET]);
+        assert_eq!(names(&seen), both);
+        assert_eq!(names(&Processes { is_one_away: true, ..seen }), BTreeSet::new());
     }
 }
