@@ -172,13 +172,16 @@ async fn with_contents(state: &ApiState, indexes: Vec<(IndexName, KnownIndex)>) 
     let mut others = names.clone();
     others.retain(|name| !name.is_internal());
     let ask_again = !all_answer && !others.is_empty() && others.len() < names.len();
-    let others_are_complete = match ask_again {
-        true => hot_buckets(state, &others).await.1,
-        false => all_answer,
+    // Its buckets, too: the first answer has none of other processes if one has hung for too long.
+    let again = match ask_again {
+        true => Some(hot_buckets(state, &others).await),
+        false => None,
     };
     let with = |(name, known): (IndexName, KnownIndex)| {
-        let held = held(&met, &name);
-        let is_complete = if name.is_internal() { all_answer } else { others_are_complete };
+        let of_others = again.as_ref().filter(|_| !name.is_internal());
+        let (met, is_complete) =
+            of_others.map_or((&met, all_answer), |(met, is_complete)| (met, *is_complete));
+        let held = held(met, &name);
         Index { name, known, held, is_complete }
     };
     indexes.into_iter().map(with).collect()
