@@ -616,6 +616,7 @@ async fn ask_until_it_answers(shared: Weak<Shared>, peer: Weak<Peer>) {
         let room = Room { most: 0, used: AtomicUsize::new(0) };
         // The peer remembers what comes of it.
         drop(peer.view((indexes.as_slice(), &range), most, deadlines, &room).await);
+        peer.suspicion.lock().asked_again();
         drop(peer);
         tokio::time::sleep(AGAIN).await;
     }

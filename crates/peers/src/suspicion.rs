@@ -6,9 +6,10 @@ use model::{IndexName, TimeRange};
 use tonic::{Code, Status};
 
 /// An indexer that lets others wait so long and does not answer is suspect, until it answers what it did not
-/// answer: no search waits for it, and other requests not longer than this.
+/// answer, or, if it never does, the least that a search has wanted: no search waits for it, and other
+/// requests not longer than this.
 pub(crate) const SUSPECT: Duration = Duration::from_millis(500);
-/// How often it is asked the last question. It may never answer that one in time, and others at once.
+/// How often it is asked the last question again. It may never answer that one in time, and others at once.
 const TRIES: u32 = 3;
 
 /// Indexes and the time of their events.
@@ -23,7 +24,8 @@ pub(crate) struct Suspicion {
     pub(crate) is_watched: bool,
     /// The last question of a search that it did not answer, while it is suspect.
     unanswered: Option<Question>,
-    /// How many of them it did not answer.
+    /// How often it was asked again and did not answer. Those of searches that were under way together do not
+    /// count: it was not asked again.
     tries: u32,
     /// The least question of the searches that have missed it, while it is suspect.
     least: Option<Question>,
@@ -43,12 +45,18 @@ impl Suspicion {
             self.failure = Some(failure.clone());
             if !indexes.is_empty() {
                 self.unanswered = Some((indexes.to_vec(), *range));
-                self.tries = self.tries.saturating_add(1);
                 self.miss((indexes, range));
             }
         } else if !indexes.is_empty() || self.unanswered.is_none() {
             // One that is overloaded may answer at once what asks for no events, and searches not in time.
             *self = Self { is_watched: self.is_watched, ..Self::default() };
+        }
+    }
+
+    /// Remembers that it was asked again and has answered or not.
+    pub(crate) fn asked_again(&mut self) {
+        if self.unanswered.is_some() {
+            self.tries = self.tries.saturating_add(1);
         }
     }
 
@@ -121,8 +129,15 @@ mod tests {
         let mut suspicion = Suspicion::default();
         suspicion.miss((&main, &day));
         assert!(suspicion.question().0.is_empty(), "it is not suspect");
+        // Searches that were under way together.
+        for _ in 0..=TRIES {
+            suspicion.note((&main, &all), Some(&silent), SUSPECT);
+            suspicion.miss((&main, &day));
+            assert_eq!(suspicion.question(), (main.to_vec(), all));
+        }
         for _ in 0..TRIES {
             suspicion.note((&main, &all), Some(&silent), SUSPECT);
+            suspicion.asked_again();
             suspicion.miss((&main, &day));
             suspicion.miss((&[], &day));
             suspicion.miss((&main, &all));
@@ -130,6 +145,7 @@ mod tests {
             assert_eq!(suspicion.question(), (main.to_vec(), asked));
         }
         suspicion.note((&main, &day), None, SUSPECT);
+        suspicion.asked_again();
         assert!(suspicion.failure.is_none() && suspicion.question().0.is_empty());
         // It is asked the last question again, if it does not answer that one.
         suspicion.note((&main, &all), Some(&silent), SUSPECT);
