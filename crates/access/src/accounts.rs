@@ -453,6 +453,12 @@ impl Accounts {
         Some(user)
     }
 
+    /// Whether this process has a session, which it does not prolong.
+    #[must_use]
+    pub fn has_session(&self, key: &str) -> bool {
+        self.sessions.is_shared(key).is_some()
+    }
+
     /// Whether a session that this process did not open may be valid: the user is in the catalog, which may
     /// know more than `users` does, and is not locked.
     fn may_go_on(&self, user: &str) -> bool {

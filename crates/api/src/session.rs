@@ -103,7 +103,9 @@ pub(crate) fn unauthorized() -> RestError {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SignedOut;
 
-/// Lets through who has a session or a password. Who came with the session's cookie gets it again.
+/// Lets through who has a session or a password. Who came with the session's cookie gets it again, unless the
+/// session has ended meanwhile: the browser would send the key to other processes, which may accept it for
+/// some time yet.
 pub(crate) async fn authenticate(
     State(state): State<ApiState>,
     mut request: Request,
@@ -129,7 +131,9 @@ pub(crate) async fn authenticate(
     }
     request.extensions_mut().insert(caller);
     let mut response = next.run(request).await;
-    let cookie = cookie.filter(|_| response.extensions().get::<SignedOut>().is_none());
+    let cookie = cookie.filter(|(_, key)| {
+        response.extensions().get::<SignedOut>().is_none() && state.accounts.has_session(key)
+    });
     if let Some(value) = cookie.and_then(|(name, key)| cookie_header(&name, &key, secure)) {
         response.headers_mut().append(header::SET_COOKIE, value);
     }

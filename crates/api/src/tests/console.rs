@@ -1,11 +1,17 @@
 //! The console in a browser: addresses of its views, its session in a cookie, its form key.
 
+use std::sync::Arc;
+
+use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Method, Request, StatusCode};
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
 use tower::ServiceExt;
 
 use super::server::Server;
 use crate::Arrival;
+use crate::session::authenticate;
 
 const BROWSER: (&str, &str) = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
 const HOST: (&str, &str) = ("host", "karst:8000");
@@ -128,4 +134,26 @@ async fn a_logout_takes_the_cookie_from_the_browser() {
     let set: Vec<&str> =
         logout.headers.get_all("set-cookie").iter().map(|one| one.to_str().unwrap()).collect();
     assert_eq!(set, ["splunkd_8000=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_after_the_logout_does_not_give_the_cookie_back() {
+    let server = Server::with_admin().await;
+    let ended_meanwhile = async |ends: bool| {
+        let key = server.state.accounts.open_session("admin", None).await;
+        let (accounts, ended) = (Arc::clone(&server.state.accounts), key.clone());
+        let slow = move || async move {
+            if ends {
+                drop(accounts.close_session(&ended).await);
+            }
+        };
+        let authenticated = from_fn_with_state(server.state.clone(), authenticate);
+        let router = Router::new().route("/slow", get(slow)).layer(authenticated);
+        let request = Request::builder().uri("/slow").header(HOST.0, HOST.1);
+        let request = request.header("cookie", format!("splunkd_8000={key}"));
+        let Ok(answer) = router.oneshot(request.body(Body::empty()).unwrap()).await;
+        (answer.status(), answer.headers().contains_key("set-cookie"))
+    };
+    assert_eq!(ended_meanwhile(false).await, (StatusCode::OK, true));
+    assert_eq!(ended_meanwhile(true).await, (StatusCode::OK, false));
 }
