@@ -186,8 +186,8 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_FENCED_SECONDS", default_value_t = 20)]
     pub(crate) fenced_seconds: u64,
     /// Take over the journal of another instance.id. Events that are already in buckets are
-    /// recognized by their arrival times.
-    /// Also use another object store than before.
+    /// recognized by their arrival times. The object store is not compared with that of store.id either: set
+    /// this for one start only.
     #[arg(long, env = "KARST_NEW_INSTANCE")]
     pub(crate) new_instance: bool,
     /// Directory of .conf layers (system/local, apps/*/default, apps/*/local).

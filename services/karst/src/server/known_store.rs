@@ -39,8 +39,15 @@ impl KnownStore {
     /// Remembers the store. A disk that takes nothing only loses the comparison.
     pub(crate) fn note(&self, id: StoreId, url: &str) {
         let text = format!("{id} {url}\n");
-        if fs::read_to_string(&self.path).is_ok_and(|known| known == text) {
+        let known = fs::read_to_string(&self.path).unwrap_or_default();
+        if known == text {
             return;
+        }
+        if let Some(before) = other_store(&known, id) {
+            tracing::warn!(
+                "another object store ({id} {url}) than before ({before}) is used from now on; if \
+                 --new-instance or KARST_NEW_INSTANCE is set, start without it again"
+            );
         }
         if let Err(error) = write_once(&self.path, text.as_bytes(), 0o600) {
             tracing::warn!(error = format!("{error:#}"), "the object store is not remembered");
@@ -58,6 +65,14 @@ impl KnownStore {
         url: &str,
         has_catalog: bool,
     ) -> Result<()> {
+        if self.takes_any {
+            let path = self.path.display();
+            tracing::warn!(
+                "the object store is not compared with the one of {path}, because --new-instance or \
+                 KARST_NEW_INSTANCE is set: start without it again, or a store that is not mounted is taken \
+                 for a new one"
+            );
+        }
         let Some((id, known_url)) = self.read(url)? else { return Ok(()) };
         let other = OtherStore::than_at_start(store, id).await.with_context(|| {
             format!("cannot compare the object store ({url}) with the one that was used before")
@@ -121,6 +136,13 @@ impl KnownStore {
             self.path.display()
         )
     }
+}
+
+/// The store of the file's text, if it is not the one with this identity.
+fn other_store(known: &str, id: StoreId) -> Option<&str> {
+    let known = known.trim();
+    let known_id = known.split(' ').next().unwrap_or_default();
+    (!known.is_empty() && known_id != id.to_string()).then_some(known)
 }
 
 #[cfg(test)]
@@ -188,6 +210,15 @@ mod tests {
         known.refuse_catalog(None, "s3://a").unwrap();
         let refused = known.refuse_catalog(Some(other_id), "s3://b").unwrap_err().to_string();
         assert!(refused.contains(&other_id.to_string()), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn a_store_that_replaces_another_one_is_noticed() {
+        let ((_, id), (_, other)) = (store().await, store().await);
+        let known = format!("{id} s3://a\n");
+        assert_eq!(other_store(&known, other), Some(known.trim()));
+        assert_eq!(other_store(&known, id), None);
+        assert_eq!(other_store("", id), None);
     }
 
     #[tokio::test]
