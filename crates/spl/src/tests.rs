@@ -39,6 +39,8 @@ fn unknown_commands_are_named_and_the_rest_is_still_checked() {
     assert_eq!(error.0.len(), 3);
     assert_eq!(error.0[1].hint.as_deref(), Some("did you mean `stats`?"));
     let hint = |text: &str| parse(text).expect_err(text).0[0].hint.clone();
+    let quotes = hint("* | stats count by length(cm)").expect("a hint");
+    assert!(quotes.ends_with("... | eval x=length(...), or put the name of a field in quotes"));
     let learning = hint("| summary m").unwrap_or_default();
     assert!(learning.contains("Machine Learning Toolkit") && learning.contains("inputlookup"));
     if let Some(name) = crate::commands::NOT_YET.first() {

@@ -131,9 +131,11 @@ impl Parser<'_> {
                 return Err(missing.with_hint("use the command bin before this one"));
             }
             if functions::find(&field.text).is_some() {
-                let hint =
-                    format!("compute it before this command: ... | eval x={}(...)", field.text);
-                return Err(missing.with_hint(hint));
+                return Err(missing.with_hint(format!(
+                    "compute it before this command: ... | eval x={}(...), or put the name of a field in \
+                     quotes",
+                    field.text
+                )));
             }
         }
         self.pos = start;
