@@ -272,11 +272,24 @@ pub fn with_search(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("search {text}"))
 }
 
-/// Whether a path such as `/services/server/info` is next, options in front of it apart.
+/// Whether a path such as `/services/server/info` is next, options in front of it apart. The value of an
+/// option may be in quotes, with blanks.
 fn begins_with_path(text: &str) -> bool {
-    let mut words = text.split_whitespace().map(|word| word.trim_start_matches('"'));
-    let word = words.find(|word| word.starts_with('/') || !word.contains('='));
-    word.is_some_and(|word| word.starts_with('/'))
+    let is_name = |name: &str| {
+        !name.starts_with('/') && !name.contains(|c: char| c.is_whitespace() || c == '"')
+    };
+    let mut rest = text.trim_start();
+    while let Some((_, value)) = rest.split_once('=').filter(|(name, _)| is_name(name)) {
+        let behind = match value.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').map_or("", |(_, behind)| behind),
+            None => value.trim_start_matches(|c: char| !c.is_whitespace()),
+        };
+        rest = behind.trim_start();
+        if rest.len() == behind.len() {
+            return false;
+        }
+    }
+    rest.trim_start_matches('"').starts_with('/')
 }
 
 /// As [`parse_search_terms`], with macros.

@@ -517,6 +517,7 @@ fn words_that_are_commands_are_searched_for_unless_they_make_rows() {
         "rest failed",
         "rest",
         "rest status=500 failed /var/log",
+        "rest x=\"a b\"c /var/log",
         "macro failed",
     ];
     for text in words {
@@ -534,6 +535,7 @@ fn words_that_are_commands_are_searched_for_unless_they_make_rows() {
         "inputlookup a.csv | head 5",
         "rest /services/server/info",
         "REST count=0 \"/services/server/info?a=b\" | table a",
+        "rest splunk_server=\"a b\" count=0 /services/server/info?a=b",
         "\"sort\" error",
         "",
     ];

@@ -10,6 +10,7 @@ it('searches for words that are commands, unless these make rows', () => {
     'rest failed',
     'rest',
     'rest status=500 failed /var/log',
+    'rest x="a b"c /var/log',
     'macro failed',
   ]) {
     expect(withSearch(query)).toBe(`search ${query}`);
@@ -29,6 +30,7 @@ it('searches for words that are commands, unless these make rows', () => {
     'inputlookup a.csv | head 5',
     'rest /services/server/info',
     'REST count=0 "/services/server/info?a=b" | table a',
+    'rest splunk_server="a b" count=0 /services/server/info?a=b',
     '"sort" error',
     '',
   ]) {

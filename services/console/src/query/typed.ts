@@ -7,7 +7,7 @@
 import language from './language.json';
 
 const WORD = /^\s*(\w+)(?=$|[\s|["(,+-])(?!\s*(?:[=<>]|!=))/;
-const PATH_OF_REST = /^\s*\w+(\s+[^\s=]*=\S*)*\s+"?\//;
+const PATH_OF_REST = /^\s*\w+(\s+[^\s="]*=("[^"]*"|[^\s"]\S*)?)*\s+"?\//;
 const COMMANDS = new Set(language.commands);
 const GENERATING = new Set(language.generating);
 
