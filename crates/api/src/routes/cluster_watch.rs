@@ -43,7 +43,7 @@ pub async fn watch_cluster(state: ApiState) {
             wants_copies: state.ingest.replicates(),
         };
         let now = processes.problems(&state.info.placement);
-        let told = texts(&now, &before, processes.hides_events());
+        let told = texts(&now, &before, processes.hides_events(&before));
         for name in CONDITIONS {
             match told.get(name) {
                 Some(text) => state.health.set(name, Severity::Warning, text.as_str()),
@@ -84,8 +84,12 @@ impl Processes {
         missing.chain(factor).chain(not_led).collect()
     }
 
-    fn hides_events(&self) -> bool {
-        hides_events(&self.all, &self.down)
+    /// Whether searches may lack events of those that do not answer, and did not at the look before either:
+    /// only these are named.
+    fn hides_events(&self, before: &BTreeSet<Subject>) -> bool {
+        let was_down = |id: &String| before.contains(&(health::PROCESS_DOWN, id.clone()));
+        let named = self.down.iter().filter(|(id, _)| was_down(id));
+        hides_events(&self.all, &named.cloned().collect::<Vec<_>>())
     }
 }
 
@@ -189,7 +193,8 @@ mod tests {
         let placement = Placement { factor: 1, ..Placement::default() };
         let of = |processes: Processes| {
             let now = processes.problems(&placement);
-            texts(&now, &now.keys().cloned().collect(), processes.hides_events())
+            let before: BTreeSet<Subject> = now.keys().cloned().collect();
+            texts(&now, &before, processes.hides_events(&before))
         };
         let many = &of(look(&["1", "2", "3", "4", "5", "6", "7"], true))[health::PROCESS_DOWN];
         assert!(many.contains("host-5 (5)") && !many.contains("host-6"), "{many}");
@@ -197,6 +202,10 @@ mod tests {
         let control = of(look(&["c"], false));
         assert!(!control[health::PROCESS_DOWN].contains("incomplete"), "{control:?}");
         assert_eq!(control[health::NOT_LED], NOT_LED);
+        // An indexer that may just be restarted is not named, and neither is what it hides.
+        let seen = look(&["c", "1"], true);
+        let before = |id: &str| BTreeSet::from([(health::PROCESS_DOWN, id.to_owned())]);
+        assert!(!seen.hides_events(&before("c")) && seen.hides_events(&before("1")));
     }
 
     #[test]
