@@ -1,8 +1,8 @@
 //! In the texts of which source types a field occurs, for the fields that a scan may have to extract.
 //!
 //! A note of the footer, so that versions that do not know it read the bucket as before: one entry per field
-//! of the catalogue, separated by `;`. An entry is the positions of the source types in the summary, separated
-//! by commas; `-` where no text has the field; and empty where nothing is noted.
+//! of the catalogue, separated by `;`. An entry is the positions of the source types in the summary,
+//! separated by commas; `-` where no text has the field; and empty where nothing is noted.
 
 use model::ValueCount;
 

@@ -474,10 +474,8 @@ impl Ingest {
     /// that is being synced; a path that does not answer does not keep the journal from the next one.
     #[must_use]
     pub fn journal_loss(&self) -> Option<String> {
-        self.sets.iter().find_map(|set| {
-            let look = set.journal().look();
-            look.loss()
-        })
+        let looks = self.sets.iter().map(|set| set.journal().look());
+        looks.into_iter().find_map(|look| look.loss())
     }
 
     async fn order(&self, order: impl Fn() -> Order) -> Result<(), Error> {

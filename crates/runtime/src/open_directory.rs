@@ -229,9 +229,9 @@ impl OpenDirectory {
         Ok(Entry { counts_names: open.nlink() > 0, has_inode_of_name: open.ino() == named.st_ino })
     }
 
-    /// What happened to an open file of the directory, if no file or another one has its name. It is looked up
-    /// in the directory that was opened: no other disk of the path is asked, and that the name is missing is
-    /// an answer, also of a network file system, where a removed file may keep a hidden name.
+    /// What happened to an open file of the directory, if no file or another one has its name. It is looked
+    /// up in the directory that was opened: no other disk of the path is asked, and that the name is missing
+    /// is an answer, also of a network file system, where a removed file may keep a hidden name.
     #[must_use]
     pub fn loss_of(&self, open: &File, name: impl AsRef<Path>, entry: Entry) -> Option<String> {
         let name = name.as_ref();

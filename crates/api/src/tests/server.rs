@@ -31,7 +31,8 @@ use crate::{ApiState, ServerInfo};
 
 /// Settings with secrets in them, known ones and one that no program knows.
 const INPUTS: &str = "[http://conftok]\ntoken = 8f0c-secret\n[splunktcptoken://fwd]\ntoken = 77aa-secret\n\
-                      [tcp-ssl://9999]\nsslPassword = tls-secret\ndisabled = 1\n[script:///made]\ndisabled = 1\n\
+                      [tcp-ssl://9999]\nsslPassword = tls-secret\ndisabled = 1\n\
+                      [script:///made]\ndisabled = 1\n\
                       [splunktcp://9997]\ndisabled = 1\naws_access_key = AKIA-secret\nindex = main\n";
 
 /// The key of the deployment server.

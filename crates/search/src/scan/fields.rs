@@ -94,8 +94,9 @@ fn each_row<'a, 'n>(
 }
 
 /// One column per wanted field, in their order, and the limit that kept values back, if one did.
-/// `rows` has `_raw`, `host`, `source`, `sourcetype`, and `_fields` where there are indexed fields. From
-/// texts of a source type (the second argument) of which `may_be_in_texts` is false, a field is not extracted.
+/// `rows` has `_raw`, `host`, `source`, `sourcetype`, and `_fields` where there are indexed fields.
+/// From texts of a source type (the second argument) of which `may_be_in_texts` is false, a field is not
+/// extracted.
 pub(super) fn extract(
     rows: &RecordBatch,
     wanted: &[WantedField],

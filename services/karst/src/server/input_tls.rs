@@ -34,8 +34,8 @@ pub(crate) struct InputTls {
 }
 
 impl InputTls {
-    /// Reads the files of `[SSL]`, if there is an input with TLS: one that is disabled may be enabled while the
-    /// server runs. `own` is the certificate of the server.
+    /// Reads the files of `[SSL]`, if there is an input with TLS: one that is disabled may be enabled while
+    /// the server runs. `own` is the certificate of the server.
     ///
     /// # Errors
     /// A setting of the administrator, or its file, cannot be used, and an input with TLS is enabled.
