@@ -11,7 +11,7 @@ pub(crate) struct SyslogOptions {
     #[arg(long, env = "KARST_SYSLOG_TCP", value_delimiter = ',')]
     pub(crate) syslog_tcp: Vec<SocketAddr>,
     /// Receive syslog over TLS at this address, usually port 6514 (may be given more than once). The
-    /// certificate is that of [SSL] in inputs.conf, or that of the server.
+    /// certificate is that of the stanza `SSL` in inputs.conf, or that of the server.
     #[arg(long, env = "KARST_SYSLOG_TLS", value_delimiter = ',')]
     pub(crate) syslog_tls: Vec<SocketAddr>,
     /// Receive syslog over UDP at this address (may be given more than once).
