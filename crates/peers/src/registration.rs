@@ -120,8 +120,8 @@ impl Registration {
         let others = Self::all(snapshot).into_iter().filter(|(id, _)| id != own);
         let indexer = |(id, registration): (String, Self)| {
             let is_internal = !registration.takes_events();
-            let Self { name, address, roles, local_acks, .. } = registration;
-            let is_recoverable = roles.iter().any(|role| role == "indexer") && !local_acks;
+            let is_recoverable = registration.is_indexer() && !registration.local_acks;
+            let Self { name, address, .. } = registration;
             Indexer { id, name, address, is_internal, is_recoverable }
         };
         others.map(indexer).collect()

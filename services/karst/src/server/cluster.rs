@@ -263,12 +263,11 @@ impl Cluster {
         shutdown.spawn(copies.clone().clean(catalog.clone(), own, shutdown.clone()));
         let (transport, known) = (self.transport.clone(), catalog.clone());
         let own_address = self.address.clone();
-        let is_indexer = |known: &Registration| known.is_indexer();
         let peers = move || {
             let snapshot = known.snapshot();
             let leaving = peers::leaving(&snapshot);
             let all = Registration::all(&snapshot);
-            let others = all.iter().filter(|(_, registration)| is_indexer(registration));
+            let others = all.iter().filter(|(_, registration)| registration.is_indexer());
             let others = others.filter_map(|(id, registration)| {
                 let leaves = leaving.contains_key(id);
                 let id = Uuid::parse_str(id).ok().map(IndexerId).filter(|id| *id != own)?;

@@ -219,7 +219,7 @@ impl Failover {
             answered: names,
             searches,
         };
-        let indexers = all.iter().filter(|(_, known)| is_indexer(known));
+        let indexers = all.iter().filter(|(_, known)| known.is_indexer());
         let registered: BTreeSet<IndexerId> = indexers.filter_map(|(id, _)| indexer(id)).collect();
         let sets = snapshot.taken_over();
         let sets = sets.map(|set| Owned { indexer: set.indexer, owner: set.owner });
@@ -427,7 +427,7 @@ impl<'a> Others<'a> {
     /// `all`: the list of the cluster.
     fn new(all: &[(String, Registration)], answered: &'a BTreeSet<IndexerId>) -> Self {
         let listed = all.iter().filter_map(|(id, _)| indexer(id)).collect();
-        let recoverable = all.iter().filter(|(_, known)| is_indexer(known) && !known.local_acks);
+        let recoverable = all.iter().filter(|(_, known)| known.is_indexer() && !known.local_acks);
         let recoverable = recoverable.filter_map(|(id, _)| indexer(id)).collect();
         Self { listed, recoverable, answered }
     }
@@ -509,10 +509,6 @@ async fn has_log(
         }
     }
     Ok(false)
-}
-
-fn is_indexer(known: &Registration) -> bool {
-    known.is_indexer()
 }
 
 fn indexer(id: &str) -> Option<IndexerId> {

@@ -59,8 +59,7 @@ impl Indexers {
 impl Workers for Indexers {
     fn now(&self) -> Vec<Worker> {
         let all = Registration::all(&self.catalog.snapshot());
-        let is_indexer = |known: &Registration| known.is_indexer();
-        let indexers = all.into_iter().filter(|(_, known)| is_indexer(known));
+        let indexers = all.into_iter().filter(|(_, known)| known.is_indexer());
         let worker = |(id, known): (String, Registration)| {
             let channel = match id == self.own {
                 true => None,
