@@ -1,5 +1,5 @@
-//! All access to the outside: clock, randomness, object stores, open directories, shutdown of background
-//! tasks, health, metric names, logging, traces.
+//! All access to the outside: clock, randomness, object stores, open directories, signals, shutdown of
+//! background tasks, health, metric names, logging, traces.
 //!
 //! Other crates take these as arguments, so that a test can pass a manual clock and wait for every
 //! task to end. This crate has no domain knowledge and reads neither configuration nor the

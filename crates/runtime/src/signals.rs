@@ -10,12 +10,17 @@
 //! handle yet, and another process would end at once, without an exit code.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use std::{io, mem, ptr};
 
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+/// How long a signal that the process has got may be on its way to who waits for it: more than the 100 ms
+/// that a container may have to wait for its share of the CPU.
+pub const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 /// The thread that has called [`leave_pending`].
 static MAIN: AtomicUsize = AtomicUsize::new(0);

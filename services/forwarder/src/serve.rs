@@ -7,17 +7,13 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use forwarder::{Change, Forwarder, Options};
 use runtime::metrics::{Program, Recorder};
-use runtime::signals::Listeners;
+use runtime::signals::{Listeners, ON_ITS_WAY};
 use runtime::telemetry::{self, Format};
 use runtime::{Shutdown, SystemClock};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::config::{RunOptions, aws_variables};
-
-/// How long a signal that the process has got may be on its way to its listener: more than the 100 ms that a
-/// container may have to wait for its share of the CPU.
-const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 /// Runs the forwarder until it is told to stop.
 pub(crate) fn run(options: &RunOptions) -> Result<()> {

@@ -157,7 +157,7 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     threads.shut_down(SEARCHES);
     let is_told_to_stop = if matches!(result, Ok(Ended::ToBeginAgain)) {
         // What arrives from here on is for the next life, which would not know of what has arrived here.
-        ::runtime::signals::leave_pending().context("cannot leave signals to the next start")?;
+        runtime::signals::leave_pending().context("cannot leave signals to the next start")?;
         runtime.block_on(signal.has_arrived())
     } else {
         false

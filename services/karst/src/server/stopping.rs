@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use runtime::Shutdown;
-use runtime::signals::Stop;
+use runtime::signals::{ON_ITS_WAY, Stop};
 use tokio::time::Instant;
 
 use super::assemble::Karst;
@@ -25,9 +25,6 @@ pub(crate) const SEARCHES: Duration = Duration::from_secs(2);
 const RETIREMENT: Duration = Duration::from_secs(600);
 /// How much of the time is kept for what comes last: commits under way, catalog, cache and lease.
 const LAST_STEPS: Duration = Duration::from_secs(12);
-/// How long a signal that the process has got may be on its way to who waits for it: more than the 100 ms
-/// that a container may have to wait for its share of the CPU.
-const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 /// # Errors
 /// If the delay leaves too little of the time for the other steps.
