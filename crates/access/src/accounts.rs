@@ -453,7 +453,8 @@ impl Accounts {
         Some(user)
     }
 
-    /// Whether this process has a session, which it does not prolong.
+    /// Whether this process has a session. To ask does not prolong it, unlike
+    /// [`session_user`](Self::session_user).
     #[must_use]
     pub fn has_session(&self, key: &str) -> bool {
         self.sessions.is_shared(key).is_some()
@@ -466,7 +467,7 @@ impl Accounts {
         document.is_some_and(|json| json.get("locked").and_then(Value::as_bool) != Some(true))
     }
 
-    /// The same of one that another process may have opened just now.
+    /// As [`session_user`](Self::session_user), of one that another process may have opened just now.
     pub async fn arriving_session_user(&self, key: &str) -> Option<String> {
         match (self.session_user(key), &self.shared_sessions) {
             (None, Some(shared)) => {
@@ -480,7 +481,7 @@ impl Accounts {
     /// Ends a session; returns what the provider that opened it, if any, said of it, and an error if it has
     /// ended in this process only: [`Error::EndNotTold`], [`Error::EndNotStored`].
     pub async fn close_session(&self, key: &str) -> (AtProvider, Result<(), Error>) {
-        let was_here = self.sessions.is_shared(key).is_some();
+        let was_here = self.has_session(key);
         let closed = self.sessions.close(key);
         let ended = match &self.shared_sessions {
             Some(shared) => shared.end(key, was_here).await,
