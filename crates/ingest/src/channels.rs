@@ -6,7 +6,7 @@
 //! that comes back after that with something unacknowledged has it kept again.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -175,8 +175,8 @@ impl Channels {
             .channels
             .retain(|_, channel| channel.last_used.0 >= oldest || !channel.in_flight.is_empty());
         let bytes = write(&state.channels);
-        let path = || self.directory.path().join(FILE);
-        replace(&self.directory, &bytes).map_err(|error| Error::journal_write(path(), error))?;
+        let replaced = self.directory.replace(FILE, DRAFT, &bytes);
+        replaced.map_err(|error| Error::journal_write(self.directory.path().join(FILE), error))?;
         state.changed = false;
         Ok(())
     }
@@ -190,15 +190,6 @@ fn forget_most_silent(state: &mut State) {
         state.channels.remove(&id);
         state.changed = true;
     }
-}
-
-/// Writes a file so that it is there whole, old or new, whatever happens.
-fn replace(directory: &OpenDirectory, bytes: &[u8]) -> io::Result<()> {
-    let mut file = directory.create(DRAFT)?;
-    file.write_all(bytes)?;
-    file.sync_all()?;
-    directory.rename(DRAFT, FILE)?;
-    directory.sync()
 }
 
 fn write(channels: &HashMap<Uuid, Channel>) -> Vec<u8> {

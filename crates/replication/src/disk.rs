@@ -131,10 +131,7 @@ impl Copy {
     /// return. 0 is of nobody who writes.
     pub(crate) fn enter(&mut self, epoch: u64) -> io::Result<bool> {
         if epoch > self.epoch {
-            let mut file = self.directory.create(EPOCH_DRAFT)?;
-            file.write_all(&epoch.to_le_bytes()).and_then(|()| file.sync_all())?;
-            self.directory.rename(EPOCH_DRAFT, EPOCH)?;
-            self.directory.sync()?;
+            self.directory.replace(EPOCH, EPOCH_DRAFT, &epoch.to_le_bytes())?;
             self.epoch = epoch;
         }
         Ok(epoch == self.epoch || epoch == 0)

@@ -7,7 +7,7 @@
 //! another device, it may be that of another disk: there, files are created, and none is removed or replaced.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,6 +142,25 @@ impl OpenDirectory {
     /// The file does not exist, or the file system refuses.
     pub fn read(&self, name: impl AsRef<Path>) -> io::Result<File> {
         self.open_file(name.as_ref(), OFlags::RDONLY)
+    }
+
+    /// Writes a file so that it is there whole, old or new, whatever happens: as `draft`, which then takes
+    /// the name. It is durable on return.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn replace(
+        &self,
+        name: impl AsRef<Path>,
+        draft: impl AsRef<Path>,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let draft = draft.as_ref();
+        let mut file = self.create(draft)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        self.rename(draft, name)?;
+        self.sync()
     }
 
     /// Renames a file within the directory, in place of the one that had the name.
@@ -351,7 +370,7 @@ impl Place {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::Read;
 
     use super::*;
 
@@ -375,6 +394,8 @@ mod tests {
         directory.remove("b").unwrap();
         directory.rename("a", "c").unwrap();
         directory.append("c").unwrap().write_all(b" file").unwrap();
+        directory.replace("f", "f.next", b"first").unwrap();
+        directory.replace("f", "f.next", b"whole").unwrap();
         directory.create_directories("d/e").unwrap();
         directory.create_directories("d/e").unwrap();
         directory.remove_directory("d/e").unwrap();
@@ -383,6 +404,8 @@ mod tests {
         directory.read("c").unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "own file");
         assert!(moved.join("c").exists() && moved.join("d").exists() && !moved.join("b").exists());
+        assert_eq!(fs::read(moved.join("f")).unwrap(), b"whole");
+        assert!(!moved.join("f.next").exists());
         assert_eq!(fs::read(path.join("a")).unwrap(), b"other");
         assert_eq!(fs::read(path.join("b")).unwrap(), b"other");
         assert_eq!(fs::read_dir(&path).unwrap().count(), 2);

@@ -342,12 +342,7 @@ impl Checkpoints {
             encode(*key, Some(record), &mut bytes);
         }
         let name = Path::new(self.path.file_name().unwrap_or_default());
-        let next = name.with_extension("next");
-        let mut file = self.directory.create(&next)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        self.directory.rename(&next, name)?;
-        self.directory.sync()?;
+        self.directory.replace(name, name.with_extension("next"), &bytes)?;
         self.log = Arc::new(self.directory.append(name)?);
         self.log_size = bytes.len() as u64;
         self.damaged = false;
