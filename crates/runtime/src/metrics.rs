@@ -285,7 +285,7 @@ metrics! {
         "Spans of traces that reach no collector, by reason (queue, export).";
     HEALTH Gauge "karst_health" "1 while a health condition is active, by condition.";
     CERTIFICATE_END Gauge "karst_certificate_end_timestamp_seconds"
-        "Expiry time of the certificate of the TLS ports, epoch seconds.";
+        "Earliest expiry time of the certificates of the TLS ports, epoch seconds.";
     CATALOG_FENCED Gauge "karst_catalog_fenced" "1 after another server has taken over the catalog.";
     BUILD Gauge "karst_build_info" "1, with the version of the program as a label.";
     SESSIONS Gauge "karst_sessions" "Open sessions of users.";

@@ -1,4 +1,4 @@
-//! Plain HTTP on a TLS port: a readable response instead of a TLS error.
+//! What a client does first at a TLS port, and plain HTTP there: a readable response instead of a TLS error.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
