@@ -5,7 +5,7 @@
 use frames::Frame;
 use spl::ast::{AppendCommand, AppendpipeCommand, Command, Spanned};
 
-use super::first_rows::first_rows;
+use super::first_rows::{first_rows, limited};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
 use crate::stage::Breaker;
 use crate::stage::append::{Append, Appendpipe};
@@ -27,11 +27,7 @@ impl CommandPlan for AppendCommand {
         let Input { frame, rest, .. } = input;
         // Fields are columns of the collected rows if any row has them, also one that nobody uses.
         let used = first_rows(rest).filter(|_| frame.possible().next().is_none());
-        let frame = match used {
-            Some(rows) => frame.limit(rows),
-            None => frame,
-        };
-        Ok(append(self, frame, tail))
+        Ok(append(self, limited(frame, used), tail))
     }
 }
 

@@ -41,7 +41,12 @@ pub(super) fn needed(command: &Command, frame: Frame, rest: Rest<'_>) -> Frame {
             | Command::Filldown(_)
             | Command::Streamstats(_)
     );
-    match first_rows(rest).filter(|_| is_running) {
+    limited(frame, first_rows(rest).filter(|_| is_running))
+}
+
+/// The rows that are used: all, if it is not certain how many.
+pub(super) fn limited(frame: Frame, used: Option<usize>) -> Frame {
+    match used {
         Some(rows) => frame.limit(rows),
         None => frame,
     }

@@ -16,7 +16,7 @@ use spl::CommandKind;
 use spl::ast::{MultisearchCommand, Subsearch};
 
 use super::eval::convert;
-use super::first_rows::first_rows;
+use super::first_rows::{first_rows, limited};
 use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     begin as begin_of, expand,
@@ -95,11 +95,7 @@ async fn part(search: &Subsearch, outer: First<'_>) -> Result<SourceRows, Error>
     // The first rows of all are among the first ones of each. Other rows than events have no times to be
     // ordered by.
     let used = first_rows(outer.rest).filter(|_| frame.sort_exprs().len() >= ORDER.len());
-    let frame = match used {
-        Some(rows) => frame.limit(rows),
-        None => frame,
-    };
-    Ok(SourceRows { frame, ..start })
+    Ok(SourceRows { frame: limited(frame, used), ..start })
 }
 
 /// The rows of all parts, newest first.

@@ -125,9 +125,9 @@ impl Counts {
         for call in aggregate.aggr_expr() {
             of.push(counted_by(call, input)?);
         }
+        let counts = Self { keys, of };
         // How fields go together with other columns is not in the summary.
-        let known = keys.is_empty() || of.iter().all(|of| matches!(of, Of::Rows));
-        known.then_some(Self { keys, of })
+        (counts.keys.is_empty() || counts.are_of_rows()).then_some(counts)
     }
 
     fn are_of_rows(&self) -> bool {
