@@ -1,18 +1,10 @@
 //! The job inspector: phases, operators, reads by tier and what they cost.
 
-use std::sync::Arc;
+use karst_search::{Inspection, OperatorReport, Settings};
 
-use karst_search::{Inspection, Job, JobRequest, OperatorReport, SearchService, Settings};
-
-use crate::support::{filled, log_event};
+use crate::support::{done, filled, log_event};
 
 const ROWS: usize = 20_000;
-
-async fn done(service: &SearchService, search: &str) -> Arc<Job> {
-    let job = service.dispatch(JobRequest::new(search, "me")).await.unwrap();
-    job.finished().await.unwrap();
-    job
-}
 
 fn find<'a>(plans: &'a [OperatorReport], name: &str) -> Option<&'a OperatorReport> {
     plans.iter().find_map(

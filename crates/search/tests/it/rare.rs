@@ -6,14 +6,13 @@ use std::sync::Arc;
 use bucket::WriteOptions;
 use catalog::Commit;
 use conf::{Layer, Layers};
-use karst_search::{Job, JobRequest, SearchService};
 use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
-use model::{EventTime, IndexName};
+use model::IndexName;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
-use crate::support::{hot, open, put, service};
+use crate::support::{done, hot, log_event, open, put, service};
 
 const ROWS: usize = 160;
 
@@ -44,26 +43,16 @@ fn event(at: usize) -> SpecEvent {
     };
     let field = |(name, value): (&str, &str)| (name.to_owned(), vec![value.to_owned()]);
     SpecEvent {
-        index: IndexName::new("main").unwrap(),
-        time: EventTime(1_700_000_000_000_000 + at as i64 * 1_000_000),
-        index_time: EventTime(1_700_000_000_000_000 + at as i64),
         raw: format!("n={at} {text}"),
-        host: format!("host{}", at % 3),
-        source: "s".to_owned(),
         sourcetype: sourcetype.to_owned(),
         fields: sent.into_iter().map(field).collect(),
+        ..log_event(at)
     }
 }
 
 fn knowledge(props: &str) -> Arc<Knowledge> {
     let layers = Layers::builtin().with(Layer::SystemLocal, "props", props);
     Arc::new(Knowledge::new(layers))
-}
-
-async fn done(service: &SearchService, search: &str) -> Arc<Job> {
-    let job = service.dispatch(JobRequest::new(search, "me")).await.unwrap();
-    job.finished().await.unwrap_or_else(|error| panic!("{search}: {error}"));
-    job
 }
 
 const SEARCHES: [&str; 14] = [

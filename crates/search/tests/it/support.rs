@@ -14,7 +14,7 @@ use bucket::{
 };
 use cache::{CachedStore, SearchReads};
 use catalog::{Catalog, Commit, IndexNames};
-use karst_search::{Dependencies, Objects, SearchService, Settings};
+use karst_search::{Dependencies, Job, JobRequest, Objects, SearchService, Settings};
 use karst_spectest::SpecEvent;
 use knowledge::{FieldRules, Knowledge};
 use model::{BucketEntry, BucketId, BucketState, EventTime, IndexName, TimeRange};
@@ -237,6 +237,13 @@ pub(crate) async fn filled(
     let objects = Arc::new(Counted(Arc::clone(&cache)));
     let names = vec![IndexName::new("main").unwrap()];
     (service_with(catalog, Vec::new(), objects, &knowledge, names, settings), cache)
+}
+
+/// A search that has run over all events.
+pub(crate) async fn done(service: &SearchService, search: &str) -> Arc<Job> {
+    let job = service.dispatch(JobRequest::new(search, "me")).await.unwrap();
+    job.finished().await.unwrap_or_else(|error| panic!("{search}: {error}"));
+    job
 }
 
 /// Event number `at` of a log: a second after the one before, words, and fields `n`, `user`, `ms`.

@@ -8,11 +8,11 @@ use catalog::Commit;
 use karst_search::{JobRequest, SearchService, Value};
 use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
-use model::{EventTime, IndexName};
+use model::IndexName;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
-use crate::support::{hot, open, put, service};
+use crate::support::{hot, log_event, open, put, service};
 
 const ROWS: usize = 6_000;
 
@@ -25,14 +25,9 @@ fn event(at: usize) -> SpecEvent {
     let path = ["/", "/cart", "/a/path/that/is/longer/than/a/view/holds", "42"][at * 31 % 4];
     let rest = if at.is_multiple_of(5) { String::new() } else { format!("rest={}", at % 11) };
     SpecEvent {
-        index: IndexName::new("main").unwrap(),
-        time: EventTime(1_700_000_000_000_000 + at as i64 * 1_000_000),
-        index_time: EventTime(1_700_000_000_000_000 + at as i64),
         raw: format!("id={at} num={num} path={path} {rest}"),
-        host: format!("host{}", at % 3),
-        source: "s".to_owned(),
         sourcetype: "t".to_owned(),
-        fields: Vec::new(),
+        ..log_event(at)
     }
 }
 
