@@ -17,8 +17,8 @@ pub trait FieldExtractor: Send + Sync {
 
     /// Calls `emit(name, value)` for every field of the event, in a fixed order; a name emitted
     /// twice is a multivalue. A value should be a slice of `raw` where it can be: then it is stored
-    /// without a copy. Gives whether these are all: false if a limit has cut off
-    /// some that an extraction of fewer fields may give.
+    /// without a copy. Gives whether these are all fields: false if a limit has cut off some that an
+    /// extraction of fewer fields may give.
     fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool;
 }
 

@@ -51,8 +51,9 @@ pub struct FieldSummary {
     pub distinct: Option<u64>,
 }
 
-/// What is in a bucket. `fields` is complete for the rules in `rules`, unless `fields_complete` is
-/// false (more distinct names than the limit): a name not listed does not occur.
+/// What is in a bucket. `fields` is complete for the rules in `rules`, unless `fields_complete` is false
+/// (more distinct names than the limit, or an event with more fields than `maxcols`): a name not listed does
+/// not occur.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketSummary {
     /// Events in the bucket.
@@ -75,7 +76,7 @@ pub struct BucketSummary {
     pub sourcetypes: Vec<ValueCount>,
     /// Field catalogue, sorted by name.
     pub fields: Vec<FieldSummary>,
-    /// Whether `fields` names every field that occurs.
+    /// Whether `fields` names every field that occurs, with all its values counted.
     pub fields_complete: bool,
     /// Per sourcetype, the fingerprint of the extraction rules the columns were made with (sorted).
     pub rules: Vec<(String, u64)>,

@@ -55,6 +55,7 @@ pub(crate) struct CompiledLookup {
     exact: HashMap<Box<str>, Vec<u32>>,
     /// Which inputs are part of the keys of `exact`.
     keyed: Vec<usize>,
+    /// What each row asks of the inputs that do not match exactly.
     tests: Vec<(usize, Vec<Test>)>,
     /// The rows of each input that is an address in a network.
     networks: Vec<(usize, Networks)>,

@@ -1,4 +1,5 @@
-//! Numbers with twice the digits of a float, for sums whose order is not to show in the results.
+//! Numbers with twice the digits of a float (double-double arithmetic), for sums whose order is not to show
+//! in the results.
 //!
 //! Guarantees: the error of a sum is about 2^-104 of the sum of the absolute values, whatever the order and
 //! however it is split. What is infinite or not a number stays so. Products below 1e-292, and those of a
