@@ -19,9 +19,9 @@ use crate::value::parse_number;
 
 /// Bytes of compiled lookups that are kept.
 const KEPT_BYTES: usize = 128 << 20;
-/// Rows of a file below which it is compiled in less time than a search takes otherwise.
+/// Lookups with fewer rows are not kept: to compile them takes less time than the rest of a search.
 const MANY_ROWS: usize = 1_000;
-/// Rows that are tried one by one without a look at the hashes of their networks.
+/// Up to so many rows are tried one by one, without a look at the hashes of their networks.
 const FEW: usize = 8;
 
 /// What a compiled lookup depends on besides its rows.
