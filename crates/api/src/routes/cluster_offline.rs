@@ -104,8 +104,7 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
     if leaving.contains(id) && !is_forced {
         return Err(conflict(format!("{} ({id}) is already being decommissioned", peer.name)));
     }
-    let is_indexer = |known: &Registration| known.is_indexer();
-    let indexers = known.iter().filter(|(_, known)| is_indexer(known));
+    let indexers = known.iter().filter(|(_, known)| known.is_indexer());
     let indexers: Vec<Member<'_>> = indexers
         .map(|(id, known)| Member { id, site: &known.site, is_up: up.contains(id) })
         .collect();

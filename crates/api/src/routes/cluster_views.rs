@@ -117,7 +117,7 @@ async fn config(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let mode = match own {
         None => "disabled",
         Some((_, own)) if has_role(own, "control-plane") => "manager",
-        Some((_, own)) if has_role(own, "indexer") => "peer",
+        Some((_, own)) if own.is_indexer() => "peer",
         Some(_) => "searchhead",
     };
     let control_planes = all.iter().filter(|(_, known)| has_role(known, "control-plane"));
@@ -156,7 +156,7 @@ async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
         "maintenance_mode": peers::maintenance(&snapshot).is_some(),
         "multisite": state.info.placement.multisite,
         "rolling_restart_flag": is_restarting,
-        "peer_count": Registration::all(&snapshot).iter().filter(|(_, k)| has_role(k, "indexer")).count(),
+        "peer_count": Registration::all(&snapshot).iter().filter(|(_, k)| k.is_indexer()).count(),
         "bucket_count": snapshot.len(),
         "catalog_write": snapshot.number(),
         "active_bundle": active_bundle,
@@ -213,7 +213,7 @@ pub(super) fn unmet(
     down: &[(String, String)],
 ) -> Option<String> {
     let is_up = |id: &String| !down.iter().any(|(gone, _)| gone == id);
-    let indexers = || all.iter().filter(|(_, known)| has_role(known, "indexer"));
+    let indexers = || all.iter().filter(|(_, known)| known.is_indexer());
     let answering = indexers().filter(|(id, _)| is_up(id));
     let sites: Vec<&str> = answering.map(|(_, known)| known.site.as_str()).collect();
     // One that was lost with its disk cannot be started: another one has its address.
@@ -255,7 +255,7 @@ pub(super) fn unmet(
 
 fn peers_of(snapshot: &Snapshot, down: &[(String, String)]) -> Map<String, Value> {
     let indexers = Registration::all(snapshot).into_iter();
-    let indexers = indexers.filter(|(_, known)| has_role(known, "indexer"));
+    let indexers = indexers.filter(|(_, known)| known.is_indexer());
     let entry = |(id, known): (String, Registration)| {
         let is_down = down.iter().any(|(gone, _)| *gone == id);
         let status = if is_down { "Down" } else { "Up" };
@@ -415,7 +415,7 @@ async fn fixup(Call { state, params, .. }: Call) -> Result<Response, RestError> 
 async fn peer(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let snapshot = state.catalog.snapshot();
     let own = Registration::all(&snapshot).into_iter().find(|(id, _)| *id == state.info.guid);
-    let is_indexer = own.as_ref().is_some_and(|(_, own)| has_role(own, "indexer"));
+    let is_indexer = own.as_ref().is_some_and(|(_, own)| own.is_indexer());
     let content = json!({
         "guid": state.info.guid,
         "label": state.info.server_name,

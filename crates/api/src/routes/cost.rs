@@ -136,8 +136,7 @@ fn measured(call: &Call, counted: Option<&Sums>) -> Measured {
     });
     let indexes = indexes.collect();
     let all = Registration::all(&snapshot);
-    let is_indexer = |known: &Registration| known.is_indexer();
-    let indexers = all.iter().filter(|(_, known)| is_indexer(known)).count();
+    let indexers = all.iter().filter(|(_, known)| known.is_indexer()).count();
     Measured {
         counted: counted.map(|(counted, _)| counted.clone()),
         indexes,
