@@ -150,6 +150,20 @@ class Server:
         except OSError:
             return False
 
+    def refused_start(self, *arguments, **environment):
+        """What the server says when it does not start."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        ended = subprocess.run(
+            [BINARY, "server", *map(str, arguments)],
+            env={**self.environment, **environment},
+            cwd=self.directory,
+            capture_output=True,
+            text=True,
+            timeout=180,
+        )
+        assert ended.returncode == 1, ended
+        return ended.stdout + ended.stderr
+
     def stop(self, seconds=60):
         """SIGTERM, as an operator would; gives the exit code."""
         if self.process is None:

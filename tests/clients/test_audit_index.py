@@ -2,11 +2,10 @@
 
 import json
 import socket
-import subprocess
 
 import pytest
 from forwarding import Forwarder, group
-from karst import BINARY, TOKEN, free_port, wait_for
+from karst import TOKEN, free_port, wait_for
 
 RESERVED = "only the audit trail can write"
 WORD = "forgedrecord"
@@ -173,24 +172,9 @@ def test_inputs_of_the_configuration_are_refused_at_the_start(own_server, tmp_pa
     text = stanza.format(port=free_port(kind)) + "\nindex = _audit\n"
     (conf / "inputs.conf").write_text(text)
     server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")})
-    assert RESERVED in refused_start(server)
+    assert RESERVED in server.refused_start()
 
 
 def test_syslog_cannot_be_sent_there(own_server):
     server = own_server(environment={"KARST_SYSLOG_INDEX": "_audit"})
-    assert RESERVED in refused_start(server)
-
-
-def refused_start(server):
-    """What a server says that does not start."""
-    server.directory.mkdir(parents=True, exist_ok=True)
-    ended = subprocess.run(
-        [BINARY, "server"],
-        env=server.environment,
-        cwd=server.directory,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert ended.returncode == 1, ended
-    return ended.stdout + ended.stderr
+    assert RESERVED in server.refused_start()

@@ -632,18 +632,9 @@ def test_a_standby_takes_over_and_the_former_leader_stands_by(cluster, how):
 
 
 def refused(process):
-    """What a process says that does not start."""
-    process.directory.mkdir(parents=True, exist_ok=True)
-    ended = subprocess.run(
-        [BINARY, "server"],
-        env=process.environment,
-        cwd=process.directory,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert ended.returncode != 0, ended
-    (line,) = [line for line in ended.stderr.splitlines() if line.startswith("karst: ")]
+    """The message of a process that does not start."""
+    said = process.refused_start()
+    (line,) = [line for line in said.splitlines() if line.startswith("karst: ")]
     return line
 
 

@@ -38,20 +38,6 @@ def segments(server):
     return sorted((server.data / "journal").glob("*/*.journal"))
 
 
-def refuses_to_start(server):
-    """What the server says when it ends by itself."""
-    done = subprocess.run(
-        [BINARY, "server"],
-        env=server.environment,
-        cwd=server.directory,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode != 0, done
-    return done.stdout + done.stderr
-
-
 def rebuild(server):
     done = server.cli("catalog", "rebuild", "--data-dir", server.data)
     assert done.returncode == 0, done.stderr
@@ -145,7 +131,7 @@ def test_a_journal_of_another_instance_is_not_taken_for_ones_own(server):
     events(server, 1000, 1000)
     server.kill()
     (server.data / "instance.id").write_text("00000000-0000-4000-8000-000000000001")
-    assert "--new-instance" in refuses_to_start(server)
+    assert "--new-instance" in server.refused_start()
     server.environment["KARST_NEW_INSTANCE"] = "true"
     server.start()
     assert found(server) == (2000, 2000)
@@ -163,7 +149,7 @@ def test_a_lost_catalog_is_no_empty_server(server):
     server.roll("main")
     server.kill()
     shutil.rmtree(server.data / "objects" / "catalog")
-    said = refuses_to_start(server)
+    said = server.refused_start()
     assert "karst catalog rebuild" in said
     assert "the catalog is empty" in said
 
@@ -218,7 +204,7 @@ def test_a_damaged_catalog_says_what_helps_and_keeps_its_users(server, folder):
     files = [path for path in (server.data / "objects/catalog" / folder).iterdir()]
     newest = max((path for path in files if path.stat().st_size > 0), key=lambda p: p.name)
     blank(newest)
-    said = refuses_to_start(server)
+    said = server.refused_start()
     assert "karst catalog rebuild" in said, said
     checked = server.cli("catalog", "check", "--data-dir", server.data)
     assert checked.returncode == 1, checked

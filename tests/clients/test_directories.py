@@ -1,11 +1,10 @@
 """Parts of the data directory on other disks, and one limit for the memory."""
 
 import shutil
-import subprocess
 
 import pytest
 
-from karst import BINARY, Server, wait_for
+from karst import Server, wait_for
 
 
 @pytest.fixture
@@ -14,19 +13,6 @@ def server(tmp_path):
     yield made
     if made.process is not None and made.process.poll() is None:
         made.kill()
-
-
-def refused(server, **environment):
-    done = subprocess.run(
-        [BINARY, "server"],
-        env={**server.environment, **environment},
-        cwd=server.directory,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert done.returncode == 1, done.stdout
-    return done.stderr
 
 
 def test_a_journal_on_another_disk_is_replayed_also_by_a_start_that_does_not_name_it(server, tmp_path):
@@ -51,8 +37,8 @@ def test_a_journal_on_another_disk_is_replayed_also_by_a_start_that_does_not_nam
     assert sum(share["bytes"] for share in shares.values()) <= 0.8 * 2**30 + 100
     server.stop()
     other = str(tmp_path / "other")
-    assert "another directory" in refused(server, KARST_DATA_DIR=other, KARST_JOURNAL_DIR=str(disk))
-    told = refused(server, KARST_MEMORY_LIMIT="1GiB", KARST_CACHE_DRAM_MIB="1000")
+    assert "another directory" in server.refused_start(KARST_DATA_DIR=other, KARST_JOURNAL_DIR=str(disk))
+    told = server.refused_start(KARST_MEMORY_LIMIT="1GiB", KARST_CACHE_DRAM_MIB="1000")
     assert "cache 1000 MiB (set)" in told and "dram_size" in told
 
 

@@ -49,21 +49,6 @@ def servers(tmp_path):
             server.process.wait(30)
 
 
-def refused(server, *arguments):
-    """What a server says that does not start."""
-    server.directory.mkdir(parents=True, exist_ok=True)
-    ended = subprocess.run(
-        [BINARY, "server", *arguments],
-        env=server.environment,
-        cwd=server.directory,
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert ended.returncode == 1, ended
-    return ended.stdout + ended.stderr
-
-
 def launch(server):
     """Starts a server without waiting for it."""
     server.directory.mkdir(parents=True, exist_ok=True)
@@ -109,10 +94,10 @@ def test_a_first_start_that_fails_can_be_begun_again(servers):
     conf.mkdir(parents=True)
     server.environment["KARST_CONF_DIR"] = str(server.directory / "conf")
     (conf / "server.conf").write_text("[audit]\nonFailure = perhaps\n")
-    assert "onFailure" in refused(server)
+    assert "onFailure" in server.refused_start()
     (conf / "server.conf").write_text("")
     (conf / "authentication.conf").write_text("[authentication]\nauthType = Kerberos\n")
-    assert "Splunk, LDAP, SAML or OIDC" in refused(server)
+    assert "Splunk, LDAP, SAML or OIDC" in server.refused_start()
     (conf / "authentication.conf").write_text("")
     server.start()
 
@@ -129,7 +114,7 @@ def test_a_second_server_over_the_directory_changes_nothing(servers, ports):
     if ports == "the same ports":
         second.environment = first.environment
     before = files(first.data)
-    said = refused(second)
+    said = second.refused_start()
     assert f"a server (pid {first.process.pid}, since 2" in said
     assert f"management https://127.0.0.1:{first.management_port}" in said
     assert "already running on" in said and "karst is ready" not in said
@@ -165,7 +150,7 @@ def test_make_run_twice_says_what_runs_and_nothing_else(servers, tmp_path):
 def test_a_port_in_use_leaves_nothing_made(servers):
     server = servers()
     with socket.create_server(("127.0.0.1", server.hec_port)):
-        said = refused(server)
+        said = server.refused_start()
     assert f"cannot listen on 127.0.0.1:{server.hec_port} for HEC" in said
     assert set(files(server.data)) == {"server.lock"}
     assert not (server.directory.parent / "store").exists()
@@ -174,7 +159,7 @@ def test_a_port_in_use_leaves_nothing_made(servers):
 def test_a_syslog_port_in_use_leaves_nothing_made(servers):
     server = servers()
     with socket.create_server(("127.0.0.1", server.tcp_port)):
-        said = refused(server)
+        said = server.refused_start()
     assert f"cannot listen on tcp://127.0.0.1:{server.tcp_port}" in said
     assert set(files(server.data)) == {"server.lock"}
 
@@ -188,7 +173,7 @@ def test_credentials_of_a_start_that_failed_are_shown_by_the_next(servers):
         del server.environment[name]
     conf = pathlib.Path(server.environment["KARST_CONF_DIR"]) / "system" / "local"
     (conf / "inputs.conf").write_text("[monitor:///nowhere]\nindex = nope\n")
-    said = refused(server)
+    said = server.refused_start()
     assert 'there is no index "nope"' in said
     kept = server.data / "auth" / "initial-password"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
@@ -215,7 +200,7 @@ def test_the_catalog_of_a_live_server_is_left_alone(servers):
     first, other = servers().start(), servers("other")
     index = first.create_index("mine")
     first.send("one", index=index)
-    said = refused(other)
+    said = other.refused_start()
     assert ALIVE in said and f"pid {first.process.pid} on" in said and "--take-over" in said
     first.roll(index)
     assert first.count(f"index={index}") == 1
@@ -227,7 +212,7 @@ def test_a_copied_data_directory_is_another_server(servers, tmp_path):
     copy = tmp_path / "copy"
     ignored = shutil.ignore_patterns("cache", "journal", "local-session.json")
     shutil.copytree(first.data, copy, ignore=ignored)
-    assert ALIVE in refused(servers("two", data=copy))
+    assert ALIVE in servers("two", data=copy).refused_start()
     assert readyz(first).status == 200
 
 

@@ -1,8 +1,6 @@
 """An object store in a directory of its own, which may be a disk that goes away."""
 
-import subprocess
-
-from karst import BINARY, wait_for
+from karst import wait_for
 
 TIME = "2025-11-20T21:00:00Z"
 
@@ -51,16 +49,7 @@ def test_a_server_does_not_begin_anew_where_its_store_is_not_mounted(own_server,
     assert server.stop() == 0
     place.rename(disk)
     place.mkdir()
-    refused = subprocess.run(
-        [BINARY, "server"],
-        env=server.environment,
-        cwd=server.directory,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    said = refused.stdout + refused.stderr
-    assert refused.returncode == 1, said
+    said = server.refused_start()
     known = server.data / "store.id"
     assert f"this object store ({place}) is not the one" in said and str(known) in said, said
     assert not list(place.iterdir()), "something was written there"
