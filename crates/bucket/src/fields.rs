@@ -1,5 +1,6 @@
 //! The seam through which the writer learns an event's fields, without knowing any extraction rule.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Extraction rules of all origins.
@@ -9,11 +10,26 @@ pub trait FieldSource: Send + Sync {
     fn extractor(&self, sourcetype: &str, source: &str, host: &str) -> Arc<dyn FieldExtractor>;
 }
 
+/// Which rules of sources and hosts the fields of events were made by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OriginRules {
+    /// What all such rules that there were, whether they applied or not, are in [`FieldExtractor::fingerprint`]:
+    /// its exclusive or with this is the fingerprint of the other rules.
+    pub all: u64,
+    /// The fingerprints of those that applied.
+    pub applied: BTreeSet<u64>,
+}
+
 /// Extraction rules of one origin.
 pub trait FieldExtractor: Send + Sync {
     /// Changes whenever the fields of some event could change. It is stored per sourcetype in the
     /// bucket's summary, and a column is used only while the rules still have this fingerprint.
     fn fingerprint(&self) -> u64;
+
+    /// The rules that do not depend on the source type, if they are known apart from the others.
+    fn origin_rules(&self) -> Option<OriginRules> {
+        None
+    }
 
     /// Calls `emit(name, value)` for every field of the event, in a fixed order; a name emitted
     /// twice is a multivalue. A value should be a slice of `raw` where it can be: then it is stored

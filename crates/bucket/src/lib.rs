@@ -26,6 +26,7 @@ mod hot;
 mod index;
 #[doc(hidden)]
 pub mod measure;
+mod origin_rules;
 mod query;
 mod read;
 mod segment;
@@ -34,7 +35,7 @@ mod texts;
 mod write;
 
 pub use error::Error;
-pub use fields::{FieldExtractor, FieldSource, NoFields};
+pub use fields::{FieldExtractor, FieldSource, NoFields, OriginRules};
 pub use granules::GranuleSet;
 pub use hot::{
     Elsewhere, FIELDS, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, LocalHot,

@@ -7,6 +7,7 @@ mod rows;
 mod scan;
 mod verify;
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -34,7 +35,7 @@ use crate::index::Vocabulary;
 use crate::index::block::Block;
 use crate::tail::{Directory, FORMAT, PARQUET_END, TRAILER, Trailer};
 use crate::texts::{self, Texts};
-use crate::{Error, GranuleSet, TermHash, TermQuery};
+use crate::{Error, GranuleSet, TermHash, TermQuery, origin_rules};
 
 /// Rows of a bucket, ascending by (`_time`, `_indextime`).
 pub type EventStream = BoxStream<'static, Result<RecordBatch, Error>>;
@@ -166,13 +167,25 @@ impl BucketReader {
         let fields = &self.known.summary.fields;
         let at = fields.binary_search_by(|known| known.name.as_str().cmp(field)).ok()?;
         let texts = self.known.texts.get_or_init(|| {
-            let metadata = self.known.whole_chunks.metadata.metadata();
-            let notes = metadata.file_metadata().key_value_metadata();
-            let note = notes.into_iter().flatten().find(|note| note.key == texts::NOTE);
-            let text = note.and_then(|note| note.value.as_deref());
-            text.map(Texts::decode).unwrap_or_default()
+            self.note(texts::NOTE).map(Texts::decode).unwrap_or_default()
         });
         texts.of(at)
+    }
+
+    /// What all rules of sources and hosts by which the columns were made are in the fingerprints of its
+    /// summary ([`OriginRules::all`](crate::OriginRules)), if it is noted, and if those that applied to some
+    /// event were these.
+    #[must_use]
+    pub fn made_by_origin_rules(&self, applied: &BTreeSet<u64>) -> Option<u64> {
+        let (all, noted) = origin_rules::read(self.note(origin_rules::NOTE)?)?;
+        (noted == origin_rules::of_set(applied)).then_some(all)
+    }
+
+    /// A note of the footer.
+    fn note(&self, key: &str) -> Option<&str> {
+        let metadata = self.known.whole_chunks.metadata.metadata();
+        let mut notes = metadata.file_metadata().key_value_metadata().into_iter().flatten();
+        notes.find(|note| note.key == key)?.value.as_deref()
     }
 
     /// The columns: six fixed ones, then fields by name.

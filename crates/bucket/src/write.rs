@@ -27,7 +27,7 @@ use self::rows::{Names, Rows};
 use self::shred::{RowText, Shredded, Shredder};
 use crate::index::{BuiltIndex, IndexBuilder};
 use crate::tail::{self, Directory};
-use crate::{Error, FieldExtractor, FieldSource, is_breaker, texts};
+use crate::{Error, FieldExtractor, FieldSource, is_breaker, origin_rules, texts};
 
 /// How a bucket is laid out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,11 +121,13 @@ pub fn write_bucket(
 ) -> Result<Written, Error> {
     options.validate()?;
     let rows = Rows::gather(id, batches)?;
-    let (shredded, built, rules) = scan(id, &rows, fields, options)?;
-    let summary = summarize(&rows, &shredded, rules);
+    let (shredded, built, made_by) = scan(id, &rows, fields, options)?;
+    let of_origins = made_by.of_origins.note();
+    let summary = summarize(&rows, &shredded, made_by.of_sourcetypes);
     let sourcetypes = &rows.sourcetype.values;
     let texts = texts::encode(&shredded.sourcetypes, sourcetypes, &summary.sourcetypes);
-    let encoded = encode((id, index, texts), &rows, &shredded, built, options);
+    let notes = (texts, of_origins);
+    let encoded = encode((id, index, notes), &rows, &shredded, built, options);
     let file = encoded.and_then(|(file, directory)| tail::splice(file, directory, &summary));
     let bytes = file.map_err(|source| Error::Encode { id, source })?.into();
     Ok(Written { bytes, summary })
@@ -133,13 +135,20 @@ pub fn write_bucket(
 
 type Rules = BTreeSet<(u32, u64)>;
 
+/// The rules that the fields were made by.
+#[derive(Default)]
+struct MadeBy {
+    of_sourcetypes: Rules,
+    of_origins: origin_rules::Noted,
+}
+
 /// The one pass over all events: words into the index, fields into columns.
 fn scan(
     id: BucketId,
     rows: &Rows,
     fields: &dyn FieldSource,
     options: &WriteOptions,
-) -> Result<(Shredded, BuiltIndex, Rules), Error> {
+) -> Result<(Shredded, BuiltIndex, MadeBy), Error> {
     let mut index =
         IndexBuilder::new(options.max_vocabulary, rows.len().div_ceil(options.granule_rows));
     let mut shredder = Shredder::new(rows.len(), options);
@@ -177,7 +186,7 @@ fn scan(
     }
     index.end_granule();
     let shredded = shredder.finish(rows.len() as u64, options);
-    Ok((shredded, index.finish(), origins.rules))
+    Ok((shredded, index.finish(), origins.made_by))
 }
 
 fn bad_fields(id: BucketId, row: usize, error: &serde_json::Error) -> Error {
@@ -219,7 +228,7 @@ struct Origins<'a> {
     known: HashMap<[u32; 3], usize>,
     extractors: Vec<Arc<dyn FieldExtractor>>,
     last: Option<([u32; 3], usize)>,
-    rules: Rules,
+    made_by: MadeBy,
 }
 
 /// Extractors kept at a time; a bucket of more origins resolves some of them again.
@@ -227,8 +236,8 @@ const KNOWN_ORIGINS: usize = 10_000;
 
 impl<'a> Origins<'a> {
     fn new(source: &'a dyn FieldSource) -> Self {
-        let (known, extractors, rules) = (HashMap::new(), Vec::new(), Rules::new());
-        Self { source, known, extractors, last: None, rules }
+        let (known, extractors) = (HashMap::new(), Vec::new());
+        Self { source, known, extractors, last: None, made_by: MadeBy::default() }
     }
 
     #[inline]
@@ -251,7 +260,8 @@ impl<'a> Origins<'a> {
         let origin = [&rows.sourcetype, &rows.source, &rows.host].map(|names| names.keys[row]);
         let (source, host) = (rows.source.value(row), rows.host.value(row));
         let made = self.source.extractor(rows.sourcetype.value(row), source, host);
-        self.rules.insert((origin[0], made.fingerprint()));
+        self.made_by.of_sourcetypes.insert((origin[0], made.fingerprint()));
+        self.made_by.of_origins.add(made.origin_rules());
         let at = self.extractors.len();
         self.extractors.push(made);
         self.known.insert(origin, at);
@@ -287,7 +297,7 @@ fn summarize(rows: &Rows, shredded: &Shredded, rules: Rules) -> BucketSummary {
 
 /// Everything but the tail.
 fn encode(
-    (id, index, texts): (BucketId, &IndexName, String),
+    (id, index, (texts, of_origins)): (BucketId, &IndexName, (String, Option<String>)),
     rows: &Rows,
     shredded: &Shredded,
     built: BuiltIndex,
@@ -308,6 +318,9 @@ fn encode(
     encoder.note("karst.granule_rows", options.granule_rows.to_string());
     encoder.note("karst.term_index", format!("{start}+{}", built.bytes.len()));
     encoder.note(texts::NOTE, texts);
+    if let Some(of_origins) = of_origins {
+        encoder.note(origin_rules::NOTE, of_origins);
+    }
     encoder.note("karst.vocabulary", format!("{vocabulary_start}+{}", built.vocabulary.len()));
     let mut block_starts = vec![start];
     for length in &built.lengths {

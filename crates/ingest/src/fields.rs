@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bucket::{FieldExtractor, FieldSource};
+use bucket::{FieldExtractor, FieldSource, OriginRules};
 use knowledge::{FieldRules, Knowledge};
 use parking_lot::RwLock;
 
@@ -24,6 +24,7 @@ impl KnownFields {
 struct Rules {
     rules: Arc<FieldRules>,
     fingerprint: u64,
+    of_origin: OriginRules,
 }
 
 impl FieldSource for KnownFields {
@@ -32,13 +33,21 @@ impl FieldSource for KnownFields {
         // that a reader needs to know no more than the sourcetype to compare it.
         let knowledge = Arc::clone(&self.0.read());
         let fingerprint = knowledge.fingerprint(sourcetype);
-        Arc::new(Rules { rules: knowledge.field_rules(sourcetype, source, host), fingerprint })
+        let known = knowledge.origin_rules();
+        let applied = known.applied(source, host).collect();
+        let of_origin = OriginRules { all: known.fingerprint(), applied };
+        let rules = knowledge.field_rules(sourcetype, source, host);
+        Arc::new(Rules { rules, fingerprint, of_origin })
     }
 }
 
 impl FieldExtractor for Rules {
     fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    fn origin_rules(&self) -> Option<OriginRules> {
+        Some(self.of_origin.clone())
     }
 
     fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {

@@ -25,6 +25,7 @@ pub use rules::{FieldRules, Wanted};
 
 pub(crate) use aliases::{Alias, Aliases};
 pub(crate) use rules::FieldRulesBuilder;
+pub(crate) use seen::hash;
 pub(crate) use transform::{Reading, Transform, parse_format};
 
 /// Visits every scalar of an event that is a JSON object, with its path.

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::extract::{Alias, Aliases, ExtractionLimits, Extractor, FieldRules};
 use crate::index_time;
 use crate::indexes::{self, IndexSettings};
+use crate::origins::OriginRules;
 use crate::parsing::ParsingRules;
 use crate::props::{Props, PropsStanza, StanzaMatcher, Values, bad_value};
 use crate::searching;
@@ -95,8 +96,7 @@ struct Base {
     default_ack_level: AckLevel,
     warnings: Vec<Warning>,
     errors: Vec<Error>,
-    /// Fingerprint of the rules of sources and hosts, which may meet events of any sourcetype.
-    anywhere: u64,
+    of_origins: OriginRules,
     /// What source types are called in searches (`rename`), by their stored names.
     renamed: Arc<BTreeMap<String, String>>,
     /// Whether any stanza has rules that run on events as they arrive.
@@ -106,6 +106,9 @@ struct Base {
 
 /// The files that [`Base`] is made of; `app.conf` says which apps count.
 const OF_BASE: [&str; 5] = ["app", "props", "transforms", "limits", "indexes"];
+
+/// The files (named without `.conf`) from which the rules of fields are made.
+pub const OF_FIELDS: [&str; 4] = ["app", "props", "transforms", "limits"];
 
 /// What others have made of the configuration.
 #[derive(Debug, Clone)]
@@ -371,7 +374,7 @@ impl Knowledge {
     /// whatever its source and host. Stored with columns made from the rules.
     #[must_use]
     pub fn fingerprint(&self, sourcetype: &str) -> u64 {
-        self.field_rules(sourcetype, "", "").fingerprint() ^ self.inner.base.anywhere.rotate_left(1)
+        self.inner.base.of_origins.joined_with(self.field_rules(sourcetype, "", "").fingerprint())
     }
 
     /// All calculated fields, in the order of precedence of their stanzas, and behind them the aliases of
@@ -452,6 +455,12 @@ impl Knowledge {
         &self.inner.base.transforms
     }
 
+    /// The rules of sources and hosts, which apply whatever the source type is.
+    #[must_use]
+    pub fn origin_rules(&self) -> &OriginRules {
+        &self.inner.base.of_origins
+    }
+
     /// The stanzas of `props.conf`, in the order of precedence.
     pub(crate) fn props_stanzas(&self) -> &[PropsStanza] {
         &self.inner.base.props.stanzas
@@ -501,7 +510,7 @@ impl Base {
         let default_ack_level = indexes::default_ack_level(&effective);
         index_time::check_all(&transforms, &mut errors);
         warnings.extend(transforms.stanzas.iter().filter_map(index_time::without_effect));
-        let mut anywhere = 0_u64;
+        let mut of_origins = OriginRules::default();
         let mut index_time = false;
         let mut renamed = BTreeMap::new();
         for stanza in &props.stanzas {
@@ -511,7 +520,7 @@ impl Base {
             let none = [("host", ""), ("source", ""), ("sourcetype", "")];
             let rules = searching::field_rules(&values, &transforms, limits, none, &mut errors);
             let StanzaMatcher::Sourcetype(name) = &stanza.matcher else {
-                anywhere = anywhere.rotate_left(7) ^ rules.fingerprint();
+                of_origins.add(stanza, &rules);
                 continue;
             };
             let shown = values.get(&keys::RENAME).map(|entry| &entry.value);
@@ -529,7 +538,7 @@ impl Base {
             default_ack_level,
             warnings,
             errors,
-            anywhere,
+            of_origins,
             renamed: Arc::new(renamed),
             index_time,
             rules: Compiled::default(),

@@ -16,6 +16,7 @@ mod indexes;
 mod knowledge;
 mod lookups;
 mod modular;
+mod origins;
 mod parsing;
 mod props;
 mod searching;
@@ -36,10 +37,11 @@ pub use extract::{
 };
 pub use index_time::IndexTimeRules;
 pub use indexes::IndexSettings;
-pub use knowledge::{CalculatedField, InForce, Knowledge, TRIED};
+pub use knowledge::{CalculatedField, InForce, Knowledge, OF_FIELDS, TRIED};
 pub use lookups::{
     AutomaticLookup, LookupDefinition, LookupPlace, LookupProgram, LookupTime, MatchType,
 };
+pub use origins::OriginRules;
 pub use parsing::{LineBreaker, ParsingRules, is_indented};
 pub use props::StanzaMatcher;
 pub use settings::indexes::AckLevel;

@@ -59,7 +59,7 @@ impl StanzaMatcher {
 #[derive(Debug)]
 pub(crate) struct PropsStanza {
     pub(crate) matcher: StanzaMatcher,
-    priority: i64,
+    pub(crate) priority: i64,
     pub(crate) stanza: Stanza,
 }
 

@@ -26,6 +26,7 @@ mod prune;
 mod queue;
 mod shortcut;
 mod slice;
+mod stale;
 mod table;
 mod typed;
 mod unit;

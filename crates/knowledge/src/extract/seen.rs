@@ -67,7 +67,7 @@ fn quick_hash(name: &[u8]) -> u64 {
 }
 
 /// FNV-1a with a final mix.
-pub(super) fn hash(name: &str) -> u64 {
+pub(crate) fn hash(name: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in name.as_bytes() {
         hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);

@@ -37,6 +37,7 @@ use super::count::{self, Counted};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
 use super::slice::Slices;
+use super::stale::Stale;
 use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of, span_of_granules};
 use super::wanted::Wanted;
 use super::work::{Origin, Output, Undecided, Work};
@@ -164,9 +165,9 @@ impl Scan {
         drop(timer);
         let summary = reader.summary();
         let known = Known { header, summary: Some(summary) };
-        let rules_hold = self.work.rules_hold(&summary.rules);
+        let stale = Stale::of(header.id, &reader, self.work.knowledge());
         // Planning has not read the summaries of all buckets.
-        if stored.summary.is_none() && self.pruning.excludes(known, rules_hold) {
+        if stored.summary.is_none() && self.pruning.excludes(known, stale.is_nothing()) {
             self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
             return Ok(Vec::new());
         }
@@ -185,11 +186,11 @@ impl Scan {
             return Ok(parts);
         }
         let mut granules = reader.granules_in(&self.range);
-        let place = |name: &str| place_in(&reader, name, rules_hold);
+        let place = |name: &str| place_in(&reader, name, &stale);
         let before = granules.len();
         self.work.prune_by_bounds(&reader, &place, &mut granules);
         self.report.granules_pruned_by_bounds.fetch_add((before - granules.len()) as u64, Relaxed);
-        let terms = self.pruning.terms(rules_hold);
+        let terms = self.pruning.terms(&stale);
         let mut sparse = false;
         if terms != TermQuery::All && !granules.is_empty() {
             let timer = self.report.times.during(Phase::Terms);
@@ -264,9 +265,9 @@ impl Scan {
                     let Some(undecided) = self.work.undecided(&index, None, inside) else {
                         return Ok(None);
                     };
-                    let may_be_in_texts = &|_: &str, _: &str| true;
+                    let (may_be_in_texts, stale) = (&|_: &str, _: &str| true, &Stale::Everything);
                     let (index, place, sent, undecided) = (&index, &place, &[], &undecided);
-                    let origin = Origin { index, place, may_be_in_texts, sent, undecided };
+                    let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
                     self.process(batch, &origin)
                 };
                 stream::once(rows).try_filter_map(ready).boxed()
@@ -299,9 +300,9 @@ impl Scan {
         mut undecided: Undecided,
     ) -> Result<Rows> {
         let StoredPart { header, reader, granules, sparse } = part;
-        let rules_hold = self.work.rules_hold(&reader.summary().rules);
-        let of = Arc::clone(&reader);
-        let place = move |name: &str| place_in(&of, name, rules_hold);
+        let stale = Stale::of(header.id, &reader, self.work.knowledge());
+        let (of, known) = (Arc::clone(&reader), stale.clone());
+        let place = move |name: &str| place_in(&of, name, &known);
         let mut test = None;
         if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &undecided) {
             (test, undecided) = (Some(early), rest);
@@ -316,10 +317,12 @@ impl Scan {
         let (gate, of) = (Arc::clone(&self), reader);
         let process = move |batch: std::result::Result<RecordBatch, bucket::Error>| {
             let batch = batch.map_err(|error| unreadable(&header, &error))?;
-            let may_be_in_texts =
-                &|name: &str, sourcetype: &str| !rules_hold || of.may_be_in_texts(name, sourcetype);
-            let (index, place, sent, undecided) = (&index, &place, &sent, &undecided);
-            let origin = Origin { index, place, may_be_in_texts, sent, undecided };
+            let may_be_in_texts = &|name: &str, sourcetype: &str| {
+                FieldPlace::may_be_in_texts(&of, &stale, name, sourcetype)
+            };
+            let (index, place, stale) = (&index, &place, &stale);
+            let (sent, undecided) = (&sent, &undecided);
+            let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
             self.process(batch, &origin)
         };
         // The valve is asked before each stored batch, not before each batch of results: where few rows
@@ -417,10 +420,12 @@ impl Scan {
 }
 
 /// Where the values of a field come from in an open bucket.
-fn place_in(reader: &BucketReader, name: &str, rules_hold: bool) -> FieldPlace {
-    match FieldPlace::of(name, reader.summary(), rules_hold) {
+fn place_in(reader: &BucketReader, name: &str, stale: &Stale) -> FieldPlace {
+    match FieldPlace::of(name, reader.summary(), stale) {
         // The column has all values of the field.
-        FieldPlace::Raw { indexed: Some(kind) } if rules_hold && reader.is_in_no_text(name) => {
+        FieldPlace::Raw { indexed: Some(kind) }
+            if stale.is_nothing() && reader.is_in_no_text(name) =>
+        {
             FieldPlace::Column(kind)
         }
         place => place,

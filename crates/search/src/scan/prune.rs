@@ -13,6 +13,7 @@ use model::{EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{ComparisonOperator, WordPattern};
 
 use super::FIXED;
+use super::stale::Stale;
 use super::unit::Known;
 
 /// A filter, as far as it can be decided without rows.
@@ -97,14 +98,14 @@ impl Pruning {
 
     /// What the term index is asked. Words of field values are in it as long as the rules that
     /// made the bucket still hold.
-    pub(super) fn terms(&self, rules_hold: bool) -> TermQuery {
-        self.condition.terms(rules_hold)
+    pub(super) fn terms(&self, stale: &Stale) -> TermQuery {
+        self.condition.terms(stale)
     }
 }
 
 impl fmt::Display for Pruning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_query(&self.terms(true), f)
+        write_query(&self.terms(&Stale::Nothing), f)
     }
 }
 
@@ -165,17 +166,15 @@ impl Condition {
         }
     }
 
-    fn terms(&self, rules_hold: bool) -> TermQuery {
+    fn terms(&self, stale: &Stale) -> TermQuery {
         match self {
             Self::And(parts) => {
-                TermQuery::and(parts.iter().map(|part| part.terms(rules_hold)).collect())
+                TermQuery::and(parts.iter().map(|part| part.terms(stale)).collect())
             }
-            Self::Or(parts) => {
-                TermQuery::or(parts.iter().map(|part| part.terms(rules_hold)).collect())
-            }
+            Self::Or(parts) => TermQuery::or(parts.iter().map(|part| part.terms(stale)).collect()),
             Self::Raw(query) => query.clone(),
-            Self::Field { words, .. } if rules_hold => words.clone(),
-            Self::Field { .. } | Self::Any => TermQuery::All,
+            Self::Field { words, .. } => stale.terms(words),
+            Self::Any => TermQuery::All,
             // Index names are not in the term index; their buckets were chosen already.
             Self::Metadata { column, .. } if column == columns::INDEX => TermQuery::All,
             Self::Metadata { test, .. } => test.words(),

@@ -26,6 +26,7 @@ use model::{ColumnKind, columns};
 
 use super::exec::BucketScanExec;
 use super::keys::{Keys, TextsOfKeys};
+use super::stale::Stale;
 use super::unit::{FieldPlace, Unit};
 use super::work::{Output, View};
 
@@ -213,8 +214,8 @@ fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<A
         Unit::Hot(_) => true,
         Unit::Stored(stored) => {
             let Some(summary) = &stored.summary else { return false };
-            let rules_hold = scan.work.rules_hold(&summary.rules);
-            match FieldPlace::of(field.name(), summary, rules_hold) {
+            let stale = Stale::unless(scan.work.rules_hold(&summary.rules));
+            match FieldPlace::of(field.name(), summary, &stale) {
                 FieldPlace::Absent | FieldPlace::Column(ColumnKind::Integer) => true,
                 FieldPlace::Column(ColumnKind::Text) => {
                     let known = summary.field(field.name());

@@ -7,6 +7,8 @@ use arrow::datatypes::TimestampMicrosecondType;
 use bucket::{BucketReader, GranuleSet, HotBucket, RemoteView};
 use model::{BucketHeader, BucketId, BucketSummary, ColumnKind, EventTime, IndexName, columns};
 
+use super::stale::Stale;
+
 /// One bucket to scan.
 #[derive(Debug, Clone)]
 pub(super) enum Unit {
@@ -173,23 +175,48 @@ pub(super) enum FieldPlace {
     Column(ColumnKind),
     /// It does not occur.
     Absent,
+    /// A column of the object for events of source types whose rules are those of today; `_raw`, by
+    /// extraction, for the others.
+    Partly(ColumnKind),
     /// `_raw`, by extraction; and a column of fields sent along, which wins, if `indexed`.
     Raw { indexed: Option<ColumnKind> },
 }
 
 impl FieldPlace {
-    /// Decides by the bucket's field catalogue. `rules_hold` says whether the rules that made it
-    /// are still those of today.
-    pub(super) fn of(name: &str, summary: &BucketSummary, rules_hold: bool) -> Self {
+    /// Decides by the bucket's field catalogue.
+    pub(super) fn of(name: &str, summary: &BucketSummary, stale: &Stale) -> Self {
         let known = summary.field(name);
         match known {
             // The column holds what senders attached; the text may have the field too.
             Some(field) if field.indexed => Self::Raw { indexed: field.column },
-            Some(field) if rules_hold => {
-                field.column.map_or(Self::Raw { indexed: None }, Self::Column)
+            Some(field) => match (stale, field.column) {
+                (Stale::Nothing, Some(kind)) => Self::Column(kind),
+                (Stale::Some(_), Some(kind)) => Self::Partly(kind),
+                _ => Self::Raw { indexed: None },
+            },
+            None if stale.is_nothing() && summary.fields_complete => Self::Absent,
+            None => Self::Raw { indexed: None },
+        }
+    }
+
+    /// Whether the text of some event of a source type may have a value of the field that no column has.
+    pub(super) fn may_be_in_texts(
+        reader: &BucketReader,
+        stale: &Stale,
+        name: &str,
+        sourcetype: &str,
+    ) -> bool {
+        if stale.has(sourcetype) {
+            return true;
+        }
+        let summary = reader.summary();
+        match Self::of(name, summary, stale) {
+            Self::Partly(_) => false,
+            // It is in the catalogue if the text of any other event has it.
+            Self::Raw { indexed: None } if summary.field(name).is_none() => {
+                !summary.fields_complete
             }
-            None if rules_hold && summary.fields_complete => Self::Absent,
-            _ => Self::Raw { indexed: None },
+            _ => reader.may_be_in_texts(name, sourcetype),
         }
     }
 }

@@ -11,6 +11,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListBuilder, RecordBatch, RecordBatchOptions,
     StringViewArray, StringViewBuilder, new_null_array,
 };
+use arrow::compute::kernels::zip::zip;
 use arrow::compute::{and, cast, filter, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
 use arrow::error::ArrowError;
@@ -32,6 +33,7 @@ use super::fields::{WantedField, extract};
 use super::keys::Keys;
 use super::prune::{NameTest, is_bound};
 use super::shortcut::Shortcut;
+use super::stale::Stale;
 use super::unit::{FieldPlace, Known};
 use super::wanted::Window;
 use crate::readers::rules_hold;
@@ -115,6 +117,8 @@ pub(super) struct Undecided {
 pub(super) struct Origin<'a> {
     pub(super) index: &'a IndexName,
     pub(super) place: &'a dyn Fn(&str) -> FieldPlace,
+    /// The source types whose columns of fields are out of date.
+    pub(super) stale: &'a Stale,
     /// Whether the text of some event of a source type, the second argument, may have a field.
     pub(super) may_be_in_texts: &'a dyn Fn(&str, &str) -> bool,
     /// The columns of a stored bucket that hold what senders attached.
@@ -180,6 +184,11 @@ impl Work {
     /// Whether today's extraction rules are those that made a bucket's field columns.
     pub(super) fn rules_hold(&self, made_by: &[(String, u64)]) -> bool {
         rules_hold(&self.knowledge, made_by)
+    }
+
+    /// The rules of today.
+    pub(super) fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
     }
 
     /// The same rows with other columns.
@@ -262,8 +271,8 @@ impl Work {
         let passes = move |stored: &RecordBatch| {
             // The columns of the test are stored as they are.
             let (may_be_in_texts, sent) = (&|_: &str, _: &str| true, &[]);
-            let (index, place, undecided) = (&index, &place, &early);
-            let origin = Origin { index, place, may_be_in_texts, sent, undecided };
+            let (index, place, stale, undecided) = (&index, &place, &Stale::Nothing, &early);
+            let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
             work.passes(stored, &origin).map_err(|error| ArrowError::ExternalError(error.into()))
         };
         let test = RowTest { columns, passes: Arc::new(passes) };
@@ -338,6 +347,10 @@ impl Work {
                 match place(name) {
                     FieldPlace::Column(_) => names.push(name),
                     FieldPlace::Absent => {}
+                    FieldPlace::Partly(_) => {
+                        extracts = true;
+                        names.push(name);
+                    }
                     FieldPlace::Raw { indexed } => {
                         extracts = true;
                         // Sent values have a column of their own; they win over those in the text.
@@ -468,7 +481,7 @@ impl Work {
         let name = self.table.field(column).name().as_str();
         !FIXED.contains(&name)
             && name != bucket::FIELDS
-            && matches!((origin.place)(name), FieldPlace::Raw { .. })
+            && matches!((origin.place)(name), FieldPlace::Raw { .. } | FieldPlace::Partly(_))
     }
 
     /// A column of the table; extracted ones must have been made before.
@@ -536,17 +549,22 @@ impl Work {
                 field_column(stored.column_by_name(name)?, kind, field.data_type())
             }
             FieldPlace::Absent => Some(new_null_array(field.data_type(), rows)),
-            FieldPlace::Raw { .. } => None,
+            FieldPlace::Raw { .. } | FieldPlace::Partly(_) => None,
         }
     }
 
     /// Makes the columns that must be extracted from `_raw`, all in one pass over the texts.
     fn extract(&self, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
-        let gaps: Vec<usize> = self
+        let mut gaps: Vec<usize> = self
             .needed(origin.undecided)
             .into_iter()
             .filter(|at| rows.made[*at].is_none() && self.is_extracted(*at, origin))
             .collect();
+        let stale = rows.stored.column_by_name(columns::SOURCETYPE);
+        let stale = stale.and_then(|sourcetypes| origin.stale.rows(sourcetypes));
+        if stale.as_ref().is_some_and(|stale| stale.true_count() == 0) {
+            gaps.retain(|at| !self.take_whole(*at, rows, origin));
+        }
         if gaps.is_empty() {
             return Ok(());
         }
@@ -582,10 +600,33 @@ impl Work {
                         None => column,
                     }
                 }
+                FieldPlace::Partly(kind) => {
+                    let held = self.held(at, kind, rows);
+                    let (stale, held) = stale.as_ref().zip(held).ok_or_else(|| {
+                        DataFusionError::Internal(format!("a bucket lacks {}", field.name))
+                    })?;
+                    zip(stale, &column, &held)?
+                }
                 _ => column,
             });
         }
         Ok(())
+    }
+
+    /// Takes a column of a field as it is stored, if it holds for all rows of a batch without events of
+    /// source types whose rules have changed.
+    fn take_whole(&self, at: usize, rows: &mut Rows, origin: &Origin<'_>) -> bool {
+        let FieldPlace::Partly(kind) = (origin.place)(self.table.field(at).name()) else {
+            return false;
+        };
+        rows.made[at] = self.held(at, kind, rows);
+        rows.made[at].is_some()
+    }
+
+    /// The stored column of a field in the type of the table.
+    fn held(&self, at: usize, kind: ColumnKind, rows: &Rows) -> Option<ArrayRef> {
+        let field = self.table.field(at);
+        field_column(rows.stored.column_by_name(field.name())?, kind, field.data_type())
     }
 
     fn count(&self, rows: &RecordBatch) {
@@ -734,5 +775,5 @@ fn singletons(texts: &ArrayRef) -> ArrayRef {
 /// The first column's values, and the second's where it has none.
 fn prefer(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef> {
     let has_first = arrow::compute::is_not_null(first)?;
-    Ok(arrow::compute::kernels::zip::zip(&has_first, first, second)?)
+    Ok(zip(&has_first, first, second)?)
 }

@@ -20,6 +20,7 @@ mod saved;
 mod shortcuts;
 mod specs;
 mod sql;
+mod stale;
 mod summaries;
 mod support;
 mod traces;

@@ -9,8 +9,8 @@ use arrow::array::{
 };
 use arrow::datatypes::Int32Type;
 use bucket::{
-    FieldExtractor, FieldSource, HotBucket, HotBuckets, HotDirectory, LocalHot, WriteOptions,
-    hot_schema, write_bucket,
+    FieldExtractor, FieldSource, HotBucket, HotBuckets, HotDirectory, LocalHot, OriginRules,
+    WriteOptions, hot_schema, write_bucket,
 };
 use cache::{CachedStore, SearchReads};
 use catalog::{Catalog, Commit, IndexNames};
@@ -79,18 +79,24 @@ impl Objects for Uncounted {
 
 /// Extraction rules as the server hands them to the bucket writer.
 pub(crate) struct Fields(pub(crate) Arc<Knowledge>);
-struct Rules(Arc<FieldRules>, u64);
+struct Rules(Arc<FieldRules>, u64, OriginRules);
 
 impl FieldSource for Fields {
     fn extractor(&self, sourcetype: &str, source: &str, host: &str) -> Arc<dyn FieldExtractor> {
         let fingerprint = self.0.fingerprint(sourcetype);
-        Arc::new(Rules(self.0.field_rules(sourcetype, source, host), fingerprint))
+        let known = self.0.origin_rules();
+        let applied = known.applied(source, host).collect();
+        let of_origin = OriginRules { all: known.fingerprint(), applied };
+        Arc::new(Rules(self.0.field_rules(sourcetype, source, host), fingerprint, of_origin))
     }
 }
 
 impl FieldExtractor for Rules {
     fn fingerprint(&self) -> u64 {
         self.1
+    }
+    fn origin_rules(&self) -> Option<OriginRules> {
+        Some(self.2.clone())
     }
     fn extract(&self, raw: &str, emit: &mut dyn FnMut(&str, &str)) -> bool {
         let emit = &mut |name: &str, value: Cow<'_, str>| emit(name, &value);
@@ -105,10 +111,19 @@ pub(crate) async fn put(
     knowledge: &Arc<Knowledge>,
     options: &WriteOptions,
 ) -> BucketEntry {
+    put_with(store, events, &Fields(Arc::clone(knowledge)), options).await
+}
+
+/// The same with fields from another source.
+pub(crate) async fn put_with(
+    store: &Arc<dyn ObjectStore>,
+    events: &[SpecEvent],
+    fields: &dyn FieldSource,
+    options: &WriteOptions,
+) -> BucketEntry {
     let id = BucketId(uuid::Uuid::now_v7());
     let index = events[0].index.clone();
-    let fields = Fields(Arc::clone(knowledge));
-    let written = write_bucket(id, &index, &[rows(events)], &fields, options).unwrap();
+    let written = write_bucket(id, &index, &[rows(events)], fields, options).unwrap();
     let path = id.object_path(&index, "20261120");
     let size = written.bytes.len() as u64;
     let object = object_store::path::Path::from(path.as_str());
