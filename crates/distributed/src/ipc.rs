@@ -3,13 +3,14 @@
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch};
-use arrow::datatypes::{DataType, SchemaRef};
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use arrow::error::{ArrowError, Result};
 use arrow::ipc::CompressionType;
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use bytes::Bytes;
+use exprs::compact::{Slack, compact_column};
 
 /// Batches of one schema as bytes.
 pub(crate) fn encode(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Bytes> {
@@ -17,7 +18,8 @@ pub(crate) fn encode(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Byte
         IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
     let mut writer = StreamWriter::try_new_with_options(Vec::new(), schema, options)?;
     for batch in batches {
-        let columns = batch.columns().iter().map(compact).collect();
+        let columns = batch.columns().iter();
+        let columns = columns.map(|column| compact_column(column, Slack::Written)).collect();
         let options =
             arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         writer.write(&RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)?;
@@ -45,32 +47,10 @@ pub(crate) fn decode(schema: &SchemaRef, bytes: &[u8]) -> Result<Vec<RecordBatch
     reader.map(same).collect()
 }
 
-/// The same values without the texts of others: views of a few rows have the buffers of all.
-#[must_use]
-pub fn compact(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Utf8View => {
-            let views = column.as_string_view();
-            let held: usize = views.data_buffers().iter().map(arrow::buffer::Buffer::len).sum();
-            match held > views.total_buffer_bytes_used() + (4 << 10) {
-                true => Arc::new(views.gc()),
-                false => Arc::clone(column),
-            }
-        }
-        DataType::List(field) => {
-            let list: &ListArray = column.as_list();
-            let values = compact(list.values());
-            let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
-            Arc::new(ListArray::new(Arc::clone(field), offsets, values, nulls))
-        }
-        _ => Arc::clone(column),
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::array::{Int64Array, StringViewArray};
+    use arrow::array::{ArrayRef, Int64Array, StringViewArray};
 
     use super::*;
 

@@ -30,7 +30,6 @@ pub use context::CallContext;
 pub use conversation::{Conversation, Failure, Said};
 pub use cut::{Cut, Gather, cut};
 pub use describe::describe;
-pub use ipc::compact;
 pub use service::{PartRunner, PartService, RunningPart};
 use tonic::codegen::http::uri::PathAndQuery;
 pub use tonic::transport::Channel;

@@ -1,27 +1,69 @@
 //! Columns of a few rows without the memory of the rows that they came from.
 //!
 //! Texts are views: a column whose rows were filtered or taken from others holds on to the buffers of all
-//! texts around them. Operators that keep rows account for these buffers, as they have to. Copying the texts
-//! that are seen costs one pass over them.
+//! texts around them. Operators that keep rows account for these buffers, as they have to, and messages and
+//! objects have all of their bytes. Copying the texts that are seen costs one pass over them.
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StringViewArray,
+};
 use arrow::datatypes::DataType;
+use arrow::error::Result;
 
-/// The column with buffers of its own, if those that it holds are larger than twice its texts and `slack`
-/// bytes; else the column as it is.
-pub fn compact_column(column: &ArrayRef, slack: usize) -> ArrayRef {
+/// Bytes of others that may be written: the copy is not free either.
+const WRITTEN: usize = 4 << 10;
+
+/// How much of the texts of other rows a column may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slack {
+    /// As many bytes as its own texts have, and these: rows that pass by.
+    Passing(usize),
+    /// Nothing: rows that are kept while their memory is counted.
+    Kept,
+    /// 4 KiB: rows of a message or an object. Memory that is allocated but not used is not written.
+    Written,
+}
+
+impl Slack {
+    fn is_exceeded(self, texts: &StringViewArray) -> bool {
+        let buffers = texts.data_buffers();
+        let own = || texts.total_buffer_bytes_used();
+        match self {
+            Self::Passing(slack) => {
+                let held: usize = buffers.iter().map(|buffer| buffer.capacity()).sum();
+                // Views are not looked at where there is nothing to gain.
+                held > slack && held > own() * 2 + slack
+            }
+            Self::Kept => buffers.iter().map(|buffer| buffer.capacity()).sum::<usize>() > own(),
+            Self::Written => {
+                buffers.iter().map(|buffer| buffer.len()).sum::<usize>() > own() + WRITTEN
+            }
+        }
+    }
+}
+
+/// The same rows, each column as [`compact_column`] has it.
+///
+/// # Errors
+/// None: the columns have the types and the length that they had.
+pub fn compact_batch(batch: &RecordBatch, slack: Slack) -> Result<RecordBatch> {
+    let columns = batch.columns().iter().map(|column| compact_column(column, slack)).collect();
+    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &rows)
+}
+
+/// The column with buffers of its own, if it holds more than `slack` allows; else the column as it is.
+pub fn compact_column(column: &ArrayRef, slack: Slack) -> ArrayRef {
     compacted(column, slack).unwrap_or_else(|| Arc::clone(column))
 }
 
-fn compacted(column: &ArrayRef, slack: usize) -> Option<ArrayRef> {
+fn compacted(column: &ArrayRef, slack: Slack) -> Option<ArrayRef> {
     match column.data_type() {
         DataType::Utf8View => {
             let texts = column.as_string_view();
-            let held: usize = texts.data_buffers().iter().map(|buffer| buffer.capacity()).sum();
-            // Views are not looked at where there is nothing to gain.
-            if held <= slack || held <= texts.total_buffer_bytes_used() * 2 + slack {
+            if !slack.is_exceeded(texts) {
                 return None;
             }
             Some(Arc::new(texts.gc()))
@@ -40,13 +82,12 @@ fn compacted(column: &ArrayRef, slack: usize) -> Option<ArrayRef> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::array::StringViewArray;
     use arrow::buffer::OffsetBuffer;
     use arrow::datatypes::Field;
 
     use super::*;
 
-    const SLACK: usize = 1 << 12;
+    const SLACK: Slack = Slack::Passing(1 << 12);
 
     fn text(row: usize) -> String {
         format!("a text that is longer than a view: {row}")
@@ -61,6 +102,33 @@ mod tests {
         assert!(compacted.get_array_memory_size() < few.get_array_memory_size() / 100);
         let all: ArrayRef = Arc::new(texts);
         assert!(Arc::ptr_eq(&compact_column(&all, SLACK), &all), "nothing to gain");
+    }
+
+    #[test]
+    fn kept_and_written_rows_hold_less_of_others_than_rows_that_pass() {
+        let texts = StringViewArray::from_iter_values((0..10_000).map(text)).gc();
+        let most: ArrayRef = Arc::new(texts.slice(1_000, 9_000));
+        let batch = RecordBatch::try_from_iter([("text", Arc::clone(&most))]).unwrap();
+        assert!(Arc::ptr_eq(&compact_column(&most, SLACK), &most), "half of it is its own");
+        for slack in [Slack::Kept, Slack::Written] {
+            let compacted = compact_batch(&batch, slack).unwrap();
+            assert_eq!(compacted, batch);
+            let bytes = compacted.get_array_memory_size();
+            assert!(bytes < batch.get_array_memory_size(), "{slack:?}: {bytes}");
+        }
+        // 3 KB of others.
+        let texts = StringViewArray::from_iter_values((0..80).map(text)).gc();
+        let one: ArrayRef = Arc::new(texts.slice(7, 1));
+        assert!(Arc::ptr_eq(&compact_column(&one, Slack::Written), &one));
+        let kept = compact_column(&one, Slack::Kept);
+        assert!(kept.get_array_memory_size() < one.get_array_memory_size());
+    }
+
+    #[test]
+    fn a_batch_without_columns_keeps_its_rows() {
+        let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values((0..3).map(text)));
+        let batch = RecordBatch::try_from_iter([("text", texts)]).unwrap().project(&[]).unwrap();
+        assert_eq!(compact_batch(&batch, Slack::Kept).unwrap().num_rows(), 3);
     }
 
     #[test]

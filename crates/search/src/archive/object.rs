@@ -10,11 +10,12 @@
 
 use std::io::{self, Cursor, Read, Write};
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
+use arrow::array::RecordBatch;
 use arrow::error::{ArrowError, Result as ArrowResult};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
 use bytes::Bytes;
+use exprs::compact::{Slack, compact_batch};
 
 use crate::Error;
 use crate::jobs::Details;
@@ -54,7 +55,7 @@ fn write(details: &Details, batches: &[RecordBatch], sink: &mut Limited) -> Arro
         let (stream, rest) = left.split_at(same);
         let mut writer = StreamWriter::try_new(&mut packed, &schema)?;
         for batch in stream {
-            writer.write(&compact(batch)?)?;
+            writer.write(&compact_batch(batch, Slack::Written)?)?;
         }
         writer.finish()?;
         drop(writer);
@@ -62,13 +63,6 @@ fn write(details: &Details, batches: &[RecordBatch], sink: &mut Limited) -> Arro
     }
     packed.finish()?;
     Ok(())
-}
-
-/// The same rows without the texts of others.
-fn compact(batch: &RecordBatch) -> ArrowResult<RecordBatch> {
-    let columns = batch.columns().iter().map(distributed::compact).collect();
-    let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    RecordBatch::try_new_with_options(batch.schema(), columns, &rows)
 }
 
 /// What is in an object, if it does not take more memory than the limit.

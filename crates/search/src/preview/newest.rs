@@ -7,9 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::DataType;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::error::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
@@ -18,6 +17,7 @@ use datafusion::physical_expr::{LexOrdering, PhysicalExpr};
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, collect};
+use exprs::compact::{Slack, compact_batch};
 use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 
@@ -112,7 +112,7 @@ impl Run {
             return Ok(());
         }
         let kept = Arc::clone(&self.newest.kept);
-        kept.add(self.partition, vec![compact(&batch)?]);
+        kept.add(self.partition, vec![compact_batch(&batch, Slack::Kept)?]);
         let (rows, _) = kept.size(self.partition);
         if rows > self.newest.first + SPARE_ROWS.max(self.newest.first) {
             self.sort_out().await?;
@@ -139,21 +139,9 @@ impl Run {
             SortExec::new(self.newest.order.clone(), memory).with_fetch(Some(self.newest.first));
         let sort: Arc<dyn ExecutionPlan> = Arc::new(sort);
         let first = collect(Arc::clone(&sort), Arc::clone(&self.context)).await?;
-        let first = first.iter().map(compact).collect::<Result<Vec<_>>>()?;
-        kept.replace(self.partition, first);
+        let first = first.iter().map(|batch| compact_batch(batch, Slack::Kept));
+        kept.replace(self.partition, first.collect::<Result<Vec<_>, _>>()?);
         self.wanted = sort.dynamic_expressions_produced().into_iter().next();
         Ok(())
     }
-}
-
-/// The same rows without the text of others that views would keep in memory.
-fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
-    let own = |column: &ArrayRef| -> ArrayRef {
-        match column.data_type() {
-            DataType::Utf8View => Arc::new(column.as_string_view().gc()),
-            _ => Arc::clone(column),
-        }
-    };
-    let columns = batch.columns().iter().map(own).collect();
-    Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }

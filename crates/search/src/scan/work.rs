@@ -23,7 +23,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 use exprs::FieldPart;
-use exprs::compact::compact_column;
+use exprs::compact::{Slack, compact_column};
 use knowledge::Knowledge;
 use model::{ColumnKind, IndexName, columns};
 use plan::value::NumberText;
@@ -42,7 +42,7 @@ use crate::times::Phase;
 
 /// Bytes that a column of a batch may hold without anybody looking at its texts. Batches of a sparse filter
 /// have a few rows each, and there are many of them.
-const SLACK: usize = 1 << 12;
+const SLACK: Slack = Slack::Passing(1 << 12);
 
 /// Whether every bucket stores the column. `index` is not stored: it is a property of the whole bucket.
 fn is_stored(name: &str) -> bool {

@@ -14,14 +14,14 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use exprs::compact::compact_column;
+use exprs::compact::{Slack, compact_batch};
 use exprs::pass_through::PassThrough;
 use futures::StreamExt;
 
 use super::rewrites::{Rewritten, with_below};
 
 /// Bytes that a column may hold without anybody looking at them.
-const SLACK: usize = 1 << 16;
+const SLACK: Slack = Slack::Passing(1 << 16);
 
 /// Puts a [`Compact`] between a sort that may spill and the merge of its partitions.
 pub(super) fn below_merge(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
@@ -53,6 +53,5 @@ impl PassThrough for Compact {
 }
 
 fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
-    let columns = batch.columns().iter().map(|column| compact_column(column, SLACK)).collect();
-    Ok(RecordBatch::try_new(batch.schema(), columns)?)
+    Ok(compact_batch(batch, SLACK)?)
 }
