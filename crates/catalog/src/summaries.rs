@@ -173,20 +173,8 @@ mod tests {
             last_time: time,
             recent_time: time,
         };
-        Arc::new(BucketSummary {
-            rows: 1,
-            raw_bytes: 1,
-            first_time: time,
-            last_time: time,
-            first_index_time: time,
-            last_index_time: time,
-            hosts: (0..hosts).map(host).collect(),
-            sources: vec![],
-            sourcetypes: vec![],
-            fields: vec![],
-            fields_complete: true,
-            rules: vec![],
-        })
+        let hosts = (0..hosts).map(host).collect();
+        Arc::new(BucketSummary { hosts, ..BucketSummary::bare(1, time, time) })
     }
 
     fn id(number: u128) -> BucketId {

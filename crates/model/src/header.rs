@@ -142,20 +142,7 @@ mod tests {
 
     fn entry(path: &str, last: i64) -> BucketEntry {
         let time = EventTime(last);
-        let summary = BucketSummary {
-            rows: 1,
-            raw_bytes: 2,
-            first_time: time,
-            last_time: time,
-            first_index_time: time,
-            last_index_time: time,
-            hosts: vec![],
-            sources: vec![],
-            sourcetypes: vec![],
-            fields: vec![],
-            fields_complete: true,
-            rules: vec![],
-        };
+        let summary = BucketSummary { raw_bytes: 2, ..BucketSummary::bare(1, time, time) };
         BucketEntry {
             id: BucketId(uuid::Uuid::from_u128(7)),
             index: IndexName::new("main").unwrap(),

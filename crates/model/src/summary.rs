@@ -83,6 +83,26 @@ pub struct BucketSummary {
 }
 
 impl BucketSummary {
+    /// The summary of events between these times, one byte each, that have no host, source, source type or
+    /// field. Tests and simulations begin with it.
+    #[must_use]
+    pub const fn bare(rows: u64, first: EventTime, last: EventTime) -> Self {
+        Self {
+            rows,
+            raw_bytes: rows,
+            first_time: first,
+            last_time: last,
+            first_index_time: first,
+            last_index_time: last,
+            hosts: Vec::new(),
+            sources: Vec::new(),
+            sourcetypes: Vec::new(),
+            fields: Vec::new(),
+            fields_complete: true,
+            rules: Vec::new(),
+        }
+    }
+
     /// The catalogue's word on a field.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&FieldSummary> {

@@ -271,20 +271,7 @@ mod tests {
             index,
             size: 1000,
             state: BucketState::Warm,
-            summary: Arc::new(BucketSummary {
-                rows: 10,
-                raw_bytes: 900,
-                first_time: time,
-                last_time: time,
-                first_index_time: time,
-                last_index_time: time,
-                hosts: vec![],
-                sources: vec![],
-                sourcetypes: vec![],
-                fields: vec![],
-                fields_complete: true,
-                rules: vec![],
-            }),
+            summary: Arc::new(BucketSummary::bare(10, time, time)),
         }
     }
 

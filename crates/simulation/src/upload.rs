@@ -82,20 +82,7 @@ fn entry(rolled: &Rolled) -> BucketEntry {
         path: rolled.path.clone(),
         size: 8 * rows,
         state: BucketState::Warm,
-        summary: Arc::new(BucketSummary {
-            rows,
-            raw_bytes: rows,
-            first_time: first,
-            last_time: last,
-            first_index_time: first,
-            last_index_time: last,
-            hosts: Vec::new(),
-            sources: Vec::new(),
-            sourcetypes: Vec::new(),
-            fields: Vec::new(),
-            fields_complete: true,
-            rules: Vec::new(),
-        }),
+        summary: Arc::new(BucketSummary::bare(rows, first, last)),
     }
 }
 

@@ -19,20 +19,8 @@ fn id(number: u128) -> BucketId {
 
 fn commit() -> Commit {
     let time = EventTime(7);
-    let summary = BucketSummary {
-        rows: 3,
-        raw_bytes: 4,
-        first_time: time,
-        last_time: time,
-        first_index_time: time,
-        last_index_time: time,
-        hosts: vec![],
-        sources: vec![],
-        sourcetypes: vec![],
-        fields: vec![],
-        fields_complete: true,
-        rules: vec![("syslog".to_owned(), 8)],
-    };
+    let rules = vec![("syslog".to_owned(), 8)];
+    let summary = BucketSummary { raw_bytes: 4, rules, ..BucketSummary::bare(3, time, time) };
     let add = |number: u128, path: &str| BucketEntry {
         id: id(number),
         index: IndexName::new("main").unwrap(),

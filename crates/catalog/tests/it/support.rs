@@ -34,18 +34,11 @@ pub fn bucket(number: u128, first: i64, last: i64) -> BucketEntry {
         size: 1000,
         state: BucketState::Warm,
         summary: Arc::new(BucketSummary {
-            rows: 10,
             raw_bytes: 900,
-            first_time: EventTime(first),
-            last_time: EventTime(last),
-            first_index_time: EventTime(first),
-            last_index_time: EventTime(last),
             hosts: vec![value.clone()],
             sources: vec![value.clone()],
             sourcetypes: vec![value],
-            fields: vec![],
-            fields_complete: true,
-            rules: vec![],
+            ..BucketSummary::bare(10, EventTime(first), EventTime(last))
         }),
     }
 }

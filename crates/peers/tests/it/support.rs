@@ -143,20 +143,7 @@ pub(crate) fn entry(id: BucketId, numbers: std::ops::Range<i64>) -> BucketEntry 
         index: main_index(),
         size: 1_000,
         state: BucketState::Warm,
-        summary: Arc::new(BucketSummary {
-            rows: numbers.count() as u64,
-            raw_bytes: 900,
-            first_time: first,
-            last_time: last,
-            first_index_time: first,
-            last_index_time: last,
-            hosts: vec![],
-            sources: vec![],
-            sourcetypes: vec![],
-            fields: vec![],
-            fields_complete: true,
-            rules: vec![],
-        }),
+        summary: Arc::new(BucketSummary::bare(numbers.count() as u64, first, last)),
     }
 }
 

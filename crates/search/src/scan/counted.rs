@@ -327,20 +327,8 @@ mod tests {
             multivalue: false,
             distinct: None,
         };
-        let summary = Arc::new(BucketSummary {
-            rows: 10,
-            raw_bytes: 900,
-            first_time: time,
-            last_time: time,
-            first_index_time: time,
-            last_index_time: time,
-            hosts: vec![],
-            sources: vec![],
-            sourcetypes: vec![],
-            fields: fields.iter().map(field).collect(),
-            fields_complete: true,
-            rules: vec![],
-        });
+        let fields = fields.iter().map(field).collect();
+        let summary = Arc::new(BucketSummary { fields, ..BucketSummary::bare(10, time, time) });
         let path = id.object_path(&index, "20261120");
         let entry = BucketEntry { id, path, index, size: 1, state: BucketState::Warm, summary };
         let header = Arc::new(BucketHeader::of(&entry));
