@@ -119,7 +119,7 @@ async fn the_newest_events_are_found_without_reading_the_older_ones() {
     let all = done(&service, "search alpha", 0).await;
     assert_eq!(job.page(0, 5).rows, all.page(0, 5).rows);
     assert!(job.counts().events_scanned < 1_000, "{:?}", job.counts());
-    assert_eq!(all.counts().events_scanned, all.counts().events_scanned.max(8_000));
+    assert!(all.counts().events_scanned >= 8_000, "{:?}", all.counts());
 }
 
 #[tokio::test(flavor = "multi_thread")]
