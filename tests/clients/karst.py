@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import ssl
@@ -27,6 +28,8 @@ TLS = ssl.create_default_context()
 TLS.check_hostname = False
 TLS.verify_mode = ssl.CERT_NONE
 
+# A label of a metric's series, and its value.
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 # Ports that were given to somebody, who may not listen there yet.
 GIVEN = set()
@@ -248,6 +251,17 @@ class Server:
     def roll(self, index):
         answer = self.rest("POST", f"/services/data/indexes/{index}/roll-hot-buckets", {})
         assert answer.status == 200, answer
+
+    def metric(self, name, tls=True, **labels):
+        """The sum of a metric's values over the series that have these labels."""
+        port = self.management_port if tls else self.web_port
+        total = 0.0
+        for line in self.request(port, "GET", "/metrics", tls=tls).text.splitlines():
+            series, _, value = line.rpartition(" ")
+            found, _, rest = series.partition("{")
+            if found == name and labels.items() <= dict(LABEL.findall(rest)).items():
+                total += float(value)
+        return total
 
     def export(self, search, **form):
         """All rows of a search, streamed."""

@@ -234,11 +234,5 @@ def test_open_bodies_hold_no_more_than_the_budget(server, others):
     finally:
         for connection in connections:
             connection.close()
-    wait_for(lambda: memory_of_requests(server) < MIB, "what they held is given back", 60)
-
-
-def memory_of_requests(server):
-    metrics = server.rest("GET", "/metrics").text
-    name = "karst_request_memory_bytes "
-    values = [line.split()[1] for line in metrics.splitlines() if line.startswith(name)]
-    return float(values[0]) if values else 0.0
+    held = "karst_request_memory_bytes"
+    wait_for(lambda: server.metric(held) < MIB, "what they held is given back", 60)

@@ -112,7 +112,7 @@ def test_a_standby_leads_no_catalog_that_it_has_not_followed(cluster):
     assert "this process leads now" not in standby.log_text()
 
     def is_told():
-        return 'karst_health{condition="cannot_lead"} 1' in standby.rest("GET", "/metrics").text
+        return standby.metric("karst_health", condition="cannot_lead") == 1
 
     wait_for(is_told, "the condition cannot_lead", 20)
     aside.rename(catalog)
@@ -130,5 +130,5 @@ def test_a_process_that_gives_the_address_of_another_one_says_so(cluster):
     identity = (first.data / "instance.id").read_text().strip().replace("-", "")
     said = f"at {first.address} is {identity}"
     wait_for(lambda: said in second.log_text(), "the address is said to be another one's", 60)
-    assert 'karst_health{condition="wrong_address"} 1' in second.rest("GET", "/metrics").text
+    assert second.metric("karst_health", condition="wrong_address") == 1
     assert "wrong_address" not in first.log_text()

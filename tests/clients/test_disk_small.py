@@ -44,12 +44,6 @@ def server(tmp_path):
     assert "panicked" not in server.log_text()
 
 
-def metric(server, name):
-    text = server.request(server.web_port, "GET", "/metrics").text
-    values = [line.split()[-1] for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{"))]
-    return sum(float(value) for value in values)
-
-
 def condition(server, name):
     entry = server.rest("GET", "/services/server/health?output_mode=json").json()["entry"][0]
     found = [one for one in entry["content"]["conditions"] if one["name"] == name]
@@ -91,8 +85,8 @@ def test_searches_go_on_without_room_for_the_cache(server, small):
     told = wait_for(full, "the cache has no room", 120)
     assert (told["severity"], "eviction_padding" in told["text"]) == ("warning", True), told
     assert server.rows(everything) == right
-    assert metric(server, "karst_cache_skipped_total") > 0
-    assert metric(server, 'karst_health{condition="cache_full"}') == 1
+    assert server.metric("karst_cache_skipped_total") > 0
+    assert server.metric("karst_health", condition="cache_full") == 1
     assert server.request(server.web_port, "GET", "/readyz").status == 200
     warnings = [line for line in server.log_text().splitlines() if "no space left" in line.lower()]
     assert len(warnings) == 1, warnings
@@ -111,7 +105,7 @@ def test_a_log_without_room_is_counted_and_goes_on(server, small):
     def missed():
         # Each is a line of log.
         server.process.send_signal(signal.SIGHUP)
-        return metric(server, "karst_log_lines_lost_total")
+        return server.metric("karst_log_lines_lost_total")
 
     wait_for(missed, "lines are missing", 120)
     told = wait_for(lambda: condition(server, "log_unwritable"), "the health says so")
@@ -123,4 +117,4 @@ def test_a_log_without_room_is_counted_and_goes_on(server, small):
     wait_for(lambda: condition(server, "log_unwritable") is None, "the log goes on", 60)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     (gap,) = [line for line in lines if "lines are missing here" in line.get("message", "")]
-    assert 1 <= gap["lines"] <= metric(server, "karst_log_lines_lost_total")
+    assert 1 <= gap["lines"] <= server.metric("karst_log_lines_lost_total")

@@ -1,7 +1,6 @@
 """Searches over hot rows that stay at the indexers of a cluster: the rows of one process, whatever becomes of
 the buckets or of an indexer meanwhile."""
 
-import re
 import signal
 import threading
 import time
@@ -48,16 +47,9 @@ def cluster(tmp_path):
         cluster.kill()
 
 
-def metric(process, name):
-    """The sum of a metric over its labels."""
-    text = process.request(process.management_port, "GET", "/metrics", tls=True).text
-    found = re.findall(rf"^{name}(?:{{[^}}]*}})? (\d+)", text, re.MULTILINE)
-    return sum(int(value) for value in found)
-
-
 def test_rows_stay_where_they_are_and_give_the_rows_of_one_process(cluster):
     head = cluster.heads[0]
-    moved = metric(head, "karst_peers_received_bytes_total")
+    moved = head.metric("karst_peers_received_bytes_total")
     searches = {
         "search index=main | stats count": str(EVENTS),
         "search index=main user=u7 | stats count": "61",
@@ -78,8 +70,8 @@ def test_rows_stay_where_they_are_and_give_the_rows_of_one_process(cluster):
     times = [row["_time"] for row in newest]
     assert len(newest) == 20 and times == sorted(times, reverse=True)
     # Audit events of other processes are moved as before.
-    assert metric(head, "karst_peers_received_bytes_total") - moved < 200_000
-    assert metric(head, "karst_search_parts_total") >= 3 * len(searches)
+    assert head.metric("karst_peers_received_bytes_total") - moved < 200_000
+    assert head.metric("karst_search_parts_total") >= 3 * len(searches)
     # Inner searches and SQL read them at the search head.
     inner = {
         "search index=main [search index=main n=4711 | fields user] | stats count": "60",
@@ -90,10 +82,10 @@ def test_rows_stay_where_they_are_and_give_the_rows_of_one_process(cluster):
     form = {"query": "SELECT count(*) AS n FROM main", "output_mode": "json"}
     answer = head.rest("POST", "/api/v1/sql", form)
     assert answer.status == 200 and str(EVENTS) in answer.text, answer
-    assert metric(head, "karst_peers_received_bytes_total") - moved > 500_000
+    assert head.metric("karst_peers_received_bytes_total") - moved > 500_000
     # Nobody reads any more.
     for indexer in cluster.indexers:
-        wait_for(lambda one=indexer: metric(one, "karst_hot_open_views") == 0, "views are closed")
+        wait_for(lambda one=indexer: one.metric("karst_hot_open_views") == 0, "views are closed")
 
 
 def test_buckets_that_leave_while_a_search_reads_them_are_met_once(cluster):

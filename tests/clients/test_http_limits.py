@@ -50,14 +50,6 @@ def received(connection):
     return data
 
 
-def metric(server, name, **labels):
-    """The sum of a metric's values over the series that have the labels."""
-    wanted = [f'{key}="{value}"' for key, value in labels.items()]
-    lines = server.request(server.web_port, "GET", "/metrics").text.splitlines()
-    found = [line for line in lines if line.startswith(name) and all(w in line for w in wanted)]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in found)
-
-
 def resident(server):
     """Memory of the process's own, in bytes."""
     status = open(f"/proc/{server.process.pid}/status").read()
@@ -93,7 +85,7 @@ def test_connections_end_that_send_their_request_too_slowly_or_not_at_all(own_se
         return False
 
     wait_for(is_closed, "a head that never ends is given up", 60, 0.2)
-    assert metric(server, "karst_http_timeouts_total", reason="headerTimeout") >= 26
+    assert server.metric("karst_http_timeouts_total", reason="headerTimeout") >= 26
 
 
 def test_a_connection_is_kept_between_requests_and_not_for_ever(own_server):
@@ -104,7 +96,7 @@ def test_a_connection_is_kept_between_requests_and_not_for_ever(own_server):
         connection.sendall(request)
         assert connection.recv(4_096).startswith(b"HTTP/1.1 200")
     received(connection)
-    assert metric(server, "karst_http_timeouts_total", reason="keepAliveIdleTimeout") == 1
+    assert server.metric("karst_http_timeouts_total", reason="keepAliveIdleTimeout") == 1
 
 
 def test_a_body_that_does_not_come_is_answered_with_408(own_server):
@@ -123,7 +115,7 @@ def test_a_body_that_does_not_come_is_answered_with_408(own_server):
     login.sendall(b"POST /services/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n")
     answer = received(login)
     assert answer.startswith(b"HTTP/1.1 408") and b"text/plain" in answer.lower(), answer
-    assert metric(server, "karst_http_timeouts_total", reason="body") == 2
+    assert server.metric("karst_http_timeouts_total", reason="body") == 2
 
 
 def test_large_bodies_of_strangers_are_not_kept(server):
@@ -194,7 +186,7 @@ def test_one_address_does_not_get_all_connections(own_server):
     connections = flood(server.web_port, "127.0.0.1", 80, 80 - 20 - 16)
     connections[0].close()
     name, reason = "karst_http_refused_total", "maxSocketsPerClient"
-    wait_for(lambda: metric(server, name, reason=reason) >= 44, "refusals are counted", 60)
+    wait_for(lambda: server.metric(name, tls=False, reason=reason) >= 44, "refusals are counted", 60)
     for connection in connections:
         connection.close()
 
@@ -213,7 +205,7 @@ def test_whoever_takes_all_connections_leaves_this_machine_some(own_server):
     assert server.request(server.web_port, "GET", "/healthz").status == 200
     assert server.rest("GET", "/services/server/info").status == 200
     server.send("taken in meanwhile", index="main")
-    assert metric(server, "karst_http_refused_total", reason="maxSockets") >= 16
+    assert server.metric("karst_http_refused_total", reason="maxSockets") >= 16
     for connection in connections:
         connection.close()
 
@@ -245,13 +237,13 @@ def test_wrong_logins_do_not_hold_up_events_and_health(own_server):
     assert statuses <= {401, 403, 429, 503}, statuses
     slowest = {name: f"{max(times):.3f} s" for name, times in waits.items()}
     print(f"400 wrong logins, 100 at a time: slowest meanwhile {slowest}, statuses {statuses}")
-    print("checked:", metric(server, "karst_password_checks_total", outcome="wrong"))
+    print("checked:", server.metric("karst_password_checks_total", outcome="wrong"))
 
 
 def test_a_right_password_is_not_hashed_for_every_request(server):
     for _ in range(3):
         assert server.rest("GET", "/services/server/info").status == 200
-    assert metric(server, "karst_password_checks_total", outcome="remembered") >= 2
+    assert server.metric("karst_password_checks_total", outcome="remembered") >= 2
 
 
 def test_http_at_a_tls_port_is_told_to_come_with_tls(server):

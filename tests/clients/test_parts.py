@@ -200,8 +200,7 @@ def while_it_reads(head, victim, how):
 
 def started(indexer):
     """How many parts an indexer has begun to read."""
-    text = indexer.request(indexer.management_port, "GET", "/metrics", tls=True).text
-    return int(re.search(r'^karst_parts_run_total\{outcome="started"\} (\d+)', text, re.MULTILINE)[1])
+    return indexer.metric("karst_parts_run_total", outcome="started")
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])

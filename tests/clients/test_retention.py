@@ -43,12 +43,6 @@ def buckets(server, index):
     return [entry["content"] for entry in answer.json()["entry"]]
 
 
-def metric(server, name):
-    text = server.request(server.management_port, "GET", "/metrics", tls=True).text
-    lines = [line for line in text.splitlines() if line.startswith(name)]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
-
-
 def test_a_count_is_right_at_every_moment_while_buckets_roll_and_merge(configured):
     server = configured().start()
     sent, failures, done = [0], [], threading.Event()
@@ -72,7 +66,7 @@ def test_a_count_is_right_at_every_moment_while_buckets_roll_and_merge(configure
             server.send(*[f"n={at}-{k}" for k in range(10)], index="main")
             sent[0] += 10
             server.roll("main")
-        wait_for(lambda: metric(server, 'karst_merges_total{outcome="done"}') >= 1, "merges")
+        wait_for(lambda: server.metric("karst_merges_total", outcome="done") >= 1, "merges")
     finally:
         done.set()
         counter.join()
@@ -131,14 +125,14 @@ def test_events_wait_on_the_disk_while_s3_is_away_and_are_found(configured, stor
             lines = [f"{TIME} n={at * 1000 + k} {'x' * 1000}" for k in range(1000)]
             answer = server.send_raw("\n".join(lines), index="main", sourcetype="plain")
             assert answer.status == 200, answer
-        wait_for(lambda: metric(server, "karst_spool_buckets") >= 4, "buckets wait on the disk")
+        wait_for(lambda: server.metric("karst_spool_buckets") >= 4, "buckets wait on the disk")
         assert server.count("index=main") == 12_000
         queues = server.cli("list", "queues").stdout
         assert "spool_buckets" in queues and "blocked_seconds" in queues
     finally:
         store.thaw()
     server.roll("main")
-    wait_for(lambda: metric(server, "karst_spool_buckets") == 0, "the spool is empty")
+    wait_for(lambda: server.metric("karst_spool_buckets") == 0, "the spool is empty")
     assert server.count("index=main") == 12_000
 
 
@@ -170,8 +164,8 @@ def test_over_the_disks_limit_senders_get_503_and_nothing_is_lost(configured, st
 def test_queues_have_metrics(configured):
     server = configured().start()
     server.send("a", index="main")
-    passed = 'karst_queue_passed_items_total{queue="parsing",set="0"}'
-    wait_for(lambda: metric(server, passed) >= 1, "the parsing queue's throughput")
+    passed, parsing = "karst_queue_passed_items_total", {"queue": "parsing", "set": "0"}
+    wait_for(lambda: server.metric(passed, **parsing) >= 1, "the parsing queue's throughput")
     for name in ("karst_queue_capacity_bytes", "karst_queue_blocked_seconds_total"):
         text = server.request(server.management_port, "GET", "/metrics", tls=True).text
         assert name in text

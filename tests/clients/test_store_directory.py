@@ -11,12 +11,6 @@ def send(server, first, count):
     assert answer.status == 200, answer
 
 
-def metric(server, name):
-    text = server.request(server.management_port, "GET", "/metrics", tls=True).text
-    lines = [line for line in text.splitlines() if line.startswith(name)]
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
-
-
 def test_events_wait_while_the_directory_is_away_and_nothing_is_written_in_its_place(own_server, tmp_path):
     place, disk = tmp_path / "store", tmp_path / "disk"
     settings = {"KARST_MAX_DATA_SIZE_MIB": "1"}
@@ -28,14 +22,14 @@ def test_events_wait_while_the_directory_is_away_and_nothing_is_written_in_its_p
     place.mkdir()
     for batch in range(1, 13):
         send(server, batch * 1000, 1000)
-    wait_for(lambda: metric(server, "karst_spool_buckets") >= 4, "buckets wait on the disk", 60)
+    wait_for(lambda: server.metric("karst_spool_buckets") >= 4, "buckets wait on the disk", 60)
     said = f"the directory {place} of the object store was unmounted, moved or replaced"
     wait_for(lambda: said in server.log_text(), "the log names the directory", 60)
     assert not list(place.iterdir()), "something was written there"
     place.rmdir()
     disk.rename(place)
     server.roll("main")
-    wait_for(lambda: metric(server, "karst_spool_buckets") == 0, "the spool is empty", 120)
+    wait_for(lambda: server.metric("karst_spool_buckets") == 0, "the spool is empty", 120)
     assert server.count("index=main") == 13_000
     server.kill()
     server.start()

@@ -88,11 +88,6 @@ def the(spans, name):
     return span
 
 
-def metric(process, name):
-    text = process.request(process.management_port, "GET", "/metrics", tls=True).text
-    return sum(int(n) for n in re.findall(rf"^{name}(?:\{{.*\}})? (\d+)$", text, re.MULTILINE))
-
-
 REQUEST = "POST /services/search/jobs"
 
 
@@ -218,8 +213,8 @@ def test_a_collector_that_is_away_holds_up_no_search(own_server):
     for _ in range(20):
         assert server.rows("| makeresults | eval a=1 | table a") == [{"a": "1"}]
     dropped = "karst_trace_spans_dropped_total"
-    wait_for(lambda: metric(server, dropped) > 20, "spans are dropped and counted")
-    assert metric(server, "karst_trace_spans_sent_total") == 0
+    wait_for(lambda: server.metric(dropped) > 20, "spans are dropped and counted")
+    assert server.metric("karst_trace_spans_sent_total") == 0
     assert server.log_text().count("spans of traces are dropped") == 1
 
 
