@@ -73,17 +73,13 @@ impl InputTls {
             tracing::warn!("{warning}");
         }
         let own = certificates.as_ref().unwrap_or(own);
-        let acceptor = match &settings.client_ca {
-            Some(file) => {
-                let acceptor =
-                    roots(&file.path).and_then(|roots| own.acceptor_of_inputs(Some(roots)));
-                acceptor.map_err(|error| Failure::of_file(file, "sslRootCAPath", error))?
-            }
-            None => {
-                let acceptor = own.acceptor_of_inputs(None);
-                acceptor.map_err(|error| Failure { places: Vec::new(), error })?
-            }
+        let client_ca = settings.client_ca.as_ref();
+        let failed = |error| match client_ca {
+            Some(file) => Failure::of_file(file, "sslRootCAPath", error),
+            None => Failure { places: Vec::new(), error },
         };
+        let client_cas = client_ca.map(|file| roots(&file.path)).transpose().map_err(failed)?;
+        let acceptor = own.acceptor_of_inputs(client_cas).map_err(failed)?;
         Ok(Self { acceptor: Some(acceptor), certificates })
     }
 

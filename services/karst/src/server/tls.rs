@@ -15,6 +15,7 @@ use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
 use rustls::{RootCertStore, ServerConfig};
@@ -95,37 +96,39 @@ impl Certificates {
     /// # Errors
     /// TLS cannot be set up.
     pub(crate) fn acceptor(self: &Arc<Self>) -> Result<TlsAcceptor> {
-        let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
+        let mut config = self.config(WebPkiClientVerifier::no_client_auth())?;
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(TlsAcceptor::from(Arc::new(config)))
     }
 
-    /// The TLS of inputs whose clients must present a certificate of a CA, if there are `roots`. Without
-    /// tickets, as for [`without_tickets`], and without protocols of HTTP.
+    /// The TLS of inputs: without protocols of HTTP, and without tickets, for the reason of
+    /// [`without_tickets`]. Clients must present a certificate that one of the CAs has signed, if there are
+    /// any.
     ///
     /// # Errors
     /// TLS cannot be set up.
     pub(crate) fn acceptor_of_inputs(
         self: &Arc<Self>,
-        roots: Option<RootCertStore>,
+        client_cas: Option<RootCertStore>,
     ) -> Result<TlsAcceptor> {
-        let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
-            .with_safe_default_protocol_versions()?;
-        let builder = match roots {
-            Some(roots) => {
-                let (roots, provider) = (Arc::new(roots), Arc::clone(&self.provider));
-                let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider);
-                builder.with_client_cert_verifier(verifier.build()?)
+        let verifier = match client_cas {
+            Some(cas) => {
+                let (cas, provider) = (Arc::new(cas), Arc::clone(&self.provider));
+                WebPkiClientVerifier::builder_with_provider(cas, provider).build()?
             }
-            None => builder.with_no_client_auth(),
+            None => WebPkiClientVerifier::no_client_auth(),
         };
-        let resolver = Arc::clone(self) as Arc<dyn ResolvesServerCert>;
-        let mut config = builder.with_cert_resolver(resolver);
+        let mut config = self.config(verifier)?;
         config.send_tls13_tickets = 0;
         Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+
+    /// TLS with this certificate, for the clients that the verifier accepts.
+    fn config(self: &Arc<Self>, clients: Arc<dyn ClientCertVerifier>) -> Result<ServerConfig> {
+        let resolver = Arc::clone(self) as Arc<dyn ResolvesServerCert>;
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+            .with_safe_default_protocol_versions()?;
+        Ok(builder.with_client_cert_verifier(clients).with_cert_resolver(resolver))
     }
 
     /// Renews the server's own certificate in time, and follows changes of its files and of another
