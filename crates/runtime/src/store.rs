@@ -232,7 +232,15 @@ pub fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use object_store::{Error as StoreError, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+    use std::mem::{Discriminant, discriminant};
+    use std::ops::Range;
+
+    use bytes::Bytes;
+    use object_store::local::LocalFileSystem;
+    use object_store::{
+        Error as StoreError, GetOptions, GetRange, ObjectMeta, ObjectStoreExt, PutMode, PutOptions,
+        PutPayload,
+    };
 
     use super::*;
 
@@ -322,6 +330,47 @@ mod tests {
         assert!(whole.store.head(&Path::from("some/prefix/big/object")).await.is_ok());
     }
 
+    /// The answer to a read, or the kind of its error.
+    async fn read(
+        store: &dyn ObjectStore,
+        options: GetOptions,
+    ) -> Result<(ObjectMeta, Range<u64>, Bytes), Discriminant<StoreError>> {
+        let got = store.get_opts(&Path::from("a/b"), options).await;
+        let got = got.map_err(|error| discriminant(&error))?;
+        Ok((got.meta.clone(), got.range.clone(), got.bytes().await.unwrap()))
+    }
+
+    #[tokio::test]
+    async fn a_directory_is_read_as_the_library_reads_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = DurableLocal::open(dir.path()).unwrap();
+        let library = LocalFileSystem::new_with_prefix(dir.path()).unwrap();
+        let e_tag = Some(put(&store, "0123456789", PutMode::Create).await.unwrap());
+        let bounded = [2..5, 8..20, 10..11].map(|range| Some(GetRange::Bounded(range)));
+        for range in bounded.into_iter().chain([Some(GetRange::Suffix(3)), None]) {
+            let plain = GetOptions { range, ..GetOptions::default() };
+            let same = GetOptions { if_match: e_tag.clone(), ..plain.clone() };
+            let other = GetOptions { if_none_match: e_tag.clone(), ..plain.clone() };
+            for options in [plain, same, other] {
+                let expected = read(&library, options.clone()).await;
+                assert_eq!(read(&store, options.clone()).await, expected, "{options:?}");
+            }
+        }
+        let (path, ranges) = (Path::from("a/b"), [2..5, 4..4, 7..10]);
+        let parts = store.get_ranges(&path, &ranges).await.unwrap();
+        assert_eq!(parts, library.get_ranges(&path, &ranges).await.unwrap());
+        for each in [&store as &dyn ObjectStore, &library] {
+            assert!(each.get_ranges(&path, &[2..5, 8..11]).await.is_err());
+        }
+        for missing in ["a", "a/c", "none/b"].map(Path::from) {
+            let whole = store.get(&missing).await.unwrap_err();
+            let parts = store.get_ranges(&missing, &ranges).await.unwrap_err();
+            for error in [whole, parts] {
+                assert!(matches!(error, StoreError::NotFound { .. }), "{error}");
+            }
+        }
+    }
+
     #[tokio::test]
     async fn concurrent_creates_have_one_winner() {
         let dir = tempfile::tempdir().unwrap();
@@ -384,6 +433,7 @@ mod tests {
             ("get", store.get(&path).await.err()),
             ("head", store.head(&path).await.err()),
             ("range", store.get_range(&path, 0..1).await.err()),
+            ("ranges", store.get_ranges(&path, &[0..1, 1..2]).await.err()),
             ("delete", store.delete(&path).await.err()),
             ("list", store.list(None).next().await.and_then(Result::err)),
             ("delimited", store.list_with_delimiter(None).await.err()),

@@ -6,7 +6,8 @@
 //! directories, so that an object is either absent or complete, and a reported one is durable. That
 //! costs two fsyncs per object (milliseconds on NVMe, tens on a disk). It also adds what
 //! `LocalFileSystem` lacks, conditional update by etag, under a lock file, so that the catalog is
-//! as safe on a directory as on S3. Reading, listing and deleting use `LocalFileSystem`.
+//! as safe on a directory as on S3. Listing and deleting use `LocalFileSystem`. A read opens the object as
+//! that does, and looks at the directory (below) in the same task of a blocking thread.
 //!
 //! The directory may be on a disk of its own that goes away. What is then at its path is another
 //! directory or none: an object there would be in no store once the disk is back, and an empty listing
@@ -32,9 +33,9 @@ use futures::{StreamExt, TryFutureExt};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult,
-    RenameOptions, Result, UpdateVersion, UploadPart,
+    Attributes, CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult,
+    MultipartUpload, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutMultipartOptions,
+    PutOptions, PutPayload, PutResult, RenameOptions, Result, UpdateVersion, UploadPart,
 };
 use tokio::runtime::Handle;
 
@@ -176,6 +177,11 @@ impl fmt::Display for DurableLocal {
 }
 
 /// The directory of a store, as it was opened.
+///
+/// Not an [`OpenDirectory`](crate::OpenDirectory), which goes on in the directory that was opened wherever it
+/// is, and accepts one with the same inode on another device, as after a mount of a network file system.
+/// Here, objects are found by the path, so the path must lead to the directory; a store is not on a network
+/// file system, so another device is another disk; and a look is one system call, because each read has one.
 #[derive(Debug)]
 struct Root {
     path: PathBuf,
@@ -265,15 +271,23 @@ impl ObjectStore for DurableLocal {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
-        let got = self.inner.get_opts(location, options).await;
-        self.expect_here().await?;
-        got
+        let (path, location) = (self.inner.path_to_filesystem(location)?, location.clone());
+        self.blocking(move |store| {
+            let got = open_object(path, location, &options);
+            store.root.expect_here()?;
+            got
+        })
+        .await
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        let got = self.inner.get_ranges(location, ranges).await;
-        self.expect_here().await?;
-        got
+        let (path, ranges) = (self.inner.path_to_filesystem(location)?, ranges.to_vec());
+        self.blocking(move |store| {
+            let got = read_ranges(&path, &ranges);
+            store.root.expect_here()?;
+            got
+        })
+        .await
     }
 
     fn delete_stream(
@@ -365,7 +379,59 @@ impl Drop for Staged {
     }
 }
 
-/// `LocalFileSystem`'s etag: inode, modification time in microseconds, size, in hexadecimal.
+fn open_file(path: &FilePath) -> Result<(File, fs::Metadata)> {
+    let not_found = |source: io::Error| Error::NotFound {
+        path: path.display().to_string(),
+        source: source.into(),
+    };
+    let opened = File::open(path).and_then(|file| Ok((file.metadata()?, file)));
+    match opened {
+        Ok((found, _)) if found.is_dir() => {
+            Err(not_found(io::Error::new(ErrorKind::NotFound, "it is a directory")))
+        }
+        Ok((found, file)) => Ok((file, found)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(not_found(error)),
+        Err(error) => Err(failed(path, "open", error)),
+    }
+}
+
+fn open_object(path: PathBuf, location: Path, options: &GetOptions) -> Result<GetResult> {
+    let (file, found) = open_file(&path)?;
+    let modified = found.modified().map_err(|error| failed(&path, "look at", error))?;
+    let meta = ObjectMeta {
+        location,
+        last_modified: modified.into(),
+        size: found.len(),
+        e_tag: Some(e_tag(&found)),
+        version: None,
+    };
+    options.check_preconditions(&meta)?;
+    let range = match &options.range {
+        Some(range) => range.as_range(meta.size).map_err(invalid)?,
+        None => 0..meta.size,
+    };
+    let payload = GetResultPayload::File(file, path);
+    Ok(GetResult { payload, meta, range, attributes: Attributes::default() })
+}
+
+fn read_ranges(path: &FilePath, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+    let (file, _) = open_file(path)?;
+    let read = |range: &Range<u64>| -> Result<Bytes> {
+        let length = range.end.saturating_sub(range.start);
+        let mut bytes = vec![0; usize::try_from(length).map_err(invalid)?];
+        let filled = file.read_exact_at(&mut bytes, range.start);
+        filled.map_err(|error| failed(path, "read", error))?;
+        Ok(bytes.into())
+    };
+    ranges.iter().map(read).collect()
+}
+
+fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Generic { store: NAME, source: Box::new(error) }
+}
+
+/// `LocalFileSystem`'s etag, which listings have: inode, modification time in microseconds, size, in
+/// hexadecimal.
 fn e_tag(found: &fs::Metadata) -> String {
     let micros = found.mtime() * 1_000_000 + found.mtime_nsec() / 1_000;
     format!("{:x}-{micros:x}-{:x}", found.ino(), found.len())
