@@ -585,15 +585,15 @@ async fn spill_directory(data: &Path) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Opens the object store and asks it for something.
+/// Opens the object store and asks it for something: whether it has a catalog.
 pub(crate) async fn object_store(
     options: &ServerOptions,
     layers: &Layers,
-) -> Result<Arc<dyn ObjectStore>> {
+) -> Result<(Arc<dyn ObjectStore>, bool)> {
     let opened = runtime::store::open(&store_url(options), &store_conf::store(layers)?)?;
     tracing::info!(store = opened.description, "object store");
-    reach(opened.store.as_ref()).await?;
-    Ok(opened.store)
+    let has_catalog = reach(opened.store.as_ref()).await?;
+    Ok((opened.store, has_catalog))
 }
 
 /// Where the object store is.
@@ -603,12 +603,13 @@ pub(crate) fn store_url(options: &ServerOptions) -> String {
 }
 
 /// Asks the store, for some seconds at most. Later, a store that fails is waited for; at the start, it is
-/// more likely that the URL or the credentials are wrong, and somebody is there to read it.
-async fn reach(store: &dyn ObjectStore) -> Result<()> {
+/// more likely that the URL or the credentials are wrong, and somebody is there to read it. Returns whether
+/// there is a catalog.
+async fn reach(store: &dyn ObjectStore) -> Result<bool> {
     let prefix = object_store::path::Path::from(CATALOG);
     let list = || async { store.list(Some(&prefix)).try_next().await };
     let listed = runtime::store::ask_again(CATALOG, list).await;
-    listed.map(drop).map_err(|error| {
+    listed.map(|first| first.is_some()).map_err(|error| {
         let advice = store_advice(&error.to_string());
         anyhow::Error::from(error)
             .context(format!("cannot read the object store (--object-store){advice}"))

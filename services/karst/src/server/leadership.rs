@@ -48,6 +48,9 @@ const REFUSED: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Leadership {
     store: Arc<dyn ObjectStore>,
+    /// Whether the first request of the start has found a catalog there. It stays; if there was none, the
+    /// store is asked again, because another process may have created one.
+    found_catalog: bool,
     /// Where the store is, for messages.
     url: String,
     /// The store that this process has used before.
@@ -61,10 +64,12 @@ pub(crate) struct Leadership {
 }
 
 impl Leadership {
+    /// Of the store, and whether a catalog was found there.
+    ///
     /// # Errors
     /// If a setting is wrong.
     pub(crate) fn new(
-        store: &Arc<dyn ObjectStore>,
+        (store, found_catalog): (&Arc<dyn ObjectStore>, bool),
         options: &ServerOptions,
         layers: &Layers,
         lock: &DataLock,
@@ -77,6 +82,7 @@ impl Leadership {
         }
         Ok(Arc::new(Self {
             store: Arc::clone(store),
+            found_catalog,
             url: store_url(options),
             known: KnownStore::of(lock.directory()).taking_any(options.new_instance),
             settings,
@@ -115,10 +121,7 @@ impl Leadership {
                 shutdown.spawn(async move { own.stand_by(followed, clock, (told, stop)).await });
                 return Ok(catalog);
             }
-            let has_catalog = !self.has_others
-                && catalog::has_catalog_at_start(self.store.as_ref(), CATALOG)
-                    .await
-                    .with_context(|| format!("cannot read the object store ({})", self.url))?;
+            let has_catalog = !self.has_others && self.has_catalog().await?;
             self.known.refuse_other(self.store.as_ref(), &self.url, has_catalog).await?;
             let holder = self.holder.clone();
             let taken =
@@ -163,8 +166,23 @@ impl Leadership {
         }
     }
 
-    /// Whether the object store has a catalog, also if it cannot be listed.
+    /// Whether the object store has a catalog.
+    ///
+    /// # Errors
+    /// If it cannot be listed for some seconds.
+    async fn has_catalog(&self) -> Result<bool> {
+        if self.found_catalog {
+            return Ok(true);
+        }
+        let found = catalog::has_catalog_at_start(self.store.as_ref(), CATALOG).await;
+        found.with_context(|| format!("cannot read the object store ({})", self.url))
+    }
+
+    /// The same in one request, and `true` if it cannot be listed.
     async fn seems_to_have_catalog(&self) -> bool {
+        if self.found_catalog {
+            return true;
+        }
         let listed = self.store.list(Some(&Path::from(CATALOG))).try_next().await;
         !matches!(listed, Ok(None))
     }
@@ -412,18 +430,40 @@ mod tests {
         let error = sooner.unwrap_err();
         former.release().await;
         let directory = tempfile::tempdir().unwrap();
-        let of = |take_over| Leadership {
-            store: Arc::clone(&store),
+        let standby = leadership(&store, directory.path());
+        assert!(standby.follows_after(&error), "{error}");
+        assert!(!Leadership { take_over: true, ..standby }.follows_after(&error), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_catalog_that_the_start_has_found_is_not_looked_for_again() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let directory = tempfile::tempdir().unwrap();
+        let begins = leadership(&store, directory.path());
+        assert!(!begins.has_catalog().await.unwrap() && !begins.seems_to_have_catalog().await);
+        let goes_on = Leadership { found_catalog: true, ..begins };
+        assert!(goes_on.has_catalog().await.unwrap() && goes_on.seems_to_have_catalog().await);
+        // Another process may begin the cluster meanwhile.
+        let begins = Leadership { found_catalog: false, ..goes_on };
+        let (settings, clock) = (catalog::Settings::default(), Arc::new(SystemClock));
+        let _catalog = Catalog::open(store, CATALOG, settings, clock).await.unwrap();
+        assert!(begins.has_catalog().await.unwrap() && begins.seems_to_have_catalog().await);
+    }
+
+    /// Of a control plane that is not the only one.
+    fn leadership(store: &Arc<dyn ObjectStore>, data: &std::path::Path) -> Leadership {
+        let renewal = Duration::from_secs(1);
+        Leadership {
+            store: Arc::clone(store),
+            found_catalog: false,
             url: String::new(),
-            known: KnownStore::of(directory.path()),
-            settings,
+            known: KnownStore::of(data),
+            settings: LeaseSettings { renewal, heartbeat: renewal },
             holder: server("2"),
-            take_over,
+            take_over: false,
             has_others: true,
             held: watch::Sender::new(None),
-        };
-        assert!(!of(true).follows_after(&error), "{error}");
-        assert!(of(false).follows_after(&error), "{error}");
+        }
     }
 
     #[tokio::test]
