@@ -1,4 +1,5 @@
-//! The syntax of `.conf` files: stanzas of `key = value`, each value with its file and line.
+//! The syntax of `.conf` files: stanzas of `key = value`, each value with its file and line
+//! (docs/decisions/0020).
 //!
 //! Guarantees: parsing never fails; whatever cannot be understood becomes a [`Warning`] that names
 //! the line and what was done about it. Leaves to others: which file wins (`layers`), which keys

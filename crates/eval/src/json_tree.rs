@@ -1,4 +1,5 @@
-//! JSON as a tree whose numbers are the texts that they were written as: `1.50`, `1e5`, `-0.0`.
+//! JSON as a tree whose numbers are the texts that they were written as: `1.50`, `1e5`, `-0.0`
+//! (docs/decisions/0048).
 //!
 //! Guarantees: a text that is not JSON is not a tree. What is nested deeper than `LEVELS` stays text, so that
 //! no text makes the recursion deeper. Members of objects keep their order; of several with a name the last

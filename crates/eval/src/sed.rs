@@ -1,4 +1,5 @@
-//! Scripts of `rex mode=sed` and `SEDCMD-*`: substitutions in a text, as the subset of sed that Splunk has.
+//! Scripts of `rex mode=sed` and `SEDCMD-*`: substitutions in a text, as the subset of sed that Splunk has
+//! (docs/decisions/0020).
 //!
 //! A script is one or more of `s/regex/replacement/flags` (flags: `g`, `i`, and a number for the
 //! match to replace, with `g` the first one to replace) and `y/abc/xyz/`, separated by blanks. Any

@@ -1,4 +1,5 @@
-//! Reading and writing times: formats in Splunk's dialect of strptime, time zones, relative times.
+//! Reading and writing times: formats in Splunk's dialect of strptime, time zones, relative times
+//! (docs/decisions/0017).
 //!
 //! Guarantees: nothing here panics or allocates per call except for the text it writes. Leaves to
 //! others: where in an event the timestamp is (`knowledge::timestamp`).

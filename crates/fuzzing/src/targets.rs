@@ -46,6 +46,8 @@ pub const ALL: &[Target] = &[
     texts::EXPRESSION,
     texts::TIME_FORMAT,
     texts::PATTERN,
+    texts::SED,
+    texts::JSON,
     texts::TIMESTAMP,
     texts::FIELDS,
     texts::XPATH,

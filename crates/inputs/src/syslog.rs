@@ -1,5 +1,5 @@
 //! Syslog framing (RFC 6587: line feeds and octet counts) and the host in a header (RFC 3164,
-//! 5424).
+//! 5424); docs/decisions/0020.
 //!
 //! A message is kept as it was sent, priority included; only the byte order mark of RFC 5424 goes.
 

@@ -1,4 +1,4 @@
-//! Finding the timestamp of an event.
+//! Finding the timestamp of an event (docs/decisions/0017).
 //!
 //! Guarantees: a [`TimestampFinder`] allocates nothing per event and runs no regular expression unless
 //! `TIME_PREFIX` needs one; consecutive events of one second cost a comparison. Leaves to others: what

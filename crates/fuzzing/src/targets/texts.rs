@@ -1,12 +1,13 @@
-//! Small languages in configuration (expressions of rules, time formats, regular expressions), and the text
-//! of events that rules read.
+//! Small languages in configuration and searches (expressions of rules, time formats, regular expressions,
+//! sed scripts, paths), and the text of events that they read.
 
 use std::hint::black_box;
 use std::sync::{Arc, LazyLock};
 
 use conf::{Layer, Layers};
+use eval::json::DocumentPath;
 use eval::time::{LocalClock, TimeFormat};
-use eval::{Datum, Expression, Scope, ValueType};
+use eval::{Datum, Expression, Scope, Sed, ValueType};
 use knowledge::{FieldRules, Knowledge};
 use model::EventTime;
 use tables::text::xml::XPath;
@@ -111,6 +112,60 @@ ab c-d ",
     words: &[
         "(", ")", "(?:", "(?<n>", "(?i)", "[^", "]", "*?", "+", "{2,3}", "?", "|", "^", "$", "\\b",
         "\\d", "\\w", "\\S", ".", "\n", "ä", "\\x41", "\\1", "(?=",
+    ],
+};
+
+pub(super) const SED: Target = Target {
+    name: "sed",
+    decode: |bytes| {
+        let (script, text) = halves(bytes);
+        if let Ok(sed) = Sed::compile(&script) {
+            black_box(sed.apply(&text, 1 << 20));
+        }
+    },
+    seeds: || {
+        seeds(&[
+            r"s/(\d{4})-(\d{4})/\1-xxxx/2g s#/(\w+)/#\0\1#
+1234-5678 1111-2222 /a/b/c/",
+            r"y/äbc/xyz/  s/a\/b/$1\n/I
+AäbC a/b",
+            r"s|(?<=id=)\w*|#|g
+id=abc id= id=ö",
+        ])
+    },
+    words: &[
+        "s/", "y/", "/", "\\", "\\1", "\\9", "g", "i", "2", "99999999", " ", "\n", "ä", "^", "$",
+        "(", ")", ".*", "|",
+    ],
+};
+
+pub(super) const JSON: Target = Target {
+    name: "json",
+    decode: |bytes| {
+        let (path, text) = halves(bytes);
+        eval::fuzzing::json(&text);
+        // Paths come from searches: whoever writes a long one waits for it.
+        let path: String = path.chars().take(100).collect();
+        let mut values = 0;
+        let is_whole = DocumentPath::new(&path).visit(&text, &mut |value| values += value.len());
+        black_box((values, is_whole));
+    },
+    seeds: || {
+        let mut all = seeds(&[
+            r#"a.b{}.c
+{"a":{"b":[{"c":1.50},{"c":"x\n\u00e9"},null]},"d":[-0.0,1e5,true,{}]}"#,
+            "{}{0}\n [[1, 2], [ 3 ] , [] , 12345678901234567890.10]\n",
+            r#"'d.e'.f
+{"d.e":{"f":false},"d":1,"d":2,"":"\ud83d\ude00 \"\\"}"#,
+            "a{2}.b{@c}\n<a><b>1</b></a><a><b c='2'>3 &amp; 4</b></a>",
+        ]);
+        let deep = |levels: usize| format!("{{}}\n{}7{}", "[".repeat(levels), "]".repeat(levels));
+        all.extend([127, 128, 200].map(|levels| deep(levels).into_bytes()));
+        all
+    },
+    words: &[
+        "{", "}", "[", "]", "\"", ":", ",", "\\", "\\u", "\\ud800", "null", "true", "-", "1e999",
+        "0.", "{\"a\":", "[[", "]]", "{}", ".", "'", "\n", " ", "ä",
     ],
 };
 

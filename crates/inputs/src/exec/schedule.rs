@@ -1,4 +1,4 @@
-//! When a script runs.
+//! When a script runs (docs/decisions/0020).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! JSON text read once from front to back, for envelopes that are known and values that are not.
+//! JSON text read once from front to back, for envelopes that are known and values that are not
+//! (docs/decisions/0016).
 //!
 //! Strings are unescaped straight to where they are kept, eight bytes looked at together. Objects,
 //! lists and unusual numbers are left to `serde_json`, which decides what is valid.

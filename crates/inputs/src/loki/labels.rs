@@ -1,5 +1,5 @@
 //! The labels of a stream as one text: `{app="shop", file="a\"b"}`. Values are quoted as in Go, or with
-//! backquotes; a name may be quoted, too.
+//! backquotes; a name may be quoted, too (docs/decisions/0020).
 
 use std::borrow::Cow;
 

@@ -1,4 +1,5 @@
-//! XML as searches see it: references to characters, simple elements in any text, paths into documents.
+//! XML as searches see it: references to characters, simple elements in any text, paths into documents
+//! (docs/decisions/0019).
 //!
 //! Guarantees: no input makes it fail or recurse without bound; where a text stops being XML, what
 //! precedes counts.
