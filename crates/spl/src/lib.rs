@@ -1,4 +1,4 @@
-//! SPL, the search language: text becomes a syntax tree or diagnostics.
+//! SPL, the search language: text becomes a syntax tree or diagnostics (docs/decisions/0049).
 //!
 //! Guarantees: no input panics or recurses without bound, and every message has a place in the
 //! text. Leaves to others: which fields exist, types, and what commands compute (`plan`); this
