@@ -263,7 +263,7 @@ impl Ingest {
             let known: HashSet<String> = known.filter(|path| orphans.contains(path)).collect();
             orphans.retain(|path| !known.contains(path));
         }
-        report_lost(&ingest.lost);
+        ingest.lost.iter().for_each(Lost::report);
         // What only this disk has is missing elsewhere until it is stored, as before the restart.
         for here in hot.status().iter().filter(|bucket| !bucket.stream.lane.is_recoverable()) {
             limits.note_local(&here.stream.index);
@@ -784,16 +784,5 @@ impl Drop for Ingest {
         for set in &mut self.pipelines {
             set.join();
         }
-    }
-}
-
-/// Says what is gone of what was acknowledged.
-fn report_lost(lost: &[Lost]) {
-    for Lost { path, events, reason } in lost {
-        tracing::error!(
-            path = %path.display(), events, reason,
-            "acknowledged events are missing from the journal"
-        );
-        metrics::counter!(names::JOURNAL_LOST).increment(*events);
     }
 }

@@ -62,6 +62,18 @@ pub struct Lost {
     pub reason: String,
 }
 
+impl Lost {
+    /// Says what is gone of what was acknowledged.
+    pub(crate) fn report(&self) {
+        let Self { path, events, reason } = self;
+        tracing::error!(
+            path = %path.display(), events, reason,
+            "acknowledged events are missing from the journal"
+        );
+        metrics::counter!(names::JOURNAL_LOST).increment(*events);
+    }
+}
+
 /// Where replayed events go.
 #[derive(Debug, Clone)]
 pub(crate) struct Destination {
