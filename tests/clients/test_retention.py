@@ -105,6 +105,40 @@ def test_old_events_are_archived_and_come_back(configured):
         assert done.returncode != 0 and place in done.stderr, done
 
 
+def test_buckets_stay_while_the_disk_of_their_archive_is_not_mounted(configured, tmp_path):
+    archive, unmounted = tmp_path / "cold", tmp_path / "unmounted"
+    conf = f"[main]\nfrozenTimePeriodInSecs = 3600\ncoldToFrozenDir = {archive}\n"
+    server = configured(conf).start()
+
+    def send(hours):
+        event = {"event": f"hours={hours}", "time": int(time.time()) - hours * 3600 - 60, "index": "main"}
+        assert server.hec(event).status == 200
+        server.roll("main")
+
+    def condition():
+        entry = server.rest("GET", "/services/server/health?output_mode=json").json()["entry"][0]
+        told = [one["text"] for one in entry["content"]["conditions"] if one["name"] == "buckets_not_frozen"]
+        return told and told[0]
+
+    send(2)
+    wait_for(lambda: server.count("index=main") == 0, "the bucket is frozen")
+    assert (archive / "archive.id").exists()
+    archive.rename(unmounted)
+    send(3)
+    told = wait_for(condition, "the health names the archive")
+    assert str(archive) in told and "mount its disk" in told, told
+    assert server.count("index=main") == 1 and not archive.exists()
+    assert server.metric("karst_frozen_failures_total", index="main") >= 1
+    # Over REST, too, the disk is missing, and not the buckets.
+    done = server.cli("thaw", "main")
+    assert done.returncode != 0 and "mount its disk" in done.stderr, done
+    unmounted.rename(archive)
+    wait_for(lambda: server.count("index=main") == 0, "the bucket is frozen now")
+    wait_for(lambda: not condition(), "the condition ends")
+    assert server.cli("thaw", "main").returncode == 0
+    assert server.count("index=main") == 2
+
+
 def test_remotely_acknowledged_events_survive_the_loss_of_the_machine(configured):
     server = configured("[main]\nackLevel = remote\n").start()
     started = time.monotonic()

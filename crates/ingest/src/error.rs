@@ -175,6 +175,20 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// The directory of an archive is not the one that buckets were frozen into.
+    #[error(
+        "archive \"{directory}\": {found}, and the directory that buckets were frozen into has the id \
+         {expected}: mount its disk, or correct coldToFrozenDir; to use this directory from now on, write \
+         the id into it: mkdir -p '{directory}' && echo {expected} > '{directory}/archive.id'"
+    )]
+    OtherArchive {
+        /// The directory.
+        directory: String,
+        /// What is there instead.
+        found: String,
+        /// The identity of the one that buckets were frozen into.
+        expected: uuid::Uuid,
+    },
     /// Joined buckets do not have what their parts have; the parts stay.
     #[error(
         "bucket {path} would have (events, bytes) {found:?} where its parts have {expected:?}; the \
@@ -246,6 +260,7 @@ impl Error {
             | Self::Spool { .. }
             | Self::SetAside { .. }
             | Self::Storage { .. }
+            | Self::OtherArchive { .. }
             | Self::Closed
             | Self::Fenced { .. }
             | Self::TakenOver { .. }

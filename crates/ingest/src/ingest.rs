@@ -550,6 +550,13 @@ impl Ingest {
         Ok(())
     }
 
+    /// Why due buckets are not frozen, while some are not.
+    #[must_use]
+    pub fn not_frozen(&self) -> watch::Receiver<Option<Arc<str>>> {
+        let lifecycle = self.lifecycle.as_ref();
+        lifecycle.map_or_else(|| watch::channel(None).1, |lifecycle| lifecycle.not_frozen())
+    }
+
     /// Rolls the open buckets of an index; whether none of its events is hot any more: all are in the
     /// catalog.
     pub(crate) async fn roll_out(&self, index: &IndexName) -> Result<bool, Error> {

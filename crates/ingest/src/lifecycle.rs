@@ -12,8 +12,10 @@
 //! of buckets to `bucket` and hot buckets to `hot`.
 
 mod archive;
+mod archive_id;
 mod join;
 mod merge;
+mod not_frozen;
 mod retention;
 
 use std::fmt;
@@ -28,8 +30,10 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use parking_lot::Mutex;
 use runtime::{Clock, Shutdown, metrics as names};
+use tokio::sync::watch;
 
 use self::archive::Archive;
+use self::not_frozen::NotFrozen;
 use self::retention::Reason;
 use crate::fields::KnownFields;
 use crate::hot::limits::HotLimits;
@@ -79,6 +83,7 @@ pub(crate) struct Lifecycle {
     under_way: Mutex<HashSet<String>>,
     /// When buckets were first seen in the catalog.
     seen: Mutex<HashMap<IndexName, HashMap<BucketId, Instant>>>,
+    not_frozen: NotFrozen,
 }
 
 impl fmt::Debug for Lifecycle {
@@ -106,7 +111,13 @@ impl Lifecycle {
             shutdown,
             under_way: Mutex::default(),
             seen: Mutex::default(),
+            not_frozen: NotFrozen::new(),
         })
+    }
+
+    /// Why due buckets are not frozen, while some are not.
+    pub(crate) fn not_frozen(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.not_frozen.text()
     }
 
     /// Works from when this process has the catalog open until the signal to stop.
@@ -132,6 +143,7 @@ impl Lifecycle {
             self.report(index, snapshot.buckets(index));
             self.retain(index).await;
         }
+        self.not_frozen.keep(&indexes);
         self.join_small(&indexes).await;
         self.clean_up().await;
     }
@@ -171,36 +183,52 @@ impl Lifecycle {
         Ok(guard)
     }
 
-    /// Freezes what is too old or too much.
+    /// Freezes what is too old or too much. A bucket that cannot be frozen stays.
     pub(crate) async fn retain(&self, index: &IndexName) {
-        let Some(keep) = self.limits.keep(index) else { return };
+        match self.freeze_due(index).await {
+            Ok(()) => self.not_frozen.note(index, None),
+            // A merge was faster, or the catalog cannot be written, which has a condition of its own.
+            Err(Error::Catalog(_)) => {}
+            Err(error) => self.not_frozen.note(index, Some(error.to_string())),
+        }
+    }
+
+    async fn freeze_due(&self, index: &IndexName) -> Result<(), Error> {
+        let Some(keep) = self.limits.keep(index) else { return Ok(()) };
         let snapshot = self.catalog.snapshot();
         let due = retention::due(snapshot.buckets(index).oldest_first(), self.clock.now(), keep);
         if due.is_empty() {
-            return;
+            return Ok(());
         }
         let configured = self.limits.configured(index);
         let place = configured.as_ref().and_then(|index| index.cold_to_frozen.as_deref());
-        let archive = match place.map(|to| self.archive(to)).transpose() {
-            Ok(archive) => archive,
-            Err(error) => {
-                tracing::error!(%index, %error, "frozen buckets stay: their archive cannot be used");
-                metrics::counter!(names::FROZEN_FAILURES, "index" => index.as_str().to_owned())
-                    .increment(due.len() as u64);
-                return;
-            }
+        // A directory is that of the machine of the process that leads, which freezes a little later.
+        if place.is_some() && self.catalog.follows() {
+            return Ok(());
+        }
+        let failed = |count: u64| {
+            metrics::counter!(names::FROZEN_FAILURES, "index" => index.as_str().to_owned())
+                .increment(count);
         };
+        let archive = match place {
+            Some(place) => self.archive(place, true).await.map(Some),
+            None => Ok(None),
+        };
+        let archive = archive.inspect_err(|error| {
+            tracing::error!(%index, %error, "frozen buckets stay: their archive cannot be used");
+            failed(due.len() as u64);
+        })?;
         for (bucket, reason) in due {
             if self.hot.has(index, bucket.id) {
                 continue;
             }
-            if let Err(error) = self.freeze(&bucket, reason, archive.as_ref()).await {
+            let frozen = self.freeze(&bucket, reason, archive.as_ref()).await;
+            frozen.inspect_err(|error| {
                 tracing::warn!(%index, bucket = %bucket.id, %error, "a bucket is not frozen yet");
-                metrics::counter!(names::FROZEN_FAILURES, "index" => index.as_str().to_owned())
-                    .increment(1);
-                return;
-            }
+                failed(1);
+            })?;
         }
+        Ok(())
     }
 
     async fn freeze(
@@ -266,8 +294,28 @@ impl Lifecycle {
         Ok(count)
     }
 
-    fn archive(&self, place: &str) -> Result<Archive, Error> {
-        Archive::open(place, &self.settings.lifecycle.archive_options)
+    /// The archive at a place. A directory that buckets were frozen into has to be that one, see
+    /// `archive_id`; one that is to be filled for the first time gets its identity.
+    async fn archive(&self, place: &str, is_to_be_filled: bool) -> Result<Archive, Error> {
+        let options = &self.settings.lifecycle.archive_options;
+        let Some(directory) = archive_id::directory_of(place) else {
+            return Archive::open(place, options);
+        };
+        if let Some(id) = archive_id::known(&self.catalog.snapshot(), directory) {
+            archive_id::expect_directory(directory, id)?;
+            let archive = Archive::open(place, options)?;
+            archive_id::expect(archive.store(&self.store).as_ref(), directory, id).await?;
+            return Ok(archive);
+        }
+        let archive = Archive::open(place, options)?;
+        if is_to_be_filled {
+            let id = archive_id::give(archive.store(&self.store).as_ref(), directory).await?;
+            let document = archive_id::document(id);
+            let noted = self.catalog.put_document(archive_id::KIND, directory, document).await;
+            noted.map_err(|error| Error::Catalog(Arc::new(error)))?;
+            tracing::info!(directory, %id, "first freeze into this directory: its id is remembered");
+        }
+        Ok(archive)
     }
 
     /// Brings archived buckets back.
@@ -280,7 +328,7 @@ impl Lifecycle {
         })?;
         let archive = match &wanted.from {
             Some(from) => Archive::open_existing(from, &self.settings.lifecycle.archive_options)?,
-            None => self.archive(place)?,
+            None => self.archive(place, false).await?,
         };
         let (all, unreadable) = archive.find(&self.store, &wanted.index, &wanted.range).await?;
         // A mistake in the name of an archive is not a time range without buckets.

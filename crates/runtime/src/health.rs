@@ -46,6 +46,8 @@ pub const INTAKE_STOPPED: &str = "intake_stopped";
 pub const DISK_FULL: &str = "disk_full";
 /// Uploads of buckets to object storage fail.
 pub const UPLOADS_FAILING: &str = "uploads_failing";
+/// Buckets that are due cannot be frozen.
+pub const BUCKETS_NOT_FROZEN: &str = "buckets_not_frozen";
 /// Acknowledged events could not be stored in a bucket and are in files (rejected events).
 pub const EVENTS_SET_ASIDE: &str = "events_set_aside";
 /// Records of the audit trail are missing or altered.
@@ -134,6 +136,7 @@ impl Condition {
             INTAKE_STOPPED => "no events are accepted until the disk has free space",
             DISK_FULL => "a file system has no free space",
             UPLOADS_FAILING => "buckets cannot be uploaded to object storage",
+            BUCKETS_NOT_FROZEN => "buckets that are past their retention cannot be frozen",
             EVENTS_SET_ASIDE => "events could not be kept in a bucket",
             AUDIT_TRAIL => "the audit trail has been modified or damaged",
             AUDIT_UNWRITABLE => "the audit trail cannot be written",

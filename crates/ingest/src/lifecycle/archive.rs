@@ -73,7 +73,7 @@ impl Archive {
     }
 
     /// The store the archive is in, given the deployment's own.
-    fn store<'a>(&'a self, own: &'a Arc<dyn ObjectStore>) -> &'a Arc<dyn ObjectStore> {
+    pub(super) fn store<'a>(&'a self, own: &'a Arc<dyn ObjectStore>) -> &'a Arc<dyn ObjectStore> {
         match self {
             Self::Prefix(_) => own,
             Self::Other(store) => store,

@@ -1,5 +1,7 @@
 //! Old and surplus buckets are frozen, archived ones come back.
 
+use std::fs;
+
 use futures::TryStreamExt;
 use ingest::{Settings, Thaw};
 use inputs::SinkExt;
@@ -55,6 +57,52 @@ async fn frozen_buckets_are_kept_in_the_archive_and_come_back_by_time() {
 }
 
 #[tokio::test]
+async fn buckets_stay_while_the_disk_of_their_archive_is_not_mounted() {
+    let (data, disk) = (TestDir::new(), TestDir::new());
+    let (archive, unmounted) = (disk.join("cold"), disk.join("unmounted"));
+    let place = archive.display();
+    let conf = format!("[main]\nfrozenTimePeriodInSecs = 5400\ncoldToFrozenDir = {place}\n");
+    let setup = start_with_indexes(data.path(), quiet(), &conf).await;
+    let not_frozen = setup.ingest.not_frozen();
+    let told = || not_frozen.borrow().as_deref().map(str::to_owned);
+    event(&setup, 3, "3 hours ago").await;
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!((setup.texts().await.len(), told()), (0, None));
+    let id = fs::read_to_string(archive.join("archive.id")).unwrap();
+
+    // What is below its mount point: nothing, then an empty directory.
+    fs::rename(&archive, &unmounted).unwrap();
+    event(&setup, 2, "2 hours ago").await;
+    for is_there in [false, true] {
+        if is_there {
+            fs::create_dir(&archive).unwrap();
+        }
+        setup.ingest.rotate().await.unwrap();
+        assert_eq!(setup.texts().await, ["2 hours ago"]);
+        let said = told().unwrap();
+        assert!(said.starts_with("buckets of main are not frozen: archive \"/"), "{said}");
+        assert!(said.contains(&place.to_string()) && said.contains("mount its disk"), "{said}");
+        assert!(setup.ingest.thaw(&thaw(3)).await.is_err(), "this is not the archive");
+        let left = fs::read_dir(&archive).map_or(0, Iterator::count);
+        assert_eq!((archive.exists(), left), (is_there, 0), "nothing is made there");
+    }
+    fs::remove_dir(&archive).unwrap();
+    fs::rename(&unmounted, &archive).unwrap();
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!((setup.texts().await.len(), told()), (0, None));
+    assert_eq!(setup.ingest.thaw(&thaw(3)).await.unwrap().buckets, 1);
+
+    // Another directory, as the message says.
+    fs::rename(&archive, &unmounted).unwrap();
+    fs::create_dir(&archive).unwrap();
+    fs::write(archive.join("archive.id"), id).unwrap();
+    event(&setup, 4, "4 hours ago").await;
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!((setup.texts().await, told()), (vec!["3 hours ago".into()], None));
+    assert!(archive.join("main").exists());
+}
+
+#[tokio::test]
 async fn a_damaged_object_of_the_archive_is_named_and_the_others_come_back() {
     let (data, archive) = (TestDir::new(), TestDir::new());
     let place = archive.path().display();
@@ -64,14 +112,14 @@ async fn a_damaged_object_of_the_archive_is_named_and_the_others_come_back() {
     setup.ingest.rotate().await.unwrap();
     setup.ingest.rotate().await.unwrap();
     let mut files = Vec::new();
-    for day in std::fs::read_dir(archive.path().join("main")).unwrap() {
-        let day = std::fs::read_dir(day.unwrap().path()).unwrap();
+    for day in fs::read_dir(archive.path().join("main")).unwrap() {
+        let day = fs::read_dir(day.unwrap().path()).unwrap();
         files.extend(day.map(|file| file.unwrap().path()));
     }
     files.retain(|file| file.extension().is_some_and(|extension| extension == "parquet"));
     assert_eq!(files.len(), 2, "{files:?}");
-    let bytes = std::fs::read(&files[0]).unwrap();
-    std::fs::write(&files[0], &bytes[..bytes.len() / 2]).unwrap();
+    let bytes = fs::read(&files[0]).unwrap();
+    fs::write(&files[0], &bytes[..bytes.len() / 2]).unwrap();
     let wanted = Thaw { index: main_index(), range: TimeRange::ALL, from: None };
     let thawed = setup.ingest.thaw(&wanted).await.unwrap();
     assert_eq!((thawed.buckets, thawed.unreadable.len()), (1, 1), "{thawed:?}");

@@ -203,6 +203,7 @@ pub(crate) async fn assemble(
     let tell = |step: String| progress.set(step);
     let ingest = Ingest::start_telling(parts, &tell).await.context("cannot start ingest")?;
     let ingest = Arc::new(ingest);
+    told(ingest.not_frozen(), health::BUCKETS_NOT_FROZEN);
     shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
     let access = knowledge.layers().access();
     let directory = cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings);
