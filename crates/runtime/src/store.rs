@@ -372,6 +372,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_error_of_a_directory_has_the_number_of_the_systems_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = DurableLocal::open(dir.path()).unwrap();
+        put(&store, "x", PutMode::Create).await.unwrap();
+        // Below a file.
+        let error = store.get(&Path::from("a/b/c")).await.unwrap_err();
+        let first: &(dyn std::error::Error + 'static) = &error;
+        let numbers = std::iter::successors(Some(first), |error| error.source())
+            .filter_map(|error| error.downcast_ref::<std::io::Error>()?.raw_os_error());
+        let expected = rustix::io::Errno::NOTDIR.raw_os_error();
+        assert_eq!(numbers.collect::<Vec<_>>(), [expected], "{error}");
+    }
+
+    #[tokio::test]
     async fn concurrent_creates_have_one_winner() {
         let dir = tempfile::tempdir().unwrap();
         let store = DurableLocal::open(dir.path()).unwrap();

@@ -456,9 +456,19 @@ fn expect_version(target: &FilePath, expected: &UpdateVersion) -> Result<()> {
     Err(precondition(format!("its etag is {e_tag}, not {:?}", expected.e_tag)))
 }
 
+/// What was tried with a path.
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
+struct Failed {
+    text: String,
+    /// It has the number of the system's error, which says more than its kind.
+    source: io::Error,
+}
+
 fn failed(path: &FilePath, what: &str, error: io::Error) -> Error {
     let text = format!("cannot {what} {}: {error}", path.display());
-    Error::Generic { store: NAME, source: Box::new(io::Error::new(error.kind(), text)) }
+    let error = io::Error::new(error.kind(), Failed { text, source: error });
+    Error::Generic { store: NAME, source: Box::new(error) }
 }
 
 /// Parts written in place into one staging file, published when complete.
