@@ -69,6 +69,19 @@ pub struct Thawed {
     pub unreadable: Vec<String>,
 }
 
+impl Thawed {
+    fn note_unreadable(&mut self, index: &IndexName, error: &Error) {
+        let mut reason = error.to_string();
+        if let Error::BucketRead(read) = error
+            && let bucket::Error::Store { source, .. } = &**read
+        {
+            reason.push_str(&format!(": {source}"));
+        }
+        tracing::error!(%index, error = reason, "an archived bucket cannot be thawed");
+        self.unreadable.push(reason);
+    }
+}
+
 /// See the module.
 pub(crate) struct Lifecycle {
     store: Arc<dyn ObjectStore>,
@@ -345,10 +358,7 @@ impl Lifecycle {
             });
         }
         let mut thawed = Thawed::default();
-        for error in unreadable {
-            tracing::error!(index = %wanted.index, %error, "an archived bucket cannot be thawed");
-            thawed.unreadable.push(error.to_string());
-        }
+        unreadable.iter().for_each(|error| thawed.note_unreadable(&wanted.index, error));
         for found in all {
             if self.catalog.snapshot().contains(&wanted.index, found.entry.id) {
                 thawed.present += 1;
@@ -361,7 +371,14 @@ impl Lifecycle {
             );
             let note = self.begin(path.clone()).await?;
             let threshold = self.settings.multipart_threshold;
-            archive.bring_back(&self.store, &found, &path, threshold).await?;
+            match archive.bring_back(&self.store, &found, &path, threshold).await {
+                Ok(()) => {}
+                Err(error) if archive::is_of_object(&error) => {
+                    thawed.note_unreadable(&wanted.index, &error);
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
             let (rows, state) = (found.entry.summary.rows, BucketState::Thawed);
             let entry = BucketEntry { path: path.clone(), state, ..found.entry };
             self.commit(Commit { add: vec![entry], forget: vec![path], ..Commit::default() })

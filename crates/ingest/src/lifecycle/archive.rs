@@ -11,6 +11,7 @@ use futures::{StreamExt, TryStreamExt};
 use model::{BucketEntry, BucketHeader, BucketId, BucketState, ErrorKind, IndexName, TimeRange};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
+use rustix::io::Errno;
 
 use crate::Error;
 use crate::hot::put::{Content, put};
@@ -20,6 +21,10 @@ const IN_USE: [&str; 7] =
     ["buckets", "catalog", "collections", "installed", "journal", "lookups", "saved_jobs"];
 /// Objects whose ends are read at a time.
 const READERS: usize = 16;
+/// Operations that read an archive.
+const LIST: &str = "list";
+const READ: &str = "read";
+const BRING_BACK: &str = "bring back";
 
 /// A place for frozen buckets.
 #[derive(Debug)]
@@ -128,13 +133,19 @@ impl Archive {
     ) -> Result<(Vec<Found>, Vec<Error>), Error> {
         let store = self.store(own);
         let prefix = self.below(index.as_str());
-        let listed: Vec<_> =
-            store.list(Some(&prefix)).try_collect().await.map_err(failed("list", &prefix))?;
-        let buckets =
-            listed.into_iter().filter(|meta| meta.location.extension() == Some("parquet"));
-        let opened = buckets.map(|meta| read_end(Arc::clone(store), meta, index.clone()));
-        let mut opened = futures::stream::iter(opened).buffered(READERS);
         let mut reads = Reads::new();
+        let mut buckets = Vec::new();
+        let mut listed = store.list(Some(&prefix));
+        while let Some(meta) = listed.next().await {
+            match meta.map_err(failed(LIST, &prefix)) {
+                Ok(meta) if meta.location.extension() == Some("parquet") => buckets.push(meta),
+                Ok(_) => {}
+                Err(error) => reads.add(Err(error))?,
+            }
+        }
+        let opened =
+            buckets.into_iter().map(|meta| read_end(Arc::clone(store), meta, index.clone()));
+        let mut opened = futures::stream::iter(opened).buffered(READERS);
         while let Some(read) = opened.next().await {
             reads.add(read)?;
         }
@@ -152,10 +163,13 @@ impl Archive {
     ) -> Result<bool, Error> {
         let prefix = self.below(index.as_str());
         let first = self.store(own).list(Some(&prefix)).try_next().await;
-        Ok(first.map_err(failed("list", &prefix))?.is_some())
+        Ok(first.map_err(failed(LIST, &prefix))?.is_some())
     }
 
     /// Copies an archived bucket to `path` in the deployment's store.
+    ///
+    /// # Errors
+    /// If only this bucket cannot be read, [`is_of_object`] says so.
     pub(super) async fn bring_back(
         &self,
         own: &Arc<dyn ObjectStore>,
@@ -166,7 +180,7 @@ impl Archive {
         match self {
             Self::Prefix(_) => {
                 let to = Path::from(path);
-                own.copy(&found.at, &to).await.map_err(failed("bring back", &found.at))
+                own.copy(&found.at, &to).await.map_err(failed(BRING_BACK, &found.at))
             }
             Self::Other(store) => {
                 let content = Content::Object(Arc::clone(store), found.at.clone());
@@ -203,8 +217,8 @@ async fn read_end(
     Ok(Found { entry, at: path })
 }
 
-/// What came of reading archived objects. A store that refuses some of them, as S3 does in Glacier, is not
-/// away; one that refuses all of them may have the wrong permissions.
+/// What came of reading archived objects. A store that refuses some of them, as S3 does in Glacier, or whose
+/// disk cannot read some, is not away; one that gives none of them may have the wrong permissions.
 #[derive(Debug)]
 struct Reads<T> {
     found: Vec<T>,
@@ -222,7 +236,8 @@ impl<T> Reads<T> {
     fn add(&mut self, read: Result<T, Error>) -> Result<(), Error> {
         match read {
             Ok(found) => self.found.push(found),
-            Err(error) if is_refused(&error) => self.refused.push(error),
+            Err(error) if error.kind() == ErrorKind::NotFound => self.unreadable.push(error),
+            Err(error) if is_of_object(&error) => self.refused.push(error),
             Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
             Err(error) => self.unreadable.push(error),
         }
@@ -242,19 +257,36 @@ impl<T> Reads<T> {
     }
 }
 
-/// Whether the store answers, but does not give the object.
-fn is_refused(error: &Error) -> bool {
-    let Error::BucketRead(read) = error else { return false };
-    let bucket::Error::Store { source, .. } = &**read else { return false };
-    if matches!(source, object_store::Error::PermissionDenied { .. }) {
+/// Whether the store answers, but does not give the object: it refuses it, has lost it, or its disk cannot
+/// read it. Others may be readable.
+pub(super) fn is_of_object(error: &Error) -> bool {
+    let source = match error {
+        Error::BucketRead(read) => match &**read {
+            bucket::Error::Store { source, .. } => source,
+            _ => return false,
+        },
+        Error::Storage { operation: LIST | READ | BRING_BACK, source, .. } => &**source,
+        _ => return false,
+    };
+    if matches!(
+        source,
+        object_store::Error::PermissionDenied { .. } | object_store::Error::NotFound { .. }
+    ) {
         return true;
     }
     // A directory says so further down.
     let first: &(dyn std::error::Error + 'static) = source;
-    std::iter::successors(Some(first), |error| error.source()).any(|error| {
-        let error = error.downcast_ref::<io::Error>();
-        error.is_some_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-    })
+    std::iter::successors(Some(first), |error| error.source())
+        .filter_map(|error| error.downcast_ref::<io::Error>())
+        .any(is_of_file)
+}
+
+/// Whether a file cannot be read although its disk is there: its blocks are damaged, or it is closed to this
+/// process.
+fn is_of_file(error: &io::Error) -> bool {
+    let damaged = [Errno::IO, Errno::BADMSG].map(Errno::raw_os_error);
+    error.kind() == io::ErrorKind::PermissionDenied
+        || error.raw_os_error().is_some_and(|number| damaged.contains(&number))
 }
 
 fn failed(operation: &'static str, path: &Path) -> impl FnOnce(object_store::Error) -> Error {
@@ -274,6 +306,12 @@ mod tests {
 
     fn of_directory(kind: io::ErrorKind) -> object_store::Error {
         let source = Box::new(io::Error::from(kind));
+        object_store::Error::Generic { store: "LocalFileSystem", source }
+    }
+
+    /// As of a bad block.
+    fn of_disk(number: i32) -> object_store::Error {
+        let source = Box::new(io::Error::from_raw_os_error(number));
         object_store::Error::Generic { store: "LocalFileSystem", source }
     }
 
@@ -300,5 +338,22 @@ mod tests {
         // All of them: the permissions may be wrong.
         assert!(divided([denied(), denied()]).is_err());
         assert!(divided([Ok(1), failed_read(of_directory(io::ErrorKind::TimedOut))]).is_err());
+    }
+
+    #[test]
+    fn a_bad_block_of_an_object_does_not_keep_the_others() {
+        let bad = || failed_read(of_disk(Errno::IO.raw_os_error()));
+        let (found, unreadable) = divided([bad(), Ok(1), bad()]).unwrap();
+        assert_eq!((found, unreadable.len()), (vec![1], 2));
+        assert!(divided([bad(), bad()]).is_err(), "the disk may be broken");
+        let gone = failed_read(of_disk(Errno::NODEV.raw_os_error()));
+        assert!(divided([Ok(1), gone]).is_err(), "the disk is gone");
+        // What is found out only when the whole object is read, and what is wrong with the other store.
+        let concerns =
+            |operation, source| is_of_object(&failed(operation, &Path::from("main/x"))(source));
+        let block = || of_disk(Errno::IO.raw_os_error());
+        assert!(concerns(READ, block()) && concerns(LIST, block()) && concerns(READ, of_s3()));
+        assert!(!concerns("put", block()) && !concerns("put a part", block()));
+        assert!(!concerns(READ, of_directory(io::ErrorKind::TimedOut)));
     }
 }
