@@ -25,7 +25,7 @@ use tonic::{Code, Status};
 use crate::connection::{self, Answer, Connect, Deadlines};
 use crate::held::Held;
 use crate::service::{bytes_of, id_of, indexer_of};
-use crate::suspicion::{SUSPECT, Suspicion};
+use crate::suspicion::{SHORT_WAIT, SUSPECT, Suspicion};
 use crate::{Settings, rows};
 
 /// Pause until one that is suspect is asked again.
@@ -117,19 +117,31 @@ impl Directory {
         self.shared.deadlines()
     }
 
-    /// What each of the other processes answers, or why it does not.
+    /// What each of the other processes answers, or why it does not. One that has not answered before is not
+    /// waited for as long as others: it may be slow.
     pub async fn answers(&self) -> Vec<(String, Result<Answered, String>)> {
+        self.answers_within(SHORT_WAIT).await
+    }
+
+    /// The same, with the full time for each: one that does not answer is not just slow.
+    pub async fn answers_in_time(&self) -> Vec<(String, Result<Answered, String>)> {
+        self.answers_within(Duration::MAX).await
+    }
+
+    /// The same, with `patience` at most for those that have not answered before.
+    async fn answers_within(&self, patience: Duration) -> Vec<(String, Result<Answered, String>)> {
         let room = Arc::new(Room { most: 0, used: AtomicUsize::new(0) });
         let (peers, deadlines) = (self.peers(), self.deadlines());
         let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
-        let asked =
-            peers.iter().map(|peer| self.ask(peer, nothing, peer.patience(deadlines), &room));
+        let asked = peers
+            .iter()
+            .map(|peer| self.ask(peer, nothing, peer.patience(deadlines, patience), &room));
         let answers = join_all(asked).await;
-        let told = answers.into_iter().map(|answer| match answer {
+        let told = peers.iter().zip(answers).map(|(peer, answer)| match answer {
             Ok(View { floor, searches, emptied, .. }) => {
                 Ok(Answered { write: floor, searches, emptied })
             }
-            Err(status) => Err(connection::reason(&status)),
+            Err(status) => Err(peer.reason(&status)),
         });
         peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
     }
@@ -420,7 +432,7 @@ impl Peer {
         range: std::ops::Range<u64>,
         deadlines: Deadlines,
     ) -> Result<bytes::Bytes, Status> {
-        connection::read(self.channel()?, path, range, self.patience(deadlines)).await
+        connection::read(self.channel()?, path, range, self.patience(deadlines, SUSPECT)).await
     }
 
     async fn roll(&self, index: &IndexName) -> Result<(), Status> {
@@ -440,10 +452,10 @@ impl Peer {
         ))
     }
 
-    /// Shorter deadlines for one that is suspect.
-    fn patience(&self, deadlines: Deadlines) -> Deadlines {
+    /// Deadlines that are not longer than this for one that is suspect.
+    fn patience(&self, deadlines: Deadlines, most: Duration) -> Deadlines {
         match self.failure() {
-            Some(_) => Deadlines { first: deadlines.first.min(SUSPECT), ..deadlines },
+            Some(_) => Deadlines { first: deadlines.first.min(most), ..deadlines },
             None => deadlines,
         }
     }
@@ -451,6 +463,13 @@ impl Peer {
     /// Its last failure, while it is suspect.
     fn failure(&self) -> Option<Status> {
         self.suspicion.lock().failure.clone()
+    }
+
+    /// Why it does not answer. Of a suspect that was waited for longer before, that time is told: after a
+    /// shorter one, it may be only slow.
+    fn reason(&self, status: &Status) -> String {
+        let failure = self.failure().filter(|_| status.code() == Code::DeadlineExceeded);
+        connection::reason(failure.as_ref().unwrap_or(status))
     }
 
     fn channel(&self) -> Result<Channel, Status> {
@@ -735,6 +754,21 @@ mod tests {
             assert_eq!((missing.len(), began.elapsed()), (1, Duration::ZERO));
             assert!(missing[0].reason.contains("no answer within 5000 ms"), "{missing:?}");
             tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_said_of_one_that_is_suspect_is_how_long_it_has_not_answered() {
+        let (_listener, _sender, directory) = suspect().await;
+        let in_time = Duration::from_secs(5);
+        for (most, wait) in [(SHORT_WAIT, SHORT_WAIT), (Duration::MAX, in_time)] {
+            let began = Instant::now();
+            let answers = directory.answers_within(most).await;
+            assert!((wait..wait * 2).contains(&began.elapsed()), "{:?}", began.elapsed());
+            let missing = searched(&directory).await.missing;
+            for reason in [answers[0].1.as_ref().unwrap_err(), &missing[0].reason] {
+                assert!(reason.contains("no answer within 5000 ms"), "{reason}");
+            }
         }
     }
 

@@ -9,6 +9,9 @@ use tonic::{Code, Status};
 /// answer, or, if it never does, the least that a search has wanted: no search waits for it, and other
 /// requests not longer than this.
 pub(crate) const SUSPECT: Duration = Duration::from_millis(500);
+/// How long a suspect is waited for that is asked whether it is there. One that is overloaded may take longer
+/// than [`SUSPECT`], and is not gone.
+pub(crate) const SHORT_WAIT: Duration = Duration::from_secs(2);
 /// How often it is asked the last question again. It may never answer that one in time, and others at once.
 const TRIES: u32 = 3;
 
@@ -20,6 +23,8 @@ type Question = (Vec<IndexName>, TimeRange);
 pub(crate) struct Suspicion {
     /// Its last failure, while it is suspect.
     pub(crate) failure: Option<Status>,
+    /// How long it was waited for before that failure.
+    waited: Duration,
     /// Whether a task asks it again and again.
     pub(crate) is_watched: bool,
     /// The last question of a search that it did not answer, while it is suspect.
@@ -42,7 +47,12 @@ impl Suspicion {
         let was_suspect = self.failure.is_some();
         let failure = failure.filter(|status| is_suspect_after(status, waited, was_suspect));
         if let Some(failure) = failure {
-            self.failure = Some(failure.clone());
+            // That it has not answered a question at once says less than that it has not answered in time.
+            let says_less = failure.code() == Code::DeadlineExceeded && waited < self.waited;
+            if !says_less {
+                self.failure = Some(failure.clone());
+                self.waited = waited;
+            }
             if !indexes.is_empty() {
                 self.unanswered = Some((indexes.to_vec(), *range));
                 self.miss((indexes, range));
@@ -164,5 +174,30 @@ mod tests {
         assert!(is_suspect_after(&refused, soon, true) && is_suspect_after(&silent, late, true));
         // It has answered, although with an error.
         assert!(!is_suspect_after(&Status::data_loss("damaged"), late, true));
+    }
+
+    #[test]
+    fn a_shorter_wait_is_not_the_reason_for_the_suspicion() {
+        let (main, all) = ([IndexName::new("main").unwrap()], TimeRange::ALL);
+        let of_search: (&[IndexName], &TimeRange) = (&main, &all);
+        let of_nothing: (&[IndexName], &TimeRange) = (&[], &all);
+        let reason = |suspicion: &Suspicion| {
+            let failure = suspicion.failure.as_ref().unwrap();
+            failure.message().to_owned()
+        };
+        let mut suspicion = Suspicion::default();
+        let in_time = Status::deadline_exceeded("no answer within 10000 ms");
+        suspicion.note(of_search, Some(&in_time), Duration::from_secs(10));
+        let at_once = Status::deadline_exceeded("no answer within 2000 ms");
+        suspicion.note(of_nothing, Some(&at_once), SHORT_WAIT);
+        assert_eq!(reason(&suspicion), "no answer within 10000 ms");
+        // It is known since that it is gone.
+        let refused = Status::unavailable("refused");
+        suspicion.note(of_nothing, Some(&refused), Duration::ZERO);
+        assert_eq!(reason(&suspicion), "refused");
+        suspicion.note(of_nothing, Some(&at_once), SHORT_WAIT);
+        assert_eq!(reason(&suspicion), "no answer within 2000 ms");
+        suspicion.note(of_search, None, SHORT_WAIT);
+        assert!(suspicion.failure.is_none() && suspicion.waited.is_zero());
     }
 }

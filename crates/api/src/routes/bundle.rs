@@ -225,7 +225,7 @@ async fn applier(state: &ApiState, user: &str) -> Result<Applier, RestError> {
     if let Some(lock) = state.apps.bundle_lock()? {
         let mut down = Vec::new();
         if let Some(directory) = &state.directory {
-            let answers = directory.answers().await.into_iter();
+            let answers = directory.answers_in_time().await.into_iter();
             down.extend(answers.filter_map(|(id, answer)| answer.is_err().then_some(id)));
         }
         if is_gone(&lock.process, &own, &state.catalog.snapshot(), &down) {

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use model::ErrorKind;
-use peers::Registration;
+use peers::{Answered, Registration};
 use serde_json::json;
 
 use super::feed;
@@ -78,11 +78,20 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond("clustermanagerpeers", PATH, entries, &params)
 }
 
-/// The other processes that answer, by identity.
+/// The other processes that answer, by identity. One that is slow may not be among them.
 pub(super) async fn answering(state: &ApiState) -> Vec<String> {
     let Some(directory) = &state.directory else { return Vec::new() };
-    let answers = directory.answers().await.into_iter();
-    answers.filter_map(|(id, answer)| answer.is_ok().then_some(id)).collect()
+    identities(directory.answers().await)
+}
+
+/// The same, with those that are slow, for what is done to processes that do not answer.
+pub(super) async fn answering_in_time(state: &ApiState) -> Vec<String> {
+    let Some(directory) = &state.directory else { return Vec::new() };
+    identities(directory.answers_in_time().await)
+}
+
+fn identities(answers: Vec<(String, Result<Answered, String>)>) -> Vec<String> {
+    answers.into_iter().filter_map(|(id, answer)| answer.is_ok().then_some(id)).collect()
 }
 
 /// The process with an ID or a name.

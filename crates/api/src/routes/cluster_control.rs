@@ -9,7 +9,7 @@ use peers::Registration;
 use serde_json::{Map, json};
 use uuid::Uuid;
 
-use super::cluster::{answering, conflict, one};
+use super::cluster::{answering, answering_in_time, conflict, one};
 use super::{cluster_offline, feed};
 use crate::ApiState;
 use crate::atom::Entry;
@@ -127,7 +127,7 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
             "indexer {id} is being decommissioned; force=1 does not wait"
         )));
     }
-    let up = answering(&state).await;
+    let up = answering_in_time(&state).await;
     let answers = |id: &str| id == state.info.guid || up.iter().any(|other| other.as_str() == id);
     let all = Registration::awaited(&snapshot, answers);
     let down = all.iter().find(|(id, _)| !answers(id));
@@ -185,7 +185,7 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let wanted = params.required("peers")?.to_owned();
     let snapshot = state.catalog.snapshot();
     let known = Registration::all(&snapshot);
-    let mut up = answering(&state).await;
+    let mut up = answering_in_time(&state).await;
     up.push(state.info.guid.clone());
     let local = local_indexes(&state);
     let mut gone = Vec::new();

@@ -10,7 +10,7 @@ use axum::response::Response;
 use catalog::{Snapshot, Takeover, Totals};
 use cluster::Placement;
 use model::{BucketHeader, BucketState, IndexName};
-use peers::Registration;
+use peers::{Answered, Registration};
 use serde_json::{Map, Value, json};
 
 use super::data_indexes::existing;
@@ -71,11 +71,20 @@ fn has_role(known: &Registration, role: &str) -> bool {
     known.roles.iter().any(|has| has == role)
 }
 
-/// The processes that do not answer, with the reasons.
+/// The processes that do not answer, with the reasons. One that is slow may be among them.
 pub(super) async fn down(state: &ApiState) -> Vec<(String, String)> {
     let Some(directory) = &state.directory else { return Vec::new() };
-    let answers = directory.answers().await.into_iter();
-    answers.filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
+    reasons(directory.answers().await)
+}
+
+/// The same without those that are slow.
+pub(super) async fn down_in_time(state: &ApiState) -> Vec<(String, String)> {
+    let Some(directory) = &state.directory else { return Vec::new() };
+    reasons(directory.answers_in_time().await)
+}
+
+fn reasons(answers: Vec<(String, Result<Answered, String>)>) -> Vec<(String, String)> {
+    answers.into_iter().filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
 }
 
 /// Whether searches find all events, as far as this process knows: it may not know what has changed while

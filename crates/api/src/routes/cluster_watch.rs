@@ -2,7 +2,8 @@
 //! `GET /services/cluster/manager/health` lists, for those who ask the health and the messages only.
 //!
 //! Guarantees: a problem has been there for two looks in a row, so a process that is restarted is none, and
-//! one that a rolling restart has told to restart is none as long as that goes on.
+//! one that a rolling restart has told to restart is none as long as that goes on. A process that is only
+//! slow is none: each is waited for as long as a search waits for an indexer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use cluster::{Placement, Wave};
 use peers::Registration;
 use runtime::health::{self, Severity};
 
-use super::cluster_views::{NOT_LED, down, hides_events, leader, silent, unmet};
+use super::cluster_views::{NOT_LED, down_in_time, hides_events, leader, silent, unmet};
 use crate::ApiState;
 
 /// How often the other processes are asked.
@@ -30,7 +31,7 @@ pub async fn watch_cluster(state: ApiState) {
     while state.shutdown.sleep(LOOK).await {
         let missing = tokio::select! {
             () = state.shutdown.stopped() => return,
-            missing = down(&state) => missing,
+            missing = down_in_time(&state) => missing,
         };
         let snapshot = state.catalog.snapshot();
         let all = Registration::all(&snapshot);
