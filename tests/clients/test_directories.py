@@ -1,10 +1,11 @@
 """Parts of the data directory on other disks, and one limit for the memory."""
 
 import shutil
+import subprocess
 
 import pytest
 
-from karst import Server, wait_for
+from karst import BINARY, Server, wait_for
 
 
 @pytest.fixture
@@ -81,6 +82,35 @@ def test_a_server_whose_data_directory_is_lost_refuses_events_and_stores_what_it
         shutil.rmtree(server.data)
     server.start()
     assert sorted(server.raws("index=kept"), key=int) == acknowledged
+
+
+def test_a_data_directory_that_is_replaced_while_its_server_starts_is_lost(tmp_path, store):
+    server = Server(tmp_path / "one", "s3://karst/replaced", store.variables())
+    server.start()
+    server.stop()
+
+    def readyz():
+        try:
+            return server.request(server.web_port, "GET", "/readyz").text
+        except OSError:
+            return ""
+
+    store.freeze()
+    try:
+        with server.log.open("ab") as log:
+            server.process = subprocess.Popen(
+                [BINARY, "server"], env=server.environment, cwd=server.directory, stdout=log, stderr=log
+            )
+        # The directory is locked before the ports are bound.
+        wait_for(readyz, "the ports answer", 60)
+        server.data.rename(server.directory / "former")
+        shutil.copytree(server.directory / "former", server.data, ignore=shutil.ignore_patterns("cache"))
+        store.thaw()
+        wait_for(lambda: "fatal data_directory_lost: " in readyz(), "health is fatal", 120)
+        assert server.hec([{"event": "refused", "index": "main"}]).status == 503
+    finally:
+        store.thaw()
+        server.kill()
 
 
 @pytest.mark.parametrize("removed", ["segments", "directory"])

@@ -284,7 +284,7 @@ async fn serve(
             is_indexer: roles.indexer,
             intake: intake.clone(),
         };
-        shutdown.spawn(watch.run(shutdown.clone()));
+        shutdown.spawn(watch.run(lock.opened()?, shutdown.clone()));
         if let Some(certificates) = &certificates {
             let health = karst.state.health.clone();
             let (certificates, other) = (Arc::clone(certificates), input_tls.certificates());

@@ -5,11 +5,12 @@
 //! file are for people and for the message of a second server.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Seek, Write};
+use std::io::{self, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use runtime::Place;
 use serde::{Deserialize, Serialize};
 
 use super::ports;
@@ -29,18 +30,46 @@ pub(crate) struct Owner {
     pub(crate) hec: Option<String>,
 }
 
+/// A file or directory that is open, and how it was at its path when it was opened.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) path: PathBuf,
+    pub(crate) file: File,
+    pub(crate) place: Place,
+}
+
+impl Opened {
+    /// Of a file that has just been opened at the path.
+    ///
+    /// # Errors
+    /// The file cannot be looked at.
+    pub(crate) fn new(path: PathBuf, file: File) -> io::Result<Self> {
+        let place = Place::of(&file, &path)?;
+        Ok(Self { path, file, place })
+    }
+
+    fn share(&self) -> io::Result<Self> {
+        let (path, file) = (self.path.clone(), self.file.try_clone()?);
+        Ok(Self { path, file, place: self.place })
+    }
+
+    fn loss(&self) -> Option<String> {
+        self.place.loss(&self.file, &self.path)
+    }
+}
+
 /// The locked data directory; unlocked on drop.
 #[derive(Debug)]
 pub(crate) struct DataLock {
-    directory: PathBuf,
-    file: File,
+    directory: Opened,
+    lock: Opened,
 }
 
 impl DataLock {
     /// Creates the directory if necessary, locks it, and makes it private to its owner.
     ///
     /// # Errors
-    /// If another server uses the directory, or it cannot be written.
+    /// If another server uses the directory, it cannot be written, or it was replaced meanwhile.
     pub(crate) fn take(options: &ServerOptions) -> Result<Self> {
         let given = &options.data.data_dir;
         fs::DirBuilder::new()
@@ -48,42 +77,59 @@ impl DataLock {
             .mode(0o700)
             .create(given)
             .with_context(|| format!("cannot create the data directory {}", given.display()))?;
-        let directory = fs::canonicalize(given)
-            .with_context(|| format!("cannot use the data directory {}", given.display()))?;
-        let path = directory.join("server.lock");
+        let unusable = || format!("cannot use the data directory {}", given.display());
+        let canonical = fs::canonicalize(given).with_context(unusable)?;
+        let open = File::open(&canonical).and_then(|open| Opened::new(canonical, open));
+        let directory = open.with_context(unusable)?;
+        let path = directory.path.join("server.lock");
         let unwritable = || format!("cannot write {}", path.display());
         // The contents are replaced only once the lock is held.
-        let mut file = OpenOptions::new()
+        let open = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
-            .open(&path)
-            .with_context(unwritable)?;
-        match file.try_lock() {
+            .open(&path);
+        let lock =
+            open.and_then(|open| Opened::new(path.clone(), open)).with_context(unwritable)?;
+        match lock.file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(occupied(&path, &directory)),
+            Err(TryLockError::WouldBlock) => bail!(occupied(&path, &directory.path)),
             Err(TryLockError::Error(error)) => {
                 return Err(error).with_context(|| format!("cannot lock {}", path.display()));
             }
         }
+        // A file that was removed before it was locked keeps no second server out.
+        if let Some(loss) = directory.loss().or_else(|| lock.loss()) {
+            bail!("{loss} while the server locked the data directory; start it again");
+        }
         let text = serde_json::to_vec(&Owner::of(options))?;
+        let mut file = &lock.file;
         file.set_len(0).with_context(unwritable)?;
         file.rewind().and_then(|()| file.write_all(&text)).with_context(unwritable)?;
-        close_to_others(&directory);
-        Ok(Self { directory, file })
+        close_to_others(&directory.path);
+        Ok(Self { directory, lock })
     }
 
     /// The directory, absolute.
     pub(crate) fn directory(&self) -> &Path {
-        &self.directory
+        &self.directory.path
+    }
+
+    /// The lock file and the directory, as they were locked. The lock is held as long as one of the files
+    /// is open.
+    ///
+    /// # Errors
+    /// The process has too many open files.
+    pub(crate) fn opened(&self) -> io::Result<(Opened, Opened)> {
+        Ok((self.lock.share()?, self.directory.share()?))
     }
 
     /// Identifies this lock until the next reboot: distinct from a copy in a copied directory, and
     /// from the same path on another machine.
     pub(crate) fn identity(&self) -> Option<String> {
-        identity_of(&self.file)
+        identity_of(&self.lock.file)
     }
 }
 

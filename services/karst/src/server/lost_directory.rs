@@ -4,11 +4,12 @@
 //!
 //! A directory counts as lost if a file that is open in it has no name any more, or another file has its
 //! name, twice in a row. For `server.lock`, so must the directory itself, or another file in it: who deletes
-//! an old lock file has deleted no events. A file that cannot be looked at is not lost: the server of a
-//! network file system may be away for a while.
+//! an old lock file has deleted no events. Lock and directory are compared with those that were locked before
+//! anything else, not with those that are found when the watch begins: a start may take minutes. A file that
+//! cannot be looked at is not lost: the server of a network file system may be away for a while.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,14 +18,10 @@ use runtime::health::{self, Severity};
 use runtime::{FileMark, Health, Place, Shutdown};
 use tokio::fs::{self, File};
 
+use super::lock::Opened;
+
 /// Time between two looks.
 const LOOK: Duration = Duration::from_secs(1);
-/// Files that are in these directories as long as the server runs; what is lost with each; and what must be
-/// lost with it.
-const FILES: [(&str, &str, &[&str]); 2] = [
-    ("server.lock", "the data directory is lost", &["", "instance.id"]),
-    ("journal/lock", "the journal is lost", &[]),
-];
 
 /// What is stopped when a directory is lost.
 #[derive(Debug)]
@@ -43,22 +40,24 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Looks at the files until the server stops. When a directory is lost, stops the intake and puts hot
-    /// buckets into object storage.
-    pub(crate) async fn run(self, shutdown: Shutdown) {
-        let mut files = Vec::new();
-        for (name, what, beside) in FILES {
-            let path = self.data.join(name);
-            match OpenFile::open(path.clone()).await {
-                Ok(file) => {
-                    let beside = opened(&self.data, beside).await;
-                    files.push(Watched { file, what, beside });
-                }
-                Err(error) => tracing::warn!(
-                    path = %path.display(), %error,
-                    "cannot open the file: a removal of its directory will not be noticed"
-                ),
+    /// Looks at the lock file and the data directory that were `locked`, and at the lock of the journal,
+    /// until the server stops. When a directory is lost, stops the intake and puts hot buckets into object
+    /// storage.
+    pub(crate) async fn run(self, locked: (Opened, Opened), shutdown: Shutdown) {
+        let (lock, directory) = locked;
+        let mut beside = vec![OpenFile::from(directory)];
+        beside.extend(OpenFile::open(self.data.join("instance.id")).await.ok());
+        let mut files =
+            vec![Watched { file: lock.into(), what: "the data directory is lost", beside }];
+        let path = self.data.join("journal/lock");
+        match OpenFile::open(path.clone()).await {
+            Ok(file) => {
+                files.push(Watched { file, what: "the journal is lost", beside: Vec::new() });
             }
+            Err(error) => tracing::warn!(
+                path = %path.display(), %error,
+                "cannot open the file: a removal of its directory will not be noticed"
+            ),
         }
         let journal = Some(&self.ingest);
         let Some(loss) = noticed(&files, journal, LOOK, &shutdown).await else { return };
@@ -104,12 +103,19 @@ struct OpenFile {
     is_directory: bool,
 }
 
+impl From<Opened> for OpenFile {
+    fn from(opened: Opened) -> Self {
+        let Opened { path, file, place } = opened;
+        let is_directory = file.metadata().is_ok_and(|about| about.is_dir());
+        Self { path, file: File::from_std(file), place, is_directory }
+    }
+}
+
 impl OpenFile {
     async fn open(path: PathBuf) -> io::Result<Self> {
-        let file = File::open(&path).await?;
-        let (open, named) = (file.metadata().await?, fs::metadata(&path).await?);
-        let place = Place::between(&FileMark::from(&open), &FileMark::from(&named));
-        Ok(Self { path, file, place, is_directory: open.is_dir() })
+        let file = File::open(&path).await?.into_std().await;
+        let opened = tokio::task::spawn_blocking(move || Opened::new(path, file));
+        Ok(opened.await??.into())
     }
 
     /// What happened to the file, if it was removed or replaced.
@@ -150,17 +156,6 @@ impl Watched {
         let what = if is_all { self.what } else { "nothing else is lost" };
         Some((format!("{loss} while the server runs: {what}"), is_all))
     }
-}
-
-/// Those of these files and directories that can be opened.
-async fn opened(data: &Path, names: &[&str]) -> Vec<OpenFile> {
-    let mut files = Vec::new();
-    for name in names {
-        // Not `join("")`, which would add a slash to the path.
-        let path = if name.is_empty() { data.to_owned() } else { data.join(name) };
-        files.extend(OpenFile::open(path).await.ok());
-    }
-    files
 }
 
 /// What is lost of the journal, and how that is known.
@@ -218,8 +213,11 @@ async fn noticed(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
+    use std::path::Path;
 
     use super::*;
+
+    const PAUSE: Duration = Duration::from_millis(1);
 
     async fn lock(directory: &Path) -> Watched {
         let path = directory.join("server.lock");
@@ -233,8 +231,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join("instance.id"), "1").unwrap();
         let mut lock = lock(directory.path()).await;
-        lock.beside = opened(directory.path(), FILES[0].2).await;
-        assert_eq!(lock.beside.len(), 2);
+        for path in [directory.path().to_owned(), directory.path().join("instance.id")] {
+            lock.beside.push(OpenFile::open(path).await.unwrap());
+        }
         fs::remove_file(&lock.file.path).unwrap();
         let (loss, is_all) = lock.loss().await.unwrap();
         assert!(!is_all && loss.contains("server.lock was removed"), "{loss}");
@@ -252,18 +251,40 @@ mod tests {
     #[tokio::test]
     async fn a_removed_and_a_replaced_file_are_noticed() {
         let directory = tempfile::tempdir().unwrap();
-        let (first, pause) = (lock(directory.path()).await, Duration::from_millis(1));
+        let first = lock(directory.path()).await;
         fs::remove_file(&first.file.path).unwrap();
         let (files, shutdown) = ([first], Shutdown::new());
-        let loss = noticed(&files, None, pause, &shutdown).await.unwrap();
+        let loss = noticed(&files, None, PAUSE, &shutdown).await.unwrap();
         assert!(loss.ends_with("server.lock was removed while the server runs: all is lost"));
         // A file with a second name is not removed, and its path leads to another file.
         let second = lock(directory.path()).await;
         fs::hard_link(&second.file.path, directory.path().join("kept")).unwrap();
         fs::write(directory.path().join("other"), "2").unwrap();
         fs::rename(directory.path().join("other"), &second.file.path).unwrap();
-        let loss = noticed(&[second], None, pause, &shutdown).await.unwrap();
+        let loss = noticed(&[second], None, PAUSE, &shutdown).await.unwrap();
         assert!(loss.contains("server.lock was replaced"), "{loss}");
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_was_replaced_before_the_watch_began_is_lost() {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        let make = || {
+            fs::create_dir(&data).unwrap();
+            fs::write(data.join("server.lock"), "1").unwrap();
+        };
+        let open = |path: PathBuf| {
+            let file = fs::File::open(&path).unwrap();
+            Opened::new(path, file).unwrap()
+        };
+        make();
+        let (file, directory) = (open(data.join("server.lock")), open(data.clone()));
+        // The server recovers its journal meanwhile.
+        fs::rename(&data, root.path().join("moved")).unwrap();
+        make();
+        let (file, beside) = (file.into(), vec![directory.into()]);
+        let (loss, is_all) = Watched { file, what: "all is lost", beside }.loss().await.unwrap();
+        assert!(is_all && loss.contains("server.lock was replaced"), "{loss}");
     }
 
     #[tokio::test]
@@ -278,6 +299,6 @@ mod tests {
         assert_eq!(file.loss().await, None);
         let shutdown = Shutdown::new();
         shutdown.stop();
-        assert_eq!(noticed(&[file], None, Duration::from_millis(1), &shutdown).await, None);
+        assert_eq!(noticed(&[file], None, PAUSE, &shutdown).await, None);
     }
 }
