@@ -40,6 +40,8 @@ pub const CATALOG_ENDED: &str = "catalog_ended";
 pub const SUPERSEDED: &str = "superseded";
 /// The data directory, the directory of the journal or a segment of the journal was removed or replaced.
 pub const DATA_DIRECTORY_LOST: &str = "data_directory_lost";
+/// The file system of the data directory may have been mounted again.
+pub const DATA_DIRECTORY_REMOUNTED: &str = "data_directory_remounted";
 /// Events are refused.
 pub const INTAKE_STOPPED: &str = "intake_stopped";
 /// A file system is full.
@@ -132,6 +134,9 @@ impl Condition {
             }
             DATA_DIRECTORY_LOST => {
                 "no events are accepted: the data directory, or the journal in it, was removed or replaced"
+            }
+            DATA_DIRECTORY_REMOUNTED => {
+                "the file system of the data directory was mounted again: the server has to be restarted"
             }
             INTAKE_STOPPED => "no events are accepted until the disk has free space",
             DISK_FULL => "a file system has no free space",

@@ -300,6 +300,15 @@ impl From<&fs::Metadata> for FileMark {
     }
 }
 
+impl FileMark {
+    /// Whether the path of this mark now shows the same inode on another device: its network file system was
+    /// mounted again, or a file system that was filled alike was mounted over it.
+    #[must_use]
+    pub fn is_on_other_device(&self, now: &Self) -> bool {
+        now.inode == self.inode && now.device != self.device
+    }
+}
+
 /// How a file system shows that an open file or directory is at its path. With some layers of file systems,
 /// an open file has another inode than its path, or no count of names.
 #[derive(Debug, Clone, Copy)]
@@ -471,6 +480,7 @@ mod tests {
         // A network file system that was mounted again.
         let again = FileMark { device: 8, ..open };
         assert!(place.is_same(&open, &open) && place.is_same(&open, &again));
+        assert!(open.is_on_other_device(&again) && !open.is_on_other_device(&open));
         // Another disk that was filled alike is mounted over it.
         let other = FileMark { changed: (60, 2), ..again };
         assert!(!place.is_same(&open, &other) && !place.has_other_inode(&open, &other));

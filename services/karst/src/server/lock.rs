@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use runtime::Place;
+use runtime::{FileMark, Place};
 use serde::{Deserialize, Serialize};
 
 use super::ports;
@@ -36,6 +36,8 @@ pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
     pub(crate) place: Place,
+    /// What the path showed.
+    pub(crate) named: FileMark,
 }
 
 impl Opened {
@@ -44,13 +46,14 @@ impl Opened {
     /// # Errors
     /// The file cannot be looked at.
     pub(crate) fn new(path: PathBuf, file: File) -> io::Result<Self> {
-        let place = Place::of(&file, &path)?;
-        Ok(Self { path, file, place })
+        let open = FileMark::from(&file.metadata()?);
+        let named = FileMark::from(&fs::metadata(&path)?);
+        Ok(Self { path, file, place: Place::between(&open, &named), named })
     }
 
     fn share(&self) -> io::Result<Self> {
         let (path, file) = (self.path.clone(), self.file.try_clone()?);
-        Ok(Self { path, file, place: self.place })
+        Ok(Self { path, file, ..*self })
     }
 
     fn loss(&self) -> Option<String> {

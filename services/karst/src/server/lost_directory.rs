@@ -7,6 +7,11 @@
 //! an old lock file has deleted no events. Lock and directory are compared with those that were locked before
 //! anything else, not with those that are found when the watch begins: a start may take minutes. A file that
 //! cannot be looked at is not lost: the server of a network file system may be away for a while.
+//!
+//! If a path shows the same file on another device, its network file system was mounted again, or a clone of
+//! its disk was mounted over it. Nothing is lost then, and the condition is a warning: the server goes on
+//! with the file system that it has open, but may remove and replace no files at the path
+//! ([`runtime::OpenDirectory`]) until it is restarted.
 
 use std::io;
 use std::path::PathBuf;
@@ -60,7 +65,9 @@ impl Watch {
             ),
         }
         let journal = Some(&self.ingest);
-        let Some(loss) = noticed(&files, journal, LOOK, &shutdown).await else { return };
+        let Some(loss) = noticed(&files, journal, (LOOK, &shutdown), &self.health).await else {
+            return;
+        };
         self.stop_intake(&loss);
         tokio::select! {
             // The stop puts them there itself.
@@ -99,15 +106,17 @@ struct OpenFile {
     path: PathBuf,
     file: File,
     place: Place,
+    /// What the path showed when it was opened.
+    named: FileMark,
     /// Directories change while the server runs; the files that are watched do not.
     is_directory: bool,
 }
 
 impl From<Opened> for OpenFile {
     fn from(opened: Opened) -> Self {
-        let Opened { path, file, place } = opened;
+        let Opened { path, file, place, named } = opened;
         let is_directory = file.metadata().is_ok_and(|about| about.is_dir());
-        Self { path, file: File::from_std(file), place, is_directory }
+        Self { path, file: File::from_std(file), place, named, is_directory }
     }
 }
 
@@ -133,6 +142,12 @@ impl OpenFile {
             !self.place.is_same(&open, &named)
         };
         is_other.then(|| format!("{} was replaced", self.path.display()))
+    }
+
+    /// Whether the path shows the same file on another device than when it was opened.
+    async fn is_on_other_device(&self) -> bool {
+        let now = fs::metadata(&self.path).await;
+        now.is_ok_and(|now| self.named.is_on_other_device(&FileMark::from(&now)))
     }
 }
 
@@ -167,12 +182,13 @@ async fn lost_journal(ingest: &Arc<Ingest>) -> Option<String> {
 }
 
 /// Waits until two looks in a row find the same loss, and returns it; `None` if the server stops before.
-/// The loss of a file alone is logged once.
+/// The loss of a file alone is logged once. A file system that may have been mounted again is a condition
+/// until the end.
 async fn noticed(
     files: &[Watched],
     journal: Option<&Arc<Ingest>>,
-    pause: Duration,
-    shutdown: &Shutdown,
+    (pause, shutdown): (Duration, &Shutdown),
+    health: &Health,
 ) -> Option<String> {
     let mut before = None;
     let mut is_told = false;
@@ -204,9 +220,30 @@ async fn noticed(
         if now.is_some() && now == before {
             return now;
         }
+        if now.is_none() {
+            warn_of_other_devices(files, health).await;
+        }
         before = now;
     }
     None
+}
+
+/// Sets the condition if a file of these is on another device. It stays: what has been refused once is
+/// refused until the restart.
+async fn warn_of_other_devices(files: &[Watched], health: &Health) {
+    for Watched { file, .. } in files {
+        if file.is_on_other_device().await {
+            let text = format!(
+                "{} is on another device than at the start of the server: its file system was mounted \
+                 again, or a clone of it was mounted over it. Files at its path may not be removed or \
+                 replaced until the server is restarted: restart it. If another disk was mounted over it, \
+                 unmount that first",
+                file.path.display()
+            );
+            health.set(health::DATA_DIRECTORY_REMOUNTED, Severity::Warning, text);
+            return;
+        }
+    }
 }
 
 #[cfg(test)]
@@ -251,18 +288,19 @@ mod tests {
     #[tokio::test]
     async fn a_removed_and_a_replaced_file_are_noticed() {
         let directory = tempfile::tempdir().unwrap();
-        let first = lock(directory.path()).await;
+        let (first, health) = (lock(directory.path()).await, Health::default());
         fs::remove_file(&first.file.path).unwrap();
         let (files, shutdown) = ([first], Shutdown::new());
-        let loss = noticed(&files, None, PAUSE, &shutdown).await.unwrap();
+        let loss = noticed(&files, None, (PAUSE, &shutdown), &health).await.unwrap();
         assert!(loss.ends_with("server.lock was removed while the server runs: all is lost"));
         // A file with a second name is not removed, and its path leads to another file.
         let second = lock(directory.path()).await;
         fs::hard_link(&second.file.path, directory.path().join("kept")).unwrap();
         fs::write(directory.path().join("other"), "2").unwrap();
         fs::rename(directory.path().join("other"), &second.file.path).unwrap();
-        let loss = noticed(&[second], None, PAUSE, &shutdown).await.unwrap();
+        let loss = noticed(&[second], None, (PAUSE, &shutdown), &health).await.unwrap();
         assert!(loss.contains("server.lock was replaced"), "{loss}");
+        assert_eq!(health.worst(), None);
     }
 
     #[tokio::test]
@@ -288,6 +326,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_file_system_that_was_mounted_again_is_a_warning() {
+        // The roots of these two have the same inode number.
+        let (before, now) = ("/proc", "/sys");
+        let mut file = OpenFile::open(before.into()).await.unwrap();
+        file.path = now.into();
+        let files = [Watched { file, what: "all is lost", beside: Vec::new() }];
+        let (health, shutdown) = (Health::default(), Shutdown::new());
+        let told = async {
+            let condition = health.begins(health::DATA_DIRECTORY_REMOUNTED).await;
+            shutdown.stop();
+            condition
+        };
+        let (loss, told) = tokio::join!(noticed(&files, None, (PAUSE, &shutdown), &health), told);
+        assert_eq!((loss, told.severity), (None, Severity::Warning));
+        assert!(told.text.starts_with("/sys is on another device"), "{}", told.text);
+    }
+
+    #[tokio::test]
     async fn a_file_that_is_written_or_away_is_not_lost() {
         let directory = tempfile::tempdir().unwrap();
         let file = lock(directory.path()).await;
@@ -299,6 +355,7 @@ mod tests {
         assert_eq!(file.loss().await, None);
         let shutdown = Shutdown::new();
         shutdown.stop();
-        assert_eq!(noticed(&[file], None, PAUSE, &shutdown).await, None);
+        let health = Health::default();
+        assert_eq!(noticed(&[file], None, (PAUSE, &shutdown), &health).await, None);
     }
 }
