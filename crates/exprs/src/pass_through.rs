@@ -3,12 +3,17 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::common::config::ConfigOptions;
 use datafusion::common::internal_err;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::error::Result;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::DynamicFilterPhysicalExpr;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter_pushdown::{
+    ChildFilterDescription, FilterDescription, FilterPushdownPhase,
+};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
 /// What such an operator does with a partition of its input.
@@ -24,6 +29,16 @@ pub trait PassThrough: fmt::Debug + Send + Sync + Sized + 'static {
     /// If the formatter fails.
     fn parameters(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
+    }
+
+    /// The filter that it makes stricter while it runs: rows that it rejects need not come.
+    fn learns(&self) -> Option<Arc<DynamicFilterPhysicalExpr>> {
+        None
+    }
+
+    /// The same without what it has learnt; `None` if it learns nothing.
+    fn afresh(&self) -> Option<Self> {
+        None
     }
 
     /// Runs over a partition.
@@ -81,6 +96,31 @@ impl<O: PassThrough> ExecutionPlan for PassThroughExec<O> {
         _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn dynamic_expressions_produced(&self) -> Vec<Arc<dyn PhysicalExpr>> {
+        self.operator.learns().map(|filter| filter as Arc<dyn PhysicalExpr>).into_iter().collect()
+    }
+
+    fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
+        let operator = self.operator.afresh().map_or_else(|| Arc::clone(&self.operator), Arc::new);
+        Ok(Arc::new(Self { operator, input: Arc::clone(&self.input) }))
+    }
+
+    /// What it learns is for the operators below. Filters from above stay above.
+    fn gather_filters_for_pushdown(
+        &self,
+        phase: FilterPushdownPhase,
+        parent_filters: Vec<Arc<dyn PhysicalExpr>>,
+        _: &ConfigOptions,
+    ) -> Result<FilterDescription> {
+        let child = ChildFilterDescription::all_unsupported(&parent_filters);
+        let learned = self.operator.learns().filter(|_| phase == FilterPushdownPhase::Post);
+        let child = match learned {
+            Some(filter) => child.with_self_filter(filter),
+            None => child,
+        };
+        Ok(FilterDescription::new().with_child(child))
     }
 
     fn replace_children(

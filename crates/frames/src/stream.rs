@@ -9,6 +9,7 @@ mod dedup;
 mod exec;
 mod head;
 mod node;
+mod reduce;
 mod require;
 mod running;
 mod streamstats;
@@ -25,9 +26,10 @@ use tables::Stop;
 
 pub use condition::ResultCondition;
 pub use dedup::Dedup;
-pub(crate) use exec::StreamPlanner;
+pub(crate) use exec::{StreamPlanner, reduced};
 pub use head::{HeadWhile, NoticedLimit};
 pub use node::StreamNode;
+pub use reduce::Reduction;
 pub use require::Require;
 pub use running::{Delta, FillDown, RunningTotal};
 pub use streamstats::{Streamstats, Window};
@@ -48,6 +50,11 @@ pub struct Output {
 pub trait StreamOp: Debug + Send + Sync {
     /// Names it in plans.
     fn name(&self) -> &'static str;
+
+    /// Which rows it uses, if it does not use all: the sort below need not see the others.
+    fn reduction(&self) -> Option<Reduction> {
+        None
+    }
 
     /// Starts it over a fresh stream.
     fn start(&self, aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>>;

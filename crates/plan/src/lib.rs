@@ -67,6 +67,7 @@ pub use eval::value;
 pub use event_types::check_event_type;
 pub use execute::{execute, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
+pub use frames::stream::HeadWhile;
 pub use frames::{
     Column, EmptySource, Error, EventSource, EventsRequest, FieldFilter, FieldInfo, MemoryRoom,
     Message, MessageKind, MessageLog, MetadataKind, OutputColumn, PlanningTime, Record,

@@ -11,7 +11,7 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
 use parking_lot::Mutex;
-use plan::{LookedUp, Message, MessageKind, PlanOf, PlannedSearch, ResultKind, Session};
+use plan::{HeadWhile, LookedUp, Message, MessageKind, PlanOf, PlannedSearch, ResultKind, Session};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -116,7 +116,13 @@ pub(crate) async fn run(
 /// Whether the search itself asks for some rows only, as `head` does: then events that cannot be among
 /// them are not even counted.
 pub(crate) fn stops_early(planned: &PlannedSearch) -> bool {
-    let is_limit = |node: &LogicalPlan| Ok(matches!(node, LogicalPlan::Limit(_)));
+    let is_limit = |node: &LogicalPlan| {
+        Ok(match node {
+            LogicalPlan::Limit(_) => true,
+            LogicalPlan::Extension(operator) => operator.node.name() == HeadWhile::NAME,
+            _ => false,
+        })
+    };
     planned.plan.exists(is_limit).unwrap_or(false)
 }
 

@@ -55,6 +55,8 @@ pub(crate) fn logical() -> Vec<Logical> {
 /// Those of physical plans, with some more at last.
 pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     let mut rules = PushLearned::instead(&PhysicalOptimizer::new().rules);
+    let learned = rules.iter().position(|rule| rule.name() == PushLearned::name_of_theirs());
+    rules.insert(learned.unwrap_or(rules.len()), Arc::new(Rewrites::OF_STREAMS));
     rules.push(Arc::new(SpillingSorts));
     rules.push(Arc::new(Rewrites::OF_OPERATORS));
     rules.extend(more);

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBuilder};
+use arrow::array::{ArrayRef, BooleanArray, BooleanBuilder};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use hashbrown::HashMap;
 
-use super::{Output, StreamOp, StreamRun};
+use super::reduce::missing;
+use super::{Output, Reduction, StreamOp, StreamRun};
 use crate::Error;
 
 /// Keeps the first `count` rows of each combination of the arguments.
@@ -24,11 +25,21 @@ pub struct Dedup {
     pub keep_events: bool,
     /// Most combinations remembered.
     pub limit: usize,
+    /// How many of the rows that stay are used; `None` is all.
+    pub first: Option<usize>,
 }
 
 impl StreamOp for Dedup {
     fn name(&self) -> &'static str {
         "Dedup"
+    }
+
+    fn reduction(&self) -> Option<Reduction> {
+        if self.consecutive || self.keep_events {
+            return None;
+        }
+        let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        Some(Reduction::Each { count, keep_empty: self.keep_empty, first: self.first })
     }
 
     fn start(&self, _: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>> {
@@ -89,9 +100,4 @@ impl StreamRun for Run {
             Output { keep: Some(keep), added: Vec::new(), done: false }
         })
     }
-}
-
-fn missing(argument: &ArrayRef, row: usize) -> bool {
-    argument.is_null(row)
-        || argument.as_list_opt::<i32>().is_some_and(|lists| lists.value_length(row) == 0)
 }

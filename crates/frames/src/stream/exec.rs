@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
@@ -29,6 +29,7 @@ use exprs::stopping::stop_of;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 
+use super::reduce::below_sort;
 use super::{StreamNode, StreamOp, StreamRun};
 
 /// Plans [`StreamNode`]s.
@@ -105,6 +106,26 @@ fn plan(
     let schema = Arc::new(Schema::new(fields));
     let parts = Parts { op, arguments, aggregates, order: LexOrdering::new(order), schema };
     Ok(Some(Arc::new(StreamExec::new(Arc::new(parts), Arc::clone(input)))))
+}
+
+/// The same operator with rows that it does not use dropped below the sort of its input; `None` if it uses
+/// all, or sorts none.
+pub(crate) fn reduced(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let Some(stream) = node.downcast_ref::<StreamExec>() else { return Ok(None) };
+    let Some(reduction) = stream.parts.op.reduction() else { return Ok(None) };
+    let arguments = &stream.parts.arguments;
+    for argument in arguments {
+        // Evaluated twice, `random()` would end the rows at two places.
+        if argument.exists(|expr| Ok(expr.is_volatile_node()))? {
+            return Ok(None);
+        }
+    }
+    if arguments.is_empty() {
+        return Ok(None);
+    }
+    let input = below_sort(&stream.input, reduction, arguments.clone())?;
+    let Some(input) = input else { return Ok(None) };
+    Ok(Some(Arc::new(StreamExec::new(Arc::clone(&stream.parts), input))))
 }
 
 #[derive(Debug)]

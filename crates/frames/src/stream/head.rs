@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
-use super::{Output, StreamOp, StreamRun};
+use super::{Output, Reduction, StreamOp, StreamRun};
 use crate::{MessageKind, MessageLog};
 
 /// Rows while a condition (argument 0) is true, at most `limit`.
@@ -20,9 +20,20 @@ pub struct HeadWhile {
     pub null: bool,
 }
 
+impl HeadWhile {
+    /// Its name in plans.
+    pub const NAME: &'static str = "HeadWhile";
+}
+
 impl StreamOp for HeadWhile {
     fn name(&self) -> &'static str {
-        "HeadWhile"
+        Self::NAME
+    }
+
+    fn reduction(&self) -> Option<Reduction> {
+        // Without a limit it is `u64::MAX`, which nothing keeps count of.
+        let first = usize::try_from(self.limit).ok();
+        Some(Reduction::While { null: self.null, first })
     }
 
     fn start(&self, _: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>> {

@@ -12,6 +12,7 @@ use frames::{Frame, column};
 use spl::ast::{DedupCommand, SortCommand};
 
 use super::fields::expand;
+use super::first_rows::first_rows;
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, presence,
     sort,
@@ -46,7 +47,9 @@ impl CommandPlan for DedupCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        plan(self, input.frame, input.env).map(Step::Next)
+        // The first rows of another order are any rows of this one.
+        let used = first_rows(input.rest).filter(|_| self.sortby.is_empty());
+        plan(self, input.frame, used, input.env).map(Step::Next)
     }
 
     fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
@@ -81,9 +84,11 @@ fn select(command: &DedupCommand, layer: Layer) -> Result<Layer, Reason> {
     Ok(layer)
 }
 
+/// Plans it where so many of its first rows are used; `None` is all.
 pub(super) fn plan(
     command: &DedupCommand,
     mut frame: Frame,
+    used: Option<usize>,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
     let names = expand(&command.fields, &frame, true);
@@ -93,6 +98,7 @@ pub(super) fn plan(
         consecutive: command.consecutive,
         keep_events: command.keepevents,
         limit: env.context.limits.groups,
+        first: used,
     };
     let unknown = names.iter().any(|name| frame.kind(name).is_none());
     if unknown && !command.keepempty {

@@ -1,8 +1,10 @@
 //! How many first rows the commands behind a command use: a later `head` limits its input, too.
 //!
 //! The engine moves no limit below an operator over rows in order, nor below the merge of several searches,
-//! so that these would read everything. What a wildcard stands for may depend on all rows: no limit moves
-//! below a command that asks for it, since planning counts fields for it before [`needed`] is asked.
+//! so that these would read everything. How many rows `dedup`, and `head` with a condition, need depends on
+//! their values: they say themselves which they use ([`Reduction`](frames::stream::Reduction)). What a
+//! wildcard stands for may depend on all rows: no limit moves below a command that asks for it, since
+//! planning counts fields for it before [`needed`] is asked.
 
 use frames::Frame;
 use spl::ast::{Command, Spanned};
@@ -30,18 +32,20 @@ fn keeps_rows(command: &Spanned<Command>) -> bool {
     }
 }
 
-/// The rows that a command needs. One that adds what it has seen in the rows before each row needs no more
-/// rows than the commands behind it.
+/// The rows that a command needs. One that keeps each row, and adds what it has seen in the rows before it,
+/// needs no more rows than the commands behind it, nor does one that makes at least one row of each.
 pub(super) fn needed(command: &Command, frame: Frame, rest: Rest<'_>) -> Frame {
-    let is_running = matches!(
-        command,
+    let is_enough = match command {
         Command::Accum(_)
-            | Command::Autoregress(_)
-            | Command::Delta(_)
-            | Command::Filldown(_)
-            | Command::Streamstats(_)
-    );
-    limited(frame, first_rows(rest).filter(|_| is_running))
+        | Command::Autoregress(_)
+        | Command::Delta(_)
+        | Command::Filldown(_)
+        | Command::Mvexpand(_)
+        | Command::Streamstats(_) => true,
+        Command::Dedup(dedup) => dedup.keepevents && dedup.sortby.is_empty(),
+        _ => false,
+    };
+    limited(frame, first_rows(rest).filter(|_| is_enough))
 }
 
 /// The rows that are used: all, if it is not certain how many.
@@ -67,6 +71,7 @@ mod tests {
         assert_eq!(first_of("head 3"), Some(3));
         assert_eq!(first_of("eval x=1 | rename x AS y | fields y | table y | head 3"), Some(3));
         assert_eq!(first_of("fields - x | head 3"), Some(3));
+        assert_eq!(first_of("head limit=3 (x<3)"), Some(3));
     }
 
     #[test]
@@ -75,11 +80,11 @@ mod tests {
             "eval x=1",
             "where x=1 | head 3",
             "sort x | head 3",
+            "dedup x | head 3",
             "fillnull | head 3",
             "eval {x}=1 | head 3",
             "eval y=1, {x}=1 | head 3",
             "head x<3",
-            "head limit=3 (x<3)",
             "tail 3",
         ] {
             assert_eq!(first_of(commands), None, "{commands}");

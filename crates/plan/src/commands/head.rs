@@ -9,8 +9,8 @@ use frames::Frame;
 use frames::stream::{HeadWhile, StreamNode};
 use spl::ast::{HeadCommand, TailCommand};
 
+use super::first_rows::first_rows;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
-use crate::context::PlanningContext;
 use crate::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for HeadCommand {
@@ -32,7 +32,7 @@ impl CommandPlan for HeadCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        head(self, input.frame, input.env).map(Step::Next)
+        head(self, input).map(Step::Next)
     }
 
     fn sql(&self, layer: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
@@ -52,17 +52,15 @@ fn select(command: &HeadCommand, mut layer: Layer) -> Result<Layer, Reason> {
 /// Rows without a count.
 const DEFAULT: u64 = 10;
 
-pub(super) fn head(
-    command: &HeadCommand,
-    frame: Frame,
-    env: &PlanningContext<'_>,
-) -> Result<Frame, Error> {
+fn head(command: &HeadCommand, input: Input<'_>) -> Result<Frame, Error> {
+    let Input { frame, rest, env, .. } = input;
     let Some(condition) = &command.condition else {
         return Ok(frame.limit(rows(command.limit.unwrap_or(DEFAULT))));
     };
     let condition = super::eval::condition(condition, &frame, env)?;
+    let used = first_rows(rest).and_then(|used| u64::try_from(used).ok());
     let op = HeadWhile {
-        limit: command.limit.unwrap_or(u64::MAX),
+        limit: command.limit.unwrap_or(u64::MAX).min(used.unwrap_or(u64::MAX)),
         keep_last: command.keeplast,
         null: command.null,
     };
@@ -72,9 +70,12 @@ pub(super) fn head(
     Ok(frame.stream(node))
 }
 
-/// How many rows it takes, if that does not depend on their values.
+/// How many rows it takes at most, if that does not depend on their values.
 pub(super) fn taken(command: &HeadCommand) -> Option<usize> {
-    command.condition.is_none().then(|| rows(command.limit.unwrap_or(DEFAULT)))
+    match (&command.condition, command.limit) {
+        (Some(_), limit) => limit.map(rows),
+        (None, limit) => Some(rows(limit.unwrap_or(DEFAULT))),
+    }
 }
 
 /// The last rows, in reverse order as documented.

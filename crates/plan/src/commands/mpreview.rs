@@ -66,7 +66,7 @@ pub(super) async fn start(
             consecutive: false,
             sortby: Vec::new(),
         };
-        frame = dedup::plan(&first, frame, env)?;
+        frame = dedup::plan(&first, frame, None, env)?;
     }
     let points = frame.names().into_iter().filter(|name| !name.starts_with('_') || name == VALUE);
     let mut names: Vec<String> = points.collect();

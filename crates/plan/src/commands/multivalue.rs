@@ -3,6 +3,7 @@
 //! Split: all run where the rows are.
 
 use arrow::datatypes::DataType;
+use datafusion::common::{NullHandling, UnnestOptions};
 use datafusion::functions_nested::expr_fn::array_slice;
 use datafusion::logical_expr::{LogicalPlanBuilder, lit, when};
 use exprs::Typed;
@@ -82,7 +83,8 @@ pub(super) fn mvexpand(command: &MvexpandCommand, frame: Frame) -> Result<Frame,
         datafusion::common::Column::new_unqualified(&name),
         datafusion::common::Column::new_unqualified(&added[0]),
     ];
-    let options = datafusion::common::UnnestOptions::new().with_preserve_nulls(true);
+    // Each row makes one at least: a `head` behind limits the input (`first_rows`).
+    let options = UnnestOptions::new().with_null_handling(NullHandling::PreserveAndExpandEmpty);
     let mut frame = frame.map_plan(|plan| {
         Ok(LogicalPlanBuilder::from(plan).unnest_columns_with_options(columns, options)?.build()?)
     })?;

@@ -154,6 +154,20 @@ async fn a_head_behind_other_commands_ends_their_input() {
             "search alpha | table n | append [search seldom | table n] | head 5",
             "search alpha | table n",
         ),
+        ("search alpha | dedup host | head 3 | table n", "search alpha | dedup host | table n"),
+        (
+            "search alpha | dedup 2 host sourcetype | eval x=n | head 5 | table x",
+            "search alpha | dedup 2 host sourcetype | table n",
+        ),
+        (
+            "search alpha | dedup n keepevents=t | head 5 | table n",
+            "search alpha | dedup n keepevents=t | table n",
+        ),
+        ("search alpha | head (n>0) | head 5 | table n", "search alpha | where n>0 | table n"),
+        (
+            "search alpha | eval m=mvappend(n,host) | mvexpand m | head 5 | table m",
+            "search alpha | eval m=mvappend(n,host) | mvexpand m | table m",
+        ),
     ];
     for (search, whole) in searches {
         let job = done(&service, search, 0).await;
@@ -161,6 +175,30 @@ async fn a_head_behind_other_commands_ends_their_input() {
         assert_eq!(job.page(0, 10).rows, all.page(0, 5).rows, "{search}");
         assert!(job.counts().events_scanned < 4_000, "{search}: {:?}", job.counts());
         assert!(all.counts().events_scanned >= 8_000, "{whole}: {:?}", all.counts());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_condition_that_fails_ends_the_input() {
+    let service = filled().await;
+    let job = done(&service, "search alpha | head (n>8900) keeplast=t | table n", 0).await;
+    let all = done(&service, "search alpha | eval m=n+0 | where m>8900 | table n", 0).await;
+    let (found, expected) = (job.page(0, 200).rows, all.page(0, 200).rows);
+    assert!(expected.len() > 10 && found.len() == expected.len() + 1, "{found:?}");
+    assert_eq!(found[..expected.len()], expected[..]);
+    assert!(job.counts().events_scanned < 4_000, "{:?}", job.counts());
+    assert!(all.counts().events_scanned >= 8_000, "{:?}", all.counts());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_repeat_a_value_are_not_put_in_order() {
+    let service = filled().await;
+    for search in ["dedup sourcetype", "dedup 3 host, source", "dedup host sortby n"] {
+        let job = done(&service, &format!("search alpha | {search} | table n"), 0).await;
+        let before = format!("search alpha | streamstats count | {search} | table n");
+        let all = done(&service, &before, 0).await;
+        assert_eq!(job.page(0, 20).rows, all.page(0, 20).rows, "{search}");
+        assert_eq!(job.counts().events_matched, all.counts().events_matched, "{search}");
     }
 }
 

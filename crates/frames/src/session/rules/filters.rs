@@ -158,6 +158,11 @@ fn flat(filter: Filter) -> LogicalPlan {
 pub(crate) struct PushLearned(Arc<dyn PhysicalOptimizerRule + Send + Sync>);
 
 impl PushLearned {
+    /// The name of DataFusion's rule.
+    pub(crate) fn name_of_theirs() -> String {
+        FilterPushdown::new_post_optimization().name().to_owned()
+    }
+
     /// Puts the rule around DataFusion's.
     pub(crate) fn instead(
         rules: &[Arc<dyn PhysicalOptimizerRule + Send + Sync>],

@@ -11,6 +11,7 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use exprs::pass_through::{PassThrough, PassThroughExec};
 
 use super::{compact, parts, pieces, slices, texts};
+use crate::stream;
 
 /// What stands in place of an operator; `None` if it stays as it is.
 pub(super) type Rewritten = Result<Option<Arc<dyn ExecutionPlan>>>;
@@ -34,6 +35,9 @@ impl Rewrites {
             texts::in_projection,
         ],
     };
+
+    /// Before filters that operators learn are pushed down: these have one.
+    pub(crate) const OF_STREAMS: Self = Self { name: "rows_of_streams", all: &[stream::reduced] };
 
     /// After all rules that look into expressions.
     pub(crate) const OF_EXPRESSIONS: Self =
@@ -73,4 +77,42 @@ pub(super) fn with_below(node: &Arc<dyn ExecutionPlan>, between: impl PassThroug
     let input = PassThroughExec::above(Arc::clone(input), between);
     let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     Arc::clone(node).replace_children(vec![input], options).map(Some)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::RecordBatch;
+    use datafusion::logical_expr::expr::Sort;
+    use datafusion::logical_expr::{Extension, LogicalPlan};
+    use datafusion::physical_plan::{collect, displayable};
+
+    use super::*;
+    use crate::column;
+    use crate::session::{Session, SessionSettings};
+    use crate::stream::{Dedup, StreamNode};
+
+    #[tokio::test]
+    async fn rows_that_dedup_does_not_use_are_dropped_below_its_sort() {
+        let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();
+        let query = "SELECT value AS v, value % 5 AS k FROM generate_series(1, 100000)";
+        let rows = session.sql("a", "b").sql(query).await.unwrap().into_unoptimized_plan();
+        let op = Dedup {
+            count: 2,
+            keep_empty: false,
+            consecutive: false,
+            keep_events: false,
+            limit: 100,
+            first: None,
+        };
+        let order = vec![Sort::new(column("v"), false, false)];
+        let node = StreamNode::try_new(rows, Arc::new(op), vec![column("k")], order, Vec::new());
+        let plan = LogicalPlan::Extension(Extension { node: Arc::new(node.unwrap()) });
+        let plan = session.physical_plan(&plan).await.unwrap();
+        let shown = displayable(plan.as_ref()).indent(false).to_string();
+        let at = |name: &str| shown.find(name).unwrap_or_else(|| panic!("no {name}: {shown}"));
+        assert!(at("StreamExec") < at("SortExec") && at("SortExec") < at("ReduceExec"), "{shown}");
+        let found = collect(Arc::clone(&plan), session.task(&plan)).await.unwrap();
+        assert_eq!(found.iter().map(RecordBatch::num_rows).sum::<usize>(), 10);
+    }
 }

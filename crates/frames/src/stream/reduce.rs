@@ -1,0 +1,610 @@
+//! Rows that an operator over rows in order cannot use, dropped below the sort that puts them in order.
+//!
+//! ```text
+//! StreamExec (dedup, head with a condition)
+//!     |
+//! SortExec: sees all rows before it gives one
+//!     |
+//! ReduceExec: drops most of them          ---- _time >= ... ----.
+//!     |                                                         v
+//! scan, newest first ...................................... reads no older rows
+//! ```
+//!
+//! Guarantees: what the operator above makes of the rows that are left is what it makes of all rows. A row is
+//! dropped if there are enough rows before it in the order, whatever rows come later: of its combination of
+//! values for `dedup`, of all for a later `head N`; or if it comes after a row that ends the result. Where
+//! the result ends somewhere, the scan learns from which time on no row is used. What is remembered for that
+//! is bounded: above it, fewer rows are dropped.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::SchemaRef;
+use arrow::row::{OwnedRow, Row, RowConverter, Rows, SortField};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::error::Result;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{BinaryExpr, Column, DynamicFilterPhysicalExpr, lit};
+use datafusion::physical_expr::{LexOrdering, PhysicalExpr, PhysicalSortExpr};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use exprs::compact::compact_column;
+use exprs::pass_through::{PassThrough, PassThroughExec};
+use futures::{StreamExt, stream};
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+/// Orders of rows that are remembered at most, and bytes of their values.
+const MOST: usize = 1 << 16;
+const BYTES: usize = 16 << 20;
+/// Bytes of a remembered row besides its values, about.
+const ROW: usize = 160;
+/// Bytes that a column of the rows that are left may hold of those that are dropped.
+const SLACK: usize = 1 << 12;
+
+/// Which of the rows in order an operator uses.
+#[derive(Debug, Clone, Copy)]
+pub enum Reduction {
+    /// The first rows of each combination of the arguments.
+    Each {
+        /// How many of each combination.
+        count: usize,
+        /// Whether rows without one of the values are used.
+        keep_empty: bool,
+        /// How many of these rows are used in all; `None` is any number.
+        first: Option<usize>,
+    },
+    /// Rows up to the first one for which the condition, argument 0, does not hold.
+    While {
+        /// Whether it holds where it is null.
+        null: bool,
+        /// How many of these rows are used in all; `None` is any number.
+        first: Option<usize>,
+    },
+}
+
+impl Reduction {
+    fn first(self) -> Option<usize> {
+        let (Self::Each { first, .. } | Self::While { first, .. }) = self;
+        first.filter(|first| *first <= MOST)
+    }
+
+    /// Whether there may be a row after which none is used.
+    fn ends(self) -> bool {
+        self.first().is_some() || matches!(self, Self::While { .. })
+    }
+}
+
+/// Whether a row lacks the value of a field.
+pub(super) fn missing(argument: &ArrayRef, row: usize) -> bool {
+    argument.is_null(row)
+        || argument.as_list_opt::<i32>().is_some_and(|lists| lists.value_length(row) == 0)
+}
+
+/// The input of an operator with rows that it does not use dropped below the sort of that input; `None` if
+/// the operator does not sort them itself.
+pub(super) fn below_sort(
+    node: &Arc<dyn ExecutionPlan>,
+    reduction: Reduction,
+    arguments: Vec<Arc<dyn PhysicalExpr>>,
+) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let below = if let Some(sort) = node.downcast_ref::<SortExec>() {
+        if sort.fetch().is_some() || sort.input().name() == Reduce::NAME {
+            return Ok(None);
+        }
+        Reduce::above(sort.input(), reduction, arguments, sort.expr())?
+    } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
+        // The engine sorts below projections that compute nothing.
+        let Some(arguments) = through(projection, arguments)? else { return Ok(None) };
+        below_sort(projection.input(), reduction, arguments)?
+    } else if let Some(merge) = node.downcast_ref::<SortPreservingMergeExec>() {
+        match merge.fetch() {
+            Some(_) => None,
+            None => below_sort(merge.input(), reduction, arguments)?,
+        }
+    } else {
+        None
+    };
+    let Some(below) = below else { return Ok(None) };
+    let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    Arc::clone(node).replace_children(vec![below], options).map(Some)
+}
+
+/// Expressions over the columns of a projection as ones over those below it, if it only hands columns on.
+fn through(
+    projection: &ProjectionExec,
+    exprs: Vec<Arc<dyn PhysicalExpr>>,
+) -> Result<Option<Vec<Arc<dyn PhysicalExpr>>>> {
+    let columns = projection.expr();
+    if columns.iter().any(|column| !column.expr.is::<Column>()) {
+        return Ok(None);
+    }
+    let below = |expr: Arc<dyn PhysicalExpr>| {
+        let replaced = expr.transform_up(|node| {
+            let at = node.downcast_ref::<Column>().map(Column::index);
+            Ok(match at.and_then(|at| columns.get(at)) {
+                Some(column) => Transformed::yes(Arc::clone(&column.expr)),
+                None => Transformed::no(node),
+            })
+        });
+        replaced.data()
+    };
+    exprs.into_iter().map(below).collect::<Result<Vec<_>>>().map(Some)
+}
+
+/// How the engine writes keys that sort as the order of the rows does.
+fn sort_fields(order: &LexOrdering, schema: &SchemaRef) -> Result<Vec<SortField>> {
+    let field = |key: &PhysicalSortExpr| {
+        Ok(SortField::new_with_options(key.expr.data_type(schema)?, key.options))
+    };
+    order.iter().map(field).collect()
+}
+
+/// The operator that drops rows.
+#[derive(Debug)]
+struct Reduce {
+    reduction: Reduction,
+    arguments: Vec<Arc<dyn PhysicalExpr>>,
+    order: LexOrdering,
+    /// Rejects rows that come after all that are used.
+    learned: Option<Arc<DynamicFilterPhysicalExpr>>,
+    /// The last row that the filter passes, of any partition.
+    until: Mutex<Option<OwnedRow>>,
+}
+
+impl Reduce {
+    fn above(
+        input: &Arc<dyn ExecutionPlan>,
+        reduction: Reduction,
+        arguments: Vec<Arc<dyn PhysicalExpr>>,
+        order: &LexOrdering,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if !RowConverter::supports_fields(&sort_fields(order, &input.schema())?) {
+            return Ok(None);
+        }
+        let learned = reduction.ends().then(|| learning(order));
+        let until = Mutex::default();
+        let reduce = Self { reduction, arguments, order: order.clone(), learned, until };
+        Ok(Some(PassThroughExec::above(Arc::clone(input), reduce)))
+    }
+
+    /// Tells the scan that rows after one are not used.
+    fn tell(&self, orders: &RowConverter, until: &OwnedRow) -> Result<()> {
+        let PhysicalSortExpr { expr, options } = self.order.first();
+        // Rows without a value come first: they are used in any case.
+        let Some(filter) = self.learned.as_ref().filter(|_| !options.nulls_first) else {
+            return Ok(());
+        };
+        let mut known = self.until.lock();
+        if known.as_ref().is_some_and(|known| known <= until) {
+            return Ok(());
+        }
+        let keys = orders.convert_rows([until.row()])?;
+        let value = ScalarValue::try_from_array(&keys[0], 0)?;
+        if !value.is_null() {
+            let operator = if options.descending { Operator::GtEq } else { Operator::LtEq };
+            let is_used = BinaryExpr::new(Arc::clone(expr), operator, lit(value));
+            filter.update(Arc::new(is_used))?;
+        }
+        *known = Some(until.clone());
+        Ok(())
+    }
+}
+
+/// A filter on the first key of an order that passes all rows yet.
+fn learning(order: &LexOrdering) -> Arc<DynamicFilterPhysicalExpr> {
+    let key = Arc::clone(&order.first().expr);
+    Arc::new(DynamicFilterPhysicalExpr::new(vec![key], lit(true)))
+}
+
+impl PassThrough for Reduce {
+    const NAME: &'static str = "ReduceExec";
+
+    fn parameters(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ": {:?}", self.reduction)
+    }
+
+    fn learns(&self) -> Option<Arc<DynamicFilterPhysicalExpr>> {
+        self.learned.clone()
+    }
+
+    fn afresh(&self) -> Option<Self> {
+        Some(Self {
+            reduction: self.reduction,
+            arguments: self.arguments.clone(),
+            order: self.order.clone(),
+            learned: self.learned.as_ref().map(|_| learning(&self.order)),
+            until: Mutex::default(),
+        })
+    }
+
+    fn run(
+        self: &Arc<Self>,
+        input: &Arc<dyn ExecutionPlan>,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let schema = input.schema();
+        let consumer = MemoryConsumer::new(format!("ReduceExec[{partition}]"));
+        let run = Run {
+            state: State::new(self.reduction, sort_fields(&self.order, &schema)?)?,
+            reservation: consumer.register(context.memory_pool()),
+            reduce: Arc::clone(self),
+            input: input.execute(partition, context)?,
+        };
+        let rows = stream::try_unfold(run, Run::next);
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+}
+
+/// A partition on its way.
+struct Run {
+    reduce: Arc<Reduce>,
+    input: SendableRecordBatchStream,
+    state: State,
+    reservation: MemoryReservation,
+}
+
+impl Run {
+    async fn next(mut self) -> Result<Option<(RecordBatch, Self)>> {
+        while let Some(batch) = self.input.next().await.transpose()? {
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            let batch = self.push(&batch)?;
+            if batch.num_rows() > 0 {
+                return Ok(Some((batch, self)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn push(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let rows = batch.num_rows();
+        let value = |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(rows);
+        let orders = self.reduce.order.iter().map(|key| value(&key.expr));
+        let orders = orders.collect::<Result<Vec<_>>>()?;
+        let arguments = self.reduce.arguments.iter().map(value).collect::<Result<Vec<_>>>()?;
+        let keep = self.state.keep(&orders, &arguments)?;
+        if let Some(until) = &self.state.until {
+            self.reduce.tell(&self.state.orders, until)?;
+        }
+        // Refused memory is no error: nothing more is remembered.
+        self.state.is_full |= self.reservation.try_resize(self.state.bytes).is_err();
+        if keep.count_set_bits() == rows {
+            return Ok(batch.clone());
+        }
+        let left = filter_record_batch(batch, &BooleanArray::new(keep, None))?;
+        // A few texts would keep those of all rows around them in memory.
+        let columns = left.columns().iter().map(|column| compact_column(column, SLACK)).collect();
+        Ok(RecordBatch::try_new(left.schema(), columns)?)
+    }
+}
+
+/// What is known of the rows before, of which it does not matter in which order they came.
+struct State {
+    reduction: Reduction,
+    orders: RowConverter,
+    values: Option<RowConverter>,
+    /// The first rows of each combination of values, in order.
+    seen: HashMap<Box<[u8]>, Vec<OwnedRow>>,
+    bytes: usize,
+    /// Whether nothing more is remembered.
+    is_full: bool,
+    first: Option<First>,
+    /// Rows after it are not used.
+    until: Option<OwnedRow>,
+}
+
+impl State {
+    fn new(reduction: Reduction, order: Vec<SortField>) -> Result<Self> {
+        let first = reduction.first().map(|most| First { most, rows: BTreeMap::new(), len: 0 });
+        Ok(Self {
+            reduction,
+            orders: RowConverter::new(order)?,
+            values: None,
+            seen: HashMap::new(),
+            bytes: 0,
+            is_full: false,
+            first,
+            until: None,
+        })
+    }
+
+    /// Which rows stay.
+    fn keep(&mut self, orders: &[ArrayRef], arguments: &[ArrayRef]) -> Result<BooleanBuffer> {
+        let orders = self.orders.convert_columns(orders)?;
+        let keep = match self.reduction {
+            Reduction::Each { count, keep_empty, .. } => {
+                self.each(count, keep_empty, &orders, arguments)?
+            }
+            Reduction::While { null, .. } => self.until_it_fails(null, &orders, arguments),
+        };
+        if let Some(last) = self.first.as_ref().and_then(First::last).cloned() {
+            self.end_at(last.row());
+        }
+        Ok(keep)
+    }
+
+    fn each(
+        &mut self,
+        count: usize,
+        keep_empty: bool,
+        orders: &Rows,
+        arguments: &[ArrayRef],
+    ) -> Result<BooleanBuffer> {
+        let converter = match &mut self.values {
+            Some(converter) => converter,
+            empty => {
+                let types = arguments.iter().map(|a| SortField::new(a.data_type().clone()));
+                empty.insert(RowConverter::new(types.collect())?)
+            }
+        };
+        let values = converter.convert_columns(arguments)?;
+        let keep = (0..orders.num_rows()).map(|row| {
+            let order = orders.row(row);
+            if self.is_after_all(order) {
+                return false;
+            }
+            if arguments.iter().any(|argument| missing(argument, row)) {
+                if keep_empty {
+                    self.count(order);
+                }
+                return keep_empty;
+            }
+            self.admit(values.row(row).as_ref(), order, count)
+        });
+        Ok(keep.collect())
+    }
+
+    /// Whether a row is among the first of its combination so far.
+    fn admit(&mut self, values: &[u8], order: Row<'_>, count: usize) -> bool {
+        self.is_full |= self.bytes > BYTES || self.bytes / ROW > MOST;
+        if let Some(known) = self.seen.get_mut(values) {
+            // Behind those of the same order: the one that came first stays.
+            let at = known.partition_point(|other| other.row() <= order);
+            if at >= count {
+                return false;
+            }
+            if known.len() >= count {
+                if let (Some(gone), Some(first)) = (known.pop(), &mut self.first) {
+                    first.remove(&gone);
+                }
+            } else if self.is_full {
+                return true;
+            } else {
+                self.bytes += ROW;
+            }
+            known.insert(at, order.owned());
+        } else if self.is_full {
+            return true;
+        } else {
+            self.bytes += ROW + values.len();
+            self.seen.insert(values.into(), vec![order.owned()]);
+        }
+        self.count(order);
+        true
+    }
+
+    fn until_it_fails(
+        &mut self,
+        null: bool,
+        orders: &Rows,
+        arguments: &[ArrayRef],
+    ) -> BooleanBuffer {
+        let condition = arguments.first().and_then(|condition| condition.as_boolean_opt());
+        let keep = (0..orders.num_rows()).map(|row| {
+            let order = orders.row(row);
+            if self.is_after_all(order) {
+                return false;
+            }
+            let fails = condition.is_some_and(|condition| match condition.is_null(row) {
+                true => !null,
+                false => !condition.value(row),
+            });
+            if fails {
+                self.end_at(order);
+            }
+            self.count(order);
+            true
+        });
+        keep.collect()
+    }
+
+    fn is_after_all(&self, order: Row<'_>) -> bool {
+        self.until.as_ref().is_some_and(|until| order > until.row())
+    }
+
+    fn end_at(&mut self, order: Row<'_>) {
+        if self.until.as_ref().is_none_or(|until| order < until.row()) {
+            self.until = Some(order.owned());
+        }
+    }
+
+    fn count(&mut self, order: Row<'_>) {
+        if let Some(first) = &mut self.first {
+            first.add(order);
+        }
+    }
+}
+
+/// The first so many of the rows that are used so far.
+struct First {
+    most: usize,
+    /// Their orders, and how many rows have each.
+    rows: BTreeMap<OwnedRow, usize>,
+    len: usize,
+}
+
+impl First {
+    /// The last of them, once there are so many: later rows are not used.
+    fn last(&self) -> Option<&OwnedRow> {
+        let last = self.rows.last_key_value().filter(|_| self.len >= self.most);
+        last.map(|(row, _)| row)
+    }
+
+    fn add(&mut self, row: Row<'_>) {
+        if self.last().is_some_and(|last| row >= last.row()) {
+            return;
+        }
+        *self.rows.entry(row.owned()).or_insert(0) += 1;
+        self.len += 1;
+        if self.len > self.most
+            && let Some(last) = self.last().cloned()
+        {
+            self.remove(&last);
+        }
+    }
+
+    /// Another row of its combination of values has come before it.
+    fn remove(&mut self, row: &OwnedRow) {
+        let Some(count) = self.rows.get_mut(row) else { return };
+        *count -= 1;
+        if *count == 0 {
+            self.rows.remove(row);
+        }
+        self.len -= 1;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::array::{Int64Array, StringArray};
+    use arrow::compute::SortOptions;
+    use arrow::datatypes::DataType;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Newest first.
+    fn state(reduction: Reduction) -> State {
+        let options = SortOptions { descending: true, nulls_first: false };
+        let order = vec![SortField::new_with_options(DataType::Int64, options)];
+        State::new(reduction, order).unwrap()
+    }
+
+    fn times(times: &[i64]) -> Vec<ArrayRef> {
+        vec![Arc::new(Int64Array::from(times.to_vec()))]
+    }
+
+    fn texts(values: &[Option<&str>]) -> Vec<ArrayRef> {
+        vec![Arc::new(StringArray::from(values.to_vec()))]
+    }
+
+    fn kept(state: &mut State, orders: &[i64], arguments: &[ArrayRef]) -> Vec<bool> {
+        state.keep(&times(orders), arguments).unwrap().iter().collect()
+    }
+
+    /// The time from which on rows are used.
+    fn until(state: &State) -> Option<i64> {
+        let rows = state.until.as_ref().map(|until| until.row());
+        let column = state.orders.convert_rows(rows).unwrap();
+        column[0].as_primitive::<arrow::datatypes::Int64Type>().iter().flatten().next()
+    }
+
+    #[test]
+    fn later_rows_of_a_combination_are_dropped_in_any_order_of_arrival() {
+        let reduction = Reduction::Each { count: 2, keep_empty: false, first: None };
+        let mut state = state(reduction);
+        let a = texts(&[Some("a"), Some("a"), Some("a"), Some("b"), None]);
+        assert_eq!(kept(&mut state, &[7, 9, 8, 1, 9], &a), [true, true, true, true, false]);
+        // 9 and 8 are known by now; of two of the same time the first one stays.
+        assert_eq!(kept(&mut state, &[8, 7, 10, 9, 0], &a), [false, false, true, true, false]);
+        assert_eq!(until(&state), None);
+    }
+
+    #[test]
+    fn the_end_is_known_once_there_are_enough_combinations() {
+        let reduction = Reduction::Each { count: 1, keep_empty: true, first: Some(2) };
+        let mut state = state(reduction);
+        kept(&mut state, &[5, 4], &texts(&[Some("a"), Some("a")]));
+        assert_eq!(until(&state), None);
+        kept(&mut state, &[3], &texts(&[Some("b")]));
+        assert_eq!(until(&state), Some(3));
+        let more = texts(&[Some("c"), Some("b"), None]);
+        assert_eq!(kept(&mut state, &[2, 4, 1], &more), [false, true, false]);
+        assert_eq!(until(&state), Some(4));
+        assert_eq!(kept(&mut state, &[5], &texts(&[None])), [true]);
+        assert_eq!(until(&state), Some(5));
+    }
+
+    #[test]
+    fn rows_after_one_that_fails_are_dropped() {
+        let condition = |values: &[Option<bool>]| -> Vec<ArrayRef> {
+            vec![Arc::new(BooleanArray::from(values.to_vec()))]
+        };
+        let mut open = state(Reduction::While { null: true, first: None });
+        let values = condition(&[Some(true), None, Some(false), Some(true)]);
+        assert_eq!(kept(&mut open, &[5, 6, 3, 2], &values), [true, true, true, false]);
+        assert_eq!(until(&open), Some(3));
+        let mut limited = state(Reduction::While { null: false, first: Some(1) });
+        kept(&mut limited, &[1, 9], &condition(&[Some(true), Some(true)]));
+        assert_eq!(until(&limited), Some(9));
+        kept(&mut limited, &[11, 10], &condition(&[None, Some(true)]));
+        assert_eq!(until(&limited), Some(11));
+    }
+
+    #[test]
+    fn nothing_is_remembered_beyond_the_limit() {
+        let reduction = Reduction::Each { count: 1, keep_empty: false, first: None };
+        let mut state = state(reduction);
+        state.is_full = true;
+        let a = texts(&[Some("a"), Some("a")]);
+        assert_eq!(kept(&mut state, &[1, 2], &a), [true, true]);
+        assert_eq!((state.seen.len(), state.bytes), (0, 0));
+    }
+
+    /// What `dedup` and `head` make of rows: the places of those that they keep.
+    fn used(rows: &[(i64, u8)], count: usize, first: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|at| std::cmp::Reverse(rows[*at].0));
+        let mut seen = [0; 256];
+        order.retain(|at| {
+            let of_value = &mut seen[usize::from(rows[*at].1)];
+            *of_value += 1;
+            *of_value <= count
+        });
+        order.truncate(first);
+        order
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_of_the_result_is_left(
+            rows in prop::collection::vec((0_i64..1_000_000, 0_u8..6), 0..80),
+            count in 1_usize..4,
+            first in 1_usize..20,
+            batch in 1_usize..20,
+        ) {
+            let reduction = Reduction::Each { count, keep_empty: false, first: Some(first) };
+            let mut state = state(reduction);
+            let mut left = Vec::new();
+            for part in rows.chunks(batch) {
+                let (orders, values): (Vec<i64>, Vec<String>) =
+                    part.iter().map(|(time, value)| (*time, value.to_string())).unzip();
+                let values: Vec<Option<&str>> = values.iter().map(|v| Some(v.as_str())).collect();
+                left.extend(kept(&mut state, &orders, &texts(&values)));
+            }
+            let mut sorted: Vec<i64> = rows.iter().map(|row| row.0).collect();
+            sorted.sort_unstable();
+            sorted.dedup();
+            // Rows of one time have no order.
+            prop_assume!(sorted.len() == rows.len());
+            for at in used(&rows, count, first) {
+                prop_assert!(left[at], "row {at} of {rows:?}");
+            }
+        }
+    }
+}
