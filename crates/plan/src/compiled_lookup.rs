@@ -17,8 +17,6 @@ use parking_lot::Mutex;
 use crate::Error;
 use crate::value::parse_number;
 
-/// Bytes of compiled lookups that are kept.
-const KEPT_BYTES: usize = 128 << 20;
 /// Lookups with fewer rows are not kept: to compile them takes less time than the rest of a search.
 const MANY_ROWS: usize = 1_000;
 /// Up to so many rows are tried one by one, without a look at the hashes of their networks.
@@ -265,8 +263,12 @@ fn seconds(rows: &Rows, time: &LookupTime) -> Result<Vec<Option<f64>>, Error> {
 }
 
 /// Compiled lookups that searches share, those that were used last.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct CompiledLookups {
+    /// Bytes that they may take together.
+    most: usize,
+    /// Is told how many they take once another one has been compiled.
+    tell: fn(usize),
     /// The one used last is at the end.
     kept: Mutex<Vec<Kept>>,
 }
@@ -280,6 +282,13 @@ struct Kept {
 }
 
 impl CompiledLookups {
+    /// None so far, and so many bytes at most. `tell` is told how many they take once another one has been
+    /// compiled.
+    #[must_use]
+    pub fn new(most: usize, tell: fn(usize)) -> Self {
+        Self { most, tell, kept: Mutex::default() }
+    }
+
     /// Rows, compiled, be it for this search or an earlier one.
     pub(crate) fn get(
         &self,
@@ -287,7 +296,7 @@ impl CompiledLookups {
         rows: &Arc<Rows>,
         inputs: &[String],
     ) -> Result<Arc<CompiledLookup>, Error> {
-        self.get_within(KEPT_BYTES, definition, rows, inputs)
+        self.get_within(self.most, definition, rows, inputs)
     }
 
     fn get_within(
@@ -327,6 +336,7 @@ impl CompiledLookups {
         while held > most {
             held -= kept.remove(0).bytes;
         }
+        (self.tell)(held);
         Ok(compiled)
     }
 }
@@ -344,6 +354,10 @@ mod tests {
         Arc::new(rows)
     }
 
+    fn kept() -> CompiledLookups {
+        CompiledLookups::new(64 << 20, |bytes| assert!(bytes <= 64 << 20))
+    }
+
     fn definition(conf: &str) -> LookupDefinition {
         use conf::{Layer, Layers};
         let conf = format!("[l]\nfilename = f.csv\n{conf}");
@@ -353,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_lookup_is_compiled_once_for_the_same_rows_and_options() {
-        let (kept, one, other) = (CompiledLookups::default(), rows(), rows());
+        let (kept, one, other) = (kept(), rows(), rows());
         let [a, b] = ["a", "b"].map(|name| [name.to_owned()]);
         let plain = definition("");
         let first = kept.get(&plain, &one, &a).unwrap();
@@ -379,7 +393,7 @@ mod tests {
 
     #[test]
     fn what_was_not_used_for_longest_is_dropped_first() {
-        let (kept, rows) = (CompiledLookups::default(), rows());
+        let (kept, rows) = (kept(), rows());
         let [a, b] = ["a", "b"].map(|name| [name.to_owned()]);
         let (plain, lower) = (definition(""), definition("case_sensitive_match = false"));
         let get = |most: usize, definition: &LookupDefinition, inputs: &[String]| {

@@ -239,6 +239,8 @@ metrics! {
         "Saved jobs and leftover objects removed, by reason (expired, deleted, orphan).";
     SEARCH_MEMORY_WAITS Counter "karst_search_memory_waits_total"
         "Number of times a search waited for memory held by other searches (total_mem_usage_mb).";
+    LOOKUP_BYTES Gauge "karst_lookup_bytes"
+        "Memory used by lookups that are kept for the next searches (max_lookup_memory_mb), by kind (rows, index).";
     SEARCH_PARTS Counter "karst_search_parts_total"
         "Parts of searches that indexers were asked to run, by outcome (done, refused, failed, lost).";
     PARTS_RUN Counter "karst_parts_run_total"

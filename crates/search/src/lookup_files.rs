@@ -3,32 +3,61 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use metrics::gauge;
 use parking_lot::Mutex;
-use plan::{Error, Rows};
+use plan::{CompiledLookups, Error, Rows};
+use runtime::metrics as names;
 
-/// Bytes of lookup files that are kept as rows.
-const KEPT_BYTES: usize = 512 << 20;
+/// The part of the memory of lookups that is for the indexes of their rows, which are smaller.
+const INDEXES: usize = 5;
 
-/// Lookup files as rows, so that the next search need not read them again.
-#[derive(Debug, Default)]
+/// Lookup files as rows, those that were used last, so that the next search need not read them again.
+#[derive(Debug)]
 pub(crate) struct LookupFiles {
-    kept: Mutex<HashMap<String, (usize, Arc<Rows>)>>,
+    /// Bytes that they may take together.
+    most: usize,
+    /// The one used last is at the end.
+    kept: Mutex<Vec<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    version: String,
+    rows: Arc<Rows>,
+    bytes: usize,
+}
+
+/// What is kept of lookups within so many bytes: the rows of files, and their rows by the values of fields.
+pub(crate) fn within(bytes: usize) -> (LookupFiles, CompiledLookups) {
+    let of_indexes = bytes / INDEXES;
+    let files = LookupFiles { most: bytes - of_indexes, kept: Mutex::default() };
+    (files, CompiledLookups::new(of_indexes, |bytes| note("index", bytes)))
+}
+
+fn note(kind: &'static str, bytes: usize) {
+    gauge!(names::LOOKUP_BYTES, "kind" => kind).set(bytes as f64);
 }
 
 impl LookupFiles {
     /// The rows of a version of a file.
     pub(crate) fn rows(&self, version: &str, name: &str, bytes: &[u8]) -> Result<Arc<Rows>, Error> {
         let mut kept = self.kept.lock();
-        if let Some((_, rows)) = kept.get(version) {
-            return Ok(Arc::clone(rows));
+        if let Some(at) = kept.iter().position(|file| file.version == version) {
+            let found = kept.remove(at);
+            let rows = Arc::clone(&found.rows);
+            kept.push(found);
+            return Ok(rows);
         }
         let rows = Arc::new(csv_rows(name, bytes)?);
-        let held: usize = kept.values().map(|(bytes, _)| bytes).sum();
-        if held + bytes.len() > KEPT_BYTES {
-            kept.clear();
+        let size = rows.bytes();
+        if size <= self.most {
+            kept.push(Kept { version: version.to_owned(), rows: Arc::clone(&rows), bytes: size });
         }
-        kept.insert(version.to_owned(), (bytes.len(), Arc::clone(&rows)));
+        let mut held: usize = kept.iter().map(|file| file.bytes).sum();
+        while held > self.most {
+            held -= kept.remove(0).bytes;
+        }
+        note("rows", held);
         Ok(rows)
     }
 }
@@ -165,6 +194,26 @@ mod tests {
         assert_eq!(read(spaced), ["k=pass|deny", "v=allowed|blocked \"x\"", "w x=a, \"b\"|-"]);
         assert_eq!(read("k,v\na b,\" c, d\n e\"\n"), ["k=a b", "v= c, d\n e"]);
         assert_eq!(read("\u{feff}k,v\r\n a,b\r\n"), ["k=a", "v=b"]);
+    }
+
+    #[test]
+    fn files_that_were_not_used_for_longest_are_dropped_first() {
+        let csv = |rows: usize| "a text that is longer than a view\n".repeat(rows + 1);
+        let bytes = csv_rows("t.csv", csv(10).as_bytes()).unwrap().bytes();
+        let (files, _) = within(bytes * 5 / 2 * INDEXES / (INDEXES - 1));
+        let get = |version: &str| files.rows(version, "t.csv", csv(10).as_bytes()).unwrap();
+        let (first, second) = (get("1"), get("2"));
+        assert!(Arc::ptr_eq(&first, &get("1")));
+        get("3");
+        assert!(Arc::ptr_eq(&first, &get("1")));
+        assert!(!Arc::ptr_eq(&second, &get("2")));
+        let versions = || -> Vec<String> {
+            files.kept.lock().iter().map(|file| file.version.clone()).collect()
+        };
+        assert_eq!(versions(), ["1", "2"]);
+        // What alone takes more is not kept, and leaves the others.
+        files.rows("4", "t.csv", csv(100).as_bytes()).unwrap();
+        assert_eq!(versions(), ["1", "2"]);
     }
 
     #[test]

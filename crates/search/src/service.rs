@@ -10,8 +10,8 @@ use futures::future::BoxFuture;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
-    CompiledLookups, MessageLog, PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session,
-    SessionSettings, Subsearches,
+    MessageLog, PlanContext, PlannedSearch, PlanningTime, SearchMemory, Session, SessionSettings,
+    Subsearches,
 };
 use runtime::trace::Tracer;
 use tokio::task::JoinSet;
@@ -24,7 +24,7 @@ use crate::engine::Engine;
 use crate::hot_facts::{HotFacts, Planner};
 use crate::hot_rows::{HotRows, Met};
 use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
-use crate::lookup_files::LookupFiles;
+use crate::lookup_files;
 use crate::memory::{Granted, Memory};
 use crate::parts::{Head, Sharing};
 use crate::quarantine::Quarantine;
@@ -89,13 +89,14 @@ impl SearchService {
         let store = deps.objects.direct();
         let archive = Archive::new(deps.catalog.clone(), store, Arc::clone(&deps.clock));
         let loaded = LoadedJobs::new(settings.kept_result_bytes / LOADED_PART);
+        let (lookup_files, compiled_lookups) = lookup_files::within(settings.lookup_bytes);
         let engine = Engine {
             deps,
             readers: Arc::new(readers),
             discovered: Arc::default(),
             summary_rows: SummaryRows::default(),
-            lookup_files: LookupFiles::default(),
-            compiled_lookups: CompiledLookups::default(),
+            lookup_files,
+            compiled_lookups,
             session,
             memory: Memory::new(&settings),
             part_memory: Memory::of_parts(&settings),

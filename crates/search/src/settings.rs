@@ -65,6 +65,10 @@ conf::settings! {
             "max_estimated_buckets" => pub estimated_buckets: usize = "500", Type::number(1);
             /// Whether searches skip damaged buckets and report this. If false, they fail.
             "allow_partial_results" => pub allow_partial_results: bool = "true", Type::Boolean;
+            /// Memory for the rows of lookup files and, a fifth of it, for the indexes of large ones. Both
+            /// are kept for the next searches, those of the lookups that were used last. A lookup that does
+            /// not fit is read again by each search.
+            "max_lookup_memory_mb" => pub lookup_bytes: usize = "512", Type::megabytes(1);
         }
         "limits"["searchresults"] {
             /// Maximum number of rows that a report keeps. Splunk: 50000.

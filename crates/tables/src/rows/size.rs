@@ -7,12 +7,18 @@ use super::Rows;
 use crate::error::Error;
 
 impl Rows {
+    /// Bytes that the values take at least, as [`array_bytes`] counts them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(|column| array_bytes(&column.array)).sum()
+    }
+
     /// Fails if the rows take more than `most` bytes, the memory of a search.
     ///
     /// # Errors
     /// [`Error::Exhausted`], if they do.
     pub fn check_bytes(&self, most: usize) -> Result<(), Error> {
-        let bytes: usize = self.columns.iter().map(|column| array_bytes(&column.array)).sum();
+        let bytes = self.bytes();
         if bytes <= most {
             return Ok(());
         }

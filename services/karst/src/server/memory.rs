@@ -171,6 +171,7 @@ impl Memory {
         if let Some(bytes) = self.derived_size(RESULTS) {
             settings.kept_result_bytes = bytes;
         }
+        settings.lookup_bytes = self.derived_size(LOOKUPS).unwrap_or(settings.lookup_bytes);
     }
 
     pub(crate) fn limit_cache(&self, settings: &mut cache::Settings) {
@@ -277,6 +278,7 @@ const HOT_BUCKETS: &str = "hot buckets";
 const ENCODING: &str = "encoding of buckets";
 const QUEUE: &str = "queues";
 const SEARCHES: &str = "searches";
+const LOOKUPS: &str = "lookups";
 const RESULTS: &str = "results of jobs";
 const PEER_ROWS: &str = "hot rows of other indexers";
 const CACHE: &str = "cache";
@@ -353,6 +355,13 @@ fn parts(setup: &Setup, options: &ServerOptions, roles: Roles) -> Result<Vec<Par
             bounds: (64 * MIB, u64::MAX),
             value: size(search.memory_bytes),
             ..part(SEARCHES, setting, Unit::Megabytes)
+        });
+        let setting = ("limits", "search", "max_lookup_memory_mb");
+        parts.push(Part {
+            weight: 3,
+            bounds: (16 * MIB, 512 * MIB),
+            value: size(search.lookup_bytes),
+            ..part(LOOKUPS, setting, Unit::Megabytes)
         });
     }
     if roles.search_head {
@@ -466,6 +475,16 @@ mod tests {
             search.value.parse::<u64>().unwrap(),
             all.value.parse::<u64>().unwrap() / SEARCH
         );
+    }
+
+    #[test]
+    fn lookups_have_a_share_wherever_there_are_searches() {
+        let mut search = search::Settings::default();
+        memory(&[], &["--memory-limit=4GiB"], ALL).unwrap().limit_search(&mut search);
+        assert_eq!(search.lookup_bytes, 105 << 20);
+        let leads = Roles { control_plane: true, indexer: false, search_head: false };
+        let view = memory(&[], &["--memory-limit=4GiB"], leads).unwrap().view();
+        assert!(view.shares.iter().all(|share| share.name != LOOKUPS));
     }
 
     #[test]
