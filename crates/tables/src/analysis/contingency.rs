@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
-use crate::rows::Rows;
+use crate::rows::{FreeNames, Rows};
 
 /// What stands for the empty text.
 const EMPTY: &str = "EMPTY_STR";
@@ -59,6 +59,7 @@ impl Operation for Contingency {
         let mut made = Rows::blank(row_names.len() + total);
         let names = row_names.iter().copied().chain(self.total.as_deref());
         made.set_texts(&self.rows.field, names.map(Some));
+        let mut free = FreeNames::beside(&made);
         let mut sums = vec![0; made.count];
         for column in &column_names {
             let mut numbers: Vec<i64> = row_names.iter().map(|row| count(row, column)).collect();
@@ -66,12 +67,10 @@ impl Operation for Contingency {
                 numbers.push(numbers.iter().sum());
             }
             sums.iter_mut().zip(&numbers).for_each(|(sum, number)| *sum += number);
-            let name = made.free_name(column);
-            made.set_integers(&name, numbers.into_iter().map(Some));
+            made.push_integers(free.take(column), numbers.into_iter().map(Some));
         }
         if let Some(total) = &self.total {
-            let name = made.free_name(total);
-            made.set_integers(&name, sums.into_iter().map(Some));
+            made.push_integers(free.take(total), sums.into_iter().map(Some));
         }
         Ok(made)
     }

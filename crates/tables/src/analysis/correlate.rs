@@ -4,7 +4,7 @@ use spl::ast::FieldPattern;
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
-use crate::rows::{Rows, Values};
+use crate::rows::{FreeNames, Rows, Values};
 
 /// The column that names the field of a row.
 const ROW: &str = "RowField";
@@ -34,10 +34,10 @@ impl Operation for Correlate {
         }
         let mut made = Rows::blank(fields.len());
         made.set_texts(ROW, fields.iter().map(|(name, _)| Some(name)));
+        let mut free = FreeNames::beside(&made);
         for (name, column) in &fields {
             let share = |(_, row): &(String, Vec<u64>)| Some(together(row, column));
-            let name = made.free_name(name);
-            made.set_numbers(&name, fields.iter().map(share));
+            made.push_numbers(free.take(name), fields.iter().map(share));
         }
         Ok(made)
     }

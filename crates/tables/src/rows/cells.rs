@@ -138,6 +138,26 @@ impl Rows {
         self.set(name, ValueType::Integer, Arc::new(array));
     }
 
+    /// Adds a column of numbers under a name that no column has yet.
+    pub(crate) fn push_numbers(
+        &mut self,
+        name: String,
+        numbers: impl IntoIterator<Item = Option<f64>>,
+    ) {
+        let array: Float64Array = numbers.into_iter().collect();
+        self.push(name, ValueType::Float, Arc::new(array));
+    }
+
+    /// Adds a column of whole numbers under a name that no column has yet.
+    pub(crate) fn push_integers(
+        &mut self,
+        name: String,
+        numbers: impl IntoIterator<Item = Option<i64>>,
+    ) {
+        let array: Int64Array = numbers.into_iter().collect();
+        self.push(name, ValueType::Integer, Arc::new(array));
+    }
+
     /// Sets a column of times in microseconds.
     pub fn set_times(&mut self, name: &str, micros: impl IntoIterator<Item = Option<i64>>) {
         let array: TimestampMicrosecondArray = micros.into_iter().collect();

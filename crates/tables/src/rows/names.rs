@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::Rows;
+
 /// Gives each of many columns a name of its own, in a time linear in their number.
 #[derive(Debug, Default)]
 pub(crate) struct FreeNames {
@@ -11,6 +13,12 @@ pub(crate) struct FreeNames {
 }
 
 impl FreeNames {
+    /// Names beside those of the columns that rows have already.
+    pub(crate) fn beside(rows: &Rows) -> Self {
+        let taken = rows.columns.iter().map(|column| column.name.clone()).collect();
+        Self { taken, next: HashMap::new() }
+    }
+
     /// Takes the name as it is, or with the first number behind it that is free, as [`Rows::free_name`] does.
     ///
     /// [`Rows::free_name`]: super::Rows::free_name
@@ -37,7 +45,6 @@ mod tests {
     use eval::ValueType;
 
     use super::*;
-    use crate::rows::Rows;
 
     #[test]
     fn names_are_those_that_are_free_among_columns() {
@@ -50,5 +57,11 @@ mod tests {
             rows.push(expected, ValueType::Text, Arc::new(empty));
         }
         assert_eq!(rows.names()[..7], ["a", "a 3", "a 2", "b", "a 4", "a 2 2", "a 5"]);
+        let mut beside = FreeNames::beside(&rows);
+        for name in ["a", "c", "a", "c"] {
+            let expected = rows.free_name(name);
+            assert_eq!(beside.take(name), expected);
+            rows.push_integers(expected, []);
+        }
     }
 }

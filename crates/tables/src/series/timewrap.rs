@@ -15,7 +15,7 @@ use spl::ast::{TimeSpan, TimeUnit, TimewrapSeries};
 use crate::bins::length_of;
 use crate::error::Error;
 use crate::operation::{Context, Operation};
-use crate::rows::{Column, Rows, check_cells};
+use crate::rows::{Column, FreeNames, Rows, check_cells};
 
 const TIME: &str = "_time";
 
@@ -72,14 +72,14 @@ impl Operation for Timewrap {
         check_cells(wrapped.len(), sources.len() * periods.len(), context.limits.bytes)?;
         let mut made = Rows::blank(wrapped.len());
         made.set_times(TIME, wrapped.iter().map(|place| Some(place.time)));
+        let mut free = FreeNames::beside(&made);
         for column in sources {
             for period in periods.iter().rev() {
                 let places = wrapped.iter().map(|place| cells.get(&(*place, *period)).copied());
                 let places: UInt32Array = places.collect();
                 let array = take(&column.array, &places, None)?;
                 let name = format!("{}_{}", column.name, self.name(*period, starts[*period]));
-                let name = made.free_name(&name);
-                made.push(name, column.kind, array);
+                made.push(free.take(&name), column.kind, array);
             }
         }
         Ok(made)

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
-use crate::rows::Rows;
+use crate::rows::{FreeNames, Rows};
 
 /// The column with the name of the bin.
 pub const GEOBIN: &str = "geobin";
@@ -131,6 +131,7 @@ impl Geostats {
         let mut made = Rows::blank(centers.len());
         made.set_texts(GEOBIN, centers.values().map(|(bin, _)| Some(bin)));
         self.set_center(&mut made, &centers.values().map(|(_, center)| center).collect::<Vec<_>>());
+        let mut free = FreeNames::beside(&made);
         for value in &self.values {
             let zero = self.counts.contains(value).then_some(0.0);
             let numbers = rows.numbers(value)?;
@@ -147,7 +148,7 @@ impl Geostats {
                     1 => (*series).to_owned(),
                     _ => format!("{value}: {series}"),
                 };
-                made.set_numbers(&made.free_name(&name), cells);
+                made.push_numbers(free.take(&name), cells);
             }
         }
         Ok(made)
