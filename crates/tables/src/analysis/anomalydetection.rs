@@ -1,15 +1,14 @@
 //! Events that are improbable. The probability of an event is the product of the frequencies of its values;
 //! numbers are as frequent as the bin of a histogram they lie in.
 
-use std::collections::HashMap;
-
 use eval::value::parse_number;
+use hashbrown::HashMap;
 use spl::ast::{AnomalyAction, FieldPattern};
 
 use super::statistics;
 use crate::error::Error;
 use crate::operation::{Context, Operation};
-use crate::rows::Rows;
+use crate::rows::{Rows, Values};
 
 /// How many quartile distances below the first quartile an event is an anomaly.
 const REACH: f64 = 1.5;
@@ -44,11 +43,14 @@ struct Event {
 }
 
 impl Operation for Histogram {
-    fn apply(&self, mut rows: Rows, _: &mut Context) -> Result<Rows, Error> {
+    fn apply(&self, mut rows: Rows, context: &mut Context) -> Result<Rows, Error> {
         let names = rows.matching(&self.fields);
         let mut events = vec![Event::default(); rows.count];
         for (field, name) in names.iter().enumerate() {
-            for (event, frequency) in events.iter_mut().zip(frequencies(&rows.lists(name)?)) {
+            context.stop.check()?;
+            let Some(column) = rows.column(name) else { continue };
+            let values = Values::new(&column.array)?;
+            for (event, frequency) in events.iter_mut().zip(frequencies(&values, rows.count)) {
                 let Some(frequency) = frequency else { continue };
                 event.logarithm += frequency.ln();
                 if event.rarest.is_none_or(|(_, least)| frequency < least) {
@@ -95,32 +97,73 @@ impl Histogram {
 }
 
 /// How frequent the value in each row is; of several, all together.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn frequencies(lists: &[Vec<String>]) -> Vec<Option<f64>> {
-    let rows = statistics::number(lists.len());
-    let parsed: Vec<Vec<Option<f64>>> =
-        lists.iter().map(|list| list.iter().map(|value| parse_number(value)).collect()).collect();
-    let mut numbers: Vec<f64> = parsed.iter().flatten().flatten().copied().collect();
-    numbers.sort_by(f64::total_cmp);
-    let numeric = parsed.iter().flatten().all(Option::is_some) && !numbers.is_empty();
-    let mut bins: HashMap<u64, f64> = HashMap::new();
-    let mut counts: HashMap<&str, f64> = HashMap::new();
-    let low = numbers.first().copied().unwrap_or_default();
-    let width = width(&numbers);
-    let bin = |number: f64| ((number - low) / width).floor() as u64;
-    if numeric {
-        numbers.iter().for_each(|number| *bins.entry(bin(*number)).or_default() += 1.0);
-    } else {
-        lists.iter().flatten().for_each(|value| *counts.entry(value).or_default() += 1.0);
+fn frequencies(values: &Values, count: usize) -> Vec<Option<f64>> {
+    let mut lengths = Vec::with_capacity(count);
+    let mut numbers = Vec::new();
+    let mut numeric = true;
+    for row in 0..count {
+        let mut length = 0_usize;
+        values.get(row).each_text(|text| {
+            length += 1;
+            match parse_number(text).filter(|_| numeric) {
+                Some(number) => numbers.push(number),
+                None => numeric = false,
+            }
+        });
+        lengths.push(length);
     }
-    let frequency = |value: &String| match parse_number(value).filter(|_| numeric) {
-        Some(number) => bins[&bin(number)] / rows,
-        None => counts[value.as_str()] / rows,
+    let counts = if numeric { counts_of_bins(&numbers) } else { counts_of_texts(values, count) };
+    let (mut counts, rows) = (counts.into_iter(), statistics::number(count));
+    let all = |length: usize| {
+        let of_row = counts.by_ref().take(length);
+        let product: f64 = of_row.map(|same| (same / rows).min(1.0)).product();
+        (length > 0).then_some(product)
     };
-    let all = |list: &Vec<String>| {
-        (!list.is_empty()).then(|| list.iter().map(|value| frequency(value).min(1.0)).product())
+    lengths.into_iter().map(all).collect()
+}
+
+/// For each number, how many lie in its bin of the histogram.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn counts_of_bins(numbers: &[f64]) -> Vec<f64> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let low = sorted.first().copied().unwrap_or_default();
+    let width = width(&sorted);
+    let bin = |number: f64| ((number - low) / width).floor() as u64;
+    // The bins that have numbers, in order.
+    let mut bins: Vec<(u64, f64)> = Vec::new();
+    for at in sorted.iter().map(|number| bin(*number)) {
+        match bins.last_mut() {
+            Some((last, count)) if *last == at => *count += 1.0,
+            _ => bins.push((at, 1.0)),
+        }
+    }
+    let count = |number: &f64| {
+        let found = bins.binary_search_by_key(&bin(*number), |(at, _)| *at);
+        found.map_or(0.0, |at| bins[at].1)
     };
-    lists.iter().map(all).collect()
+    numbers.iter().map(count).collect()
+}
+
+/// For each value, how many are the same text.
+fn counts_of_texts(values: &Values, count: usize) -> Vec<f64> {
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let (mut counts, mut places) = (Vec::new(), Vec::new());
+    for row in 0..count {
+        values.get(row).each_text(|text| {
+            let place = match known.get(text) {
+                Some(place) => *place,
+                None => {
+                    known.insert(text.to_owned(), counts.len());
+                    counts.push(0.0);
+                    counts.len() - 1
+                }
+            };
+            counts[place] += 1.0;
+            places.push(place);
+        });
+    }
+    places.into_iter().map(|place: usize| counts[place]).collect()
 }
 
 /// The width of a bin after Freedman and Diaconis: the fewer numbers and the wider they are spread,
@@ -149,4 +192,47 @@ fn summary(sorted: &[f64], threshold: f64) -> Rows {
     made.set_numbers("1st_quartile", [statistics::quantile(sorted, 0.25)]);
     made.set_numbers("3rd_quartile", [statistics::quantile(sorted, 0.75)]);
     made
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::operation::{Limits, Stop};
+
+    fn rows(lists: &[&[&str]]) -> Rows {
+        let mut rows = Rows::blank(lists.len());
+        let owned = |list: &&[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        rows.set_lists("x", lists.iter().map(owned).collect());
+        rows
+    }
+
+    fn of(lists: &[&[&str]]) -> Vec<Option<f64>> {
+        let rows = rows(lists);
+        let values = Values::new(&rows.column("x").unwrap().array).unwrap();
+        frequencies(&values, rows.count)
+    }
+
+    #[test]
+    fn values_are_as_frequent_as_their_texts_or_as_the_bins_of_numbers() {
+        assert_eq!(of(&[&["a"], &["1"], &["a"], &[]]), [Some(0.5), Some(0.25), Some(0.5), None]);
+        assert_eq!(of(&[&["a", "b"], &["a"]]), [Some(0.5), Some(1.0)]);
+        // Three of the four numbers lie in the same bin.
+        assert_eq!(
+            of(&[&["1"], &["2"], &["1.0"], &["90"]]),
+            [Some(0.75), Some(0.75), Some(0.75), Some(0.25)]
+        );
+        assert_eq!(of(&[&["7"], &["7"]]), [Some(1.0), Some(1.0)]);
+        assert_eq!(of(&[&[], &[]]), [None, None]);
+    }
+
+    #[test]
+    fn it_ends_once_nobody_waits() {
+        let limits = Limits { rows: 10, columns: 10, bins: 10, bytes: 1 << 20 };
+        let mut context = Context::new(limits).until(Stop::when(|| true));
+        let action = AnomalyAction::Annotate;
+        let found = Histogram { action, threshold: None, cutoff: true, fields: Vec::new() };
+        let ended = found.apply(rows(&[&["a"]]), &mut context);
+        assert!(matches!(ended, Err(Error::Cancelled)));
+    }
 }

@@ -7,7 +7,7 @@ use spl::ast::{FieldPattern, KmeansDistance};
 use super::statistics;
 use crate::error::Error;
 use crate::operation::{Context, Operation, Stop};
-use crate::rows::{Record, Rows};
+use crate::rows::{Record, Rows, Values};
 
 /// Points between two questions whether anybody waits.
 const CHUNK: usize = 1024;
@@ -40,10 +40,12 @@ impl Operation for Kmeans {
         let (names, columns) = self.columns(&rows)?;
         let complete = |row: &usize| columns.iter().all(|column| column[*row].is_some());
         let places: Vec<usize> = (0..rows.count).filter(complete).collect();
-        let point = |row: &usize| columns.iter().filter_map(|column| column[*row]).collect();
-        let mut points: Vec<Vec<f64>> = places.iter().map(point).collect();
+        let mut points = Points::new(columns.len(), places.len());
+        for place in &places {
+            points.values.extend(columns.iter().filter_map(|column| column[*place]));
+        }
         if self.distance == KmeansDistance::Cosine {
-            points.iter_mut().for_each(|point| normalise(point));
+            points.values.chunks_exact_mut(points.width).for_each(normalise);
         }
         if self.least < self.greatest {
             let counts = self.least..=self.greatest;
@@ -55,11 +57,38 @@ impl Operation for Kmeans {
     }
 }
 
+/// Points, one behind the other: of hundreds of thousands, each is looked at in every step.
+struct Points {
+    values: Vec<f64>,
+    /// How many numbers a point has; at least one.
+    width: usize,
+}
+
+impl Points {
+    /// None yet, with room for so many.
+    fn new(width: usize, count: usize) -> Self {
+        let width = width.max(1);
+        Self { values: Vec::with_capacity(width.saturating_mul(count)), width }
+    }
+
+    fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    fn get(&self, at: usize) -> &[f64] {
+        &self.values[at * self.width..][..self.width]
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[f64]> {
+        self.values.chunks_exact(self.width)
+    }
+}
+
 /// Clusters of points.
 struct Clusters {
     /// The cluster of each point.
     labels: Vec<usize>,
-    centers: Vec<Vec<f64>>,
+    centers: Points,
     /// The mean distance of a point from the centre of its cluster.
     distortion: f64,
 }
@@ -70,8 +99,13 @@ impl Kmeans {
     fn columns(&self, rows: &Rows) -> Result<(Vec<String>, Vec<Vec<Option<f64>>>), Error> {
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         for name in rows.matching(&self.fields) {
-            let numbers = rows.numbers(&name)?;
-            if !self.fields.is_empty() || numbers.iter().all(Option::is_some) {
+            let Some(column) = rows.column(&name) else { continue };
+            let values = Values::new(&column.array)?;
+            // Most fields are texts: nothing behind the first one is looked at.
+            let numbers = (0..rows.count).map(|row| values.get(row).number());
+            let is_used = |number: &Option<f64>| !self.fields.is_empty() || number.is_some();
+            let numbers: Vec<Option<f64>> = numbers.take_while(is_used).collect();
+            if numbers.len() == rows.count {
                 names.push(name);
                 columns.push(numbers);
             }
@@ -83,7 +117,7 @@ impl Kmeans {
         Ok((names, columns))
     }
 
-    fn record(&self, points: &[Vec<f64>], count: usize, stop: &Stop) -> Result<Record, Error> {
+    fn record(&self, points: &Points, count: usize, stop: &Stop) -> Result<Record, Error> {
         let found = self.best(points, count, stop)?;
         let mut sizes = vec![0; found.centers.len()];
         found.labels.iter().for_each(|label| sizes[*label] += 1);
@@ -117,7 +151,7 @@ impl Kmeans {
         made.set_integers(&self.label_field, numbers);
         if self.show_centers {
             for (field, name) in names.iter().enumerate() {
-                let center = |label: &Option<usize>| label.map(|at| found.centers[at][field]);
+                let center = |label: &Option<usize>| label.map(|at| found.centers.get(at)[field]);
                 made.set_numbers(&format!("centroid_{name}"), labels.iter().map(center));
             }
         }
@@ -125,7 +159,7 @@ impl Kmeans {
     }
 
     /// The best clusters of several tries, numbered by the first row of each.
-    fn best(&self, points: &[Vec<f64>], count: usize, stop: &Stop) -> Result<Clusters, Error> {
+    fn best(&self, points: &Points, count: usize, stop: &Stop) -> Result<Clusters, Error> {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
         let mut best = self.clusters(points, count, &mut random, stop)?;
         for _ in 1..self.tries {
@@ -145,14 +179,18 @@ impl Kmeans {
         }
         let mut order: Vec<usize> = (0..best.centers.len()).collect();
         order.sort_by_key(|old| number[*old].unwrap_or(usize::MAX));
-        best.centers = order.into_iter().map(|old| best.centers[old].clone()).collect();
+        let mut centers = Points::new(points.width, order.len());
+        for old in order {
+            centers.values.extend_from_slice(best.centers.get(old));
+        }
+        best.centers = centers;
         Ok(best)
     }
 
     /// One try.
     fn clusters(
         &self,
-        points: &[Vec<f64>],
+        points: &Points,
         count: usize,
         random: &mut Random,
         stop: &Stop,
@@ -160,19 +198,23 @@ impl Kmeans {
         let mut centers = self.seeds(points, count.min(points.len()), random, stop)?;
         let mut labels = vec![0; points.len()];
         let mut distortion = f64::INFINITY;
-        for _ in 0..self.steps {
+        for step in 0..self.steps {
             let mut sum = 0.0;
-            for (at, (label, point)) in labels.iter_mut().zip(points).enumerate() {
+            let mut is_changed = step == 0;
+            let lengths = self.lengths(&centers);
+            for (at, (label, point)) in labels.iter_mut().zip(points.iter()).enumerate() {
                 if at % CHUNK == 0 {
                     stop.check()?;
                 }
-                let (nearest, distance) = self.nearest(point, &centers);
+                let (nearest, distance) = self.nearest(point, &centers, &lengths);
+                is_changed |= *label != nearest;
                 *label = nearest;
                 sum += distance;
             }
             let before =
                 std::mem::replace(&mut distortion, sum / statistics::number(points.len().max(1)));
-            if before - distortion <= self.tolerance {
+            // The same clusters have the same centres, and would be found again.
+            if before - distortion <= self.tolerance || !is_changed {
                 break;
             }
             move_centers(&mut centers, points, &labels);
@@ -184,12 +226,12 @@ impl Kmeans {
     /// Points far from each other: each is chosen by its distance from those before.
     fn seeds(
         &self,
-        points: &[Vec<f64>],
+        points: &Points,
         count: usize,
         random: &mut Random,
         stop: &Stop,
-    ) -> Result<Vec<Vec<f64>>, Error> {
-        let mut centers: Vec<Vec<f64>> = Vec::with_capacity(count);
+    ) -> Result<Points, Error> {
+        let mut centers = Points::new(points.width, count);
         let mut distances = vec![f64::INFINITY; points.len()];
         while centers.len() < count {
             stop.check()?;
@@ -204,58 +246,94 @@ impl Kmeans {
             } else {
                 random.below(points.len())
             };
-            let center = points[chosen].clone();
-            for (distance, point) in distances.iter_mut().zip(points) {
-                *distance = distance.min(self.distance(point, &center));
+            let center = points.get(chosen);
+            for (distance, point) in distances.iter_mut().zip(points.iter()) {
+                *distance = distance.min(self.distance(point, center));
             }
-            centers.push(center);
+            centers.values.extend_from_slice(center);
         }
         Ok(centers)
     }
 
-    fn nearest(&self, point: &[f64], centers: &[Vec<f64>]) -> (usize, f64) {
-        let mut best = (0, f64::INFINITY);
-        for (at, center) in centers.iter().enumerate() {
-            let distance = self.distance(point, center);
-            if distance < best.1 {
-                best = (at, distance);
+    /// The lengths of the centres, where distance depends on them.
+    fn lengths(&self, centers: &Points) -> Vec<f64> {
+        match self.distance {
+            KmeansDistance::Cosine => centers.iter().map(length).collect(),
+            KmeansDistance::Cityblock | KmeansDistance::Squared => Vec::new(),
+        }
+    }
+
+    /// The nearest centre of a point, and how far it is.
+    fn nearest(&self, point: &[f64], centers: &Points, lengths: &[f64]) -> (usize, f64) {
+        // What distance is, is asked once for all centres.
+        match self.distance {
+            KmeansDistance::Cityblock => least(centers.iter().map(|c| cityblock(point, c))),
+            KmeansDistance::Squared => least(centers.iter().map(|c| squared(point, c))),
+            KmeansDistance::Cosine => {
+                let own = length(point);
+                let centers = centers.iter().zip(lengths);
+                least(centers.map(|(center, length)| cosine(point, center, own * length)))
             }
         }
-        best
     }
 
     fn distance(&self, one: &[f64], two: &[f64]) -> f64 {
-        let pairs = one.iter().zip(two);
         match self.distance {
-            KmeansDistance::Cityblock => pairs.map(|(a, b)| (a - b).abs()).sum(),
-            KmeansDistance::Squared => pairs.map(|(a, b)| (a - b) * (a - b)).sum(),
-            KmeansDistance::Cosine => {
-                let length = |point: &[f64]| point.iter().map(|x| x * x).sum::<f64>().sqrt();
-                let product: f64 = pairs.map(|(a, b)| a * b).sum();
-                let lengths = length(one) * length(two);
-                if lengths > 0.0 { 1.0 - product / lengths } else { 1.0 }
-            }
+            KmeansDistance::Cityblock => cityblock(one, two),
+            KmeansDistance::Squared => squared(one, two),
+            KmeansDistance::Cosine => cosine(one, two, length(one) * length(two)),
         }
     }
 }
 
+/// The place of the least distance, and that distance.
+fn least(distances: impl Iterator<Item = f64>) -> (usize, f64) {
+    let mut best = (0, f64::INFINITY);
+    for (at, distance) in distances.enumerate() {
+        if distance < best.1 {
+            best = (at, distance);
+        }
+    }
+    best
+}
+
+fn cityblock(one: &[f64], two: &[f64]) -> f64 {
+    one.iter().zip(two).map(|(a, b)| (a - b).abs()).sum()
+}
+
+fn squared(one: &[f64], two: &[f64]) -> f64 {
+    one.iter().zip(two).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// By the product of both lengths.
+fn cosine(one: &[f64], two: &[f64], lengths: f64) -> f64 {
+    let product: f64 = one.iter().zip(two).map(|(a, b)| a * b).sum();
+    if lengths > 0.0 { 1.0 - product / lengths } else { 1.0 }
+}
+
+fn length(point: &[f64]) -> f64 {
+    point.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
 fn normalise(point: &mut [f64]) {
-    let length = point.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let length = length(point);
     if length > 0.0 {
         point.iter_mut().for_each(|x| *x /= length);
     }
 }
 
 /// Moves each centre into the middle of its points; one without points stays.
-fn move_centers(centers: &mut [Vec<f64>], points: &[Vec<f64>], labels: &[usize]) {
-    let mut sums: Vec<(Vec<f64>, f64)> =
-        centers.iter().map(|center| (vec![0.0; center.len()], 0.0)).collect();
+fn move_centers(centers: &mut Points, points: &Points, labels: &[usize]) {
+    let width = centers.width;
+    let mut sums = vec![0.0; centers.values.len()];
+    let mut counts = vec![0.0; centers.len()];
     for (point, label) in points.iter().zip(labels) {
-        let (sum, count) = &mut sums[*label];
+        let sum = &mut sums[label * width..][..width];
         sum.iter_mut().zip(point).for_each(|(sum, x)| *sum += x);
-        *count += 1.0;
+        counts[*label] += 1.0;
     }
-    for (center, (sum, count)) in centers.iter_mut().zip(sums) {
+    let middles = sums.chunks_exact(width).zip(counts);
+    for (center, (sum, count)) in centers.values.chunks_exact_mut(width).zip(middles) {
         if count > 0.0 {
             center.iter_mut().zip(sum).for_each(|(x, sum)| *x = sum / count);
         }
@@ -282,5 +360,78 @@ impl Random {
     fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound.max(1)).unwrap_or(u64::MAX);
         usize::try_from(self.step() % bound).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+    use crate::operation::Limits;
+
+    fn two_clusters(distance: KmeansDistance) -> Kmeans {
+        Kmeans {
+            fields: Vec::new(),
+            least: 2,
+            greatest: 2,
+            distance,
+            tries: 1,
+            steps: 100,
+            tolerance: 0.0,
+            label_field: "cluster".to_owned(),
+            show_centers: true,
+        }
+    }
+
+    /// Points on both sides, and a text.
+    fn rows() -> Rows {
+        let mut rows = Rows::blank(6);
+        let numbers = [1.0, 101.0, 2.0, 102.0, 3.0, 103.0].map(Some);
+        rows.set_numbers("x", numbers);
+        rows.set_numbers("y", numbers.map(|x| x.map(|x| 200.0 - x)));
+        rows.set_texts("host", [Some("a"); 6]);
+        rows
+    }
+
+    /// What it makes of the rows, and how often it asked whether anybody waits.
+    fn made(kmeans: &Kmeans) -> (Rows, usize) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let stop = Stop::when(move || {
+            count.fetch_add(1, Relaxed);
+            false
+        });
+        let limits = Limits { rows: 10, columns: 10, bins: 10, bytes: 1 << 20 };
+        let made = kmeans.apply(rows(), &mut Context::new(limits).until(stop)).unwrap();
+        (made, asked.load(Relaxed))
+    }
+
+    #[test]
+    fn clusters_have_centres_for_every_distance() {
+        for distance in [KmeansDistance::Squared, KmeansDistance::Cityblock, KmeansDistance::Cosine]
+        {
+            let (made, _) = made(&two_clusters(distance));
+            let numbers = |name: &str| -> Vec<f64> {
+                made.numbers(name).unwrap().into_iter().flatten().collect()
+            };
+            assert_eq!(numbers("x"), [1.0, 2.0, 3.0, 101.0, 102.0, 103.0], "{distance:?}");
+            assert_eq!(numbers("cluster"), [1.0, 1.0, 1.0, 2.0, 2.0, 2.0], "{distance:?}");
+            if distance == KmeansDistance::Squared {
+                assert_eq!(numbers("centroid_x"), [2.0, 2.0, 2.0, 102.0, 102.0, 102.0]);
+                assert_eq!(numbers("centroid_y")[5], 98.0);
+            }
+            assert!(made.column("centroid_host").is_none());
+        }
+    }
+
+    #[test]
+    fn a_try_ends_with_the_step_that_changes_no_cluster() {
+        let (_, asked) = made(&two_clusters(KmeansDistance::Squared));
+        // Once for each starting point and each step: the first one finds the clusters, the second one moves
+        // no point.
+        assert_eq!(asked, 4);
     }
 }
