@@ -191,6 +191,17 @@ def bundles(cluster, directory):
         planned = second.cli("cluster", "bundle", "validate", *options, directory)
         assert planned.returncode == code and "  warning   " in planned.stdout, planned
         assert "nocommand" in planned.stdout, planned
+    write("two/default/props.conf", "[door]\nEXTRACT-bad = (?<a\n")
+    refused = second.cli("cluster", "bundle", "apply", directory)
+    assert refused.returncode != 0 and macro(second, "of_one") == "one first", refused
+    for part in ["two/default/props.conf:2: ", "EXTRACT-bad", "--force"]:
+        assert part in refused.stderr, refused
+    forced = second.cli("cluster", "bundle", "apply", "--force", directory)
+    assert forced.returncode == 0 and "  ignored   " in forced.stdout, forced
+    assert "  warning   " in forced.stdout and macro(first, "of_one") == "one again", forced
+    back = second.cli("cluster", "bundle", "rollback")
+    assert back.returncode == 0 and macro(first, "of_one") == "one first", back
+    (directory / "two/default/props.conf").unlink()
     (directory / "two/default/savedsearches.conf").unlink()
     made = second.cli("cluster", "bundle", "apply", directory)
     assert made.returncode == 0 and macro(first, "of_one") == "one again", made

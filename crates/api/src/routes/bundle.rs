@@ -27,6 +27,8 @@ const VALIDATE: &str = "/services/cluster/manager/control/default/validate_bundl
 const APPLY: &str = "/services/cluster/manager/control/default/apply";
 const ROLLBACK: &str = "/services/cluster/manager/control/default/rollback";
 const TITLE: &str = "clustermanagerbundle";
+/// How many errors the refusal of a bundle names.
+const NAMED: usize = 5;
 
 /// Whether the body of a request to a path is a packed bundle.
 pub(crate) fn takes_bundle(path: &str) -> bool {
@@ -52,7 +54,7 @@ pub(super) fn routes() -> Routes {
             APPLY,
             post(
                 edit,
-                "Applies the archive of apps in the body to all processes, as one change",
+                "Applies the archive of apps in the body to all processes, as one change; `force=1` despite errors",
                 apply,
             ),
         )
@@ -124,6 +126,32 @@ fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> V
         // Apps are in force without.
         "restart_required": false,
     })
+}
+
+/// Why a bundle is not applied: its own settings that would be ignored, and those of other apps that it
+/// breaks. A wrong rule of parsing takes effect on all indexers at once, and what it has parsed stays so.
+fn refusal(content: &Value) -> Option<RestError> {
+    let mut errors = Vec::new();
+    for (field, what) in
+        [("ignored", "would be ignored"), ("breaks", "would become wrong in another app")]
+    {
+        let texts = content[field].as_array().into_iter().flatten();
+        errors.extend(texts.filter_map(Value::as_str).map(|text| format!("{what}: {text}")));
+    }
+    let more = match errors.len() {
+        0 => return None,
+        all @ 0..=NAMED => format!("correct {}", if all == 1 { "it" } else { "them" }),
+        all => format!("and {} more, see validate; correct them", all - NAMED),
+    };
+    let count = match errors.len() {
+        1 => "an error".to_owned(),
+        all => format!("{all} errors"),
+    };
+    errors.truncate(NAMED);
+    Some(RestError::invalid(format!(
+        "the bundle is not applied, it has {count}: {}; {more}, or apply it anyway with --force (force=1 over REST)",
+        errors.join("; ")
+    )))
 }
 
 /// What makes searches fail that use the apps.
@@ -199,6 +227,9 @@ async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError
     let packages = packages(state, &body).await?;
     let found = state.apps.validate_bundle(&packages).await?;
     let mut content = validated(state, &packages, &found);
+    if let Some(refusal) = refusal(&content).filter(|_| !call.params.flag("force")) {
+        return Err(refusal);
+    }
     content["warnings"] = json!(warnings(state, &packages, &found).await?);
     drop(found);
     let applier = applier(state, &call.caller.user).await?;
@@ -307,6 +338,24 @@ fn packed(path: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bundle_is_refused_for_errors_with_their_places_and_not_for_warnings() {
+        let sound = json!({ "ignored": [], "breaks": [], "warnings": ["apps/shop/c:1: no file"] });
+        assert!(refusal(&sound).is_none());
+        let one = json!({ "ignored": ["apps/shop/default/props.conf:2: wrong"], "breaks": [] });
+        assert_eq!(
+            refusal(&one).expect("a refusal").text,
+            "the bundle is not applied, it has an error: would be ignored: \
+             apps/shop/default/props.conf:2: wrong; correct it, or apply it anyway with --force (force=1 over REST)"
+        );
+        let many = json!({ "ignored": vec!["apps/shop/a:1: wrong"; 5], "breaks": ["apps/b/c:1: no stanza"] });
+        let many = refusal(&many).expect("a refusal").text;
+        assert!(many.contains("it has 6 errors: ") && many.contains("; and 1 more, see validate"));
+        let broken = json!({ "ignored": [], "breaks": ["apps/b/c:1: no stanza"] });
+        let broken = refusal(&broken).expect("a refusal").text;
+        assert!(broken.contains("would become wrong in another app: apps/b/c:1: no stanza"));
+    }
 
     #[test]
     fn a_process_that_applied_a_bundle_is_gone_if_it_does_not_answer_or_was_started_again() {

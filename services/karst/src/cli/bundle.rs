@@ -32,15 +32,18 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
         BundleWhat::Show(options) => show(&options).await,
         BundleWhat::Validate(options) => {
             let client = Client::with_timeout(&options.bundle.client, SLOW)?;
-            let answer = send(&client, "validate_bundle", &options.bundle.directory).await?;
+            let path = format!("{CONTROL}/validate_bundle?output_mode=json");
+            let answer = send(&client, &path, &options.bundle.directory).await?;
             print(&answer);
             println!("Nothing has been changed.");
             let fails = options.strict && has_mistakes(&answer);
             Ok(if fails { ExitCode::FAILURE } else { ExitCode::SUCCESS })
         }
         BundleWhat::Apply(options) => {
-            let client = Client::with_timeout(&options.client, SLOW)?;
-            print(&send(&client, "apply", &options.directory).await?);
+            let client = Client::with_timeout(&options.bundle.client, SLOW)?;
+            let force = if options.force { "&force=1" } else { "" };
+            let path = format!("{CONTROL}/apply?output_mode=json{force}");
+            print(&send(&client, &path, &options.bundle.directory).await?);
             in_force(&client).await
         }
         BundleWhat::Rollback(options) => {
@@ -55,15 +58,14 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
 }
 
 /// Sends a directory, but for the files that the server has.
-async fn send(client: &Client, what: &str, directory: &Path) -> Result<Value> {
+async fn send(client: &Client, path: &str, directory: &Path) -> Result<Value> {
     let packages = read_bundle(directory)?;
     let feed = client.get(FILES).await?;
     let there = there(&feed);
-    let path = format!("{CONTROL}/{what}?output_mode=json");
-    match post(client, &path, packages.clone(), &there).await {
+    match post(client, path, packages.clone(), &there).await {
         // Another version came into force in between.
         Err(error) if !there.is_empty() && error.to_string().contains("send all files") => {
-            post(client, &path, packages, &BTreeMap::new()).await
+            post(client, path, packages, &BTreeMap::new()).await
         }
         sent => sent,
     }

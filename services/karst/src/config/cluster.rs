@@ -63,7 +63,7 @@ pub(crate) enum BundleWhat {
     /// Show what a directory of apps would change, and its mistakes.
     Validate(BundleValidateOptions),
     /// Apply a directory of apps; apps of the previous bundle that are not in it are removed.
-    Apply(BundleDirectoryOptions),
+    Apply(BundleApplyOptions),
     /// Restore the previous bundle.
     Rollback(BundleRollbackOptions),
 }
@@ -75,6 +75,15 @@ pub(crate) struct BundleValidateOptions {
     /// Exit with code 1 if there is a mistake: a line that begins with ignored, breaks or warning.
     #[arg(long)]
     pub(crate) strict: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BundleApplyOptions {
+    #[command(flatten)]
+    pub(crate) bundle: BundleDirectoryOptions,
+    /// Apply it even if settings would be ignored because they are wrong, in the bundle or in other apps.
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Debug, Args)]
