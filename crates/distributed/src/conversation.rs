@@ -143,7 +143,12 @@ impl Conversation {
             };
         }
         if !answer.preview.is_empty() {
-            return Ok(Some(Said::Preview(rows(&answer.preview)?)));
+            // Of a paused search nobody looks at it, and unpacking it takes a processor for a while.
+            let found = match self.valve {
+                Valve::Paused => Vec::new(),
+                Valve::Open | Valve::Closed => rows(&answer.preview)?,
+            };
+            return Ok(Some(Said::Preview(found)));
         }
         if !answer.progress.is_empty() {
             return Ok(Some(Said::Progress(answer.progress)));

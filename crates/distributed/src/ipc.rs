@@ -14,17 +14,39 @@ use exprs::compact::{Slack, compact_column};
 
 /// Batches of one schema as bytes.
 pub(crate) fn encode(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Bytes> {
-    let options =
-        IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
-    let mut writer = StreamWriter::try_new_with_options(Vec::new(), schema, options)?;
+    let mut writer = writer(schema)?;
     for batch in batches {
-        let columns = batch.columns().iter();
-        let columns = columns.map(|column| compact_column(column, Slack::Written)).collect();
-        let options =
-            arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        writer.write(&RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)?;
+        write(&mut writer, schema, batch)?;
     }
     Ok(writer.into_inner()?.into())
+}
+
+/// The same for many batches, which take a while: others have their turn between two, and whoever drops it
+/// ends it there.
+pub(crate) async fn encode_in_turns(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Bytes> {
+    let mut writer = writer(&schema)?;
+    for batch in &batches {
+        write(&mut writer, &schema, batch)?;
+        tokio::task::yield_now().await;
+    }
+    Ok(writer.into_inner()?.into())
+}
+
+fn writer(schema: &SchemaRef) -> Result<StreamWriter<Vec<u8>>> {
+    let options =
+        IpcWriteOptions::default().try_with_compression(Some(CompressionType::LZ4_FRAME))?;
+    StreamWriter::try_new_with_options(Vec::new(), schema, options)
+}
+
+fn write(
+    writer: &mut StreamWriter<Vec<u8>>,
+    schema: &SchemaRef,
+    batch: &RecordBatch,
+) -> Result<()> {
+    let columns = batch.columns().iter();
+    let columns = columns.map(|column| compact_column(column, Slack::Written)).collect();
+    let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    writer.write(&RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
 /// The batches of bytes that another process has sent, which have to have these columns.
@@ -72,6 +94,16 @@ mod tests {
         assert_eq!(decode(&rows.schema(), &encode(&rows.schema(), &sent).unwrap()).unwrap(), sent);
         assert!(encode(&rows.schema(), &[slice]).unwrap().len() < 10_000);
         assert!(decode(&rows.schema(), &encode(&rows.schema(), &[]).unwrap()).unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_is_packed_in_turns_is_the_same_and_others_have_theirs_after_each_batch() {
+        let rows = batch((0..100).map(long));
+        let sent = vec![rows.clone(), rows.slice(1, 2)];
+        let mut packing = std::pin::pin!(encode_in_turns(rows.schema(), sent.clone()));
+        assert!(futures::poll!(&mut packing).is_pending());
+        assert!(futures::poll!(&mut packing).is_pending());
+        assert_eq!(packing.await.unwrap(), encode(&rows.schema(), &sent).unwrap());
     }
 
     #[test]

@@ -140,6 +140,9 @@ struct Part {
     context: CallContext,
 }
 
+/// A preview that is being packed; none if that fails.
+type Packing = BoxFuture<'static, Option<Bytes>>;
+
 /// The caller has left.
 struct Left;
 
@@ -174,6 +177,7 @@ impl Part {
             Err(why) => return Ok(refused(why)),
         };
         let schema = part.schema();
+        let mut packing: Option<Packing> = None;
         loop {
             tokio::select! {
                 rows = part.next() => match rows {
@@ -196,15 +200,18 @@ impl Part {
                     let Ok(Some(request)) = request else { return Err(Left) };
                     if let Some(valve) = Valve::of(request.valve) {
                         part.set(valve);
+                        // The search head asks again when the search goes on.
+                        packing = packing.filter(|_| valve != Valve::Paused);
                     }
                     if request.preview && let Some(found) = part.preview() {
-                        match ipc::encode(&schema, &found) {
-                            Ok(preview) if preview.len() < MAX_MESSAGE => {
-                                self.say(RunAnswer { preview, ..RunAnswer::default() }).await?;
-                            }
-                            // A preview that cannot be sent is none.
-                            Ok(_) | Err(_) => {}
-                        }
+                        packing = Some(Box::pin(packed(Arc::clone(&schema), found)));
+                    }
+                }
+                preview = next_of(&mut packing) => {
+                    packing = None;
+                    // A preview that cannot be sent is none.
+                    if let Some(preview) = preview.filter(|bytes| bytes.len() < MAX_MESSAGE) {
+                        self.say(RunAnswer { preview, ..RunAnswer::default() }).await?;
                     }
                 }
             }
@@ -217,6 +224,18 @@ impl Part {
 
     async fn say(&self, answer: RunAnswer) -> Result<(), Left> {
         self.answers.send(answer).await.map_err(|_| Left)
+    }
+}
+
+async fn packed(schema: SchemaRef, found: Vec<RecordBatch>) -> Option<Bytes> {
+    ipc::encode_in_turns(schema, found).await.ok()
+}
+
+/// The preview that is being packed; never, if none is.
+async fn next_of(packing: &mut Option<Packing>) -> Option<Bytes> {
+    match packing {
+        Some(packing) => packing.await,
+        None => std::future::pending().await,
     }
 }
 

@@ -107,6 +107,22 @@ impl ScanControl {
         matches!(*self.valve.borrow(), Valve::Closed | Valve::Cancelled)
     }
 
+    /// Waits until it is paused.
+    pub(crate) async fn pauses(&self) {
+        self.until(|valve| valve == Valve::Paused).await;
+    }
+
+    /// Waits while it is paused, whatever comes then.
+    pub(crate) async fn goes_on(&self) {
+        self.until(|valve| valve != Valve::Paused).await;
+    }
+
+    async fn until(&self, is_so: impl Fn(Valve) -> bool) {
+        let mut watcher = self.valve.subscribe();
+        // The sender lives in self, so waiting cannot fail.
+        let _ = watcher.wait_for(|valve| is_so(*valve)).await;
+    }
+
     /// What the job wants, as it changes.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Valve> {
         self.valve.subscribe()
@@ -149,6 +165,18 @@ impl ScanControl {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn work_that_is_not_a_scan_ends_with_a_pause_and_waits_until_it_is_over() {
+        let control = ScanControl::default();
+        control.goes_on().await;
+        assert!(futures::poll!(std::pin::pin!(control.pauses())).is_pending());
+        control.pause();
+        control.pauses().await;
+        assert!(futures::poll!(std::pin::pin!(control.goes_on())).is_pending());
+        control.close();
+        control.goes_on().await;
+    }
 
     #[tokio::test]
     async fn a_closed_valve_can_only_be_cancelled() {

@@ -253,20 +253,33 @@ struct Making {
 }
 
 /// Makes previews as long as there is more to see, one at a time, never for more than their part of the
-/// search's time.
+/// search's time. A pause drops the one that is being made; it is made again when the search goes on.
 async fn previews(making: Making, preview: Preview) {
     let Making { engine, job, session, rows, interval, duty_cycle } = making;
     let mut seen = 0;
     while preview.kept().grows(&mut seen).await {
+        job.control().goes_on().await;
         let start = Instant::now();
         if job.wants_previews() {
-            match preview.make(&session, rows).await {
+            let making = async {
+                let (done, batches) = preview.make(&session, rows).await?;
                 // What came together while partitions ended is not the whole of them.
-                Ok(_) if !preview.kept().is_open() => return,
-                Ok((done, batches)) => {
-                    let fields = fields_of_job(&batches, &job, &engine).await;
-                    job.show(done, batches, fields);
+                if !preview.kept().is_open() {
+                    return Ok(None);
                 }
+                let fields = fields_of_job(&batches, &job, &engine).await;
+                Ok::<_, plan::Error>(Some((done, batches, fields)))
+            };
+            let made = tokio::select! {
+                made = making => made,
+                () = job.control().pauses() => {
+                    seen = 0;
+                    continue;
+                }
+            };
+            match made {
+                Ok(None) => return,
+                Ok(Some((done, batches, fields))) => job.show(done, batches, fields),
                 Err(error) => {
                     return preview.kept().end(format!("there are no previews: {error}"));
                 }

@@ -245,18 +245,17 @@ impl Run {
             && *self.valve.borrow() == Valve::Open
             && self.shared.control.wants_previews();
         tokio::select! {
-            said = conversation.next() => match said {
-                Ok(said) => self.hear(said),
-                Err(failure) => {
-                    let worker = worker.clone();
-                    self.give_up(&worker, &failure)
-                }
-            },
+            // A pause comes first: rows and previews that came before it take time to unpack.
+            biased;
             changed = self.valve.changed() => {
                 let valve = *self.valve.borrow_and_update();
                 match valve {
                     Valve::Open => conversation.set(distributed::Valve::Open),
-                    Valve::Paused => conversation.set(distributed::Valve::Paused),
+                    Valve::Paused => {
+                        conversation.set(distributed::Valve::Paused);
+                        // A pause drops the preview that was asked for.
+                        self.is_preview_asked = false;
+                    }
                     Valve::Closed => conversation.set(distributed::Valve::Closed),
                     Valve::Cancelled => return Err(cancelled()),
                 }
@@ -268,6 +267,13 @@ impl Run {
                 self.is_preview_asked = true;
                 Ok(())
             }
+            said = conversation.next() => match said {
+                Ok(said) => self.hear(said),
+                Err(failure) => {
+                    let worker = worker.clone();
+                    self.give_up(&worker, &failure)
+                }
+            },
         }
     }
 

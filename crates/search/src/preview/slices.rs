@@ -158,9 +158,21 @@ impl Run {
         }
         kept.add(self.partition, std::mem::take(&mut self.slice));
         let (rows, _) = kept.size(self.partition);
+        let mut was_paused = false;
         if rows > FEW_STATES && rows > 2 * self.merged_rows {
-            let merged =
-                self.operator.merged(&self.aggregation, self.partition, &self.context).await;
+            let control = slices.control();
+            let merged = loop {
+                let merging =
+                    self.operator.merged(&self.aggregation, self.partition, &self.context);
+                tokio::select! {
+                    merged = merging => break merged,
+                    // It begins again when the search goes on: what is kept is still as it was.
+                    () = control.pauses() => {
+                        was_paused = true;
+                        control.goes_on().await;
+                    }
+                }
+            };
             match merged {
                 Ok(states) => {
                     kept.replace(self.partition, states);
@@ -177,8 +189,11 @@ impl Run {
                 "previews ended: their intermediate data takes more than {limit} bytes (preview_memory_mb)"
             ));
         }
-        let overhead = slices.since_cut(self.partition) * SLICE_TO_OVERHEAD;
-        slices.set_length(self.partition, self.operator.length.max(overhead));
+        // How long it took beside a pause is not known.
+        if !was_paused {
+            let overhead = slices.since_cut(self.partition) * SLICE_TO_OVERHEAD;
+            slices.set_length(self.partition, self.operator.length.max(overhead));
+        }
         if !kept.is_open() {
             self.let_go();
         }

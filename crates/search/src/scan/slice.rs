@@ -2,7 +2,8 @@
 //! aggregation above hands over what it has so far.
 //!
 //! Guarantees: every batch is in exactly one slice; a slice has at least one batch unless the partition
-//! is at its end, so a scan that waits or is paused is not cut at all.
+//! is at its end, so a scan that waits is not cut at all. While the search is paused, no slice is cut: what
+//! is made of one takes a processor for a while.
 
 use std::fmt;
 use std::pin::Pin;
@@ -59,6 +60,11 @@ impl Slices {
         Self { control, stopped: AtomicBool::new(false), partitions }
     }
 
+    /// What the search wants.
+    pub(crate) fn control(&self) -> &ScanControl {
+        &self.control
+    }
+
     /// From now on a slice ends with its partition.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Relaxed);
@@ -102,7 +108,8 @@ impl Slices {
     }
 
     fn cuts(&self) -> bool {
-        self.control.wants_previews() && !self.stopped.load(Relaxed)
+        let is_wanted = self.control.wants_previews() && !self.control.is_paused();
+        is_wanted && !self.stopped.load(Relaxed)
     }
 
     fn give_back(&self, partition: usize, rows: Rows) {

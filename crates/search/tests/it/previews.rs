@@ -133,6 +133,33 @@ async fn a_preview_counts_every_event_once_and_only_grows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_paused_search_makes_no_preview_of_what_it_has_read() {
+    let interval = Duration::from_millis(600);
+    let service = service(Settings { preview_interval: interval, ..hasty() }).await;
+    for _ in 0..1_000 {
+        let search = "search n=* | regex _raw=\"n=\" | stats count by host";
+        let job = start(&service, search, true).await;
+        while job.counts().events_scanned == 0 && !job.status().state.is_final() {
+            tokio::task::yield_now().await;
+        }
+        job.pause();
+        // A search may be at its end before it can be held.
+        if job.status().state != DispatchState::Paused || job.previews() > 0 {
+            service.cancel(job.sid());
+            continue;
+        }
+        // The slice that it was reading would have ended, and would have been shown.
+        tokio::time::sleep(2 * interval).await;
+        assert_eq!(job.previews(), 0);
+        job.unpause();
+        job.finished().await.unwrap();
+        let all: usize = job.page(0, 10).rows.iter().map(|row| count_of(row)).sum();
+        return assert_eq!(all, ROWS);
+    }
+    panic!("no search could be held in a thousand runs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lists_that_become_rows_have_previews() {
     let service = service(hasty()).await;
     let search = "search n=* | regex _raw=\"n=\" | eval part=split(\"a b\", \" \") | mvexpand part \
