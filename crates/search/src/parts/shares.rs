@@ -1,11 +1,15 @@
 //! Who reads which bucket: rendezvous hashing with bounded load. A bucket has the same readers in the same
 //! order as long as they are there, so their caches stay warm when others come and go; and nobody gets much
 //! more than the others.
+//!
+//! The search head of a search decides, and its recipes name the buckets: a process that would decide
+//! otherwise reads what it is asked for. So two versions side by side may differ; only their caches would.
 
 use std::cmp::Reverse;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::hash::Hasher;
 
 use model::BucketId;
+use siphasher::sip::SipHasher13;
 
 /// What a reader may have above its part.
 const BOUND: f64 = 1.25;
@@ -31,14 +35,21 @@ pub(super) fn shares(buckets: &[(BucketId, u64)], readers: &[&str]) -> Vec<usize
 
 /// Places of readers, those that should have a bucket first.
 pub(super) fn preference(id: BucketId, readers: &[&str]) -> Vec<usize> {
-    let weight = |reader: usize| {
-        let mut hasher = DefaultHasher::new();
-        (id.0.as_bytes(), readers[reader]).hash(&mut hasher);
-        hasher.finish()
-    };
     let mut order: Vec<usize> = (0..readers.len()).collect();
-    order.sort_by_key(|reader| Reverse(weight(*reader)));
+    order.sort_by_key(|reader| Reverse(weight(id, readers[*reader])));
     order
+}
+
+/// SipHash-1-3 with the key 0 of: 16 as a little-endian u64, the 16 bytes of the bucket's ID, the ID of the
+/// reader, 0xff. Caches are warm by it, so it stays the same in every release, unlike the hash of the
+/// standard library, which a toolchain may change.
+fn weight(id: BucketId, reader: &str) -> u64 {
+    let mut hasher = SipHasher13::new_with_keys(0, 0);
+    hasher.write(&16_u64.to_le_bytes());
+    hasher.write(id.0.as_bytes());
+    hasher.write(reader.as_bytes());
+    hasher.write(&[0xff]);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -66,6 +77,20 @@ mod tests {
         let left = before.iter().zip(&after).filter(|(before, _)| **before != 2);
         let moved = left.clone().filter(|(before, after)| before != after).count();
         assert!(moved * 10 < left.count(), "{moved}");
+    }
+
+    #[test]
+    fn preferences_are_the_same_in_every_release() {
+        let known: [(u128, u64, [usize; 3]); 3] = [
+            (0, 0x2295_3fd9_ef3b_9b69, [2, 0, 1]),
+            (1, 0xb2d6_437c_14f5_30cd, [0, 2, 1]),
+            (0x0190_f3c2_7f5a_7b3e_8c1d_2e3f_4051_6273, 0x26ed_956c_cbcb_2c49, [2, 1, 0]),
+        ];
+        for (number, of_a, order) in known {
+            let id = BucketId(uuid::Uuid::from_u128(number));
+            assert_eq!(weight(id, "a"), of_a, "{number:x}");
+            assert_eq!(preference(id, &["a", "b", "c"]), order, "{number:x}");
+        }
     }
 
     #[test]
