@@ -9,6 +9,7 @@ mod buckets;
 pub(crate) mod bundle;
 mod cluster;
 mod cluster_control;
+mod cluster_fixup;
 mod cluster_offline;
 mod cluster_views;
 pub(crate) mod cluster_watch;
@@ -107,6 +108,7 @@ routes! {
         bundle,
         cluster,
         cluster_control,
+        cluster_fixup,
         cluster_offline,
         cluster_views,
         complete,

@@ -31,7 +31,6 @@ const GENERATION: &str = "/services/cluster/manager/generation";
 const BUCKETS: &str = "/services/cluster/manager/buckets";
 const INDEXES: &str = "/services/cluster/manager/indexes";
 const SITES: &str = "/services/cluster/manager/sites";
-const FIXUP: &str = "/services/cluster/manager/fixup";
 const PEER: &str = "/services/cluster/peer/info";
 const SEARCH_HEAD: &str = "/services/cluster/searchhead/generation";
 
@@ -56,7 +55,6 @@ pub(super) fn routes() -> Routes {
         )
         .at(INDEXES, get(SEES, "Buckets and bytes of each index in the catalog", indexes))
         .at(SITES, get(SEES, "Lists sites with their indexers", sites))
-        .at(FIXUP, get(SEES, "Lists lost indexers whose events are being recovered", fixup))
         .at(PEER, get(SEES, "State of this process as an indexer", peer))
         .at(SEARCH_HEAD, get(SEES, "State of this process as a search head", search_head))
 }
@@ -115,7 +113,7 @@ pub(super) fn silent(all: &[(String, Registration)], id: &str, reason: &str) -> 
 }
 
 /// Sets of lost indexers that their new owners have not returned yet.
-fn recoveries(snapshot: &Snapshot) -> Vec<Takeover> {
+pub(super) fn recoveries(snapshot: &Snapshot) -> Vec<Takeover> {
     snapshot.taken_over().filter(|taken| taken.owner != taken.indexer).collect()
 }
 
@@ -396,31 +394,6 @@ async fn sites(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond("clustermanagersites", SITES, sites.into_iter().map(entry).collect(), &params)
 }
 
-async fn fixup(Call { state, params, .. }: Call) -> Result<Response, RestError> {
-    let snapshot = state.catalog.snapshot();
-    let all = Registration::all(&snapshot);
-    let name_of = |id: &str| {
-        let known = all.iter().find(|(known, _)| known == id);
-        known.map_or_else(|| id.to_owned(), |(_, known)| known.name.clone())
-    };
-    let entry = |taken: Takeover| {
-        let (lost, owner) = (taken.indexer.to_string(), taken.owner.to_string());
-        let content = json!({
-            "level": "data_safety",
-            "peer": lost,
-            "peer_label": name_of(&lost),
-            "set": taken.set,
-            "epoch": taken.epoch,
-            "assigned_to": owner,
-            "assigned_to_label": name_of(&owner),
-            "latest": { "reason": "the indexer is lost: its events are being recovered from object storage" },
-        });
-        Entry::new(FIXUP, &format!("{lost}:{}", taken.set), feed::content(content))
-    };
-    let entries = recoveries(&snapshot).into_iter().map(entry).collect();
-    feed::respond("clustermanagerfixup", FIXUP, entries, &params)
-}
-
 async fn peer(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let snapshot = state.catalog.snapshot();
     let own = Registration::all(&snapshot).into_iter().find(|(id, _)| *id == state.info.guid);
@@ -466,7 +439,6 @@ pub(super) fn cases() -> Vec<Case> {
         (BUCKETS, "\"entry\":["),
         (INDEXES, "\"entry\":["),
         (SITES, "\"entry\":[]"),
-        (FIXUP, "\"entry\":[]"),
         (PEER, "\"is_registered\":false"),
         (SEARCH_HEAD, "\"is_searchable\":true"),
     ];
