@@ -459,12 +459,26 @@ def test_copies_are_made_again_where_an_indexer_is_lost(cluster, store):
     for n in range(20):
         owner.send({"n": n}, index="main")
 
-    assert len(holders(cluster, owner)) == 2
+    def few_copies():
+        path = "/services/cluster/manager/fixup?output_mode=json&level=replication_factor"
+        contents = (entry["content"] for entry in head.rest("GET", path).json()["entry"])
+        return {content["peer"]: content for content in contents}
+
+    own = identity(owner).replace("-", "")
+    assert len(holders(cluster, owner)) == 2 and own not in few_copies()
     for n, victim in enumerate(holders(cluster, owner)):
         lose(victim)
         # The one that is left confirms alone what is sent again.
         owner.send({"n": 20 + n}, index="main")
         wait_for(lambda: len(holders(cluster, owner)) == 2 or n == 1, "another copy", 30)
+    wait_for(lambda: own in few_copies(), "the missing copy among the fixups", 30)
+    fixup = few_copies()[own]
+    reason = fixup["latest"]["reason"]
+    assert reason.startswith("2 of 3 indexers (replication_factor) have its journal; "), fixup
+    # One that is lost leaves the list when its events are recovered.
+    assert "does not answer" in reason or "is not in the list" in reason, fixup
+    assert "too few indexers answer" in reason, fixup
+    assert 0 < fixup["initial"]["timestamp"] <= fixup["latest"]["timestamp"], fixup
     lose(owner)
     # Of the others nothing was acknowledged; searches say that something may be missing of them.
     wait_for(lambda: sorted(what_is_said(head)[0]) == list(range(22)), "all events", 60)

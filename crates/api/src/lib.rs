@@ -21,6 +21,7 @@ mod body;
 mod call;
 mod control;
 mod cookies;
+mod copy_fixups;
 mod credentials;
 mod declared;
 mod elastic;
@@ -67,6 +68,7 @@ use search::SearchService;
 pub use arrival::Arrival;
 pub use audit::{Audit, Proxies, record_expired_sessions};
 pub use control::Control;
+pub use copy_fixups::CopyFixups;
 pub use declared::{Declared, FlagSetting};
 pub use error::Error;
 pub use http_input::{ConnectionHost, DECLARED, HttpInput};
@@ -88,6 +90,8 @@ pub struct ApiState {
     pub ingest: Arc<Ingest>,
     /// The other processes of the cluster, if this one is part of one.
     pub directory: Option<peers::Directory>,
+    /// Since when journals have too few copies.
+    pub copy_fixups: Arc<CopyFixups>,
     /// The pages that follow their jobs.
     pub status_streams: StatusStreams,
     /// The other search heads of the cluster, if this process is one.

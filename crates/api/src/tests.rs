@@ -12,4 +12,4 @@ mod objects;
 pub(crate) mod openapi;
 mod page;
 mod quotas;
-mod server;
+pub(crate) mod server;

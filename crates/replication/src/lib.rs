@@ -45,6 +45,12 @@ pub fn held_at(snapshot: &catalog::Snapshot, peer: model::IndexerId) -> Vec<mode
     members::Members::held_at(snapshot, peer)
 }
 
+/// The indexers whose journals have copies, each with the indexers that have them, as the catalog names them.
+#[must_use]
+pub fn copies(snapshot: &catalog::Snapshot) -> Vec<(model::IndexerId, Vec<model::IndexerId>)> {
+    members::Members::all(snapshot)
+}
+
 /// The declarations of settings.
 pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];
 

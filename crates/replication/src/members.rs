@@ -88,6 +88,12 @@ impl Members {
         Self::owners(snapshot).into_iter().filter(has_copy).collect()
     }
 
+    /// The indexers whose journals have copies, and who has them.
+    pub(crate) fn all(snapshot: &Snapshot) -> Vec<(IndexerId, Vec<IndexerId>)> {
+        let peers = |owner| Self::of(snapshot, owner).iter().map(|member| member.peer).collect();
+        Self::owners(snapshot).into_iter().map(|owner| (owner, peers(owner))).collect()
+    }
+
     /// The indexers whose journals have copies.
     pub(crate) fn owners(snapshot: &Snapshot) -> Vec<IndexerId> {
         let documents = snapshot.documents(KIND).into_iter();

@@ -12,6 +12,7 @@ use cluster::{Placement, Wave};
 use peers::Registration;
 use runtime::health::{self, Severity};
 
+use super::cluster_fixup::few_copies;
 use super::cluster_views::{NOT_LED, down_in_time, hides_events, leader, silent, unmet};
 use crate::ApiState;
 
@@ -35,6 +36,8 @@ pub async fn watch_cluster(state: ApiState) {
         };
         let snapshot = state.catalog.snapshot();
         let all = Registration::all(&snapshot);
+        // Whoever asks for them learns since when.
+        few_copies(&state, &snapshot, &missing);
         let wave = peers::wave(&snapshot).filter(|wave| !wave.is_over());
         let processes = Processes {
             is_one_away: wave.as_ref().is_some_and(|wave| is_one_away(&all, wave)),

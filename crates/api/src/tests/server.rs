@@ -307,6 +307,7 @@ async fn state(
         search,
         ingest,
         directory: None,
+        copy_fixups: Arc::default(),
         status_streams: crate::StatusStreams::default(),
         heads: None,
         indexers: None,

@@ -318,6 +318,7 @@ pub(crate) async fn assemble(
         search,
         ingest: Arc::clone(&ingest),
         directory,
+        copy_fixups: Arc::default(),
         status_streams: api::StatusStreams::default(),
         heads: cluster.others("search-head", &catalog, &indexer.to_string()),
         indexers: cluster.others("indexer", &catalog, &indexer.to_string()),
