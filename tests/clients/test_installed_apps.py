@@ -209,7 +209,14 @@ def bundles(cluster, directory):
     assert back.returncode == 0 and macro(second, "of_one") == "one first", back
     shown = second.cli("cluster", "bundle", "show", "-o", "json")
     ids = {json.loads(line)["active bundle"] for line in shown.stdout.splitlines()}
-    assert shown.returncode == 0 and len(ids) == 1 and len(ids.pop()) == 64, shown
+    assert shown.returncode == 0 and len(ids) == 1, shown
+    (active,) = ids
+    form = {"search": "| makeresults", "exec_mode": "blocking", "output_mode": "json"}
+    sid = second.rest("POST", "/services/search/jobs", form).json()["sid"]
+    (job,) = second.rest("GET", f"/services/search/jobs/{sid}?output_mode=json").json()["entry"]
+    assert len(active) == 64 and job["content"]["bundleVersion"] == active, job
+    record = f"search index=_audit action=search search_id={sid} bundle_version={active} | table info"
+    wait_for(lambda: second.rows(record) == [{"info": "completed"}], "the record of the search", 60, 0.5)
 
 
 def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp_path):

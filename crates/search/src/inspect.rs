@@ -17,6 +17,9 @@ use crate::times::{Phase, PhaseTimes};
 pub struct Inspection {
     /// Seconds it ran.
     pub run_duration: f64,
+    /// The digest of the installed apps by which it was planned; `None` where none can be installed.
+    #[serde(default)]
+    pub bundle_version: Option<String>,
     /// Seconds of CPU time, planning included, in all processes.
     #[serde(default)]
     pub cpu: f64,
@@ -52,6 +55,7 @@ impl Inspection {
         let dollars = reads.store_requests as f64 / 1000.0 * s3_price_get_per_1000;
         Self {
             run_duration: run_duration.as_secs_f64(),
+            bundle_version: report.bundle_version(),
             cpu: report.all_cpu().as_secs_f64(),
             phases: phases(&report.times, &scan, &plans, results),
             plans,

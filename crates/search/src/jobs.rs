@@ -432,6 +432,12 @@ impl Job {
         self.control.cancel();
     }
 
+    /// The digest of the installed apps by which it was planned; `None` where none can be installed.
+    #[must_use]
+    pub fn bundle_version(&self) -> Option<String> {
+        self.instruments.bundle_version()
+    }
+
     /// The ID by which the trace of the search is found; `None` if there is none, or it is not sampled.
     #[must_use]
     pub fn trace_id(&self) -> Option<String> {

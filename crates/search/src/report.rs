@@ -1,8 +1,8 @@
 //! What the scans of a job did: buckets, rows, events over time. Written by scans, read by anyone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bucket::MissingIndexer;
@@ -96,6 +96,8 @@ pub(crate) struct ScanReport {
     numbered: AtomicUsize,
     /// What parts of the search did in other processes, by their numbers.
     parts: Mutex<BTreeMap<usize, Part>>,
+    /// The digest of the installed apps by which the search was planned.
+    bundle_version: OnceLock<String>,
     /// What had been counted when the stage that runs began.
     stage: Mutex<StageStart>,
 }
@@ -192,6 +194,17 @@ impl ScanReport {
     /// A report that keeps a timeline too.
     pub(crate) fn with_timeline() -> Self {
         Self { timeline: Some(Mutex::default()), ..Self::default() }
+    }
+
+    /// Notes the digest of the installed apps by which the search is planned, before it is.
+    pub(crate) fn is_planned_by(&self, bundle_version: String) {
+        let _ = self.bundle_version.set(bundle_version);
+    }
+
+    /// The digest of the installed apps by which the search was planned; `None` where none can be installed.
+    #[must_use]
+    pub(crate) fn bundle_version(&self) -> Option<String> {
+        self.bundle_version.get().cloned()
     }
 
     /// Adds times (UTC microseconds) of matching events to the timeline.

@@ -412,8 +412,11 @@ impl SearchService {
         let now = request.now.unwrap_or_else(|| self.now());
         let seen_from = namespace(request);
         let apps = &self.engine.deps.apps;
-        let (knowledge, files) = apps.view_with_files(&seen_from, &request.rights.hidden());
         let PlanningEnds { control, report, recording } = ends;
+        if let Some(bundle_version) = apps.checksum() {
+            report.is_planned_by(bundle_version);
+        }
+        let (knowledge, files) = apps.view_with_files(&seen_from, &request.rights.hidden());
         let planner = Some(Planner::of(request));
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge), planner);
         source.indexes = request.rights.searchable(source.indexes);

@@ -80,6 +80,7 @@ impl Ended {
             .with("result_count", self.results)
             .with("scan_count", scan.events_scanned)
             .with("exec_time", self.created.0 / 1_000_000)
+            .with_some("bundle_version", inspection.bundle_version.as_deref())
             .with("search_et", seconds(earliest))
             .with("search_lt", seconds(latest))
             .with("apiStartTime", splunk_time(earliest))

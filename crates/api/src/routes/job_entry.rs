@@ -219,7 +219,7 @@ fn description(job: &Job) -> Map<String, Value> {
         "keywords": job.highlight().join(" "),
         "highlight": job.highlight(),
         "delegate": "",
-        "bundleVersion": "0",
+        "bundleVersion": job.bundle_version().unwrap_or_else(|| "0".to_owned()),
         "sampleRatio": "1",
         "sampleSeed": "0",
         "request": {

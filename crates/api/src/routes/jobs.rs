@@ -551,6 +551,9 @@ async fn log(call: Call) -> Result<Response, RestError> {
     if let Some(trace) = job.trace_id() {
         line(created, "INFO", format!("trace_id={trace}"));
     }
+    if let Some(bundle) = job.bundle_version() {
+        line(created, "INFO", format!("bundle_version={bundle}"));
+    }
     line(created, "INFO", format!("search={}", job.request().search));
     line(created, "INFO", format!("understood={}", job.normalized_search()));
     if let Some(started) = status.started {

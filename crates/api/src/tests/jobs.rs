@@ -28,6 +28,23 @@ async fn dispatch_and_further_searches_need_search() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_and_its_inspector_name_the_apps_by_which_it_was_planned() {
+    let server = Server::start().await;
+    let sid = server.job("admin", "| makeresults").await;
+    let bundle = server.state.apps.checksum().unwrap();
+    let path = format!("/services/search/jobs/{sid}");
+    let named = [
+        (String::new(), format!("\"bundleVersion\":\"{bundle}\"")),
+        ("/inspector".to_owned(), format!("\"bundle_version\":\"{bundle}\"")),
+        ("/search.log".to_owned(), format!("bundle_version={bundle}")),
+    ];
+    for (below, text) in named {
+        let told = server.get("admin", &format!("{path}{below}?output_mode=json")).await;
+        assert!(told.text.contains(&text), "{below}: {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_further_search_may_leave_out_the_pipe() {
     let server = Server::start().await;
     let sid = server.job("admin", "| makeresults count=3 | eval a=1").await;

@@ -68,6 +68,13 @@ impl Instruments {
         }
     }
 
+    pub(super) fn bundle_version(&self) -> Option<String> {
+        match &self.restored {
+            Some(restored) => restored.inspection.bundle_version.clone(),
+            None => self.report.bundle_version(),
+        }
+    }
+
     pub(super) fn timeline(&self) -> Option<Timeline> {
         match &self.restored {
             Some(restored) => restored.timeline.clone(),
