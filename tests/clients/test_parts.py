@@ -109,6 +109,9 @@ def test_counters_and_the_timeline_are_of_all_processes_and_the_inspector_names_
     read = inspected.json()["inspection"]["scan"]["parts"]
     assert len(read) == 3 and sum(one["events_scanned"] for one in read) == EVENTS, read
     assert sum(one["buckets"] for one in read) == 12
+    for one in read:
+        assert one["cpu"] > 0 and {"read", "filter"} <= {phase["name"] for phase in one["phases"]}, one
+        assert sum(one["reads"][tier]["bytes"] for tier in ("dram", "nvme", "store")) > 0, one
 
 
 def test_a_pause_holds_on_all_processes_and_finalizing_ends_them(cluster):

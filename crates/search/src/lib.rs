@@ -83,7 +83,7 @@ pub use plan::{
 pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};
 pub use render::Value;
-pub use report::{PartCounts, ScanCounts};
+pub use report::{PartCounts, PartPhase, ScanCounts};
 pub use saved::Keeping;
 pub use service::{SearchLoad, SearchService};
 pub use settings::{DECLARED, PartSettings, Settings};

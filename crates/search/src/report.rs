@@ -17,7 +17,7 @@ use crate::cpu::CpuTime;
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
 use crate::timeline::Timeline;
-use crate::times::PhaseTimes;
+use crate::times::{PhaseTimes, of_part};
 use crate::told::Told;
 
 /// A wait for one request to object storage that is worth a message. A healthy store answers within a second,
@@ -119,7 +119,7 @@ struct Part {
 }
 
 /// A part of a search in another process, for the inspector.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartCounts {
     /// The server name of the process.
     pub indexer: String,
@@ -129,6 +129,26 @@ pub struct PartCounts {
     pub events_scanned: u64,
     /// Events that passed.
     pub events_matched: u64,
+    /// Seconds of CPU time there.
+    #[serde(default)]
+    pub cpu: f64,
+    /// Bytes and requests by tier of the cache there.
+    #[serde(default)]
+    pub reads: Reads,
+    /// The phases that it has gone through, in order.
+    #[serde(default)]
+    pub phases: Vec<PartPhase>,
+}
+
+/// A phase of a part of a search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartPhase {
+    /// Which one.
+    pub name: String,
+    /// Seconds it took, those of partitions side by side added up.
+    pub seconds: f64,
+    /// How often it was gone through.
+    pub invocations: u64,
 }
 
 /// The counters at one moment, for the inspector.
@@ -367,11 +387,18 @@ impl ScanReport {
 
     /// Notes what a part of the search has done so far, in place of what is known of it.
     pub(crate) fn note_part(&self, number: usize, indexer: &str, buckets: usize, told: Told) {
+        let phases = of_part(&told.times).into_iter().map(|(phase, time, invocations)| {
+            let (name, seconds) = (phase.name().to_owned(), time.as_secs_f64());
+            PartPhase { name, seconds, invocations }
+        });
         let counts = PartCounts {
             indexer: indexer.to_owned(),
             buckets,
             events_scanned: told.events_scanned,
             events_matched: told.events_matched,
+            cpu: Duration::from_nanos(told.cpu_nanos).as_secs_f64(),
+            reads: told.reads,
+            phases: phases.collect(),
         };
         self.parts.lock().insert(number, Part { counts, told });
     }
@@ -506,6 +533,7 @@ fn waited(StoreWait { store, current, longest }: &StoreWait) -> Option<String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::times::Phase;
 
     #[test]
     fn a_store_that_does_not_answer_is_named_while_the_search_waits_and_afterwards() {
@@ -518,6 +546,27 @@ mod tests {
         assert!(waits.contains("(s3://karst) has not answered a request for 40 s"), "{waits}");
         let is_over = said(1, 51).unwrap();
         assert!(is_over.contains("waited 51 s") && is_over.contains("s3://karst"), "{is_over}");
+    }
+
+    #[test]
+    fn a_part_has_its_own_phases_cpu_time_and_reads() {
+        let report = ScanReport::default();
+        let mut times = vec![(0, 0); Phase::READING.len() + 1];
+        times[Phase::Read as usize] = (2_000_000_000, 4);
+        times[Phase::Filter as usize] = (3_000_000_000, 2);
+        times[Phase::Extract as usize] = (1_000_000_000, 2);
+        let reads = Reads { store_requests: 7, ..Reads::default() };
+        let told = Told { times, reads, cpu_nanos: 1_500_000_000, ..Told::default() };
+        report.note_part(0, "one", 3, told);
+        let part = report.counts().parts.remove(0);
+        let phase = |name: &str, seconds, invocations| PartPhase {
+            name: name.to_owned(),
+            seconds,
+            invocations,
+        };
+        let phases = [phase("read", 2.0, 4), phase("filter", 2.0, 2), phase("extract", 1.0, 2)];
+        assert_eq!((part.phases.as_slice(), part.cpu), (phases.as_slice(), 1.5));
+        assert_eq!((part.buckets, part.reads.store_requests), (3, 7));
     }
 
     #[test]

@@ -157,6 +157,18 @@ impl PhaseTimes {
     }
 }
 
+/// The phases that a part of a search has gone through, by what it has told of them ([`PhaseTimes::all`]).
+pub(crate) fn of_part(times: &[(u64, u64)]) -> Vec<(Phase, Duration, u64)> {
+    let spent = |phase: Phase| times.get(phase as usize).copied().unwrap_or_default();
+    let all = Phase::READING.into_iter().map(|phase| {
+        let (nanos, count) = spent(phase);
+        // Rows are extracted from while they are filtered.
+        let inner = if phase == Phase::Filter { spent(Phase::Extract).0 } else { 0 };
+        (phase, Duration::from_nanos(nanos.saturating_sub(inner)), count)
+    });
+    all.filter(|(_, _, count)| *count > 0).collect()
+}
+
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

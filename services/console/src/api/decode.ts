@@ -11,6 +11,7 @@ import type {
   Explanation,
   FieldValue,
   InspectedOperator,
+  InspectedPart,
   Inspection,
   JobStatus,
   JobStatuses,
@@ -326,6 +327,27 @@ function decodeOperator(value: unknown): InspectedOperator {
   };
 }
 
+const TIERS = ['dram', 'nvme', 'store'];
+
+function decodePart(value: unknown): InspectedPart {
+  const part = asObject(value);
+  const reads = asObject(part.reads);
+  const bytes = (tier: string) => asNumber(asObject(reads[tier]).bytes);
+  return {
+    indexer: asText(part.indexer),
+    buckets: asNumber(part.buckets),
+    scanned: asNumber(part.events_scanned),
+    matched: asNumber(part.events_matched),
+    cpu: asNumber(part.cpu),
+    bytes: TIERS.reduce((sum, tier) => sum + bytes(tier), 0),
+    storeBytes: bytes('store'),
+    phases: asList(part.phases).map((item) => {
+      const phase = asObject(item);
+      return { name: asText(phase.name), seconds: asNumber(phase.seconds) };
+    }),
+  };
+}
+
 export function decodeInspection(body: unknown): Inspection {
   const inspection = asObject(asObject(body).inspection);
   const reads = asObject(inspection.reads);
@@ -344,7 +366,7 @@ export function decodeInspection(body: unknown): Inspection {
       };
     }),
     plans: asList(inspection.plans).map(decodeOperator),
-    tiers: ['dram', 'nvme', 'store'].map((name) => {
+    tiers: TIERS.map((name) => {
       const tier = asObject(reads[name]);
       return {
         name,
@@ -359,6 +381,7 @@ export function decodeInspection(body: unknown): Inspection {
     scan: Object.fromEntries(counters) as Record<string, number>,
     prunedBy: asList(scan.pruned_by).map(asText),
     answeredFrom: asList(inspection.answered_from).map(asText),
+    parts: asList(scan.parts).map(decodePart),
   };
 }
 

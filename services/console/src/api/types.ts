@@ -213,6 +213,20 @@ export interface InspectedTier {
   seconds: number;
 }
 
+/** What another process did of a search. */
+export interface InspectedPart {
+  indexer: string;
+  buckets: number;
+  scanned: number;
+  matched: number;
+  /** Seconds of CPU time. */
+  cpu: number;
+  /** All that it read, and what of that came from object storage. */
+  bytes: number;
+  storeBytes: number;
+  phases: { name: string; seconds: number }[];
+}
+
 /** How a search ran: where its time went, what it read and left out, what that cost. */
 export interface Inspection {
   runDuration: number;
@@ -226,6 +240,7 @@ export interface Inspection {
   scan: Record<string, number>;
   prunedBy: string[];
   answeredFrom: string[];
+  parts: InspectedPart[];
 }
 
 export type JobAction =

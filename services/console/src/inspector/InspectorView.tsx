@@ -10,7 +10,15 @@ import { compare, type Estimate, estimateOf, truthOf } from '../search/estimate'
 import { useLoaded } from '../search/useLoaded';
 import { conclusions } from './conclusion';
 import styles from './InspectorView.module.css';
-import { costText, counterRows, duration, operatorRows, size, tierName } from './inspection';
+import {
+  costText,
+  counterRows,
+  duration,
+  longest,
+  operatorRows,
+  size,
+  tierName,
+} from './inspection';
 
 interface InspectorViewProps {
   client: KarstClient;
@@ -28,6 +36,17 @@ export function InspectorView({ client, sid, job }: InspectorViewProps) {
     </div>
   );
 }
+
+const PART_COLUMNS = [
+  'Indexer',
+  'Buckets',
+  'Scanned',
+  'Matched',
+  'CPU',
+  'Read',
+  'From object storage',
+  'Longest phases',
+];
 
 interface TablesProps {
   inspection: Inspection;
@@ -80,6 +99,23 @@ function Tables({ inspection, estimate }: TablesProps) {
           </tr>
         ))}
       </Part>
+      {inspection.parts.length > 0 && (
+        <Part title="Parts on indexers" columns={PART_COLUMNS}>
+          {inspection.parts.map((part, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: an indexer may have several parts
+            <tr key={index}>
+              <td>{part.indexer}</td>
+              <td data-numeric>{grouped(part.buckets)}</td>
+              <td data-numeric>{grouped(part.scanned)}</td>
+              <td data-numeric>{grouped(part.matched)}</td>
+              <td data-numeric>{duration(part.cpu)}</td>
+              <td data-numeric>{size(part.bytes)}</td>
+              <td data-numeric>{size(part.storeBytes)}</td>
+              <td>{longest(part.phases)}</td>
+            </tr>
+          ))}
+        </Part>
+      )}
       {estimate && (
         <Part title="Estimate before the run" columns={['What', 'At most', 'Read', 'Share']}>
           {compare(estimate, truthOf(inspection), inspection.pricePer1000).map((row) => (

@@ -20,6 +20,7 @@ const inspection = (change: Partial<Inspection>): Inspection => ({
   scan: {},
   prunedBy: [],
   answeredFrom: [],
+  parts: [],
   ...change,
 });
 

@@ -1,10 +1,27 @@
 import { expect, it } from 'vitest';
 import { decodeInspection } from '../api/decode';
-import { costText, counterRows, duration, operatorRows, size } from './inspection';
+import { costText, counterRows, duration, longest, operatorRows, size } from './inspection';
 
 const INSPECTION = decodeInspection({
   inspection: {
-    scan: { buckets_considered: 1200, buckets_searched: 4, events_matched: 7 },
+    scan: {
+      buckets_considered: 1200,
+      buckets_searched: 4,
+      events_matched: 7,
+      parts: [
+        {
+          indexer: 'one',
+          buckets: 3,
+          events_scanned: 9,
+          cpu: 1.5,
+          reads: { dram: { bytes: 5 }, store: { bytes: 7 } },
+          phases: ['open', 'read', 'decode', 'filter', 'extract'].map((name, place) => ({
+            name,
+            seconds: place % 4,
+          })),
+        },
+      ],
+    },
     reads: { store_requests: 3 },
     dollars: 0.0000012,
     s3_price_get_per_1000: 0.0004,
@@ -28,6 +45,12 @@ it('counts what the server does not mention as none', () => {
   const [buckets, , events] = counterRows(INSPECTION);
   expect(buckets?.counts).toMatch(/^1,200 considered, 0 pruned by time, .*, 4 searched$/);
   expect(events?.counts).toBe('0 scanned, 7 matched');
+});
+
+it('shows what each process did of a search, and its longest phases', () => {
+  const [part] = INSPECTION.parts;
+  expect(part).toMatchObject({ indexer: 'one', cpu: 1.5, bytes: 12, storeBytes: 7, matched: 0 });
+  expect(longest(part?.phases ?? [])).toBe('filter 3.00 s, decode 2.00 s, read 1.00 s');
 });
 
 it('says what requests cost, and at which price', () => {

@@ -3,6 +3,8 @@
 import type { InspectedOperator, Inspection } from '../api/types';
 import { grouped, plural } from '../app/format';
 
+/** How many phases of a part are named. */
+const LONGEST = 3;
 /** Why buckets were left out or read, in the order in which that is decided. */
 const BUCKETS: [string, string][] = [
   ['buckets_considered', 'considered'],
@@ -34,6 +36,13 @@ export function counterRows({ scan }: Inspection): CounterRow[] {
     counts: names.map(([name, text]) => `${grouped(scan[name] ?? 0)} ${text}`).join(', '),
   });
   return [row('Buckets', BUCKETS), row('Granules', GRANULES), row('Events', EVENTS)];
+}
+
+/** The phases that took most of the time, the longest first. */
+export function longest(phases: { name: string; seconds: number }[]): string {
+  const taken = phases.filter(({ seconds }) => seconds > 0);
+  const first = taken.sort((a, b) => b.seconds - a.seconds).slice(0, LONGEST);
+  return first.map(({ name, seconds }) => `${name} ${duration(seconds)}`).join(', ');
 }
 
 /** An operator and how deep it stands below the last one of its plan. */
