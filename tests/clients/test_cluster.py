@@ -24,7 +24,14 @@ Sender.pause = 0.01 * max(1, KILLS / 25)
 
 
 def test_every_search_head_finds_the_hot_and_the_stored_events_of_all_indexers(cluster):
-    cluster = cluster().start()
+    cluster = cluster()
+    # The role and the control planes of this one are in its server.conf.
+    configured = cluster.heads[0]
+    manager = configured.environment.pop("KARST_MANAGER_URI")
+    del configured.environment["KARST_ROLE"]
+    with (configured.directory / "etc/system/local/server.conf").open("a") as conf:
+        conf.write(f"\n[clustering]\nmode = searchhead\nmanager_uri = https://{manager}\n")
+    cluster.start()
     for number, indexer in enumerate(cluster.indexers):
         indexer.send(*({"n": number * 100 + n} for n in range(100)), index="main")
     cluster.indexers[0].roll("main")

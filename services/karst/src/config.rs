@@ -148,7 +148,7 @@ pub(crate) enum MemoryLimit {
 
 #[derive(Debug, Args)]
 pub(crate) struct ServerOptions {
-    /// Roles of this process; default: all.
+    /// Roles of this process; default: those of `mode` in `server.conf`, stanza `clustering`, or all.
     #[arg(long = "role", env = "KARST_ROLE", value_delimiter = ',')]
     pub(crate) roles: Vec<Role>,
     /// Serve the other processes of a cluster at this address: the catalog, and hot buckets to searches.
@@ -164,7 +164,8 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_SITE", value_parser = site)]
     pub(crate) site: Option<String>,
     /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
-    /// without the role control-plane; with it, it makes this process one of them.
+    /// without the role control-plane; with it, it makes this process one of them. Default: `manager_uri` of
+    /// `server.conf`, stanza `clustering`.
     #[arg(long, env = "KARST_MANAGER_URI", value_delimiter = ',', value_parser = manager)]
     pub(crate) manager_uri: Vec<String>,
     /// Directory with the credentials of the cluster, written by karst cluster init. Without it, all
@@ -692,7 +693,7 @@ fn host_and_port(text: &str) -> Result<String, String> {
 }
 
 /// The address of a control plane. A scheme before it, as in Splunk, has no meaning.
-fn manager(text: &str) -> Result<String, String> {
+pub(crate) fn manager(text: &str) -> Result<String, String> {
     let place = ["https://", "http://"].iter().find_map(|scheme| text.strip_prefix(scheme));
     host_and_port(place.unwrap_or(text).trim_end_matches('/'))
 }

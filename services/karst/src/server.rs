@@ -8,6 +8,7 @@ mod bodies;
 mod bundle_warnings;
 mod certificate;
 mod cluster;
+mod clustering;
 mod connections;
 mod console;
 mod conversation;
@@ -74,6 +75,7 @@ use tokio::signal::unix::Signal;
 
 use self::assemble::{Ground, Karst};
 use self::cluster::Cluster;
+use self::clustering::Clustering;
 use self::credentials::InitialPassword;
 use self::directories::Directories;
 use self::failover::Lost;
@@ -96,6 +98,7 @@ use crate::config::{ServerOptions, otel_variables};
 /// The declarations of settings that only this program reads.
 pub(crate) const DECLARED: &[&[conf::Setting]] = &[
     audit::Configured::SETTINGS,
+    Clustering::SETTINGS,
     http_conf::HttpServer::SETTINGS,
     http_conf::Http2::SETTINGS,
     http_conf::Timeouts::SETTINGS,
@@ -146,7 +149,7 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     let signal = runtime.block_on(async { StopSignal::of(stop) });
     let result = runtime.block_on(async {
         let signals = (&signal, hangups);
-        let serving = Box::pin(serve(&options, threads.clone(), signals));
+        let serving = Box::pin(serve(&mut options, threads.clone(), signals));
         tokio::select! {
             biased;
             ended = serving => ended,
@@ -190,7 +193,7 @@ enum Ended {
 /// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait. Until
 /// `signal` is opened, it is the caller's.
 async fn serve(
-    options: &ServerOptions,
+    options: &mut ServerOptions,
     threads: SearchThreads,
     (signal, hangups): (&StopSignal, Signal),
 ) -> Result<Ended> {
@@ -199,6 +202,10 @@ async fn serve(
     credentials::remove_local_session(lock.directory());
     let directories = Directories::arrange(options, lock.directory())?;
     let (setup, inputs) = Setup::read(options)?;
+    Clustering::complete(options, &setup.layers)?;
+    let options: &ServerOptions = options;
+    // Its roles are known only now.
+    lock.tell(options)?;
     let traces = Traces::new(traces::Settings::read(&otel_variables())?);
     let memory = Memory::read(&setup, options, Roles::of(options)?)?;
     let http = http_conf::settings(&setup.layers, options)?;

@@ -107,12 +107,22 @@ impl DataLock {
         if let Some(loss) = directory.loss().or_else(|| lock.loss()) {
             bail!("{loss} while the server locked the data directory; start it again");
         }
-        let text = serde_json::to_vec(&Owner::of(options))?;
-        let mut file = &lock.file;
-        file.set_len(0).with_context(unwritable)?;
-        file.rewind().and_then(|()| file.write_all(&text)).with_context(unwritable)?;
         close_to_others(&directory.path);
-        Ok(Self { directory, lock })
+        let taken = Self { directory, lock };
+        taken.tell(options)?;
+        Ok(taken)
+    }
+
+    /// Writes who has it.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub(crate) fn tell(&self, options: &ServerOptions) -> Result<()> {
+        let text = serde_json::to_vec(&Owner::of(options))?;
+        let mut file = &self.lock.file;
+        let told = file.set_len(0).and_then(|()| file.rewind());
+        let told = told.and_then(|()| file.write_all(&text));
+        told.with_context(|| format!("cannot write {}", self.lock.path.display()))
     }
 
     /// The directory, absolute.
