@@ -1,6 +1,7 @@
 """A cluster under test: control planes, indexers and search heads as processes of their own."""
 
 import contextlib
+import http.client
 import itertools
 import socket
 import subprocess
@@ -56,8 +57,8 @@ class Process(Server):
             )
         return self
 
-    def ready(self):
-        wait_for(self._is_ready, f"ready; its log is {self.log}", 60)
+    def ready(self, seconds=60):
+        wait_for(self._is_ready, f"ready; its log is {self.log}", seconds)
         return self
 
     def start(self):
@@ -171,6 +172,8 @@ class Sender(threading.Thread):
 
     # Seconds between two requests.
     pause = 0.01
+    # Events of a request.
+    size = 20
 
     def __init__(self, indexer, first):
         super().__init__(daemon=True)
@@ -178,24 +181,28 @@ class Sender(threading.Thread):
         self.acknowledged, self.unknown = set(), set()
         self.is_over = threading.Event()
 
+    def numbers(self):
+        """Those of the events of the next request."""
+        self.next += self.size
+        return range(self.next - self.size, self.next)
+
     def run(self):
         while not self.is_over.is_set():
-            sent = range(self.next, self.next + 20)
-            self.next += 20
+            sent = self.numbers()
             try:
                 events = [{"event": {"n": n}, "index": "main"} for n in sent]
                 answer = self.indexer.hec(events)
                 taken = answer.status == 200
-            except (OSError, ValueError):
+            except (OSError, ValueError, http.client.HTTPException):
                 taken = False
                 time.sleep(0.05)
             (self.acknowledged if taken else self.unknown).update(sent)
             time.sleep(self.pause)
 
 
-def what_is_said(head):
+def what_is_said(head, search=ALL):
     """The numbers that a search finds, and what it says is missing; a search that fails says so, too."""
-    form = {"search": ALL, "exec_mode": "oneshot", "output_mode": "json", "count": 0}
+    form = {"search": search, "exec_mode": "oneshot", "output_mode": "json", "count": 0}
     answer = head.rest("POST", "/services/search/jobs", form)
     if answer.status != 200:
         return [], [answer.text]
