@@ -1,5 +1,6 @@
 """A cluster of processes: what searches find in it, and what a kill of each of them does."""
 
+import contextlib
 import json
 import os
 import random
@@ -684,4 +685,61 @@ def test_object_storage_that_hangs_is_named_by_all_processes(cluster, store):
     for process in cluster.all:
         wait_for(lambda: not conditions(process) & mine, "the end of the conditions", 120)
     wait_for(lambda: head.cli("cluster", "status").returncode == 0, "a status without messages", 60)
+    cluster.stop()
+
+
+def test_while_object_storage_hangs_events_are_taken_and_found(cluster, store):
+    """With `ackLevel = local`, only commits wait for it. The times are bounds of what works, not of speed."""
+    stalled, prompt = 15, 5
+    where = ("s3://karst/stalls", store.variables())
+    cluster = cluster(indexers=2, heads=1, store=where).start()
+    (head,), sent, slowest = cluster.heads, [], {"request": 0, "search": 0}
+
+    def timed(what, action):
+        began = time.monotonic()
+        done = action()
+        slowest[what] = max(slowest[what], time.monotonic() - began)
+        assert slowest[what] < prompt, f"a {what} took {slowest[what]:.1f} s"
+        return done
+
+    def send(indexer):
+        indexer.send({"n": len(sent)}, index="main")
+        sent.append(len(sent))
+
+    def roll(indexer):
+        # The request waits for the upload.
+        with contextlib.suppress(OSError):
+            indexer.rest("POST", "/services/data/indexes/main/roll-hot-buckets", {}, timeout=300)
+
+    for indexer in cluster.indexers:
+        send(indexer)
+    assert what_is_said(head) == (sent, [])
+    rolling = threading.Thread(target=roll, args=(cluster.indexers[0],), daemon=True)
+    store.freeze()
+    try:
+        rolling.start()
+        until = time.monotonic() + stalled
+        while time.monotonic() < until:
+            for indexer in cluster.indexers:
+                timed("request", lambda: send(indexer))
+            found, messages = timed("search", lambda: what_is_said(head))
+            assert (found, messages) == (sent, []), "a search is incomplete"
+        # The leader has noticed it meanwhile.
+        wait_for(lambda: "catalog_not_committing" in conditions(cluster.control_plane), "the condition", 90)
+    finally:
+        store.thaw()
+    rolling.join(300)
+    print(f"{len(sent)} events; the slowest took {slowest} s")
+
+    def is_rolled(indexer):
+        path = "/services/data/indexes/main/roll-hot-buckets"
+        return indexer.rest("POST", path, {}, timeout=120).status == 200
+
+    def committed():
+        return sum(bucket["event_count"] for bucket in view(head, "manager/buckets", index="main").values())
+
+    for indexer in cluster.indexers:
+        wait_for(lambda: is_rolled(indexer), "its buckets are in object storage", 120)
+    wait_for(lambda: committed() == len(sent), "all buckets are in the catalog", 60)
+    assert what_is_said(head) == (sent, [])
     cluster.stop()
