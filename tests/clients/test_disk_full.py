@@ -7,6 +7,7 @@ import shutil
 import subprocess
 
 import pytest
+from cluster import ALWAYS_SHARED, what_is_said
 from karst import TOKEN, Server, free_port, wait_for
 
 TIME = "2025-11-20T21:00:00Z"
@@ -91,3 +92,72 @@ def test_a_full_disk_refuses_events_and_keeps_those_it_took(small_disk, tmp_path
         server.stop()
     assert "panicked" not in server.log_text()
     shutil.rmtree(server.data, ignore_errors=True)
+
+
+def fill(folder, left):
+    """Takes all room of a file system but so many bytes; gives the file."""
+    filler, space = folder / "filler", os.statvfs(folder)
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, space.f_bavail * space.f_frsize - left)
+    return filler
+
+
+def conditions(process):
+    """The texts of the conditions of its health, by name."""
+    entry = process.rest("GET", "/services/server/health?output_mode=json").json()["entry"][0]
+    return {one["name"]: (one["severity"], one["text"]) for one in entry["content"]["conditions"]}
+
+
+def readiness(process):
+    return process.request(process.management_port, "GET", "/readyz", tls=True).status
+
+
+def test_one_indexer_of_three_with_a_full_disk_is_named_and_the_others_go_on(small_disk, cluster):
+    # Requests are refused after a second, not after ten.
+    conf = {**ALWAYS_SHARED, "server": "[ingest]\nqueueWaitSecs = 1\n"}
+    cluster = cluster(indexers=3, heads=1, conf=conf)
+    (head,), (full, *others) = cluster.heads, cluster.indexers
+    full.data = small_disk / "data"
+    full.environment.update(KARST_DATA_DIR=str(full.data), KARST_CACHE_NVME_MIB="0")
+    cluster.start()
+    sent = []
+
+    def is_taken(indexer):
+        n = len(sent)
+        answer = indexer.hec([{"event": {"n": n}, "index": "main"}])
+        if answer.status == 200:
+            sent.append(n)
+        return answer.status == 200, answer
+
+    for indexer in cluster.indexers:
+        assert is_taken(indexer)[0]
+    # Less than a twentieth, below which nothing is accepted: its own files still grow a little.
+    filler = fill(small_disk, 1 << 20)
+
+    def refusal():
+        taken, answer = is_taken(full)
+        return None if taken else answer
+
+    refused = wait_for(refusal, "events are refused", 60)
+    assert (refused.status, refused.json()["code"]) == (503, 9) and "Server is busy" in refused.text, refused
+    assert refused.headers["Retry-After"] and str(small_disk) not in refused.text, refused
+    unhealthy = full.hec_get("/services/collector/health")
+    assert unhealthy.status == 503 and "until the disk has free space" in unhealthy.text, unhealthy
+    told = full.rest("POST", "/services/receivers/simple?index=main", body="an event")
+    assert told.status in (429, 503) and "no space left on device" in told.text, told
+    severity, text = conditions(full)["intake_stopped"]
+    assert severity == "error" and str(small_disk) in text, text
+    assert readiness(full) == 503
+    for other in (head, *others):
+        assert "intake_stopped" not in conditions(other) and readiness(other) == 200
+    # It is still a member: searches read what it has.
+    assert {peer["status"] for peer in cluster.peers(head).values()} == {"Up"}
+    for _ in range(5):
+        for other in others:
+            assert is_taken(other)[0]
+        assert what_is_said(head) == (sent, [])
+    filler.unlink()
+    wait_for(lambda: is_taken(full)[0], "events are taken again", 60)
+    wait_for(lambda: readiness(full) == 200, "it is ready again", 60)
+    assert what_is_said(head) == (sent, [])
+    cluster.stop()
