@@ -166,9 +166,10 @@ impl BucketReader {
     fn sourcetypes_with(&self, field: &str) -> Option<&[u32]> {
         let fields = &self.known.summary.fields;
         let at = fields.binary_search_by(|known| known.name.as_str().cmp(field)).ok()?;
-        let texts = self.known.texts.get_or_init(|| {
-            self.note(texts::NOTE).map(Texts::decode).unwrap_or_default()
-        });
+        let texts = self
+            .known
+            .texts
+            .get_or_init(|| self.note(texts::NOTE).map(Texts::decode).unwrap_or_default());
         texts.of(at)
     }
 

@@ -69,9 +69,8 @@ impl OriginRules {
 fn own(stanza: &PropsStanza, rules: &FieldRules) -> Option<u64> {
     let families = [keys::EXTRACT.prefix(), keys::REPORT.prefix(), keys::FIELDALIAS.prefix()];
     let single = [keys::KV_MODE.name(), keys::AUTO_KV_JSON.name()];
-    let is_of_fields = |key: &str| {
-        single.contains(&key) || families.iter().any(|family| key.starts_with(family))
-    };
+    let is_of_fields =
+        |key: &str| single.contains(&key) || families.iter().any(|family| key.starts_with(family));
     let entries = stanza.stanza.entries.iter().filter(|entry| is_of_fields(&entry.key));
     let said: String = entries.map(|entry| format!("{}={}\n", entry.key, entry.value)).collect();
     let (name, priority) = (&stanza.stanza.name, stanza.priority);

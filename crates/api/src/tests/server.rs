@@ -120,13 +120,18 @@ impl Server {
     /// A server with the users `admin`, `power`, `user`, `can_delete` and `nos` (no capability), and the
     /// indexes `open` and `closed`, an event in each.
     pub(crate) async fn start() -> Self {
-        let server = Box::pin(Self::with_admin()).await;
+        let server = Self::with_admin().await;
         Box::pin(server.fill()).await;
         server
     }
 
     /// A server with the user `admin` and the index `main`.
     pub(crate) async fn with_admin() -> Self {
+        // The state of a server is large, and so is the future that makes it.
+        Box::pin(Self::assemble()).await
+    }
+
+    async fn assemble() -> Self {
         let data = TestDir::new();
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);

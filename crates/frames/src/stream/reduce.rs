@@ -39,7 +39,7 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use exprs::compact::compact_column;
+use exprs::compact::{Slack, compact_column};
 use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 use hashbrown::HashMap;
@@ -51,7 +51,7 @@ const BYTES: usize = 16 << 20;
 /// Bytes of a remembered row besides its values, about.
 const ROW: usize = 160;
 /// Bytes that a column of the rows that are left may hold of those that are dropped.
-const SLACK: usize = 1 << 12;
+const SLACK: Slack = Slack::Passing(1 << 12);
 
 /// Which of the rows in order an operator uses.
 #[derive(Debug, Clone, Copy)]

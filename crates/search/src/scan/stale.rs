@@ -74,8 +74,7 @@ impl Stale {
         let changed = summary.rules.iter().filter(|(sourcetype, made_by)| {
             made_by ^ then != knowledge.fingerprint(sourcetype) ^ now
         });
-        let changed: BTreeSet<String> =
-            changed.map(|(sourcetype, _)| sourcetype.clone()).collect();
+        let changed: BTreeSet<String> = changed.map(|(sourcetype, _)| sourcetype.clone()).collect();
         match changed.len() {
             0 => Self::Nothing,
             all if all == summary.sourcetypes.len() => Self::Everything,

@@ -113,7 +113,10 @@ async fn of_columns_and_texts(service: &SearchService) -> [String; 2] {
 async fn columns_of_source_types_whose_rules_are_the_same_are_used() {
     let bucket = Filled::new().await;
     let same = of_columns_and_texts(&bucket.with(BEFORE).await).await;
-    assert!(same.iter().all(|found| found.contains("column") && !found.contains("text")), "{same:?}");
+    assert!(
+        same.iter().all(|found| found.contains("column") && !found.contains("text")),
+        "{same:?}"
+    );
     // A rule of one of two source types, and a stanza of a source that no event has.
     let changed = BEFORE.replace("[app]\n", "[app]\nEXTRACT-w = only (?<word>\\w+)\n");
     let other = format!("{changed}[source::/elsewhere]\nEXTRACT-z = (?<z>z)\n");

@@ -219,7 +219,7 @@ impl Kmeans {
             }
             move_centers(&mut centers, points, &labels);
         }
-        let distortion = if points.is_empty() { 0.0 } else { distortion };
+        let distortion = if points.len() == 0 { 0.0 } else { distortion };
         Ok(Clusters { labels, centers, distortion })
     }
 
