@@ -8,24 +8,53 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{Field, FieldRef};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, TableReference};
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
 
 /// The columns of a schema by their names.
 #[derive(Debug)]
-struct Columns<'s> {
+pub(crate) struct Columns<'s> {
     schema: &'s DFSchema,
     /// None where several tables have a column of the name.
     places: HashMap<&'s str, Option<usize>>,
 }
 
 impl<'s> Columns<'s> {
-    fn of(schema: &'s DFSchema) -> Self {
+    pub(crate) fn of(schema: &'s DFSchema) -> Self {
         let mut places = HashMap::with_capacity(schema.fields().len());
         for (at, field) in schema.fields().iter().enumerate() {
             places.entry(field.name().as_str()).and_modify(|at| *at = None).or_insert(Some(at));
         }
         Self { schema, places }
+    }
+
+    /// Where a column is, if it is there.
+    pub(crate) fn place(&self, column: &Column) -> Option<usize> {
+        let Some(at) = *self.places.get(column.name.as_str())? else {
+            return self.schema.maybe_index_of_column(column);
+        };
+        let is_meant = match (&column.relation, self.schema.qualified_field(at).0) {
+            (Some(wanted), Some(table)) => wanted.resolved_eq(table),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        is_meant.then_some(at)
+    }
+
+    /// Where the columns are that expressions read.
+    pub(crate) fn read_by<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<usize> {
+        let mut read = Vec::new();
+        for expr in exprs {
+            // Nothing in it fails.
+            let _ = expr.apply(|part| {
+                if let Expr::Column(column) = part {
+                    read.extend(self.place(column));
+                }
+                Ok(TreeNodeRecursion::Continue)
+            });
+        }
+        read
     }
 }
 
@@ -49,7 +78,10 @@ fn fields(
 }
 
 /// The values of expressions over the rows of a plan.
-pub(crate) fn projection(exprs: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<Projection> {
+///
+/// # Errors
+/// If the plan has no column that they read, or a value has no type.
+pub fn projection(exprs: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<Projection> {
     let fields = fields(&exprs, &Columns::of(input.schema()))?;
     let metadata = DFSchema::metadata(input.schema()).clone();
     let schema = Arc::new(DFSchema::new_with_metadata(fields, metadata)?);
@@ -112,6 +144,34 @@ mod tests {
         let ours = aggregation(input(), groups(), counts()).unwrap();
         let theirs = Aggregate::try_new(input(), groups(), counts()).unwrap();
         assert_eq!(ours, theirs);
+    }
+
+    #[test]
+    fn columns_are_where_datafusion_finds_them() {
+        let input = input();
+        let columns = Columns::of(input.schema());
+        let tables = [None, Some("t"), Some("other")];
+        for (table, name) in
+            tables.into_iter().flat_map(|table| ["a", "b", "c", "d"].map(|name| (table, name)))
+        {
+            let column = Column::new(table, name);
+            assert_eq!(columns.place(&column), input.schema().maybe_index_of_column(&column));
+        }
+        let exprs = [column(None, "c") + column(Some("t"), "a"), column(None, "nothing")];
+        assert_eq!(columns.read_by(&exprs), [2, 0]);
+    }
+
+    #[test]
+    fn a_column_of_several_tables_is_where_datafusion_finds_it() {
+        let field = || Arc::new(Field::new("a", DataType::Int64, true));
+        let table = |name| Some(TableReference::bare(name));
+        let fields = vec![(table("t"), field()), (table("u"), field())];
+        let schema = DFSchema::new_with_metadata(fields, HashMap::new()).unwrap();
+        let columns = Columns::of(&schema);
+        for table in [None, Some("t"), Some("u"), Some("other")] {
+            let column = Column::new(table, "a");
+            assert_eq!(columns.place(&column), schema.maybe_index_of_column(&column));
+        }
     }
 
     #[test]

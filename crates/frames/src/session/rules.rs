@@ -13,6 +13,7 @@ mod rewrites;
 mod slices;
 mod texts;
 mod types;
+mod wide;
 
 use std::sync::Arc;
 

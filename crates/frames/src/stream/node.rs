@@ -1,6 +1,7 @@
 //! The logical node of a stream operator.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -136,9 +137,17 @@ impl UserDefinedLogicalNodeCore for StreamNode {
         let width = schema.fields().len();
         let mut needed: Vec<usize> =
             output_columns.iter().copied().filter(|column| *column < width).collect();
+        // Operators like `uniq` read all columns.
+        let mut places = HashMap::with_capacity(width);
+        for (at, field) in schema.fields().iter().enumerate() {
+            places.entry(field.name().as_str()).or_insert(at);
+        }
         for expr in self.expressions() {
             for column in expr.column_refs() {
-                needed.push(schema.maybe_index_of_column(column)?);
+                needed.push(match column.relation {
+                    None => *places.get(column.name.as_str())?,
+                    Some(_) => schema.maybe_index_of_column(column)?,
+                });
             }
         }
         needed.sort_unstable();

@@ -5,8 +5,8 @@
 //! that lie over each other are marked, each projection with a mark of its own, while the rule runs: no two
 //! are equal then, and all else it does is the same.
 //!
-//! The rule asks marks for their types again and again. Over thousands of columns it takes seconds, so
-//! planning may end there.
+//! Plans over many columns are for [`super::wide`] where it knows all of them. The rule asks marks for their
+//! types again and again, so planning may end there.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -23,6 +23,7 @@ use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use exprs::kernel::any_arguments;
 
+use super::wide;
 use crate::session::planning::PlanningTime;
 
 /// The rule.
@@ -56,10 +57,13 @@ impl OptimizerRule for Projections {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
+        let time = PlanningTime::of(&config.options());
+        if wide::is_for(&plan)? {
+            return Ok(Transformed::yes(wide::pruned(plan, time.as_ref())?));
+        }
         if !plan.exists(|node| Ok(is_over_another(node)))? {
             return self.0.rewrite(plan, config);
         }
-        let time = PlanningTime::of(&config.options());
         let mut next = 0;
         let marked = plan.transform_down(|node| mark(node, &mut next, time.as_ref()))?.data;
         let done = self.0.rewrite(marked, config)?;
