@@ -2,6 +2,8 @@
 //!
 //! It leaves the walk over the commands of a pipeline to `plan`.
 
+use std::collections::HashSet;
+
 use spl::ast::{
     Expr, ExprKind, Field, FieldPattern, SearchExpr, Span, SplitBy, StatsArgument, StatsBy,
     StatsCall,
@@ -20,13 +22,19 @@ pub struct RequiredFields {
 
 /// Whether a pattern with `*` means the name. Case matters.
 pub fn wildcard(pattern: &str, name: &str) -> bool {
-    FieldPattern::new(pattern, Span::default()).matches(name)
+    match pattern.split_once('*') {
+        None => pattern == name,
+        // Most patterns of a list mean others: they are told apart without being read to their end.
+        Some((start, _)) => {
+            name.starts_with(start) && FieldPattern::new(pattern, Span::default()).matches(name)
+        }
+    }
 }
 
 impl RequiredFields {
     /// Adds what another has.
     pub fn merge(&mut self, other: Self) {
-        other.names.iter().for_each(|name| self.name(name));
+        self.each(other.names.iter().map(String::as_str));
         self.patterns.extend(other.patterns);
     }
 
@@ -34,6 +42,16 @@ impl RequiredFields {
     pub fn name(&mut self, name: &str) {
         if !self.names.iter().any(|known| known == name) {
             self.names.push(name.to_owned());
+        }
+    }
+
+    /// Fields by their exact names, which may be thousands.
+    fn each<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        let mut known: HashSet<String> = self.names.iter().cloned().collect();
+        for name in names {
+            if known.insert(name.to_owned()) {
+                self.names.push(name.to_owned());
+            }
         }
     }
 
@@ -48,7 +66,9 @@ impl RequiredFields {
 
     /// Fields that match any of the patterns.
     pub fn patterns(&mut self, patterns: &[FieldPattern]) {
-        patterns.iter().for_each(|pattern| self.pattern(&pattern.text));
+        let texts = || patterns.iter().map(|pattern| pattern.text.as_str());
+        self.patterns.extend(texts().filter(|text| text.contains('*')).map(str::to_owned));
+        self.each(texts().filter(|text| !text.contains('*')));
     }
 
     /// All fields, where a command that names none means all.
@@ -66,7 +86,7 @@ impl RequiredFields {
 
     /// Fields by their exact names.
     pub fn fields<'f>(&mut self, fields: impl IntoIterator<Item = &'f Field>) {
-        fields.into_iter().for_each(|field| self.name(&field.node));
+        self.each(fields.into_iter().map(|field| field.node.as_str()));
     }
 
     /// Fields that make rows or series.
@@ -132,4 +152,38 @@ impl RequiredFields {
 /// The name of a field, or of the one that is meant where none is named.
 pub fn field_or<'n>(field: &'n Option<Field>, default: &'n str) -> &'n str {
     field.as_ref().map_or(default, |field| field.node.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kept_once_in_the_order_of_their_first_mention() {
+        let patterns =
+            ["b", "a*", "a", "b", "c"].map(|text| FieldPattern::new(text, Span::default()));
+        let mut required = RequiredFields::default();
+        required.name("c");
+        required.patterns(&patterns);
+        required.name("a");
+        required.merge(required.clone());
+        assert_eq!(required.names, ["c", "b", "a"]);
+        assert_eq!(required.patterns, ["a*", "a*"]);
+    }
+
+    #[test]
+    fn a_pattern_means_the_names_that_it_fits() {
+        for (pattern, name, means) in [
+            ("user", "user", true),
+            ("user", "users", false),
+            ("us*", "user", true),
+            ("us*", "house", false),
+            ("*er", "user", true),
+            ("u*r*", "user", true),
+            ("a*a", "a", false),
+            ("*", "", true),
+        ] {
+            assert_eq!(wildcard(pattern, name), means, "{pattern} {name}");
+        }
+    }
 }

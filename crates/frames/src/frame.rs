@@ -5,7 +5,10 @@
 //! order by accident. Names are exact: nothing goes through SQL identifier parsing.
 
 mod formats;
+mod places;
 pub(crate) mod schemas;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -20,7 +23,9 @@ use exprs::Typed;
 use exprs::types::{ArrowType, ValueType};
 
 pub use formats::Formats;
-use schemas::{aggregation, projection};
+use places::Places;
+use schemas::aggregation;
+pub use schemas::projection;
 
 use crate::stream::StreamNode;
 use crate::{Error, FieldFilter, OutputColumn, ResultKind};
@@ -61,6 +66,7 @@ impl OrderKey {
 pub struct Frame {
     plan: LogicalPlan,
     columns: Vec<FrameColumn>,
+    places: Places,
     order: Vec<OrderKey>,
     hidden: Vec<String>,
     /// Columns of fields that the source may not have.
@@ -101,6 +107,7 @@ impl Frame {
         Self {
             plan,
             columns,
+            places: Places::default(),
             order: Vec::new(),
             hidden: Vec::new(),
             possible: HashSet::new(),
@@ -187,7 +194,7 @@ impl Frame {
 
     /// The type of a visible column.
     pub fn kind(&self, name: &str) -> Option<ValueType> {
-        self.columns.iter().find(|column| column.name == name).map(|column| column.kind)
+        self.places.of(name, &self.columns).map(|at| self.columns[at].kind)
     }
 
     /// A visible column, or nulls where there is none.
@@ -258,7 +265,7 @@ impl Frame {
         }
         exprs.extend(self.carried());
         self.project_exprs(exprs)?;
-        self.columns = columns;
+        (self.columns, self.places) = (columns, Places::default());
         (self.possible, self.named, self.composed) = (possible, named, composed);
         Ok(self)
     }
@@ -367,7 +374,8 @@ impl Frame {
 
     /// Forgets hidden columns that a command made for itself.
     pub fn without_hidden(mut self, names: &[String]) -> Self {
-        self.hidden.retain(|name| !names.contains(name));
+        let forgotten: HashSet<&String> = names.iter().collect();
+        self.hidden.retain(|name| !forgotten.contains(name));
         self
     }
 
@@ -476,7 +484,7 @@ impl Frame {
                 produce_one_row: false,
                 schema: Arc::new(DFSchema::empty()),
             });
-            self.columns.clear();
+            (self.columns, self.places) = (Vec::new(), Places::default());
             self.possible.clear();
             self.named.clear();
             self.order.clear();
@@ -520,8 +528,8 @@ impl Frame {
 
     /// Declares the type of a visible column after the plan below has changed it.
     pub fn set_kind(&mut self, name: &str, kind: ValueType) {
-        if let Some(found) = self.columns.iter_mut().find(|column| column.name == name) {
-            found.kind = kind;
+        if let Some(at) = self.places.of(name, &self.columns) {
+            self.columns[at].kind = kind;
         }
     }
 
@@ -530,7 +538,7 @@ impl Frame {
         let sorted = self.sorted_plan(None);
         let listed = if self.open { self.columns.iter().collect() } else { self.listed() };
         let exprs = listed.iter().map(|c| column(&c.name)).collect::<Vec<_>>();
-        let plan = LogicalPlan::Projection(projection(exprs, Arc::new(sorted))?);
+        let plan = LogicalPlan::Projection(projected(exprs, sorted)?);
         let columns = listed.into_iter().map(|column| OutputColumn {
             name: column.name.clone(),
             value_type: column.kind,

@@ -31,7 +31,7 @@ pub mod stream;
 mod type_erased;
 
 pub use error::Error;
-pub use frame::{Formats, Frame, FrameColumn, column, null};
+pub use frame::{Formats, Frame, FrameColumn, column, null, projection};
 pub use planned::{FieldFilter, Message, MessageKind, MessageLog, OutputColumn, ResultKind};
 pub use presence::Presence;
 pub use restriction::Restriction;

@@ -10,7 +10,6 @@
 mod stages;
 mod watch;
 
-use std::collections::HashMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -224,7 +223,7 @@ impl<'e> PlanningContext<'e> {
     pub(crate) fn scope<'s>(&'s self, frame: &'s Frame) -> FrameScope<'s> {
         let (context, lookups, log) = (self.context, self.lookups, self.log);
         let zone = &self.context.timezone;
-        FrameScope { frame, context, zone, lookups, log, kinds: None }
+        FrameScope { frame, context, zone, lookups, log }
     }
 }
 
@@ -237,21 +236,12 @@ pub(crate) struct FrameScope<'s> {
     zone: &'s TimeZone,
     lookups: Option<&'s Lookups>,
     log: &'s MessageLog,
-    /// The types of all fields, where they are asked for often.
-    kinds: Option<HashMap<&'s str, ValueType>>,
 }
 
 impl<'s> FrameScope<'s> {
     /// The same in another time zone than that of the search.
     pub(crate) fn in_zone(self, zone: &'s TimeZone) -> Self {
         Self { zone, ..self }
-    }
-
-    /// The same, for expressions as many as there are fields.
-    pub(crate) fn indexed(self) -> Self {
-        let columns = self.frame.columns().iter();
-        let kinds = columns.map(|column| (column.name.as_str(), column.kind)).collect();
-        Self { kinds: Some(kinds), ..self }
     }
 
     /// A field, or nulls where there is none.
@@ -265,10 +255,7 @@ impl<'s> FrameScope<'s> {
 
 impl Scope for FrameScope<'_> {
     fn field(&self, name: &str) -> Option<ValueType> {
-        match &self.kinds {
-            Some(kinds) => kinds.get(name).copied(),
-            None => self.frame.kind(name),
-        }
+        self.frame.kind(name)
     }
 
     fn fields(&self) -> Vec<String> {

@@ -113,28 +113,7 @@ impl Rows {
     /// # Errors
     /// None in practice: columns of the same name become columns of a kind that holds both.
     pub fn append(self, other: Self) -> Result<Self, Error> {
-        let mut names: Vec<(String, ValueType)> =
-            self.columns.iter().map(|column| (column.name.clone(), column.kind)).collect();
-        for column in &other.columns {
-            match names.iter_mut().find(|(name, _)| *name == column.name) {
-                Some((_, kind)) => *kind = kind.union(column.kind),
-                None => names.push((column.name.clone(), column.kind)),
-            }
-        }
-        let mut joined = Self { columns: Vec::new(), count: self.count + other.count };
-        for (name, kind) in names {
-            let parts = [self.cast(&name, kind)?, other.cast(&name, kind)?];
-            let array = arrow::compute::concat(&[&parts[0], &parts[1]])?;
-            joined.push(name, kind, array);
-        }
-        Ok(joined)
-    }
-
-    fn cast(&self, name: &str, kind: ValueType) -> Result<ArrayRef, Error> {
-        match self.column(name) {
-            Some(column) => united(name, &column.array, kind),
-            None => Ok(arrow::array::new_null_array(&kind.data_type(), self.count)),
-        }
+        Self::stacked(vec![self, other], usize::MAX)
     }
 
     /// The numbers in the first two columns of the only row; times are microseconds. `None` if there is no

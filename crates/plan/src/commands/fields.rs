@@ -70,13 +70,15 @@ fn select(command: &FieldsCommand, mut layer: Layer) -> Result<Layer, Reason> {
 pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame, Error> {
     let internal = |name: &str| name.starts_with('_');
     if command.remove {
+        let (wild, exact): (Vec<&FieldPattern>, Vec<&FieldPattern>) =
+            command.fields.iter().partition(|pattern| pattern.has_wildcard());
+        let exact: HashSet<&str> = exact.iter().map(|pattern| pattern.text.as_str()).collect();
         // A wildcard does not reach internal fields.
-        let removed = |name: &str| {
-            command.fields.iter().any(|pattern| {
-                pattern.matches(name)
-                    && !(internal(name) && pattern.has_wildcard() && !pattern.text.starts_with('_'))
-            })
+        let reaches = |pattern: &FieldPattern, name: &str| {
+            pattern.matches(name) && (!internal(name) || pattern.text.starts_with('_'))
         };
+        let removed =
+            |name: &str| exact.contains(name) || wild.iter().any(|pattern| reaches(pattern, name));
         let kept: Vec<String> = frame.names().into_iter().filter(|name| !removed(name)).collect();
         frame.filter.drop.extend(command.fields.iter().map(|pattern| pattern.text.clone()));
         return frame.select(&kept);

@@ -3,13 +3,14 @@
 //! Split: each search runs where its events are; the merge is a part of the plan, so no search waits for
 //! another and nothing has to fit in memory.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Union, cast, lit};
+use datafusion::logical_expr::{Expr, LogicalPlan, Union, cast, lit};
 use exprs::Typed;
 use exprs::types::ValueType;
-use frames::{Frame, FrameColumn, column, null};
+use frames::{Frame, FrameColumn, column, null, projection};
 use futures::future::BoxFuture;
 use model::{IndexName, TimeRange};
 use spl::CommandKind;
@@ -134,8 +135,10 @@ fn merged(parts: Vec<SourceRows>) -> Result<SourceRows, Error> {
 /// The columns of all parts, in a type that holds the values of each.
 fn columns(parts: &[SourceRows]) -> Vec<FrameColumn> {
     let mut columns: Vec<FrameColumn> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for column in parts.iter().flat_map(|part| part.frame.columns()) {
-        match columns.iter_mut().find(|known| known.name == column.name) {
+        let at = *places.entry(column.name.as_str()).or_insert(columns.len());
+        match columns.get_mut(at) {
             Some(known) => known.kind = known.kind.union(column.kind),
             None => columns.push(column.clone()),
         }
@@ -181,5 +184,5 @@ fn aligned(frame: &Frame, columns: &[FrameColumn]) -> Result<LogicalPlan, Error>
         exprs.push(cast(key, DataType::Int64).alias(*name));
     }
     let input = Arc::new(frame.plan().clone());
-    Ok(LogicalPlan::Projection(Projection::try_new(exprs, input)?))
+    Ok(LogicalPlan::Projection(projection(exprs, input)?))
 }

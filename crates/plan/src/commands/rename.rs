@@ -2,6 +2,8 @@
 //!
 //! Split: runs where the rows are.
 
+use std::collections::HashSet;
+
 use exprs::Typed;
 use exprs::types::ValueType;
 use frames::Frame;
@@ -74,7 +76,7 @@ pub(super) fn plan(command: &RenameCommand, mut frame: Frame) -> Result<Frame, E
 
 fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame, Error> {
     let mut outputs: Vec<(String, Typed)> = Vec::new();
-    let mut renamed = Vec::new();
+    let mut renamed = HashSet::new();
     let mut pairs = Vec::new();
     for name in frame.names() {
         let internal = name.starts_with('_') && from.has_wildcard() && !from.text.starts_with('_');
@@ -84,7 +86,7 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
                     true => fill(&to.text, &captures),
                     false => to.text.clone(),
                 };
-                renamed.push(new.clone());
+                renamed.insert(new.clone());
                 outputs.push((new.clone(), retyped(&frame, &name, &to.text)));
                 pairs.push((name.clone(), new));
                 frame.filter.drop.push(name);
@@ -102,14 +104,13 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
     }
     frame.formats.rename(&pairs);
     // The new name replaces a column that had it; of several renamed ones the last counts.
-    let mut seen: Vec<String> = Vec::new();
+    let mut seen: HashSet<String> = HashSet::new();
     let mut kept: Vec<(String, Typed)> = Vec::new();
     let old = frame.names();
     for (at, (name, value)) in outputs.into_iter().enumerate().rev() {
         let shadowed =
             renamed.contains(&name) && old.get(at) == Some(&name) && !from.matches(&name);
-        if !shadowed && !seen.contains(&name) {
-            seen.push(name.clone());
+        if !shadowed && seen.insert(name.clone()) {
             kept.push((name, value));
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Split: the indexers aggregate their events to partial states, the search head merges those.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use datafusion::functions_nested::expr_fn::array_distinct;
 use datafusion::logical_expr::LogicalPlanBuilder;
@@ -241,7 +241,7 @@ pub(super) fn aggregates_by(
     };
     let mut values: Vec<(String, Typed)> = Vec::new();
     let mut known: HashMap<String, String> = HashMap::new();
-    let scope = env.scope(frame).indexed();
+    let scope = env.scope(frame);
     for call in expand_calls(calls, keys, frame) {
         env.context.planning.check()?;
         let name = call.output_name().to_owned();
@@ -274,7 +274,7 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
         StatsArgument::None => counts_rows(call),
         _ => true,
     };
-    let exact: Vec<&str> = calls.iter().filter(is_exact).map(StatsCall::output_name).collect();
+    let exact: HashSet<&str> = calls.iter().filter(is_exact).map(StatsCall::output_name).collect();
     let mut expanded = Vec::new();
     for call in calls {
         let pattern = match &call.argument {
@@ -289,7 +289,7 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
             let meant = !column.name.starts_with('_') && !keys.contains(&column.name);
             if let Some(captures) = pattern.captures(&column.name).filter(|_| meant) {
                 let call = specific(call, &column.name, &captures);
-                if !exact.contains(&call.output_name()) {
+                if !exact.contains(call.output_name()) {
                     expanded.push(call);
                 }
             }

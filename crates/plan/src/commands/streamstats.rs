@@ -2,7 +2,7 @@
 //!
 //! Split: nothing runs at the indexers beyond what came before; the search head reads rows in order.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::Field;
@@ -126,18 +126,20 @@ fn on_results(
     added: &[Field],
     env: &PlanningContext<'_>,
 ) -> Result<(ResultCondition, Vec<String>), Error> {
-    let output = |name: &str| outputs.iter().find(|(output, _)| output == name);
+    let results: HashMap<&str, &Typed> =
+        outputs.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    let output = |name: &str| results.get(name).copied();
     let others = frame.columns().iter().filter(|column| output(&column.name).is_none()).cloned();
-    let results =
+    let named =
         outputs.iter().map(|(name, value)| FrameColumn { name: name.clone(), kind: value.kind });
-    let shape = Frame::new(frame.plan().clone(), others.chain(results).collect());
+    let shape = Frame::new(frame.plan().clone(), others.chain(named).collect());
     let over_results = condition(expr, &shape, env)?.transform_up(|expr| {
         let found = match &expr {
             Expr::Column(of) => output(&of.name),
             _ => None,
         };
         Ok(match found {
-            Some((_, value)) => Transformed::yes(value.expr.clone()),
+            Some(value) => Transformed::yes(value.expr.clone()),
             None => Transformed::no(expr),
         })
     })?;

@@ -20,6 +20,7 @@
 //! Split: as `stats` by the fields of the group.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::expr_fn::{count, sum};
@@ -65,7 +66,7 @@ pub(crate) fn is_part(name: &str) -> bool {
 }
 
 /// What a merge needs to know of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
     Values,
     Numbers,
@@ -264,6 +265,7 @@ impl Summary<'_> {
     fn step(&self, span: Span, frame: Frame) -> Result<Step, Error> {
         let calls = expand_calls(&self.calls, &self.keys, &frame);
         let mut needed: Vec<(String, Part)> = Vec::new();
+        let mut known: HashSet<(String, Part)> = HashSet::new();
         let mut enough = !self.only_numbers;
         for call in calls.iter().filter(|call| !counts_events(call)) {
             let Some((field, parts)) = parts(call) else {
@@ -271,7 +273,7 @@ impl Summary<'_> {
                 break;
             };
             for part in parts.iter().map(|part| (field.to_owned(), *part)) {
-                if !needed.contains(&part) {
+                if known.insert(part.clone()) {
                     needed.push(part);
                 }
             }
@@ -327,10 +329,11 @@ impl Summary<'_> {
         let stats = StatsCommand { calls, by: StatsBy::default(), ..StatsCommand::default() };
         let read = required_by(&[Spanned::new(Command::Stats(stats), span)]).names;
         let mut names: Vec<String> = Vec::new();
+        let mut known: HashSet<String> = HashSet::new();
         let keys = self.keys.iter().map(String::as_str).chain(self.series);
         for name in keys.chain(read.iter().map(String::as_str)) {
             let name = quoted(name);
-            if !names.contains(&name) {
+            if known.insert(name.clone()) {
                 names.push(name);
             }
         }

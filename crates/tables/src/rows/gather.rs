@@ -2,6 +2,7 @@
 //!
 //! Guarantees: one pass over each column; nothing here compares rows with each other.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
@@ -91,9 +92,10 @@ impl Rows {
         overwrite: impl Fn(&str) -> bool,
     ) -> Result<Self, Error> {
         let mut joined = Self::blank(left.len());
+        let (own_columns, others) = (self.by_name(), other.by_name());
         for column in &self.columns {
             let own = take(&column.array, left, None)?;
-            let Some(theirs) = other.column(&column.name) else {
+            let Some(theirs) = others.get(column.name.as_str()) else {
                 joined.push(column.name.clone(), column.kind, own);
                 continue;
             };
@@ -107,7 +109,7 @@ impl Rows {
             joined.push(column.name.clone(), kind, array);
         }
         for column in &other.columns {
-            if self.column(&column.name).is_none() {
+            if !own_columns.contains_key(column.name.as_str()) {
                 let array = take(&column.array, right, None)?;
                 joined.push(column.name.clone(), column.kind, array);
             }
@@ -121,8 +123,10 @@ impl Rows {
     /// [`Error::Exhausted`], if there are more than `most` rows.
     pub fn stacked(parts: Vec<Self>, most: usize) -> Result<Self, Error> {
         let mut columns: Vec<(String, ValueType)> = Vec::new();
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for column in parts.iter().flat_map(|part| &part.columns) {
-            match columns.iter_mut().find(|(name, _)| *name == column.name) {
+            let at = *places.entry(column.name.as_str()).or_insert(columns.len());
+            match columns.get_mut(at) {
                 Some((_, kind)) => *kind = kind.union(column.kind),
                 None => columns.push((column.name.clone(), column.kind)),
             }
@@ -130,8 +134,10 @@ impl Rows {
         let count = parts.iter().map(|part| part.count).sum();
         check_count(count, most)?;
         let mut stacked = Self::blank(count);
+        let known: Vec<HashMap<&str, &Column>> = parts.iter().map(Self::by_name).collect();
         for (name, kind) in columns {
-            let arrays = parts.iter().map(|part| match part.column(&name) {
+            let arrays = parts.iter().zip(&known);
+            let arrays = arrays.map(|(part, known)| match known.get(name.as_str()) {
                 Some(column) => united(&name, &column.array, kind),
                 None => Ok(arrow::array::new_null_array(&kind.data_type(), part.count)),
             });
@@ -140,6 +146,12 @@ impl Rows {
             stacked.push(name, kind, concat(&arrays)?);
         }
         Ok(stacked)
+    }
+
+    /// The columns by their names. There may be thousands.
+    fn by_name(&self) -> HashMap<&str, &Column> {
+        let each = self.columns.iter().rev();
+        each.map(|column| (column.name.as_str(), column)).collect()
     }
 
     /// Whether `_time` falls from row to row, or stays.

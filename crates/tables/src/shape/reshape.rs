@@ -211,9 +211,11 @@ fn spath(mut rows: Rows, input: &str, context: &mut Context) -> Result<Rows, Err
     if !is_whole {
         context.warn(leaves::TOO_DEEP);
     }
+    let places: HashMap<String, usize> =
+        rows.columns.iter().enumerate().map(|(at, column)| (column.name.clone(), at)).collect();
     for name in names {
         let cells = &found[&name];
-        let old = rows.column(&name).cloned();
+        let old = places.get(&name).map(|at| rows.columns[*at].clone());
         let several = cells.iter().any(|cell| cell.len() > 1);
         let kind = if several { ValueType::Multi } else { ValueType::Text };
         let kind = old.as_ref().map_or(kind, |old| match old.kind {
@@ -221,8 +223,8 @@ fn spath(mut rows: Rows, input: &str, context: &mut Context) -> Result<Rows, Err
             _ => kind,
         });
         let array = merged(cells, old.as_ref(), kind)?;
-        match rows.columns.iter_mut().find(|column| column.name == name) {
-            Some(column) => *column = Column { name, kind, array },
+        match places.get(&name) {
+            Some(at) => rows.columns[*at] = Column { name, kind, array },
             None => rows.push(name, kind, array),
         }
     }

@@ -98,7 +98,7 @@ pub(super) fn calculate(
     let mut choices: HashMap<&str, Choices> = HashMap::new();
     let mut matchers: Vec<&StanzaMatcher> = Vec::new();
     let mut numbers: HashMap<String, u32> = HashMap::new();
-    let scope = env.scope(&frame).indexed();
+    let scope = env.scope(&frame);
     for Calculated(one) in &fields {
         env.context.planning.check()?;
         let Ok(expr) = &one.expr else { continue };
