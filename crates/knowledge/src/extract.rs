@@ -1,10 +1,10 @@
 //! Search-time field extraction, in Splunk's order: `EXTRACT`, `REPORT`, `KV_MODE`, `FIELDALIAS`.
 //!
 //! Guarantees: a field that an earlier rule found is not found again by a later one (except for
-//! `MV_ADD` and arrays); limits are reported, not silent; no input makes it panic or take more than
-//! linear memory. The fixed fields (`host`, `source`, `sourcetype`, `index`, `_raw`, `_time`,
-//! `_indextime`) are never produced. Leaves to others: calculated fields, whose text
-//! [`FieldRules::evals`] hands to the planner.
+//! `MV_ADD`, and for arrays and repeated names of JSON); limits are reported, not silent; no input
+//! makes it panic or take more than linear memory. The fixed fields (`host`, `source`,
+//! `sourcetype`, `index`, `_raw`, `_time`, `_indextime`) are never produced. Leaves to others:
+//! calculated fields, whose text [`FieldRules::evals`] hands to the planner.
 
 mod aliases;
 mod extractor;

@@ -5,6 +5,7 @@
 //! Guarantees: a path that is a literal is parsed once, when planning; text that is no JSON gives
 //! null.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -70,19 +71,30 @@ impl JsonPath {
         self.steps.contains(&Step::EveryItem)
     }
 
-    /// Calls `visit` with everything at the path; false if a part on the way is nested too deep.
+    /// Calls `visit` with everything at the path; false if a part on the way is nested too deep. Of a name
+    /// that is repeated in an object the last value counts.
     fn visit<'j, 't>(
         &self,
         json: &'j JsonTree<'t>,
         visit: &mut dyn FnMut(&'j JsonTree<'t>),
     ) -> bool {
-        walk(&self.steps, json, visit)
+        walk(&self.steps, json, false, visit)
+    }
+
+    /// As [`visit`](Self::visit), with each value of a name that is repeated.
+    fn visit_repeated<'j, 't>(
+        &self,
+        json: &'j JsonTree<'t>,
+        visit: &mut dyn FnMut(&'j JsonTree<'t>),
+    ) -> bool {
+        walk(&self.steps, json, true, visit)
     }
 }
 
 fn walk<'j, 't>(
     steps: &[Step],
     json: &'j JsonTree<'t>,
+    repeated: bool,
     visit: &mut dyn FnMut(&'j JsonTree<'t>),
 ) -> bool {
     let Some((step, rest)) = steps.split_first() else {
@@ -91,21 +103,21 @@ fn walk<'j, 't>(
     };
     match (step, json) {
         (_, JsonTree::Deep(_)) => false,
-        (Step::Key(key), JsonTree::Object(_)) => {
+        (Step::Key(key), JsonTree::Object(members)) => {
             // A key may itself hold dots: the longest run of steps that is a key wins last.
-            match json.get(key) {
-                Some(inner) => walk(rest, inner, visit),
-                None => walk_dotted(key, rest, json, visit),
+            match walk_key(key, rest, members, repeated, visit) {
+                Some(is_whole) => is_whole,
+                None => walk_dotted(key, rest, members, repeated, visit),
             }
         }
         (Step::Item(at), JsonTree::Array(items)) => match items.get(*at) {
-            Some(item) => walk(rest, item, visit),
+            Some(item) => walk(rest, item, repeated, visit),
             None => true,
         },
         (Step::EveryItem, JsonTree::Array(items)) => {
             let mut is_whole = true;
             for item in items {
-                is_whole &= walk(rest, item, visit);
+                is_whole &= walk(rest, item, repeated, visit);
             }
             is_whole
         }
@@ -113,11 +125,33 @@ fn walk<'j, 't>(
     }
 }
 
+type Members<'t> = [(Cow<'t, str>, JsonTree<'t>)];
+
+/// Goes on from the last value of a key, or from each if it is `repeated`. None if there is no such key.
+fn walk_key<'j, 't>(
+    key: &str,
+    steps: &[Step],
+    members: &'j Members<'t>,
+    repeated: bool,
+    visit: &mut dyn FnMut(&'j JsonTree<'t>),
+) -> Option<bool> {
+    let mut found = members.iter().filter(|(known, _)| known == key).map(|(_, value)| value);
+    if !repeated {
+        return found.next_back().map(|value| walk(steps, value, repeated, visit));
+    }
+    let mut is_whole = None;
+    for value in found {
+        is_whole = Some(walk(steps, value, repeated, visit) && is_whole.unwrap_or(true));
+    }
+    is_whole
+}
+
 /// Keys that hold dots were split into several steps: put them together again.
 fn walk_dotted<'j, 't>(
     key: &str,
     steps: &[Step],
-    object: &'j JsonTree<'t>,
+    members: &'j Members<'t>,
+    repeated: bool,
     visit: &mut dyn FnMut(&'j JsonTree<'t>),
 ) -> bool {
     let mut joined = key.to_owned();
@@ -125,8 +159,9 @@ fn walk_dotted<'j, 't>(
         let Step::Key(next) = step else { return true };
         joined.push('.');
         joined.push_str(next);
-        if let Some(inner) = object.get(&joined) {
-            return walk(&steps[at + 1..], inner, visit);
+        let after = &steps[at + 1..];
+        if let Some(is_whole) = walk_key(&joined, after, members, repeated, visit) {
+            return is_whole;
         }
     }
     true
@@ -134,7 +169,7 @@ fn walk_dotted<'j, 't>(
 
 /// A JSON value as a field value: texts without quotes, the rest as JSON. Null is none.
 #[must_use]
-pub fn json_text(json: &Json) -> Option<std::borrow::Cow<'_, str>> {
+pub fn json_text(json: &Json) -> Option<Cow<'_, str>> {
     match json {
         Json::Null => None,
         Json::String(text) => Some(text.into()),
@@ -160,15 +195,15 @@ impl DocumentPath {
         Self { json: JsonPath::new(text), xml: XmlPath::new(text) }
     }
 
-    /// Visits the values at the path. A text that is neither has none. False if a part of the JSON on the way
-    /// is nested too deep ([`TOO_DEEP`]).
+    /// Visits the values at the path, each of a name that is repeated in an object of JSON, too. A text that is
+    /// neither has none. False if a part of the JSON on the way is nested too deep ([`TOO_DEEP`]).
     pub fn visit(&self, text: &str, visit: &mut dyn FnMut(&str)) -> bool {
         if xml::begins(text) {
             self.xml.visit(text, visit);
             return true;
         }
         let Some(json) = JsonTree::parse(text) else { return true };
-        self.json.visit(&json, &mut |found| {
+        self.json.visit_repeated(&json, &mut |found| {
             if let Some(text) = found.text() {
                 visit(&text);
             }
@@ -369,6 +404,21 @@ mod tests {
         assert_eq!(found("a.n"), Vec::<String>::new());
         assert_eq!(found("a.b{0}"), [r#"{"c":1}"#]);
         assert_eq!(found("nothing"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn of_a_name_that_is_repeated_each_value_is_at_a_path_of_spath() {
+        let text = r#"{"a":{"b":1,"b":2},"a":{"b":3},"c.d":4,"c.d":5}"#;
+        let json = JsonTree::parse(text).unwrap();
+        for (path, last, each) in [("a.b", "3", vec!["1", "2", "3"]), ("c.d", "5", vec!["4", "5"])]
+        {
+            let (mut found, mut repeated) = (Vec::<String>::new(), Vec::<String>::new());
+            JsonPath::new(path)
+                .visit(&json, &mut |json| found.extend(json.text().map(String::from)));
+            DocumentPath::new(path).visit(text, &mut |text| repeated.push(text.to_owned()));
+            assert_eq!(found, [last]);
+            assert_eq!(repeated, each);
+        }
     }
 
     #[test]

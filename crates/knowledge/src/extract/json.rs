@@ -2,7 +2,7 @@
 //!
 //! Names are paths: `a.b`, `a{}` for the elements of an array, `a{}.b` for fields of objects in it.
 //! Scalars keep their exact text; strings lose quotes and escapes; `null` gives `null`. Empty objects
-//! and arrays give nothing.
+//! and arrays give nothing. A name that is repeated in an object gives each of its values.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;

@@ -69,7 +69,8 @@ impl FieldRulesBuilder {
         let mut canonical = format!("karst extraction {CODE_VERSION}\n{}", self.canonical);
         // These rules gave other fields when they read only the first value, and when aliases did not read
         // `_raw`. The fingerprints of all others stay, and with them the columns of stored buckets, except
-        // where aliases read the metadata.
+        // where aliases read the metadata. Names that are repeated in an object of JSON are no reason: nearly
+        // all rules read JSON, and few events have such names. Stored columns keep the first value of these.
         if reads_lines(&self.transforms) {
             canonical += "lines\n";
         }
@@ -265,7 +266,7 @@ impl FieldRules {
     }
 
     /// The names among them that may have several values in one event. Names with `{}` from JSON
-    /// arrays are multivalue too.
+    /// arrays, and those that are repeated in JSON, are multivalue too.
     #[must_use]
     pub fn multivalue_names(&self) -> Vec<&str> {
         let adding = self.transforms.iter().filter(|rule| rule.transform.add);

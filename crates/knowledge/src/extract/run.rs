@@ -27,6 +27,8 @@ pub(super) struct Run<'a, 'r> {
     kept: Vec<(usize, Cow<'a, str>)>,
     out: Extraction,
     automatic: usize,
+    /// Whether a name that automatic extraction finds again gives another value.
+    repeats: bool,
 }
 
 impl<'a, 'r> Run<'a, 'r> {
@@ -36,7 +38,7 @@ impl<'a, 'r> Run<'a, 'r> {
         sink: &'r mut dyn FnMut(&str, Cow<'a, str>),
     ) -> Self {
         let (seen, kept, out) = (Seen::new(), Vec::new(), Extraction::default());
-        Self { rules, wanted, sink, seen, kept, out, automatic: 0 }
+        Self { rules, wanted, sink, seen, kept, out, automatic: 0, repeats: false }
     }
 
     pub(super) fn run(mut self, raw: &'a str) -> Extraction {
@@ -121,12 +123,15 @@ impl<'a, 'r> Run<'a, 'r> {
         };
         let (mode, auto_json, wanted) = (self.rules.mode, self.rules.auto_json, self.wanted);
         let most = self.rules.limits.automatic;
-        let mut visit = |name: &str, value: Cow<'a, str>| self.automatic_field(name, value);
         let json = match mode {
             KvMode::Json => json::parse(text),
             KvMode::Auto | KvMode::AutoEscaped if auto_json => json::parse(text),
             _ => None,
         };
+        // Arrays, repeated elements and repeated names of objects have several values, a repeated key=value
+        // has not.
+        self.repeats = json.is_some() || matches!(mode, KvMode::Xml | KvMode::Multi);
+        let mut visit = |name: &str, value: Cow<'a, str>| self.automatic_field(name, value);
         let mut is_deep = false;
         let mut deeper = |path: &str| {
             is_deep |= wanted.is_none_or(|wanted| wanted.needs_below(path));
@@ -156,9 +161,7 @@ impl<'a, 'r> Run<'a, 'r> {
             return ControlFlow::Break(());
         }
         self.automatic += 1;
-        // Arrays and repeated elements have several values; a repeated key=value does not.
-        let marked = name.as_bytes().contains(&b'{') && name.contains("{}");
-        let several = marked || matches!(self.rules.mode, KvMode::Xml | KvMode::Multi);
+        let several = self.repeats || (name.as_bytes().contains(&b'{') && name.contains("{}"));
         self.field(name, value, AUTOMATIC, several)
     }
 

@@ -63,6 +63,17 @@ fn multivalues_come_from_mv_add_and_from_arrays() {
 }
 
 #[test]
+fn a_name_that_is_repeated_in_json_has_all_its_values() {
+    let event = r#"{"a":1,"b":{"c":"x"},"a":2,"b":{"c":"y"},"a":1}"#;
+    let all = ["a=1", "b.c=x", "a=2", "b.c=y", "a=1"];
+    check("KV_MODE = json", "", event, &all);
+    check("KV_MODE = auto", "", event, &all);
+    check("KV_MODE = auto", "", "a=1 a=2", &["a=1"]);
+    // What an earlier rule found stays as it is.
+    check("EXTRACT-a = a.:(?<a>\\d)\nKV_MODE = json", "", r#"{"a":1,"a":2}"#, &["a=1"]);
+}
+
+#[test]
 fn dynamic_names_are_cleaned() {
     let transforms = "[t]\nREGEX = ([^=,]+):([^,]+)\nFORMAT = $1::$2";
     check("REPORT-a = t\nKV_MODE = none", transforms, "a b:1,_c.d:2", &["a_b=1", "c_d=2"]);
