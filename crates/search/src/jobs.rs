@@ -179,18 +179,26 @@ impl Job {
     /// after commands such as `head`; until then, and where some are not kept, those that match.
     #[must_use]
     pub fn event_count(&self) -> u64 {
-        let ended = self.lifecycle.state() == DispatchState::Done;
-        if self.finds_events() && ended && !self.is_truncated() {
+        if self.has_all_events() {
             return self.result_count() as u64;
         }
         self.counts().events_matched
     }
 
-    /// Matching events over time, so far, in at most as many bins as the request asks for; `None` if it did
-    /// not want to know.
+    /// Whether it has ended, and keeps all events that it has found.
+    fn has_all_events(&self) -> bool {
+        let ended = self.lifecycle.state() == DispatchState::Done;
+        self.finds_events() && ended && !self.is_truncated()
+    }
+
+    /// The events of [`Self::event_count`] over time, in at most as many bins as the request asks for; `None`
+    /// if it did not want to know.
     #[must_use]
     pub fn timeline(&self) -> Option<Timeline> {
-        Some(self.instruments.timeline()?.at_most(self.request().status_buckets))
+        let matching = self.instruments.timeline()?;
+        let results = self.answer.results().filter(|_| self.has_all_events());
+        let found = results.and_then(|results| results.timeline(&matching));
+        Some(found.unwrap_or(matching).at_most(self.request().status_buckets))
     }
 
     /// Where it is.

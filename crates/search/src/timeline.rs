@@ -29,6 +29,18 @@ impl Timeline {
         self.bins.iter().map(|(start, count)| (*start, *count))
     }
 
+    /// All events.
+    #[must_use]
+    pub(crate) fn events(&self) -> u64 {
+        self.bins.values().sum()
+    }
+
+    /// One of bins that are as wide, without events.
+    #[must_use]
+    pub(crate) fn emptied(&self) -> Self {
+        Self { level: self.level, bins: BTreeMap::new() }
+    }
+
     /// Whether two times are in one bin.
     #[must_use]
     pub(crate) fn is_one_bin(&self, first: EventTime, last: EventTime) -> bool {

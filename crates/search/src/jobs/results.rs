@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
+use arrow::datatypes::TimestampMicrosecondType;
 use knowledge::Knowledge;
 use model::columns;
 use parking_lot::Mutex;
@@ -13,6 +14,7 @@ use tokio::sync::OnceCell;
 
 use crate::render::{Renderer, Value};
 use crate::scan::{added_to, each_sent};
+use crate::timeline::Timeline;
 
 /// Rows as texts.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +46,24 @@ impl Results {
 
     pub(crate) fn bytes(&self) -> usize {
         self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
+    }
+
+    /// The events over time, where commands behind the filter have dropped or added some: others than the
+    /// events that match. `None` where they have not, or an event has no time any more.
+    pub(super) fn timeline(&self, matching: &Timeline) -> Option<Timeline> {
+        if matching.events() == self.rows() as u64 {
+            return None;
+        }
+        let mut found = matching.emptied();
+        for batch in &self.batches {
+            let times = batch.column_by_name(columns::TIME)?;
+            let times = times.as_primitive_opt::<TimestampMicrosecondType>()?;
+            if times.null_count() > 0 {
+                return None;
+            }
+            found.add(times.values().iter().copied());
+        }
+        Some(found)
     }
 
     /// Rows `offset .. offset + count`.

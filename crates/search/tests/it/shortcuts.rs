@@ -320,3 +320,29 @@ async fn events_that_are_read_twice_are_counted_once() {
         assert_eq!((shown.len(), timeline.span_seconds()), (167, 60), "{search}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_timeline_of_events_is_that_of_the_events_that_commands_leave() {
+    let service = filled().await;
+    let shown = |job: &Job| job.timeline().unwrap().bins().map(|(_, n)| n).sum::<u64>();
+    let all = done(&service, "search alpha", 300).await;
+    assert_eq!(shown(&all), all.event_count());
+    let commands =
+        ["dedup host", "head 5", "streamstats count AS m | where m%7=1", "dedup host | eval m=1"];
+    for command in commands {
+        let job = done(&service, &format!("search alpha | {command}"), 300).await;
+        assert_eq!(shown(&job), job.event_count(), "{command}");
+        assert!((1..all.event_count()).contains(&shown(&job)), "{command}");
+    }
+    let none = done(&service, "search alpha | streamstats count AS m | where m<0", 300).await;
+    assert_eq!((shown(&none), none.event_count()), (0, 0));
+    // Where not all events are kept, those that match are shown.
+    let request = JobRequest {
+        max_count: Some(100),
+        status_buckets: 300,
+        ..JobRequest::new("search *", "me")
+    };
+    let cut = service.dispatch(request).await.unwrap();
+    cut.finished().await.unwrap();
+    assert_eq!((shown(&cut), cut.result_count()), (ROWS as u64, 100));
+}
