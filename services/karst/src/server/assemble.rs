@@ -1,14 +1,15 @@
 //! Assembles the server: store, catalog, cache, ingest, search, API state.
 
+mod accounts;
+mod own;
+mod step_settings;
+
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{
-    Accounts, ApiTokens, Authority, HecTokens, Permissions, Roles, Secrets, ServerSettings,
-};
 use anyhow::{Context, Result};
 use api::{ApiState, Control, MemoryLimits, ServerInfo};
 use apps::{Apps, InstalledApps, Suppressions};
@@ -18,6 +19,7 @@ use catalog::{Catalog, Followed};
 use conf::Layers;
 use futures::TryStreamExt;
 use ingest::{IndexCatalog, Ingest, OtherHot};
+use knowledge::Knowledge;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use runtime::health::{self, Severity};
@@ -25,6 +27,9 @@ use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use search::{Dependencies, SearchService, SearchThreads};
 use tokio::sync::watch;
 
+use self::accounts::Access;
+use self::own::OwnEventsParts;
+use self::step_settings::StepSettings;
 use super::audit::{self, Trail};
 use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
@@ -39,16 +44,14 @@ use super::installed_apps::{self, Consumers, Teller};
 use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
 use super::memory::Memory;
-use super::own_events::{Collector, Observed, OwnEvents};
+use super::own_events::{Observed, OwnEvents};
 use super::ownership::now_text;
 use super::removals::OtherRemovals;
 use super::setup::Setup;
 use super::surroundings::ServerSurroundings;
 use super::traces::Traces;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{
-    identity, ingest_conf, inputs, own_events, request_conf, store_conf, telling, told, whole,
-};
+use super::{inputs, store_conf, telling, told, whole};
 use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
@@ -90,6 +93,30 @@ pub(crate) struct Karst {
     _directories: Directories,
 }
 
+/// What every step of the assembly may need.
+#[derive(Debug, Clone)]
+struct Base<'a> {
+    options: &'a ServerOptions,
+    layers: &'a Layers,
+    clock: Arc<dyn Clock>,
+    conditions: Health,
+    progress: &'a Progress,
+    shutdown: &'a Shutdown,
+}
+
+impl Base<'_> {
+    fn data(&self) -> &Path {
+        &self.options.data.data_dir
+    }
+
+    /// Sets a health condition for as long as there is a reason for it.
+    fn watch(&self, reason: watch::Receiver<Option<Arc<str>>>, condition: &'static str) {
+        let (conditions, shutdown) = (self.conditions.clone(), self.shutdown.clone());
+        self.shutdown.spawn(telling::tell(reason, condition, conditions, shutdown));
+    }
+}
+
+#[expect(clippy::too_many_lines, reason = "the state of the API is one literal")]
 pub(crate) async fn assemble(
     ground: Ground<'_>,
     threads: SearchThreads,
@@ -110,64 +137,33 @@ pub(crate) async fn assemble(
         control,
         traces,
     } = ground;
-    let Setup { layers, knowledge, authentication, search: mut search_settings, ignored } = setup;
-    let data = &options.data.data_dir;
-    search_settings.spill_directory = Some(spill_directory(data).await?);
-    memory.limit_search(&mut search_settings);
+    let Setup { layers, knowledge, authentication, search, ignored } = setup;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let conditions = Health::new(Arc::clone(&clock));
+    let base = Base { options, layers: &layers, clock, conditions, progress, shutdown };
+    let clock = Arc::clone(&base.clock);
+    let mut settings = StepSettings::read(&base, (&memory, &directories), search).await?;
     let metrics_text = MetricsText::install()?;
     shutdown.spawn(metrics_text.clone().keep_up(shutdown.clone()));
     metrics::gauge!(names::CATALOG_FENCED).set(0.0);
     metrics::gauge!(names::CATALOG_LEADS).set(0.0);
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let conditions = Health::new(Arc::clone(&clock));
-    let mut ingest_settings = ingest_conf::settings(&layers, options)?;
-    memory.limit_ingest(&mut ingest_settings);
-    let mut cache_settings = store_conf::cache(&layers, options)?;
-    memory.limit_cache(&mut cache_settings);
-    cache_settings.directory = directories.cache().to_owned();
-    let cache_bytes = (cache_settings.dram_bytes, cache_settings.nvme_bytes);
-    let own_settings = introspection::Settings::read(&layers)?;
-    let (own_metrics, log) = (metrics_text.clone(), loggers.file().clone());
-    let request_memory = request_conf::budget(&layers, memory.requests())?;
-    let mut catalog_settings = catalog::Settings::read(&layers)?;
-    memory.limit_catalog(&mut catalog_settings);
-    let mut peer_settings = peers::Settings::read(&layers)?;
-    memory.limit_peers(&mut peer_settings);
-    let at = (progress, &conditions, shutdown);
-    let catalog = leading.catalog(&cluster, catalog_settings, &clock, at).await?;
-    whole::refuse_if_lost(&store, &catalog.snapshot(), data).await?;
-    let cache = CachedStore::open(Arc::clone(&store), cache_settings).await;
-    let cache = cache.context("cannot open the cache")?.named(&store_url(options));
-    let cache = Arc::new(cache);
-    let told = |said, condition| {
-        shutdown.spawn(telling::tell(said, condition, conditions.clone(), shutdown.clone()));
+    let at = (progress, &base.conditions, shutdown);
+    let catalog = leading.catalog(&cluster, settings.catalog, &clock, at).await?;
+    whole::refuse_if_lost(&store, &catalog.snapshot(), base.data()).await?;
+    let own = OwnEventsParts {
+        settings: settings.own_events,
+        cache_bytes: (settings.cache.dram_bytes, settings.cache.nvme_bytes),
+        metrics: metrics_text.clone(),
+        log: loggers.file().clone(),
+        observed: Arc::new(Observed::default()),
     };
-    if let Some(full) = cache.nvme_full() {
-        told(full, health::CACHE_FULL);
-    }
-    told(loggers.file().failing(), health::LOG_UNWRITABLE);
+    let cache = open_cache(&base, &store, settings.cache).await?;
+    base.watch(loggers.file().failing(), health::LOG_UNWRITABLE);
     shutdown.spawn(loggers.file().clone().keep_trying(shutdown.clone()));
-    progress.set("copying installed apps");
-    let copies = data.join("installed");
-    let min_free = ingest_settings.min_free_space;
-    let room = apps::Room::new(move |directory| ingest::spare_bytes(directory, min_free));
-    let installed = InstalledApps::new(catalog.clone(), Arc::clone(&store), copies, clock.clone());
-    let installed = installed.with_room(room);
-    let not_copied = installed.copy().await;
-    // A copy whose app cannot be read now may be the one that is in force.
-    if not_copied.is_empty() {
-        installed.remove_old_copies();
-    }
-    let apps = Apps::open(apps::Parts {
-        catalog: catalog.clone(),
-        store: Arc::clone(&store),
-        knowledge,
-        directory: options.conf_dir.clone(),
-        shared: cluster.is_one_of_many(),
-        installed: Some(Arc::new(installed)),
-        tolerate: installed_apps::tolerate,
-    })
-    .context("cannot read what is kept beside the files of apps")?;
+    let min_free = settings.ingest.min_free_space;
+    let shared = cluster.is_one_of_many();
+    let (apps, not_copied) =
+        open_apps(&base, (&catalog, &store), (knowledge, min_free), shared).await?;
     let knowledge = apps.rules();
     progress.set("recovering the journal");
     let incarnation = begin_incarnation(options, &catalog, &cluster).await?;
@@ -180,33 +176,24 @@ pub(crate) async fn assemble(
     ])?;
     // Before the catalog is served: processes that join compare their object store with it.
     leading.identify(&catalog).await?;
-    let copies = cluster.serve_early(&catalog, (data, indexer), peers)?;
+    let copies = cluster.serve_early(&catalog, (base.data(), indexer), peers)?;
     failover::wait_until_returned(&catalog, indexer, progress).await?;
-    progress.set("recovering the journal");
     let replicas = copies
         .as_ref()
         .map(|copies| cluster.replicas(&catalog, indexer, (&layers, copies), shutdown));
     let replicas = replicas.transpose()?;
-    if let Some(replicas) = &replicas {
-        told(replicas.lacking(), health::TOO_FEW_COPIES);
-    }
     let parts = ingest::Parts {
-        data: data.clone(),
+        data: base.data().to_owned(),
         indexer,
         store: Arc::clone(&store),
         replicas: replicas.clone(),
         catalog: Arc::new(catalog.clone()),
         knowledge: Arc::clone(&knowledge),
         clock: Arc::clone(&clock),
-        settings: ingest_settings,
+        settings: settings.ingest,
     };
-    let tell = |step: String| progress.set(step);
-    let ingest = Ingest::start_telling(parts, &tell).await.context("cannot start ingest")?;
-    let ingest = Arc::new(ingest);
-    told(ingest.not_frozen(), health::BUCKETS_NOT_FROZEN);
-    shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions.clone(), shutdown.clone()));
-    let access = knowledge.layers().access();
-    let directory = cluster.directory(&ingest, &catalog, &indexer.to_string(), peer_settings);
+    let ingest = start_ingest(&base, parts).await?;
+    let directory = cluster.directory(&ingest, &catalog, &indexer.to_string(), settings.peers);
     let others = directory.as_ref().map(|directory| {
         let (directory, catalog) = (directory.clone(), catalog.clone());
         Arc::new(OtherRemovals { directory, catalog, own: indexer.to_string() })
@@ -218,7 +205,7 @@ pub(crate) async fn assemble(
         Some(directory) => Arc::new(directory.clone()),
         None => Arc::new(LocalHot(ingest.hot())),
     };
-    search_settings.sid_owner = directory.is_some().then(|| indexer.to_string());
+    settings.search.sid_owner = directory.is_some().then(|| indexer.to_string());
     let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
         Dependencies {
@@ -239,7 +226,7 @@ pub(crate) async fn assemble(
             threads,
             tracer: traces.tracer(),
         },
-        search_settings,
+        settings.search,
     )?;
     shutdown.spawn(search.clone().keep_saved_jobs(shutdown.clone()));
     let failover = Failover {
@@ -251,59 +238,33 @@ pub(crate) async fn assemble(
         incarnation,
         searches: Arc::new(OwnSearches(search.ended())),
     };
-    let settings = ::cluster::Settings::read(&layers)?;
-    cluster.fail_over(&failover, directory.as_ref(), settings, shutdown);
+    let timeouts = ::cluster::Settings::read(&layers)?;
+    cluster.fail_over(&failover, directory.as_ref(), timeouts, shutdown);
     indexes.resume(&ingest, shutdown);
     let trail = audit::open(audit::Parts {
-        data,
+        data: base.data(),
         layers: &layers,
         catalog: &catalog,
         indexer,
         ingest: &ingest,
         clock: Arc::clone(&clock),
         host: host_name(),
-        health: conditions.clone(),
+        health: base.conditions.clone(),
     })
     .await?;
-    let settings = Arc::new(api::Settings {
-        session_timeout: authentication.sessions.idle,
-        ..api_settings(&http)
-    });
-    let server_settings = ServerSettings::load(catalog.clone(), settings.session_timeout)?;
-    let timeout = server_settings.session_timeout().unwrap_or(settings.session_timeout);
-    let mut accounts = Accounts::load(catalog.clone(), authentication, Arc::clone(&clock)).await?;
-    accounts.set_session_timeout(timeout);
-    if directory.is_some() {
-        accounts.share_sessions();
-    } else {
-        accounts.keep_sessions();
-    }
-    let token_key = match cluster.key("tokens") {
-        Some(key) => key,
-        None => identity::token_key(data)?,
-    };
-    let api_tokens = ApiTokens::load(catalog.clone(), &host_name(), &token_key)?;
-    let roles = Arc::new(Roles::load(catalog.clone())?);
-    let tokens = HecTokens::load(catalog.clone()).await?;
-    let is_first = accounts.is_empty();
+    let access =
+        Access::load(&base, (&catalog, &cluster), &knowledge, (authentication, &http)).await?;
+    let is_first = access.accounts.is_empty();
     let leads = !catalog.follows();
-    initial.make(options, &accounts, &tokens, leads).await?;
+    initial.make(options, &access.accounts, &access.tokens, leads).await?;
     if is_first && leads {
         trail.record_first_start().await?;
     }
-    let accounts = Arc::new(accounts);
-    let permissions = Arc::new(Permissions::load(catalog.clone(), access)?);
-    let authority =
-        Authority::new(Arc::clone(&accounts), Arc::clone(&roles), Arc::clone(&permissions));
-    let secret_key = match cluster.key("secrets") {
-        Some(key) => key,
-        None => identity::secret_key(data)?,
-    };
     let messages = Arc::<api::Messages>::default();
     let consumers = Arc::new(Consumers {
         ingest: Arc::clone(&ingest),
         indexes: Arc::clone(&indexes),
-        permissions: Arc::clone(&permissions),
+        permissions: Arc::clone(&access.permissions),
         messages: Arc::clone(&messages),
         clock: Arc::clone(&clock),
         ignored_at_start: ignored,
@@ -312,8 +273,6 @@ pub(crate) async fn assemble(
     apps.tell(Arc::new(Teller(Arc::clone(&consumers))));
     let files = ::inputs::monitor::MonitorStatus::default();
     let inputs = inputs::running(options, &layers, &ingest, &indexes, files.clone())?;
-    let deployment = deployment::start(options, &layers, &clock, shutdown);
-    let observed = Arc::new(Observed::default());
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),
@@ -322,17 +281,17 @@ pub(crate) async fn assemble(
         status_streams: api::StatusStreams::default(),
         heads: cluster.others("search-head", &catalog, &indexer.to_string()),
         indexers: cluster.others("indexer", &catalog, &indexer.to_string()),
-        accounts,
-        roles,
-        authority,
+        accounts: access.accounts,
+        roles: access.roles,
+        authority: access.authority,
         messages,
-        deployment,
+        deployment: deployment::start(options, &layers, &clock, shutdown),
         audit: Arc::clone(&trail.audit),
-        server_settings: Arc::new(server_settings),
+        server_settings: access.server_settings,
         loggers: Arc::new(loggers),
         control,
-        tokens: Arc::new(tokens),
-        api_tokens: Arc::new(api_tokens),
+        tokens: access.tokens,
+        api_tokens: access.api_tokens,
         indexes,
         catalog: catalog.clone(),
         knowledge,
@@ -340,70 +299,27 @@ pub(crate) async fn assemble(
         intake: Arc::new(told::intake(options, &layers, cluster.roles)),
         apps,
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
-        secrets: Arc::new(Secrets::load(catalog.clone(), &secret_key)?),
-        permissions,
+        secrets: access.secrets,
+        permissions: access.permissions,
         suppressions: Arc::new(Suppressions::load(catalog.clone())?),
         cache: Arc::new(CacheCounters(Arc::clone(&cache))),
         metrics: Arc::new(metrics_text),
-        observations: Arc::clone(&observed) as Arc<dyn api::Observations>,
+        observations: Arc::clone(&own.observed) as Arc<dyn api::Observations>,
         files,
         inputs,
         info: Arc::new(server_info(options, &cluster, indexer, clock.as_ref(), memory.view())),
         clock,
         shutdown: shutdown.clone(),
-        health: conditions,
-        request_memory,
-        settings,
+        health: base.conditions.clone(),
+        request_memory: settings.request_memory,
+        settings: access.settings,
         console: Arc::new(EmbeddedConsole::default()),
     };
     surroundings.answer_rest(&state);
-    let follower = Arc::new(installed_apps::Follower::default());
-    for (app, error) in &not_copied {
-        tracing::error!(app, %error, "an installed app cannot be copied");
-        follower.again();
-    }
-    let (following, conditions) = (Arc::clone(&follower), state.health.clone());
-    let telling = state
-        .directory
-        .is_some()
-        .then(|| installed_apps::Telling { catalog: catalog.clone(), id: state.info.guid.clone() });
-    let run = following.run(state.apps.clone(), (conditions, telling), shutdown.clone());
-    shutdown.spawn(run);
-    if state.directory.is_some() {
-        let mut documents = kept_documents(&state);
-        documents.push(follower);
-        shutdown.spawn(catalog.clone().keep_up(documents, shutdown.clone()));
-    }
+    follow_changes(&state, &not_copied);
     let (rules, ignored) = (state.apps.rules(), state.apps.ignored());
     shutdown.spawn_blocking(move || consumers.tell(&rules, &ignored));
-    let instance = introspection::Instance {
-        name: state.info.server_name.clone(),
-        guid: state.info.guid.clone(),
-        roles: cluster.roles.names(),
-        version: env!("CARGO_PKG_VERSION"),
-        started: state.clock.now(),
-        cpus: state.info.cores,
-        dram_bytes: cache_bytes.0 as u64,
-        nvme_bytes: cache_bytes.1 as u64,
-    };
-    let sources = own_events::Sources {
-        ingest: Arc::clone(&ingest),
-        search: state.search.clone(),
-        cache: Arc::clone(&cache),
-        catalog: catalog.clone(),
-        metrics: own_metrics,
-        log,
-        clock: Arc::clone(&state.clock),
-        data: state.info.home.clone(),
-        observed,
-    };
-    let collector = Collector::new(&own_settings, instance, sources);
-    let to = own_events::To {
-        ingest: Arc::clone(&ingest),
-        indexes: Arc::clone(&state.indexes),
-        host: host_name(),
-    };
-    let own_events = OwnEvents::start(&own_settings, collector, to);
+    let own_events = own.start(&state, &cache, cluster.roles.names());
     let karst = Karst {
         state,
         ingest,
@@ -415,6 +331,89 @@ pub(crate) async fn assemble(
         _directories: directories,
     };
     Ok((karst, cluster))
+}
+
+async fn open_cache(
+    base: &Base<'_>,
+    store: &Arc<dyn ObjectStore>,
+    settings: cache::Settings,
+) -> Result<Arc<CachedStore>> {
+    let cache = CachedStore::open(Arc::clone(store), settings).await;
+    let cache = cache.context("cannot open the cache")?.named(&store_url(base.options));
+    if let Some(full) = cache.nvme_full() {
+        base.watch(full, health::CACHE_FULL);
+    }
+    Ok(Arc::new(cache))
+}
+
+/// Apps that could not be copied from object storage.
+type NotCopied = Vec<(String, apps::Error)>;
+
+/// Copies the installed apps from object storage and reads them.
+async fn open_apps(
+    base: &Base<'_>,
+    (catalog, store): (&Catalog, &Arc<dyn ObjectStore>),
+    (knowledge, min_free): (Arc<Knowledge>, u64),
+    shared: bool,
+) -> Result<(Apps, NotCopied)> {
+    base.progress.set("copying installed apps");
+    let copies = base.data().join("installed");
+    let room = apps::Room::new(move |directory| ingest::spare_bytes(directory, min_free));
+    let (catalog, store) = (catalog.clone(), Arc::clone(store));
+    let clock = Arc::clone(&base.clock);
+    let installed = InstalledApps::new(catalog.clone(), Arc::clone(&store), copies, clock);
+    let installed = installed.with_room(room);
+    let not_copied = installed.copy().await;
+    // A copy whose app cannot be read now may be the one that is in force.
+    if not_copied.is_empty() {
+        installed.remove_old_copies();
+    }
+    let apps = Apps::open(apps::Parts {
+        catalog,
+        store,
+        knowledge,
+        directory: base.options.conf_dir.clone(),
+        shared,
+        installed: Some(Arc::new(installed)),
+        tolerate: installed_apps::tolerate,
+    })
+    .context("cannot read what is kept beside the files of apps")?;
+    Ok((apps, not_copied))
+}
+
+/// Replays the journal and starts the pipelines.
+async fn start_ingest(base: &Base<'_>, parts: ingest::Parts) -> Result<Arc<Ingest>> {
+    base.progress.set("recovering the journal");
+    if let Some(replicas) = &parts.replicas {
+        base.watch(replicas.lacking(), health::TOO_FEW_COPIES);
+    }
+    let tell = |step: String| base.progress.set(step);
+    let ingest = Ingest::start_telling(parts, &tell).await.context("cannot start ingest")?;
+    base.watch(ingest.not_frozen(), health::BUCKETS_NOT_FROZEN);
+    let (conditions, shutdown) = (base.conditions.clone(), base.shutdown.clone());
+    base.shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions, shutdown));
+    Ok(Arc::new(ingest))
+}
+
+/// Keeps up with what other processes change: apps, and documents in memory.
+fn follow_changes(state: &ApiState, not_copied: &NotCopied) {
+    let follower = Arc::new(installed_apps::Follower::default());
+    for (app, error) in not_copied {
+        tracing::error!(app, %error, "an installed app cannot be copied");
+        follower.again();
+    }
+    let (catalog, shutdown) = (state.catalog.clone(), state.shutdown.clone());
+    let is_shared = state.directory.is_some();
+    let telling = is_shared
+        .then(|| installed_apps::Telling { catalog: catalog.clone(), id: state.info.guid.clone() });
+    let (following, conditions) = (Arc::clone(&follower), state.health.clone());
+    let run = following.run(state.apps.clone(), (conditions, telling), shutdown.clone());
+    state.shutdown.spawn(run);
+    if is_shared {
+        let mut documents = kept_documents(state);
+        documents.push(follower);
+        state.shutdown.spawn(catalog.keep_up(documents, shutdown));
+    }
 }
 
 /// The identity with which this process runs, once it is certain that no other process runs with it, or has

@@ -1,0 +1,45 @@
+//! Settings of the parts of the server, each with its share of the memory.
+
+use anyhow::Result;
+use runtime::Budget;
+
+use super::{Base, spill_directory};
+use crate::server::directories::Directories;
+use crate::server::memory::Memory;
+use crate::server::{ingest_conf, request_conf, store_conf};
+
+/// Settings of the parts of the server.
+#[derive(Debug)]
+pub(super) struct StepSettings {
+    pub(super) search: search::Settings,
+    pub(super) ingest: ingest::Settings,
+    pub(super) cache: cache::Settings,
+    pub(super) catalog: catalog::Settings,
+    pub(super) peers: peers::Settings,
+    pub(super) own_events: introspection::Settings,
+    pub(super) request_memory: Budget,
+}
+
+impl StepSettings {
+    pub(super) async fn read(
+        base: &Base<'_>,
+        (memory, directories): (&Memory, &Directories),
+        mut search: search::Settings,
+    ) -> Result<Self> {
+        let Base { options, layers, .. } = *base;
+        search.spill_directory = Some(spill_directory(base.data()).await?);
+        memory.limit_search(&mut search);
+        let mut ingest = ingest_conf::settings(layers, options)?;
+        memory.limit_ingest(&mut ingest);
+        let mut cache = store_conf::cache(layers, options)?;
+        memory.limit_cache(&mut cache);
+        cache.directory = directories.cache().to_owned();
+        let mut catalog = catalog::Settings::read(layers)?;
+        memory.limit_catalog(&mut catalog);
+        let mut peers = peers::Settings::read(layers)?;
+        memory.limit_peers(&mut peers);
+        let own_events = introspection::Settings::read(layers)?;
+        let request_memory = request_conf::budget(layers, memory.requests())?;
+        Ok(Self { search, ingest, cache, catalog, peers, own_events, request_memory })
+    }
+}
