@@ -36,7 +36,7 @@ export function clickLookup(click: Click, page: Lookup, range: Bounds): Lookup {
       case 'trellis.value':
         return click.trellis?.value ?? click.value2;
       case 'earliest':
-        return click.earliest ?? range.earliest;
+        return click.earliest ?? (range.earliest || '0');
       case 'latest':
         return click.latest ?? range.latest;
     }

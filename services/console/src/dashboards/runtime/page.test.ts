@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { allInputs, readDashboard } from '../model/reader';
 import type { DashboardElement } from '../model/types';
-import type { Click } from './links';
+import { type Click, clickLookup } from './links';
 import { DashboardRun } from './page';
 import type { JobSpec, SearchServer } from './server';
 
@@ -106,6 +106,24 @@ it('a time input without a token is the range of the page; a range may be named'
   expect([token(page, 'earliest'), token(page, 'latest')]).toEqual(['-60m', 'now']);
   const named = run(form('<input type="time" token="t"><default>Since noon</default></input>'));
   expect(token(named, 't.earliest')).toBe('@d+12h');
+});
+
+it('without a time input the range is all time, unless the address says another one', async () => {
+  const search = `<search><query>index=a</query><earliest>$earliest$</earliest>
+    <latest>$latest$</latest></search>`;
+  const xml = `<form><fieldset submitButton="true"><input type="text" token="a"/></fieldset>
+    <row><panel><table>${search}</table></panel></row></form>`;
+  const ran = async (address: string) => {
+    const page = run(xml, address);
+    page.manager.watch(page.dashboard.rows[0]?.panels[0]?.elements[0]?.search?.key ?? '');
+    await vi.advanceTimersByTimeAsync(10);
+    const { earliest, latest } = created.at(-1) ?? {};
+    return [earliest, latest, token(page, 'earliest'), token(page, 'latest')];
+  };
+  expect(await ran('')).toEqual(['', '', '0', '']);
+  expect(await ran('earliest=-1h')).toEqual(['-1h', '', '-1h', '']);
+  const inLink = clickLookup(CLICK, () => undefined, { earliest: '', latest: '' });
+  expect([inLink('earliest'), inLink('latest')]).toEqual(['0', '']);
 });
 
 it('with a button nothing is searched with before it is pressed', () => {

@@ -157,6 +157,7 @@ export class DashboardRun {
   #load(): void {
     const { query } = this.#options;
     this.tokens.batch(() => {
+      this.#beginRange();
       this.#actions(this.dashboard.init, this.tokens.default, true);
       for (const name of new Set(query.keys())) {
         if (name.startsWith('form.')) continue;
@@ -169,6 +170,13 @@ export class DashboardRun {
       if (this.#isFirstRun) this.tokens.submit();
     });
     this.manager.start();
+  }
+
+  /** As in Splunk, `$earliest$` and `$latest$` are all time until a handler or the address sets them. */
+  #beginRange(): void {
+    if (this.#byToken.get('')?.kind === 'time') return;
+    this.tokens.set('earliest', '0', true);
+    this.tokens.set('latest', '', true);
   }
 
   #begin(input: Input): void {

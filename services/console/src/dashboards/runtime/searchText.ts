@@ -2,11 +2,11 @@
 
 import { withoutLastPipe } from '../../query/syntax';
 
-/** Real-time windows run once, over the same span of time. */
+/** Bounds as they are sent, without those of all time. Real-time windows run once, over the same span of time. */
 export function bounds(earliest: string, latest: string): { earliest: string; latest: string } {
   const past = (bound: string) => (/^rt/i.test(bound) ? bound.slice(2) : bound);
   const [from, to] = [past(earliest), past(latest)];
-  return { earliest: from === 'now' ? '' : from, latest: to };
+  return { earliest: from === 'now' || from === '0' ? '' : from, latest: to };
 }
 
 /** What follows a base, with the pipe in front that its authors may leave out. */
