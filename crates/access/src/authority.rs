@@ -254,7 +254,9 @@ impl Rights {
         object.shared && by_roles()
     }
 
-    fn is_named(&self, names: &[String]) -> bool {
+    /// Whether one of the user's roles is among these, or they are those of everybody (`*`).
+    #[must_use]
+    pub fn is_named(&self, names: &[String]) -> bool {
         // `nobody` means everybody.
         names.iter().any(|name| name == "*" || name == "nobody" || self.roles.contains(name))
     }

@@ -51,10 +51,13 @@ impl fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Whether somebody may see a job and its rows: the owner, and with `admin_all_objects` everybody;
-    /// in either case the indexes that the job could read must be open to them now.
+    /// Whether somebody may see a job and its rows: the owner, users of the roles that it is opened to, and
+    /// with `admin_all_objects` everybody; in any case the indexes that the job could read must be open to
+    /// them now.
     pub(crate) fn may_read_job(&self, job: &Job, rights: &Rights) -> bool {
-        let owns = job.request().owner == rights.user() || rights.may("admin_all_objects");
+        let owns = job.request().owner == rights.user()
+            || rights.may("admin_all_objects")
+            || rights.is_named(&job.readers());
         let names = self.deps.indexes.names();
         let open = |index: &IndexName| rights.may_search(index);
         let filter = &rights.limits().filter;

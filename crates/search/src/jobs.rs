@@ -419,6 +419,17 @@ impl Job {
         self.retention.set_priority(priority);
     }
 
+    /// The roles whose users may read it besides its owner; `*` stands for all users.
+    #[must_use]
+    pub fn readers(&self) -> Vec<String> {
+        self.retention.readers()
+    }
+
+    /// Notes these roles.
+    pub(crate) fn set_readers(&self, readers: Vec<String>) {
+        self.retention.set_readers(readers);
+    }
+
     /// How long it is kept after its last use.
     #[must_use]
     pub fn ttl(&self) -> Duration {

@@ -119,6 +119,25 @@ impl SearchService {
         }
     }
 
+    /// Opens a job to the users of these roles (`*`: to all users), wherever it is, and closes it to others.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if its document cannot be changed, [`Error::UnknownJob`] if there is none any
+    /// more: the job stays as open as it was.
+    pub async fn share_job(&self, job: &Arc<Job>, readers: Vec<String>) -> Result<(), Error> {
+        let engine = self.engine();
+        // The document of one that is being stored has the roles of before: it is changed when it is there.
+        let _turn = job.saving().turn.lock().await;
+        if job.saving().now().version.is_some() {
+            let change = |saved: &mut SavedJob| saved.readers.clone_from(&readers);
+            if !engine.archive.change(job.sid(), change).await? {
+                return Err(Error::UnknownJob);
+            }
+        }
+        job.set_readers(readers);
+        Ok(())
+    }
+
     /// Stops a job and forgets it, also in object storage; false if there is none.
     ///
     /// # Errors
@@ -329,7 +348,13 @@ impl Engine {
     async fn keep_up(&self, job: &Arc<Job>) {
         if let Some(version) = job.saving().now().version {
             match self.archive.find(job.sid()) {
-                Some(_) => self.write_use(job.sid(), job.touched()).await,
+                Some(saved) => {
+                    // Another search head opens and closes it while this one does not answer.
+                    if let Ok(_turn) = job.saving().turn.try_lock() {
+                        job.set_readers(saved.readers);
+                    }
+                    self.write_use(job.sid(), job.touched()).await;
+                }
                 // Another search head has removed it.
                 None => {
                     self.loaded.forget(&version);

@@ -40,7 +40,7 @@ pub(super) struct Action {
 pub(super) const SAML_RESPONSE: &str = "saml_response";
 
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 26] = [
+const EXACT: [(&str, &str, Class); 27] = [
     ("/services/auth/login", LOGIN_ATTEMPT, Class::Login),
     ("/services/auth/oidc/callback", LOGIN_ATTEMPT, Class::Login),
     // Logs nobody in: the next request does.
@@ -62,6 +62,8 @@ const EXACT: [(&str, &str, Class); 26] = [
     ("/services/search/jobs/{sid}/results_preview", "read_results", Class::Light),
     ("/services/search/jobs/{sid}/events", "read_results", Class::Light),
     ("/services/search/jobs/{sid}/control", "control_search", Class::Light),
+    // Opens results to others.
+    ("/services/search/jobs/{sid}/acl", "acl_search_job", Class::Change),
     ("/api/v1/jobs/status", "read_job_status", Class::Light),
     ("/services/search/parser", "parse_search", Class::Light),
     ("/api/v1/explain", "explain_search", Class::Light),

@@ -25,7 +25,7 @@ pub(super) const SAVED_SECONDS: u64 = 604_800;
 /// The entry of a job.
 pub(super) fn entry(job: &Job) -> Entry {
     let request = job.request();
-    let acl = acl(&request.owner, &request.app);
+    let acl = acl(&request.owner, &request.app, job.readers());
     let mut entry = Entry::new("/services/search/jobs", job.sid(), content(job))
         .with_acl(acl)
         .with_attributes(Attributes::default())
@@ -40,20 +40,25 @@ pub(super) fn of_other_head(listed: &Value) -> Option<Entry> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let content = listed["content"].as_object()?.clone();
     let sid = text(&listed["content"]["sid"])?;
+    let (owner, app) = (text(&listed["acl"]["owner"])?, text(&listed["acl"]["app"])?);
+    let readers = listed["acl"]["perms"]["read"].as_array().into_iter().flatten().filter_map(text);
+    let readers = readers.filter(|name| *name != owner).collect();
     let mut entry = Entry::new("/services/search/jobs", &sid, content)
-        .with_acl(acl(&text(&listed["acl"]["owner"])?, &text(&listed["acl"]["app"])?))
+        .with_acl(acl(&owner, &app, readers))
         .linking(&BELOW);
     entry.name = text(&listed["name"])?;
     entry.updated = text(&listed["updated"])?;
     Some(entry)
 }
 
-fn acl(owner: &str, app: &str) -> Acl {
+/// As Splunk, which has the owner among those who read, and no other sharing of jobs.
+fn acl(owner: &str, app: &str, mut readers: Vec<String>) -> Acl {
+    readers.insert(0, owner.to_owned());
     Acl {
         owner: owner.to_owned(),
         app: app.to_owned(),
         sharing: "global".to_owned(),
-        perms: Some((vec![owner.to_owned()], vec![owner.to_owned()])),
+        perms: Some((readers, vec![owner.to_owned()])),
         removable: true,
         writable: true,
     }

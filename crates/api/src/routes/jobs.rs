@@ -58,7 +58,11 @@ pub(super) fn routes() -> Routes {
         )
         .at(
             "/services/search/jobs/{sid}/acl",
-            get(Need::Own, "Shows the owner and the permissions of a job", acl),
+            get(Need::Own, "Shows the owner and the permissions of a job", acl).post(
+                Need::Own,
+                "Opens a job to users of other roles, or closes it",
+                share,
+            ),
         )
         .at(
             "/services/search/jobs/{sid}/control",
@@ -432,11 +436,61 @@ async fn touch(call: Call) -> Result<Response, RestError> {
     show(call).await
 }
 
-/// A job is its owner's alone: it cannot be shared.
 async fn acl(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let job = find_known(state, caller, call.segment("sid"))?;
     feed::respond_one("jobs", PATH, entry(&job), params)
+}
+
+/// Sets who reads a job (`perms.read`, or nobody else with `sharing=user`), and its lifetime (`ttl`).
+async fn share(call: Call) -> Result<Response, RestError> {
+    let Call { state, caller, params, .. } = &call;
+    let job = found_to_change(state, caller, call.segment("sid"))?;
+    let owner = &job.request().owner;
+    if params.text("owner").is_some_and(|name| name != owner) {
+        return Err(RestError::invalid(format!("the owner of a job cannot be changed: {owner}")));
+    }
+    let readers = readers(state, params, owner)?;
+    let ttl = params.number("ttl")?;
+    if readers.is_none() && ttl.is_none() && params.text("sharing").is_none() {
+        return Err(RestError::invalid("acl needs perms.read, sharing or ttl"));
+    }
+    if let Some(readers) = readers {
+        state.search.share_job(&job, readers).await?;
+    }
+    if let Some(seconds) = ttl {
+        let ttl = Duration::from_secs(seconds as u64);
+        state.search.keep_job(&job, Keeping::For(ttl)).await?;
+    }
+    feed::respond_one("jobs", PATH, entry(&job), params)
+}
+
+/// The roles that a job is opened to; `None` if the request leaves them as they are.
+fn readers(
+    state: &ApiState,
+    params: &Params,
+    owner: &str,
+) -> Result<Option<Vec<String>>, RestError> {
+    let named = params.get("perms.read").map(|_| {
+        let mut names = params.list("perms.read");
+        // Clients send the list back that they were told, where the owner is among the readers.
+        names.retain(|name| name != owner);
+        names
+    });
+    let unknown = |name: &&String| {
+        !matches!(name.as_str(), "*" | "nobody") && state.roles.get(name).is_none()
+    };
+    if let Some(name) = named.iter().flatten().find(unknown) {
+        return Err(RestError::invalid(format!("perms.read: there is no role \"{name}\"")));
+    }
+    match params.text("sharing") {
+        None | Some("app" | "global") => Ok(named),
+        Some("user") if named.as_ref().is_none_or(Vec::is_empty) => Ok(Some(Vec::new())),
+        Some("user") => Err(RestError::invalid("a job with sharing=user has no perms.read")),
+        Some(other) => {
+            Err(RestError::invalid(format!("unknown sharing \"{other}\"; use user, app, global")))
+        }
+    }
 }
 
 async fn remove(call: Call) -> Result<Response, RestError> {
@@ -617,6 +671,18 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {job}/control"), "action=setpriority&priority=11", 400, "from 0 to 10"),
         case(&format!("GET {job}/acl"), "", 200, "\"owner\":\"admin\""),
         case(&format!("GET {PATH}/none/acl"), "", 404, unknown),
+        case(
+            &format!("POST {job}/acl"),
+            "sharing=global&owner=admin&perms.read=power&ttl=700",
+            200,
+            "\"read\":[\"admin\",\"power\"]",
+        ),
+        case(&format!("GET {job}"), "", 200, "\"ttl\":700"),
+        case(&format!("POST {job}/acl"), "", 400, "acl needs perms.read"),
+        case(&format!("POST {job}/acl"), "perms.read=crew", 400, "there is no role"),
+        case(&format!("POST {job}/acl"), "owner=power&perms.read=*", 400, "owner of a job"),
+        case(&format!("POST {job}/acl"), "sharing=system", 400, "unknown sharing"),
+        case(&format!("POST {job}/acl"), "sharing=user&perms.read=*", 400, "has no perms.read"),
         case(&format!("GET {job}/inspector"), "", 200, "\"inspection\""),
         case(&format!("GET {PATH}/none/inspector"), "", 404, unknown),
         case(&format!("GET {job}/search.log"), "", 200, "state=DONE"),

@@ -151,6 +151,44 @@ async fn a_saved_job_answers_after_its_process_has_lost_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_is_read_by_the_roles_that_its_owner_opens_it_to() {
+    let server = Server::start().await;
+    server.role("narrow", &[("srchIndexesAllowed", "open")]).await;
+    let sid = server.job("user", "search index=open").await;
+    let path = format!("/services/search/jobs/{sid}");
+    let share = async |user: &str, roles: &str| {
+        let form = [("sharing", "global"), ("owner", "user"), ("perms.read", roles)];
+        server.post(user, &format!("{path}/acl"), &form).await.status
+    };
+    let control = async |user: &str, action: &str| {
+        let form = [("action", action)];
+        server.post(user, &format!("{path}/control"), &form).await.status
+    };
+    let reads = async |user: &str| {
+        server.get(user, &format!("{path}/results?output_mode=json")).await.status
+    };
+    assert_eq!(share("power", "*").await, StatusCode::NOT_FOUND);
+    assert_eq!(share("user", "power").await, StatusCode::OK);
+    assert_eq!(reads("power").await, StatusCode::OK);
+    let loaded = server.search("power", &format!("| loadjob {sid}")).await;
+    assert!(loaded.text.contains("word_open"), "{loaded:?}");
+    let list = server.get("power", "/services/search/jobs?output_mode=json").await;
+    assert!(!list.text.contains(&sid), "{list:?}");
+    assert_eq!(control("power", "cancel").await, StatusCode::FORBIDDEN);
+    assert_eq!(share("power", "*").await, StatusCode::FORBIDDEN);
+    assert_eq!(reads("nos").await, StatusCode::NOT_FOUND);
+    // All users, but nobody sees rows of indexes that are closed to them.
+    assert_eq!(share("user", "*").await, StatusCode::OK);
+    assert_eq!(reads("narrow").await, StatusCode::NOT_FOUND);
+    assert_eq!(control("user", "save").await, StatusCode::OK);
+    assert!(server.state.search.cancel(&sid));
+    assert_eq!(reads("power").await, StatusCode::OK);
+    assert_eq!(share("user", "").await, StatusCode::OK);
+    assert_eq!(reads("power").await, StatusCode::NOT_FOUND);
+    assert_eq!(reads("user").await, StatusCode::OK);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn saved_results_are_held_to_the_quota_of_the_roles_and_to_the_indexes_open_now() {
     let server = Server::start().await;
     server.role("watcher", &[("srchIndexesAllowed", "open,closed")]).await;

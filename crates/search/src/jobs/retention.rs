@@ -1,4 +1,5 @@
-//! How long a job is kept after its last use, and what its owner said of it.
+//! How long a job is kept after its last use, and what its owner said of it: its importance, and who else may
+//! read it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -6,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU64};
 use std::time::Duration;
 
 use model::EventTime;
+use parking_lot::Mutex;
 use runtime::Clock;
 
 use super::uses::Uses;
@@ -20,6 +22,8 @@ pub(super) struct Retention {
     ttl_seconds: AtomicU64,
     is_saved: AtomicBool,
     priority: AtomicU8,
+    /// Roles whose users may read it, too.
+    readers: Mutex<Vec<String>>,
     /// Where uses of a job in object storage are noted, and its id.
     uses: Option<(Arc<Uses>, String)>,
 }
@@ -32,6 +36,7 @@ impl Retention {
             ttl_seconds: AtomicU64::new(ttl.as_secs()),
             is_saved: false.into(),
             priority: DEFAULT_PRIORITY.into(),
+            readers: Mutex::default(),
             uses: None,
         }
     }
@@ -40,7 +45,7 @@ impl Retention {
     pub(super) fn restored(
         clock: Arc<dyn Clock>,
         (touched, ttl): (EventTime, Duration),
-        (is_saved, priority): (bool, u8),
+        (is_saved, priority, readers): (bool, u8, Vec<String>),
         uses: (Arc<Uses>, String),
     ) -> Self {
         Self {
@@ -49,6 +54,7 @@ impl Retention {
             ttl_seconds: ttl.as_secs().into(),
             is_saved: is_saved.into(),
             priority: priority.into(),
+            readers: Mutex::new(readers),
             uses: Some(uses),
         }
     }
@@ -97,5 +103,13 @@ impl Retention {
 
     pub(super) fn set_priority(&self, priority: u8) {
         self.priority.store(priority, Relaxed);
+    }
+
+    pub(super) fn readers(&self) -> Vec<String> {
+        self.readers.lock().clone()
+    }
+
+    pub(super) fn set_readers(&self, readers: Vec<String>) {
+        *self.readers.lock() = readers;
     }
 }

@@ -50,6 +50,9 @@ pub(crate) struct SavedJob {
     pub(crate) ttl: u64,
     /// Whether somebody has saved it.
     pub(crate) is_saved: bool,
+    /// Roles whose users may read it besides its owner.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) readers: Vec<String>,
     pub(crate) facts: Facts,
 }
 
@@ -211,7 +214,7 @@ impl SavedJob {
             retention: Retention::restored(
                 Arc::clone(&with.clock),
                 (self.touched, ttl),
-                (self.is_saved, facts.priority),
+                (self.is_saved, facts.priority, self.readers.clone()),
                 (with.uses, sid.to_owned()),
             ),
             lifecycle: Lifecycle::restored(
@@ -320,6 +323,7 @@ impl Job {
             touched: self.touched(),
             ttl: self.ttl().as_secs(),
             is_saved: self.is_saved(),
+            readers: self.readers(),
             facts,
         };
         Some((saved, details, results))
