@@ -121,6 +121,19 @@ def test_a_generating_command_begins_a_search(server):
     assert "can only begin a search" in error(server, "| makeresults | count_to end=1")
 
 
+def test_a_first_command_needs_no_pipe_over_rest_and_is_searched_for_where_it_is_typed_or_saved(server):
+    assert len(rows(server, "count_to end=3")) == 3
+    assert rows(server, "count_to=3") == []
+    assert len(rows(server, "count_to end=3", "search")) == 3
+    typed = server.cli("search", "count_to end=3", "-o", "raw")
+    assert (typed.returncode, typed.stdout) == (0, ""), typed
+    parsed = server.rest("POST", "/servicesNS/admin/tools/search/parser?output_mode=json", {"q": "double field=n"})
+    assert parsed.status == 200, parsed
+    saved = {"name": "counted", "search": "count_to end=3"}
+    assert server.rest("POST", "/servicesNS/admin/tools/saved/searches", saved).status == 201
+    assert rows(server, "| savedsearch counted") == []
+
+
 def test_a_reporting_command_runs_in_two_parts(server):
     assert rows(server, "| count_to end=4 | sum_of") == [{"sum": "30"}]
 

@@ -87,5 +87,8 @@ pub use renames::excluding_renamed;
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use shown::{ShownFields, ShownPlan, shown_fields};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
-pub use spl::{CommandKind, Suggestion, begins_with_command, complete};
+pub use spl::{
+    CommandKind, CustomCommands, Suggestion, begins_with_command, complete, with_implied_search,
+    with_pipe,
+};
 pub use sql::{NoSql, SqlText};

@@ -153,6 +153,23 @@ impl SearchService {
         })
     }
 
+    /// The search of a request with the pipe that clients of REST leave out in front of a command, also one
+    /// that an app defines; `None` if there is none to add.
+    #[must_use]
+    pub fn with_pipe(&self, request: &JobRequest) -> Option<String> {
+        plan::with_pipe(&request.search, &self.custom_commands(request))
+    }
+
+    /// Whether a text begins with a command that searches with the app and the rights of a request know.
+    #[must_use]
+    pub fn begins_with_command(&self, text: &str, request: &JobRequest) -> bool {
+        plan::begins_with_command(text, &self.custom_commands(request))
+    }
+
+    fn custom_commands(&self, request: &JobRequest) -> plan::CustomCommands {
+        plan::CustomCommands::of(self.knowledge_of(request).custom_command_names())
+    }
+
     /// Plans a search and says how it would run, and what it reads at most. Subsearches do not run.
     ///
     /// # Errors

@@ -16,6 +16,7 @@
 //! ```
 
 pub mod ast;
+mod beginning;
 pub mod commands;
 mod complete;
 mod custom;
@@ -35,6 +36,7 @@ mod tests;
 mod wildcard;
 
 pub use ast::Pipeline;
+pub use beginning::{begins_with_command, with_implied_search, with_pipe, with_search};
 pub use commands::{COMMANDS, CommandDefinition, CommandKind, CommandRight};
 pub use complete::{Suggestion, SuggestionKind, complete};
 pub use custom::CustomCommands;
@@ -47,7 +49,6 @@ pub use stats_functions::{STATS_FUNCTIONS, StatsFunctionDefinition};
 
 use ast::{Expr, SearchCommand};
 use parser::{Parsed, Parser};
-use std::borrow::Cow;
 use std::fmt;
 
 /// What parsing depends on.
@@ -234,62 +235,6 @@ pub fn parse_commands(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline
         parser.expect_end("'|' or the end of the commands")?;
         Ok(pipeline)
     })
-}
-
-/// Whether a text begins with a command, as what follows a pipe does: `stats count`, but neither the search
-/// terms `stats=1` nor `error`. A macro in front stands for commands.
-#[must_use]
-pub fn begins_with_command(text: &str) -> bool {
-    let text = text.trim_start();
-    let (word, behind) = first_word(text);
-    let ends = |c: char| c.is_whitespace() || "|[\"(,+-".contains(c);
-    let is_term = ["=", "!=", "<", ">"].iter().any(|sign| behind.trim_start().starts_with(sign));
-    let is_name = behind.chars().next().is_none_or(ends) && !is_term;
-    text.starts_with('`') || is_name && commands::find(&word.to_ascii_lowercase()).is_some()
-}
-
-fn first_word(text: &str) -> (&str, &str) {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    text.split_at(text.find(|c: char| !is_word(c)).unwrap_or(text.len()))
-}
-
-/// A search as a person types it, with `search` in front if its first word is the name of a command that
-/// needs rows: `sort error` are two words to search for. A command that makes rows may stand without its
-/// pipe, but not by another name (`macro failed`), and `rest` only with the path of a resource.
-#[must_use]
-pub fn with_search(text: &str) -> Cow<'_, str> {
-    let text = text.trim_start();
-    let (word, behind) = first_word(text);
-    let word = word.to_ascii_lowercase();
-    let runs = commands::find(&word).is_none_or(|definition| match definition.name {
-        "search" => true,
-        "rest" => begins_with_path(behind),
-        name => definition.kind == CommandKind::Generating && name == word,
-    });
-    if runs || !begins_with_command(text) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(format!("search {text}"))
-}
-
-/// Whether a path such as `/services/server/info` is next, options in front of it apart. The value of an
-/// option may be in quotes, with blanks.
-fn begins_with_path(text: &str) -> bool {
-    let is_name = |name: &str| {
-        !name.starts_with('/') && !name.contains(|c: char| c.is_whitespace() || c == '"')
-    };
-    let mut rest = text.trim_start();
-    while let Some((_, value)) = rest.split_once('=').filter(|(name, _)| is_name(name)) {
-        let behind = match value.strip_prefix('"') {
-            Some(quoted) => quoted.split_once('"').map_or("", |(_, behind)| behind),
-            None => value.trim_start_matches(|c: char| !c.is_whitespace()),
-        };
-        rest = behind.trim_start();
-        if rest.len() == behind.len() {
-            return false;
-        }
-    }
-    rest.trim_start_matches('"').starts_with('/')
 }
 
 /// As [`parse_search_terms`], with macros.

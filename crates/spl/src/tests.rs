@@ -9,7 +9,7 @@ use std::iter::once;
 use crate::ast::{Command, SearchExpr};
 use crate::testing::{accepts, refuses, same};
 use crate::{MacroResolver, ParseOptions};
-use crate::{begins_with_command, complete, parse, parse_expression, parse_with, with_search};
+use crate::{complete, parse, parse_expression, parse_with};
 
 #[test]
 fn searches_as_people_write_them_are_accepted() {
@@ -474,6 +474,17 @@ fn the_console_knows_the_words_of_the_language() {
     assert_eq!(known, text, "{path}: run this test with KARST_BLESS=1");
 }
 
+#[test]
+fn the_page_of_the_console_lists_the_commands_that_may_lack_their_pipe() {
+    let page = std::fs::read_to_string("../../docs/console.md").expect("the page");
+    let (_, list) = page.split_once("may lack their pipe:").expect("the list");
+    let list = list.split('.').next().unwrap_or_default();
+    let told: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    let commands = crate::COMMANDS.iter();
+    let generating = commands.filter(|command| command.kind == crate::CommandKind::Generating);
+    assert_eq!(told, generating.map(|command| command.name).collect::<Vec<_>>());
+}
+
 fn kind_of(command: &crate::CommandDefinition) -> &'static str {
     use crate::CommandKind as Kind;
     match command.kind {
@@ -494,53 +505,4 @@ fn summary_of(command: &crate::CommandDefinition) -> String {
             format!("{} (alias {})", command.summary, aliases.join(", "))
         }
     }
-}
-
-#[test]
-fn what_follows_a_pipe_begins_with_a_command() {
-    for text in ["stats count", " Head 5", "search a=1", "head", "`counted`", "table[x]"] {
-        assert!(begins_with_command(text), "{text}");
-    }
-    for text in ["error", "stats=1", "head != 3", "table:x", "\"stats\" count", ""] {
-        assert!(!begins_with_command(text), "{text}");
-    }
-}
-
-#[test]
-fn words_that_are_commands_are_searched_for_unless_they_make_rows() {
-    let words = [
-        "sort error",
-        "Stats count",
-        "table head",
-        "transaction failed | head 5",
-        "where",
-        "rest failed",
-        "rest",
-        "rest status=500 failed /var/log",
-        "rest x=\"a b\"c /var/log",
-        "macro failed",
-    ];
-    for text in words {
-        assert_eq!(with_search(text), format!("search {text}"));
-    }
-    let others = [
-        "| stats count",
-        "[a]",
-        "`m`",
-        "search sort",
-        "error",
-        "stats=1",
-        "makeresults",
-        "tstats count",
-        "inputlookup a.csv | head 5",
-        "rest /services/server/info",
-        "REST count=0 \"/services/server/info?a=b\" | table a",
-        "rest splunk_server=\"a b\" count=0 /services/server/info?a=b",
-        "\"sort\" error",
-        "",
-    ];
-    for text in others {
-        assert_eq!(with_search(text), text);
-    }
-    assert_eq!(with_search(" sort error"), "search sort error");
 }

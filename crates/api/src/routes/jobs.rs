@@ -21,7 +21,6 @@ use serde_json::json;
 
 use super::feed;
 use super::job_entry::{SAVED_SECONDS, entry, of_other_head};
-use super::parser::with_pipe;
 use super::results::result_response;
 use crate::atom::Entry;
 use crate::audit::{Observed, searches};
@@ -352,7 +351,7 @@ pub(super) fn of_caller(
     {
         request.timezone = zone;
     }
-    if let Some(search) = with_pipe(state, &request) {
+    if let Some(search) = state.search.with_pipe(&request) {
         request.search = search;
     }
     request

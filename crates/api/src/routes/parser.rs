@@ -44,8 +44,8 @@ async fn parse(Call { state, caller, namespace, params, .. }: Call) -> Result<Re
     // The parser's parameter is `q`, the jobs' is `search`.
     let search = params.text("q").or_else(|| params.text("search"));
     let search = search.ok_or_else(|| RestError::invalid("add q=<SPL> to the request"))?;
-    check_beginning(&state, search)?;
     let request = of_caller(&state, search, &caller, &namespace);
+    check_beginning(&state, search, &request)?;
     let commands = commands(&state.search.outline(&request)?);
     let planned = state.search.check(&request).await?;
     let mode = OutputMode::of(&params)?;
@@ -114,37 +114,14 @@ fn arguments(arguments: &Arguments) -> Json {
     }
 }
 
-fn check_beginning(state: &ApiState, search: &str) -> Result<(), RestError> {
+fn check_beginning(state: &ApiState, search: &str, request: &JobRequest) -> Result<(), RestError> {
     let text = search.trim_start();
-    if text.starts_with(['|', '[', '`']) || begins_with_command(state, text) {
+    if text.starts_with(['|', '[']) || state.search.begins_with_command(text, request) {
         return Ok(());
     }
-    Err(RestError::invalid(format!("Unknown search command '{}'.", first_word(text))))
-}
-
-fn first_word(text: &str) -> String {
-    text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
-}
-
-fn begins_with_command(state: &ApiState, text: &str) -> bool {
-    let word = first_word(text);
-    let typed = format!("| {word}");
-    let known = state.search.complete(&typed, typed.len());
-    !word.is_empty() && known.iter().any(|known| known.text.eq_ignore_ascii_case(&word))
-}
-
-/// The search with a `|` in front if it begins with a command that makes rows: clients of Splunk leave
-/// it out. Other words are searched for.
-pub(super) fn with_pipe(state: &ApiState, request: &JobRequest) -> Option<String> {
-    let text = request.search.trim_start();
-    let is_search = first_word(text).eq_ignore_ascii_case("search");
-    if is_search || !begins_with_command(state, text) {
-        return None;
-    }
-    let piped = format!("| {text}");
-    let outline = state.search.outline(&JobRequest { search: piped.clone(), ..request.clone() });
-    let generates = outline.ok()?.commands.first().is_some_and(|first| first.generates);
-    generates.then_some(piped)
+    let word = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+    let word = word.unwrap_or_default();
+    Err(RestError::invalid(format!("Unknown search command '{word}'.")))
 }
 
 /// Times as searches understand them: `time`, repeated; `now` and `output_time_format` as there.

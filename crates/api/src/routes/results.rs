@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use quick_xml::escape::escape;
-use search::{Job, ResultRows, begins_with_command};
+use search::{Job, ResultRows};
 use serde_json::{Value, json};
 
 use super::jobs::{Own, find, of_caller};
@@ -99,16 +99,16 @@ async fn continued(
     params: &Params,
 ) -> Result<Response, RestError> {
     let rest = rest.trim();
+    let asked = job.request();
+    let app = PathNamespace { owner: None, app: Some(asked.app.clone()) };
+    let mut request = of_caller(state, rest, caller, &app);
     // Clients leave out the pipe in front. Terms without `search` are taken, too.
     let rest = match rest.strip_prefix('|') {
         Some(rest) => rest.to_owned(),
-        None if begins_with_command(rest) => rest.to_owned(),
+        None if state.search.begins_with_command(rest, &request) => rest.to_owned(),
         None => format!("search {rest}"),
     };
-    let asked = job.request();
-    let search = format!("| loadjob {} | {rest}", job.sid());
-    let app = PathNamespace { owner: None, app: Some(asked.app.clone()) };
-    let mut request = of_caller(state, &search, caller, &app);
+    request.search = format!("| loadjob {} | {rest}", job.sid());
     request.timezone = asked.timezone.clone();
     // What is asked for with GET may be asked for by any page a browser shows: it changes nothing.
     request.read_only = *method != Method::POST;

@@ -8,6 +8,7 @@ use inputs::exec::Schedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::EventTime;
+use search::with_implied_search;
 use serde_json::json;
 
 use super::feed;
@@ -93,7 +94,7 @@ async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
     let object = object(&call)?;
     let set = |key: &str| params.text(key).or_else(|| object.get(key)).filter(|v| !v.is_empty());
-    let search = leading_command(object.get("search").unwrap_or_default());
+    let search = with_implied_search(object.get("search").unwrap_or_default()).into_owned();
     let app = PathNamespace { owner: None, app: Some(object.app.clone()) };
     let mut request = of_caller(state, &with_arguments(search, params), caller, &app);
     let number = |key: &str| -> Result<Option<usize>, RestError> {
@@ -119,17 +120,6 @@ async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
     request.sid = Some(state.search.owned_sid(sid));
     let job = searches::dispatch(state, &seen, request).await?;
     Ok(sid_response(&job, mode))
-}
-
-/// A saved search may leave its first command out.
-fn leading_command(search: &str) -> String {
-    let text = search.trim_start();
-    let first = text.split_whitespace().next().unwrap_or_default();
-    if text.starts_with(['|', '[', '`']) || first.eq_ignore_ascii_case("search") {
-        search.to_owned()
-    } else {
-        format!("search {search}")
-    }
 }
 
 fn with_arguments(mut search: String, params: &Params) -> String {

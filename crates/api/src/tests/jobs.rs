@@ -59,6 +59,28 @@ async fn a_further_search_may_leave_out_the_pipe() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_first_command_without_a_pipe_runs_over_rest_and_is_searched_for_in_saved_searches() {
+    let server = Server::start().await;
+    let ran = server.search("admin", "makeresults count=2 | stats count").await;
+    assert!(ran.text.contains(r#""count":"2""#), "{ran:?}");
+    // A mistake in the command is no word to search for.
+    let wrong = server.search("admin", "stats cout(x)").await;
+    assert_eq!(wrong.status, StatusCode::BAD_REQUEST, "{wrong:?}");
+    for (name, search, runs) in [
+        ("rows", "makeresults count=2", "search makeresults count=2"),
+        ("terms", "search(word_open OR none)", "search(word_open OR none)"),
+    ] {
+        let made = server.post("admin", SAVED, &[("name", name), ("search", search)]).await;
+        assert!(made.status.is_success(), "{made:?}");
+        let job = server.post("admin", &format!("{SAVED}/{name}/dispatch"), &[]).await.json();
+        let sid = job["sid"].as_str().unwrap();
+        let path = format!("/services/search/jobs/{sid}?output_mode=json");
+        let told = server.get("admin", &path).await.json();
+        assert_eq!(told["entry"][0]["content"]["search"], runs);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn jobs_of_others_are_closed_to_power_users() {
     let server = Server::start().await;
     server.role("watcher", &[("srchIndexesAllowed", "open"), ("imported_roles", "")]).await;

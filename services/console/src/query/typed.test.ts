@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { asReport, withSearch } from './typed';
 
-it('searches for words that are commands, unless these make rows', () => {
+it('searches for words that can be commands, unless these make rows', () => {
   for (const query of [
     'sort error',
     'Stats count',
@@ -12,6 +12,10 @@ it('searches for words that are commands, unless these make rows', () => {
     'rest status=500 failed /var/log',
     'rest x="a b"c /var/log',
     'macro failed',
+    'error',
+    'shout',
+    'web-01.example failed',
+    'größe',
   ]) {
     expect(withSearch(query)).toBe(`search ${query}`);
   }
@@ -21,10 +25,11 @@ it('searches for words that are commands, unless these make rows', () => {
     '[search a]',
     '`macro`',
     'search sort',
-    'error',
     'stats=1',
+    'index = main',
     'head != 3',
     'table:x',
+    '(a OR b)',
     'makeresults',
     'tstats count',
     'inputlookup a.csv | head 5',

@@ -1,0 +1,237 @@
+//! How a search begins that has no pipe in front: whether its first word is a command, or a word to search
+//! for. This is the only place of the rule, which depends on where the search comes from:
+//!
+//! | the search comes from | its first word runs if it is |
+//! | --- | --- |
+//! | a client of REST: [`with_pipe`] | a command, also a custom one |
+//! | a person, in the console or at the command line: [`with_search`] | a command that makes rows |
+//! | a saved search: [`with_implied_search`] | `search` |
+//!
+//! What begins with a pipe, a subsearch or a macro is never changed.
+
+use std::borrow::Cow;
+
+use crate::commands::{self, CommandKind};
+use crate::custom::CustomCommands;
+
+/// Whether a text begins with a command, as what follows a pipe does: `stats count`, but neither the search
+/// terms `stats=1` nor `error`. A macro in front stands for commands.
+#[must_use]
+pub fn begins_with_command(text: &str, custom: &CustomCommands) -> bool {
+    let text = text.trim_start();
+    text.starts_with('`') || names_command(text, custom)
+}
+
+/// A search of a client of REST, which may leave out the pipe in front of a command other than `search`.
+/// `None` if there is nothing to add: its first word is searched for.
+#[must_use]
+pub fn with_pipe(text: &str, custom: &CustomCommands) -> Option<String> {
+    let text = text.trim_start();
+    (!is_search(text) && names_command(text, custom)).then(|| format!("| {text}"))
+}
+
+/// A search as a person types it, with `search` in front if its first word would run otherwise: `sort error`
+/// are two words to search for, and `shout` may be the command of an app. A command that makes rows may stand
+/// without its pipe, but not by another name (`macro failed`), and `rest` only with the path of a resource.
+#[must_use]
+pub fn with_search(text: &str) -> Cow<'_, str> {
+    let text = text.trim_start();
+    let name = built_in_name(text).unwrap_or_default().to_ascii_lowercase();
+    let runs = commands::find(&name).is_some_and(|definition| match definition.name {
+        "search" => true,
+        "rest" => begins_with_path(&text[name.len()..]),
+        own => definition.kind == CommandKind::Generating && own == name,
+    });
+    if runs || (name.is_empty() && custom_name(text).is_none()) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("search {text}"))
+}
+
+/// A saved search as it runs: one that does not begin with `search` is searched for, whatever its first word.
+#[must_use]
+pub fn with_implied_search(text: &str) -> Cow<'_, str> {
+    let begun = text.trim_start();
+    if begun.starts_with(['|', '[', '`']) || is_search(begun) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("search {text}"))
+}
+
+fn is_search(text: &str) -> bool {
+    built_in_name(text).is_some_and(|name| name.eq_ignore_ascii_case("search"))
+}
+
+fn names_command(text: &str, custom: &CustomCommands) -> bool {
+    let is_built_in = |name: &str| commands::find(&name.to_ascii_lowercase()).is_some();
+    built_in_name(text).is_some_and(is_built_in)
+        || custom_name(text).is_some_and(|name| custom.find(name).is_some())
+}
+
+/// The first word, if it can be the name of a command of this crate.
+fn built_in_name(text: &str) -> Option<&str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    first_word(text, is_part, |word, next| {
+        "|[\"(,+-".contains(next) || (next == '/' && word.eq_ignore_ascii_case("rest"))
+    })
+}
+
+/// The first word, if it can be the name of a custom command.
+fn custom_name(text: &str) -> Option<&str> {
+    let is_part = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    first_word(text, is_part, |_, next| "|[]\",".contains(next))
+}
+
+/// The first word, if something that ends a name is behind it and it is not compared (`stats=1`).
+fn first_word(
+    text: &str,
+    is_part: impl Fn(char) -> bool,
+    is_end: impl Fn(&str, char) -> bool,
+) -> Option<&str> {
+    let (word, behind) = text.split_at(text.find(|c: char| !is_part(c)).unwrap_or(text.len()));
+    let next = behind.chars().next();
+    let ends = next.is_none_or(|next| next.is_whitespace() || is_end(word, next));
+    let signs = ["=", "!=", "<", ">"];
+    let is_compared = signs.iter().any(|sign| behind.trim_start().starts_with(sign));
+    (!word.is_empty() && ends && !is_compared).then_some(word)
+}
+
+/// Whether a path such as `/services/server/info` is next, options in front of it apart. The value of an
+/// option may be in quotes, with blanks.
+fn begins_with_path(text: &str) -> bool {
+    let is_name = |name: &str| {
+        !name.starts_with('/') && !name.contains(|c: char| c.is_whitespace() || c == '"')
+    };
+    let mut rest = text.trim_start();
+    while let Some((_, value)) = rest.split_once('=').filter(|(name, _)| is_name(name)) {
+        let behind = match value.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').map_or("", |(_, behind)| behind),
+            None => value.trim_start_matches(|c: char| !c.is_whitespace()),
+        };
+        rest = behind.trim_start();
+        if rest.len() == behind.len() {
+            return false;
+        }
+    }
+    rest.trim_start_matches('"').starts_with('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn custom() -> CustomCommands {
+        CustomCommands::of(["shout".to_owned(), "count-to".to_owned()])
+    }
+
+    #[test]
+    fn what_follows_a_pipe_begins_with_a_command() {
+        for text in [
+            "stats count",
+            " Head 5",
+            "search a=1",
+            "head",
+            "`counted`",
+            "table[x]",
+            "sort -n",
+            "rest/services/server",
+            "shout",
+            "Shout x",
+            "count-to end=3",
+        ] {
+            assert!(begins_with_command(text, &custom()), "{text}");
+        }
+        let none = CustomCommands::default();
+        for text in [
+            "error",
+            "stats=1",
+            "head != 3",
+            "table:x",
+            "table/x",
+            "\"stats\" count",
+            "shout=1",
+            "shout:x",
+            "",
+        ] {
+            assert!(!begins_with_command(text, &custom()), "{text}");
+        }
+        assert!(!begins_with_command("shout x", &none));
+    }
+
+    #[test]
+    fn over_rest_every_command_may_lack_its_pipe() {
+        let piped = |text: &str| with_pipe(text, &custom());
+        for text in ["tstats count", "stats cout(", "bucket _time", "set failed", "shout a=b"] {
+            assert_eq!(piped(text), Some(format!("| {text}")));
+        }
+        assert_eq!(piped(" makeresults"), Some("| makeresults".to_owned()));
+        for text in [
+            "| stats count",
+            "search sort",
+            "Search(a OR b)",
+            "error",
+            "stats=1",
+            "`m`",
+            "[search a]",
+            "whisper",
+            "",
+        ] {
+            assert_eq!(piped(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn typed_words_are_searched_for_unless_they_make_rows() {
+        let words = [
+            "sort error",
+            "Stats count",
+            "table head",
+            "transaction failed | head 5",
+            "where",
+            "rest failed",
+            "rest",
+            "rest status=500 failed /var/log",
+            "rest x=\"a b\"c /var/log",
+            "macro failed",
+            "error",
+            "shout",
+            "web-01.example failed",
+            "größe",
+        ];
+        for text in words {
+            assert_eq!(with_search(text), format!("search {text}"));
+        }
+        let others = [
+            "| stats count",
+            "[a]",
+            "`m`",
+            "search sort",
+            "stats=1",
+            "index = main",
+            "makeresults",
+            "tstats count",
+            "inputlookup a.csv | head 5",
+            "rest /services/server/info",
+            "REST count=0 \"/services/server/info?a=b\" | table a",
+            "rest splunk_server=\"a b\" count=0 /services/server/info?a=b",
+            "\"sort\" error",
+            "(a OR b)",
+            "",
+        ];
+        for text in others {
+            assert_eq!(with_search(text), text);
+        }
+        assert_eq!(with_search(" sort error"), "search sort error");
+    }
+
+    #[test]
+    fn saved_words_are_searched_for_unless_the_first_is_search() {
+        for text in ["tstats count", "makeresults", "index=main", "search=1", "shout", "a | b"] {
+            assert_eq!(with_implied_search(text), format!("search {text}"));
+        }
+        for text in ["| tstats count", " search a", "Search(a OR b)", "search", "`m`", "[search a]"]
+        {
+            assert_eq!(with_implied_search(text), text);
+        }
+    }
+}
