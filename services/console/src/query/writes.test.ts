@@ -34,6 +34,7 @@ describe('searches that change something', () => {
     expect(isOpaque('| savedsearch nightly')).toBe(true);
     expect(isOpaque('savedsearch nightly')).toBe(true);
     expect(isOpaque('delete failed')).toBe(true);
+    expect(isOpaque('index=a | shout')).toBe(true);
     expect(isOpaque('index=a | stats count ```why```')).toBe(false);
   });
 });
@@ -46,6 +47,7 @@ it('a search surely reads if no word that could write is in it, also not between
     'index=a `m`',
     '| savedsearch x',
     '| from savedsearch:x',
+    'index=a | shout',
   ]) {
     expect(surelyReads(query), query).toBe(false);
   }

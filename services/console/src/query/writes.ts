@@ -5,6 +5,7 @@
 
 import language from './language.json';
 
+const COMMANDS = new Set(language.commands);
 const WRITING = new Set(language.writing);
 
 /** Commands that may hold others which the text does not show: macros and saved searches. */
@@ -64,16 +65,22 @@ export function isOpaque(query: string): boolean {
   return (
     withoutComments.includes('`') ||
     WRITING.has(first) ||
-    [first, ...commandsOf(query)].some(isHidden)
+    [first, ...commandsOf(query)].some(isHidden) ||
+    hasUnknown(query)
   );
 }
+
+/** Whether a command may be one of an app, which is a program. */
+const hasUnknown = (query: string): boolean =>
+  commandsOf(query).some((name) => !COMMANDS.has(name));
 
 /** Whether the command runs a search that is not in the text. */
 export const isHidden = (name: string): boolean => OPAQUE.has(name);
 
-/** Whether the search surely changes nothing: no word that could make it do so is anywhere in its text. */
+/** Whether the search surely changes nothing: no word or command of an app that could do so is in its text. */
 export const surelyReads = (query: string): boolean =>
   !query.includes('`') &&
+  !hasUnknown(query) &&
   (query.toLowerCase().match(/[a-z_]\w*/g) ?? []).every(
     (word) => !WRITING.has(word) && !OPAQUE.has(word),
   );

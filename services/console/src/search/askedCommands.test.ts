@@ -31,6 +31,11 @@ it('a saved search is asked about, as its text is not there', async () => {
   expect(await askedCommands(client, job('| savedsearch nightly'))).toEqual(['savedsearch']);
 });
 
+it('a command of an app is asked about, as it is a program', async () => {
+  const client = server(command('search'), command('script', 'shout loud'));
+  expect(await askedCommands(client, job('index=a | shout loud'))).toEqual(['script']);
+});
+
 it('words are no commands where the server says so', async () => {
   expect(await askedCommands(server(command('search')), job('delete failed'))).toEqual([]);
 });
