@@ -1,6 +1,7 @@
 /** From a cell of a report to the events that it counts: conditions for the fields of its group, and its time. */
 
-import { columnsOf, groupOf, isReport } from '../dashboards/runtime/columns';
+import { columnsOf, groupOf } from '../dashboards/runtime/columns';
+import { isReport } from '../dashboards/runtime/effects';
 import { commandsOf, eventsBehind } from '../dashboards/runtime/links';
 import { absoluteRange, type TimeRange } from '../time/timeRange';
 import { epochToWall, isoTime, type WallTime, wallToEpoch } from '../time/zone';

@@ -4,11 +4,8 @@
  * `eval` has made of other values, has none.
  */
 
+import { isReport } from './effects';
 import { behindEvents, commandsOf } from './links';
-
-const REPORT = /^(?:si)?(?:stats|chart|timechart|top|rare)\b/i;
-/** Further commands whose columns are fields of events only where they group by them. */
-const SUMMARY = /^(?:tstats|mstats|geostats|contingency|fieldsummary|transpose)\b/i;
 
 /** Options of a command, such as `limit=5`, and the condition of a chart for its series. */
 const OPTIONS = /(?:^|\s)\w+\s*=\s*(?:"[^"]*"|[^\s"]+)|\swhere\s.*$/gis;
@@ -56,8 +53,6 @@ function changes(command: string, column: string): boolean {
   const assigned = outer.matchAll(/,\s*("[^"]*"|'[^']*'|[^\s,"'=]+)\s*=/g);
   return [...assigned].some(([, name = '']) => plain(name) === column);
 }
-
-export const isReport = (command: string) => REPORT.test(command) || SUMMARY.test(command);
 
 /** The name of a column in front of commands; null for one that they make. `isResult`: also of other values. */
 function inFront(commands: string[], column: string, isResult = false): string | null {

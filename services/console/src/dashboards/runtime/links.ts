@@ -1,5 +1,6 @@
 /** Where clicks lead: links of drilldowns, and the search behind a value that has none. */
 
+import { effectOf } from './effects';
 import { type Lookup, substitute } from './tokens';
 
 export interface Click {
@@ -95,13 +96,6 @@ export function searchAddress(app: string, search: string, { earliest, latest }:
   return `/app/${encodeURIComponent(app)}/search?${query}`;
 }
 
-/** Commands behind which there are no events any more. */
-const TRANSFORMING = new Set(
-  'addtotals bin chart contingency dedup eventstats fieldsummary geostats head join makeresults mstats mvcombine outlier rare sichart sistats sitimechart sitop sort stats streamstats table tail timechart top transaction transpose tstats untable xyseries'.split(
-    ' ',
-  ),
-);
-
 /** The commands of a search, split at the pipes that are in no quotes and no brackets. */
 export function commandsOf(search: string): string[] {
   const parts: string[] = [];
@@ -130,9 +124,7 @@ const quoted = (text: string) => `"${text.replace(/\\/g, '\\\\').replace(/"/g, '
 /** Whether a search makes its own rows, and its first command that belongs to a report, or their number. */
 export function behindEvents(commands: string[]): { isGenerated: boolean; cut: number } {
   const isGenerated = commands[0] === '' && commands.length > 1;
-  const cut = commands.findIndex(
-    (command, at) => at > 0 && TRANSFORMING.has(/^\w+/.exec(command)?.[0]?.toLowerCase() ?? ''),
-  );
+  const cut = commands.findIndex((command, at) => at > 0 && effectOf(command) !== null);
   if (isGenerated) return { isGenerated, cut: 1 };
   return { isGenerated, cut: cut === -1 ? commands.length : cut };
 }
