@@ -43,6 +43,27 @@ it('other values of a column are no condition; without a group there are no even
   expect(behind(own, ['h', 'count'], ['w', '7'], 1)).toBe(`${own} | search h="w"`);
 });
 
+it('commands between a dedup and the report are kept with it, as they make and filter what it counts', () => {
+  for (const between of [
+    'rex "(?<code>\\d+)"',
+    'lookup l host OUTPUT code',
+    'eval code=1 | where n>1',
+    'sort n | spath',
+  ]) {
+    const query = `index=web | dedup host | ${between} | stats count by code`;
+    expect(behind(query, ['code', 'count'], ['404', '7'], 1)).toBe(
+      `index=web | dedup host | ${between} | search code="404"`,
+    );
+  }
+  const alone = 'index=web | dedup host | rename host as h | stats count by h';
+  expect(behind(alone, ['h', 'count'], ['w', '7'], 1)).toBe('index=web host="w"');
+  // Where the events themselves are gone, a field that is made later is no condition.
+  for (const made of ['rex "(?<code>\\d+)"', 'lookup l host OUTPUTNEW a AS code']) {
+    const rows = `index=web | table _raw host | ${made} | stats count by code`;
+    expect(behind(rows, ['code', 'count'], ['404', '7'], 1)).toBeUndefined();
+  }
+});
+
 it('a column of a chart is a value of the field that splits it', () => {
   const chart = 'index=web | chart count over host by status';
   expect(behind(chart, ['host', '200', '404'], ['w', '5', '2'], 2)).toBe(

@@ -43,6 +43,12 @@ function changes(command: string, column: string): boolean {
     const made = command.matchAll(new RegExp(`\\sas\\s+(${NAME})`, 'gi'));
     return [...made].some(([, name = '']) => plain(name) === column);
   }
+  if (/^rex\b/i.test(command)) return command.includes(`<${column}>`);
+  if (/^lookup\b/i.test(command)) {
+    const output = /\soutput(?:new)?\s+(.*)$/is.exec(command)?.[1];
+    // Without OUTPUT, its fields are those of the lookup, which the search does not name.
+    return output !== undefined && names(output).includes(column);
+  }
   if (!/^eval\b/i.test(command)) return false;
   let outer = command.replace(/^eval/i, ',');
   // Within functions, `=` compares.

@@ -124,9 +124,17 @@ const quoted = (text: string) => `"${text.replace(/\\/g, '\\\\').replace(/"/g, '
 /** Whether a search makes its own rows, and its first command that belongs to a report, or their number. */
 export function behindEvents(commands: string[]): { isGenerated: boolean; cut: number } {
   const isGenerated = commands[0] === '' && commands.length > 1;
-  const cut = commands.findIndex((command, at) => at > 0 && effectOf(command) !== null);
   if (isGenerated) return { isGenerated, cut: 1 };
-  return { isGenerated, cut: cut === -1 ? commands.length : cut };
+  const from = commands.findIndex((command, at) => at > 0 && effectOf(command) !== null);
+  if (from === -1) return { isGenerated, cut: commands.length };
+  const behind = commands.slice(from);
+  const ends = behind.findIndex((command) => !['events', null].includes(effectOf(command)));
+  const before = ends === -1 ? behind : behind.slice(0, ends);
+  // `dedup`, `sort` and the like are left out, unless filters or new fields behind them need what they leave.
+  const isAlone = before.every(
+    (command) => effectOf(command) === 'events' || /^(?:rename|fields)\b/i.test(command),
+  );
+  return { isGenerated, cut: isAlone ? from : from + before.length };
 }
 
 /** The events behind a value: the search up to its first report, with the values as conditions. */
