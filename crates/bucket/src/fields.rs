@@ -13,8 +13,8 @@ pub trait FieldSource: Send + Sync {
 /// Which rules of sources and hosts the fields of events were made by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OriginRules {
-    /// What all such rules that there were, whether they applied or not, are in [`FieldExtractor::fingerprint`]:
-    /// its exclusive or with this is the fingerprint of the other rules.
+    /// What all such rules that there were, whether they applied or not, contribute to
+    /// [`FieldExtractor::fingerprint`]: its exclusive or with this is the fingerprint of the other rules.
     pub all: u64,
     /// The fingerprints of those that applied.
     pub applied: BTreeSet<u64>,

@@ -1,7 +1,7 @@
 //! By which rules of sources and hosts the fields of a bucket were made.
 //!
-//! A note of the footer, so that versions that do not know it read the bucket as before: two fingerprints of 16
-//! hexadecimal digits each, that of all such rules and that of those that applied to some event.
+//! A note of the footer, so that versions that do not know it read the bucket as before: two fingerprints of
+//! 16 hexadecimal digits each, that of all such rules and that of those that applied to some event.
 
 use std::collections::BTreeSet;
 

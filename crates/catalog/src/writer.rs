@@ -357,8 +357,8 @@ impl Writer {
                     // Without an error in this time, the reason is that of the database.
                     let _ = tokio::time::timeout(FAILING, ended.wait_for(Option::is_some)).await;
                 }
-                // Whoever closes the catalog has the state until that is done. A write that has failed tells why
-                // before it sets the state, with the same error if the database was closed below it.
+                // Whoever closes the catalog has the state until that is done. A write that has failed tells
+                // why before it sets the state, with the same error if the database was closed below it.
                 let closes = self.state.lock().await.failed.clone();
                 let is_told = self.ended.borrow().is_some();
                 let is_closed = !is_told && matches!(closes, Some(Error::Closed { .. }));

@@ -129,6 +129,7 @@ impl Ingest {
     ///
     /// # Errors
     /// As [`start`](Self::start).
+    #[expect(clippy::too_many_lines, reason = "each part needs those before it")]
     pub async fn start_telling(
         parts: Parts,
         tell: &(dyn Fn(String) + Send + Sync),

@@ -1,8 +1,8 @@
 //! Which rules of sources and hosts made the fields of events.
 //!
-//! The fingerprint of a source type's rules has those of all `[source::...]` and `[host::...]` stanzas in it, for
-//! a reader that knows nothing but the source type. Whoever knows the sources and hosts of a bucket can tell
-//! more: stanzas that apply to none of them may come and go.
+//! The fingerprint of a source type's rules has those of all `[source::...]` and `[host::...]` stanzas in
+//! it, for a reader that knows nothing but the source type. Whoever knows the sources and hosts of a bucket
+//! can tell more: stanzas that apply to none of them may come and go.
 
 use crate::extract::{FieldRules, hash};
 use crate::props::{PropsStanza, StanzaMatcher};
@@ -19,10 +19,11 @@ pub struct OriginRules {
 
 impl OriginRules {
     pub(crate) fn add(&mut self, stanza: &PropsStanza, rules: &FieldRules) {
-        self.all = self.all.rotate_left(7) ^ rules.fingerprint();
         let is_of_origin =
             matches!(stanza.matcher, StanzaMatcher::Source(_) | StanzaMatcher::Host(_));
-        if let Some(fingerprint) = is_of_origin.then(|| own(stanza, rules)).flatten() {
+        let own = is_of_origin.then(|| own(stanza, rules)).flatten();
+        self.all = self.all.rotate_left(7) ^ own.unwrap_or_else(|| rules.fingerprint());
+        if let Some(fingerprint) = own {
             self.stanzas.push((stanza.matcher.clone(), fingerprint));
         }
     }

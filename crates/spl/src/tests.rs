@@ -273,6 +273,7 @@ fn random_bytes_never_panic() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a list of tokens")]
 fn random_soups_of_tokens_never_panic_and_round_trip() {
     const TOKENS: &[&str] = &[
         "|",

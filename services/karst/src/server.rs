@@ -192,6 +192,7 @@ enum Ended {
 /// The start, in this order: nothing is opened or written before the directory is locked and every port
 /// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait. Until
 /// `signal` is opened, it is the caller's.
+#[expect(clippy::too_many_lines, reason = "the order of the steps is the point")]
 async fn serve(
     options: &mut ServerOptions,
     threads: SearchThreads,

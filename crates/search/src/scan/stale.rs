@@ -43,8 +43,8 @@ impl Stale {
         if rules_hold { Self::Nothing } else { Self::Everything }
     }
 
-    /// By an open bucket. It has to try the stanzas of sources and hosts on all sources and hosts of the bucket
-    /// if any rule has changed, which is done once.
+    /// By an open bucket. If any rule has changed, it has to try the stanzas of sources and hosts on all
+    /// sources and hosts of the bucket, which is done once.
     pub(super) fn of(id: BucketId, reader: &BucketReader, knowledge: &Knowledge) -> Self {
         if rules_hold(knowledge, &reader.summary().rules) {
             return Self::Nothing;

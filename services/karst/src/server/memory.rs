@@ -297,6 +297,7 @@ fn is_set(layers: &Layers, conf: &str, stanza: &str, name: &str) -> bool {
 }
 
 /// The parts of a process with these roles.
+#[expect(clippy::too_many_lines, reason = "a list of parts")]
 fn parts(setup: &Setup, options: &ServerOptions, roles: Roles) -> Result<Vec<Part>> {
     let Setup { layers, search, .. } = setup;
     let ingest = ingest_conf::settings(layers, options)?;
