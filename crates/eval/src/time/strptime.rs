@@ -117,7 +117,6 @@ impl<'a> Reader<'a> {
         Some(civil_from_days(first + (week - 1) * 7 + of_week))
     }
 
-    #[expect(clippy::too_many_lines, reason = "one arm for each conversion")]
     fn item(&mut self, item: &Item, next: Option<&Item>) -> Option<()> {
         match item {
             Item::Literal(text) => self.literal(text.as_bytes())?,
