@@ -52,6 +52,8 @@ pub struct SessionSettings {
     pub spill_directory: Option<PathBuf>,
     /// Bytes that all queries together may spill.
     pub spill_bytes: u64,
+    /// Columns of an operator from which on projections are optimized in a time linear in their number.
+    pub wide_columns: usize,
 }
 
 impl Default for SessionSettings {
@@ -63,6 +65,7 @@ impl Default for SessionSettings {
             batch_rows: 8192,
             spill_directory: None,
             spill_bytes: 20 << 30,
+            wide_columns: 500,
         }
     }
 }
@@ -81,6 +84,7 @@ pub struct Session {
     memory_bytes: usize,
     /// What planning in it may take.
     planning: PlanningTime,
+    wide_columns: usize,
     /// The search that this is for.
     _running: Option<Arc<Running>>,
 }
@@ -124,7 +128,7 @@ impl Session {
             .with_runtime_env(Arc::clone(&runtime))
             .with_query_planner(Arc::new(QueryPlanner))
             .with_analyzer_rules(rules::analysis())
-            .with_optimizer_rules(rules::logical())
+            .with_optimizer_rules(rules::logical(settings.wide_columns))
             .with_physical_optimizer_rules(rules::physical(rules));
         let context = SessionContext::new_with_state(builder.build());
         for function in exprs::predicate::sql_functions() {
@@ -144,8 +148,16 @@ impl Session {
         state.register_function_rewrite(Arc::new(CountedConcat))?;
         let config = config_for(&state, settings.memory_bytes);
         let planning = PlanningTime::default();
-        let (memory_bytes, _running) = (settings.memory_bytes, None);
-        Ok(Self { state: state.into(), runtime, config, total, memory_bytes, planning, _running })
+        Ok(Self {
+            state: state.into(),
+            runtime,
+            config,
+            total,
+            memory_bytes: settings.memory_bytes,
+            planning,
+            wide_columns: settings.wide_columns,
+            _running: None,
+        })
     }
 
     /// The same session for one search, with memory of its own.
@@ -166,9 +178,16 @@ impl Session {
         *state.config_mut() = config.clone();
         // Functions take the options of the session from here.
         state.mark_start_execution();
-        let total = Arc::clone(&self.total);
-        let (memory_bytes, planning) = (bytes, planning.clone());
-        Ok(Self { state: state.into(), runtime, config, total, memory_bytes, planning, _running })
+        Ok(Self {
+            state: state.into(),
+            runtime,
+            config,
+            total: Arc::clone(&self.total),
+            memory_bytes: bytes,
+            planning: planning.clone(),
+            wide_columns: self.wide_columns,
+            _running,
+        })
     }
 
     /// Takes nothing yet of what its computed values may take.
@@ -223,7 +242,7 @@ impl Session {
         self.planning.counted(Box::pin(async move {
             let _held = self.charge_plan(plan)?;
             let mut state = SessionStateBuilder::new_from_existing((*self.state).clone())
-                .with_optimizer_rules(rules::logical_of_projections())
+                .with_optimizer_rules(rules::logical_of_projections(self.wide_columns))
                 .with_physical_optimizer_rules(rules::physical_of_projections())
                 .build();
             state.config_mut().options_mut().optimizer.max_passes = 1;

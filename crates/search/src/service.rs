@@ -80,6 +80,7 @@ impl SearchService {
             batch_rows: settings.batch_rows,
             spill_directory: settings.spill_directory.clone(),
             spill_bytes: settings.spill_bytes,
+            ..SessionSettings::default()
         };
         let session =
             Session::new(&session, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])

@@ -194,7 +194,12 @@ pub(crate) async fn search(
     context: &PlanContext,
     topology: &dyn Topology,
 ) -> Result<Outcome, String> {
-    let settings = SessionSettings { partitions: 3, batch_rows: 4, ..SessionSettings::default() };
+    let settings = SessionSettings {
+        partitions: 3,
+        batch_rows: 4,
+        wide_columns: topology.wide_columns(),
+        ..SessionSettings::default()
+    };
     let session = Session::new(&settings, Vec::new()).map_err(|error| error.to_string())?;
     let planned = plan_search(text, context, Subsearches::Run(&session))
         .await

@@ -4,7 +4,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use plan::{Completed, Error, EventSource, OnBatch, PlanContext, PlannedSearch, Session, execute};
+use plan::{
+    Completed, Error, EventSource, OnBatch, PlanContext, PlannedSearch, Session, SessionSettings,
+    execute,
+};
 
 use crate::SpecEvent;
 
@@ -17,6 +20,11 @@ pub trait Topology: Send + Sync + Debug {
     /// over it again.
     fn is_about_events(&self) -> bool {
         false
+    }
+
+    /// [`SessionSettings::wide_columns`] of its searches.
+    fn wide_columns(&self) -> usize {
+        SessionSettings::default().wide_columns
     }
 
     /// Which one it is, of how many among which the blocks of a file are shared out in turns.

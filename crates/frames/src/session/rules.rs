@@ -46,9 +46,9 @@ pub(crate) fn analysis() -> Vec<Analysis> {
     rules.into_iter().map(|rule| Arc::new(WatchedAnalysis(rule)) as Analysis).collect()
 }
 
-/// Those of logical plans.
-pub(crate) fn logical() -> Vec<Logical> {
-    let rules = PushFilters::instead(Projections::instead(&Optimizer::new().rules));
+/// Those of logical plans. Plans with operators of so many columns are wide.
+pub(crate) fn logical(wide: usize) -> Vec<Logical> {
+    let rules = PushFilters::instead(Projections::instead(&Optimizer::new().rules, wide));
     let rules = idle::instead(rules);
     rules.into_iter().map(|rule| Arc::new(Watched(rule)) as Logical).collect()
 }
@@ -67,9 +67,9 @@ pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
 
 /// Those of [`logical`] that projections over a few rows gain from: a plan of hundreds of calculated fields
 /// takes longer to plan than to run.
-pub(crate) fn logical_of_projections() -> Vec<Logical> {
+pub(crate) fn logical_of_projections(wide: usize) -> Vec<Logical> {
     let keep = ["simplify_expressions", "common_sub_expression_eliminate", "optimize_projections"];
-    logical().into_iter().filter(|rule| keep.contains(&rule.name())).collect()
+    logical(wide).into_iter().filter(|rule| keep.contains(&rule.name())).collect()
 }
 
 /// Those of [`physical`] that look into expressions; DataFusion's are about operators that such plans do not

@@ -28,16 +28,21 @@ use crate::session::planning::PlanningTime;
 
 /// The rule.
 #[derive(Debug)]
-pub(crate) struct Projections(OptimizeProjections);
+pub(crate) struct Projections {
+    theirs: OptimizeProjections,
+    /// Columns of an operator from which on a plan is wide.
+    wide: usize,
+}
 
 impl Projections {
     /// Puts the rule into the place of DataFusion's.
     pub(crate) fn instead(
         rules: &[Arc<dyn OptimizerRule + Send + Sync>],
+        wide: usize,
     ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         let theirs = OptimizeProjections::new();
         let name = theirs.name().to_owned();
-        let ours: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(Self(theirs));
+        let ours: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(Self { theirs, wide });
         let each = rules.iter();
         each.map(|rule| Arc::clone(if rule.name() == name { &ours } else { rule })).collect()
     }
@@ -45,7 +50,7 @@ impl Projections {
 
 impl OptimizerRule for Projections {
     fn name(&self) -> &str {
-        self.0.name()
+        self.theirs.name()
     }
 
     fn apply_order(&self) -> Option<ApplyOrder> {
@@ -58,15 +63,15 @@ impl OptimizerRule for Projections {
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
         let time = PlanningTime::of(&config.options());
-        if wide::is_for(&plan)? {
+        if wide::is_for(&plan, self.wide)? {
             return Ok(Transformed::yes(wide::pruned(plan, time.as_ref())?));
         }
         if !plan.exists(|node| Ok(is_over_another(node)))? {
-            return self.0.rewrite(plan, config);
+            return self.theirs.rewrite(plan, config);
         }
         let mut next = 0;
         let marked = plan.transform_down(|node| mark(node, &mut next, time.as_ref()))?.data;
-        let done = self.0.rewrite(marked, config)?;
+        let done = self.theirs.rewrite(marked, config)?;
         Ok(Transformed::new(done.data.transform_down(unmark)?.data, done.transformed, done.tnr))
     }
 }

@@ -25,12 +25,9 @@ use datafusion::optimizer::optimize_projections::is_projection_unnecessary;
 use crate::frame::schemas::{Columns, aggregation, projection};
 use crate::session::planning::PlanningTime;
 
-/// Columns of an operator from which on a plan is wide.
-const WIDE: usize = 500;
-
-/// Whether a plan is wide, and all of it known here.
-pub(super) fn is_for(plan: &LogicalPlan) -> Result<bool> {
-    let is_wide = plan.exists(|node| Ok(node.schema().fields().len() >= WIDE))?;
+/// Whether a plan has an operator of so many columns, and all of it is known here.
+pub(super) fn is_for(plan: &LogicalPlan, columns: usize) -> Result<bool> {
+    let is_wide = plan.exists(|node| Ok(node.schema().fields().len() >= columns))?;
     Ok(is_wide && !plan.exists(|node| Ok(!is_known(node)?))?)
 }
 
@@ -329,6 +326,8 @@ mod tests {
     use super::*;
     use crate::stream::{StreamNode, Uniq};
 
+    const WIDE: usize = 500;
+
     fn name(at: usize) -> String {
         format!("c{at}")
     }
@@ -423,7 +422,7 @@ mod tests {
     fn plans_are_what_datafusion_makes_of_them() {
         for plan in plans() {
             let before = plan.display_indent().to_string();
-            assert!(is_for(&plan).unwrap(), "{before}");
+            assert!(is_for(&plan, WIDE).unwrap(), "{before}");
             let rule = OptimizeProjections::new();
             let theirs = rule.rewrite(plan.clone(), &OptimizerContext::new()).unwrap().data;
             let ours = pruned(plan, None).unwrap();
@@ -438,7 +437,7 @@ mod tests {
         const COLUMNS: usize = 5_000;
         let chain =
             (0..10).fold(events(COLUMNS), |plan, at| set(plan, at, col(name(at)) + lit(1_i64)));
-        assert!(is_for(&chain).unwrap());
+        assert!(is_for(&chain, WIDE).unwrap());
         let plan = pruned(chain, None).unwrap();
         assert_eq!((projections(&plan), plan.schema().fields().len()), (1, COLUMNS));
     }
@@ -461,9 +460,9 @@ mod tests {
 
     #[test]
     fn narrow_plans_and_joins_are_left_to_datafusion() {
-        assert!(!is_for(&events(WIDE - 1)).unwrap());
+        assert!(!is_for(&events(WIDE - 1), WIDE).unwrap());
         let other = built(builder(scan(1)).alias("other").unwrap());
         let joined = builder(scan(WIDE)).cross_join(other).unwrap();
-        assert!(!is_for(&built(joined)).unwrap());
+        assert!(!is_for(&built(joined), WIDE).unwrap());
     }
 }
