@@ -145,7 +145,7 @@ class Drill:
         self.links = {indexer: Links(cluster, indexer) for indexer in cluster.indexers}
         self.ledger = Ledger(cluster.indexers)
         self.searcher = Searcher(self.head, self.ledger)
-        self.faults, self.given_up = [], set()
+        self.faults, self.given_up, self.began = [], set(), time.monotonic()
         self.kinds = [self.kill, self.hang, self.cut]
         if level != "local":
             self.kinds.append(self.lose)
@@ -183,6 +183,8 @@ class Drill:
             unsent = found - self.ledger.acknowledged() - self.ledger.unknown()
             assert not unsent, f"events that nobody sent: {few(unsent)}"
             assert self.head.count("index=main") == len(found)
+        complete, incomplete = self.searcher.complete, self.searcher.incomplete
+        print(f"{len(found)} events; searches: {complete} complete, {incomplete} incomplete")
 
     # Faults. Each ends what it has begun.
 
@@ -194,7 +196,7 @@ class Drill:
 
     def note(self, victim, what):
         self.faults.append(f"{victim.directory.name} {what}")
-        print(f"{len(self.faults)}: {self.faults[-1]}")
+        print(f"{len(self.faults)}, after {time.monotonic() - self.began:.0f} s: {self.faults[-1]}")
 
     def kill(self):
         victim, seconds = self.any_of_all(), self.chance.uniform(0, TIMEOUT + 2)
@@ -323,12 +325,12 @@ class Drill:
         for owner in self.cluster.indexers:
             name = owner.directory.name
             try:
-                answer = owner.rest("GET", "/readyz?output_mode=json", auth=None)
+                answer = owner.rest("GET", "/readyz", auth=None)
             except OSError as error:
                 yield f"{name}, which cannot be asked: {error}"
                 continue
-            if "too_few_copies" in {one["name"] for one in answer.json()["conditions"]}:
-                yield f"too few copies of the journal of {name}"
+            if answer.status != 200 or "too_few_copies" in answer.text:
+                yield f"{name}, whose health is: {answer.text.strip()}"
             for other in self.cluster.indexers:
                 if other is not owner and not has_copy(other, owner):
                     yield f"no copy of the journal of {name} at {other.directory.name}"
