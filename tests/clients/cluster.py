@@ -147,8 +147,10 @@ class Cluster:
         return self
 
     def stop(self):
-        """Control planes last, so that the others can commit what they have."""
-        codes = [process.stop() for process in reversed(self.all) if process.process is not None]
+        """Control planes last, and the leader after the others, so that all can commit what they have."""
+        running = [process for process in reversed(self.all) if process.process is not None]
+        leader = self.leader(running[0]) if len(self.control_planes) > 1 else None
+        codes = [process.stop() for process in sorted(running, key=lambda one: one is leader)]
         assert not any(codes), codes
         for process in self.all:
             log = process.log_text()
