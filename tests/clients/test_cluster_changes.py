@@ -55,10 +55,12 @@ def test_a_change_at_one_search_head_holds_at_the_other_one_within_seconds(clust
         one, two = cluster.heads if n % 2 else cluster.heads[::-1]
         name = f"new{n}"
         post(one, USERS, name=name, password=PASS_PHRASE, roles="user")
-        # A login that fails would count as one with a wrong password.
-        holds("user", lambda: is_there(two, f"{USERS}/{name}") and can_log_in(two, name))
+        # Checking a password takes long by itself, on a busy machine for seconds.
+        holds("user", lambda: is_there(two, f"{USERS}/{name}"))
+        assert can_log_in(two, name)
         assert one.rest("DELETE", f"{USERS}/{name}").status == 200
-        holds("removal of a user", lambda: not can_log_in(two, name))
+        holds("removal of a user", lambda: not is_there(two, f"{USERS}/{name}"))
+        assert not can_log_in(two, name)
 
         one.create_index(name)
         holds("index", lambda: is_there(two, f"/services/data/indexes/{name}"))
