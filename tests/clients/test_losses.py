@@ -20,8 +20,8 @@ from cluster import ALWAYS_SHARED, numbers, what_is_said
 from relay import Relay
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261129"))
-# 300 rounds take an hour.
-ROUNDS = int(os.environ.get("CLUSTER_ROUNDS", "6"))
+# Each kind of fault once; 300 rounds take an hour.
+ROUNDS = int(os.environ.get("CLUSTER_ROUNDS", "4"))
 # Seconds without an answer after which an indexer counts as gone.
 TIMEOUT = 3
 # Seconds that a fault lasts at most while it waits for its effect, and that the cluster has to recover.
@@ -399,7 +399,11 @@ def few(found):
     return sorted(set(found))[:10]
 
 
-@pytest.mark.parametrize("level", ["local", "remote", "replicated"])
+# Kills alone are in other tests with `local`, too.
+LONG_ONLY = pytest.mark.skipif("CLUSTER_ROUNDS" not in os.environ, reason="CLUSTER_ROUNDS is not set")
+
+
+@pytest.mark.parametrize("level", [pytest.param("local", marks=LONG_ONLY), "remote", "replicated"])
 def test_faults_of_all_kinds_lose_and_double_nothing(cluster, store, level):
     print(f"CLUSTER_SEED={SEED}")
     where = (f"s3://karst/losses-{level}", store.variables())
