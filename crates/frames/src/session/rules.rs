@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_rules_of_projections_are_found_by_their_names() {
         let names: Vec<String> =
-            logical_of_projections().iter().map(|rule| rule.name().to_owned()).collect();
+            logical_of_projections(500).iter().map(|rule| rule.name().to_owned()).collect();
         assert_eq!(
             names,
             ["simplify_expressions", "common_sub_expression_eliminate", "optimize_projections"]
