@@ -1,4 +1,4 @@
-//! Users. They are documents of the catalog. Their rights come from roles; `login` has the logins.
+//! Users, stored as documents of the catalog. Their rights come from roles; `login` implements the logins.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -119,7 +119,7 @@ pub struct UserChange {
 /// The external identity provider.
 #[derive(Debug)]
 pub(crate) enum IdentityProvider {
-    /// None.
+    /// A user of this server, without an external provider.
     Local,
     /// LDAP directories, tried in order.
     Ldap(Vec<LdapDirectory>),
@@ -135,7 +135,7 @@ pub struct Accounts {
     catalog: Catalog,
     users: RwLock<HashMap<String, User>>,
     sessions: Arc<Sessions>,
-    /// The sessions that outlive the process; in a cluster, other processes know them, too.
+    /// The sessions that outlive the process; in a cluster, they are known to the other processes, too.
     shared_sessions: Option<SharedSessions>,
     pub(crate) passwords: Passwords,
     /// Limits concurrent and waiting password checks.
@@ -306,7 +306,7 @@ impl Accounts {
         }
         let kept = session.filter(|_| !locked);
         self.keep_and_end(user, self.sessions_to_end(name, kept)).await?;
-        // Those that were opened meanwhile, too.
+        // Also closes sessions that were opened in the meantime.
         self.close_sessions_of(name, kept).await;
         Ok(true)
     }
@@ -405,7 +405,8 @@ impl Accounts {
         self.sessions.close(key);
     }
 
-    /// Sessions are documents of the catalog from now on: all processes that follow it know them.
+    /// Stores sessions as documents of the catalog from now on, so that all processes that follow the catalog
+    /// know them.
     pub fn share_sessions(&mut self) {
         self.put_sessions_in_catalog(true);
     }
@@ -426,7 +427,7 @@ impl Accounts {
         self.open_session_of(user, source, AtProvider::default()).await
     }
 
-    /// Opens a session that goes with one at a provider; returns its key.
+    /// Opens a session that belongs to a session at a provider; returns its key.
     pub async fn open_session_of(
         &self,
         user: &str,
@@ -453,7 +454,7 @@ impl Accounts {
         Some(user)
     }
 
-    /// Whether this process has a session. To ask does not prolong it, unlike
+    /// Whether this process has a session. The check does not extend the session, unlike
     /// [`session_user`](Self::session_user).
     #[must_use]
     pub fn has_session(&self, key: &str) -> bool {
@@ -467,7 +468,8 @@ impl Accounts {
         document.is_some_and(|json| json.get("locked").and_then(Value::as_bool) != Some(true))
     }
 
-    /// As [`session_user`](Self::session_user), of one that another process may have opened just now.
+    /// As [`session_user`](Self::session_user), for a session that another process may have opened a moment
+    /// ago.
     pub async fn arriving_session_user(&self, key: &str) -> Option<String> {
         match (self.session_user(key), &self.shared_sessions) {
             (None, Some(shared)) => {
@@ -478,8 +480,8 @@ impl Accounts {
         }
     }
 
-    /// Ends a session; returns what the provider that opened it, if any, said of it, and an error if it has
-    /// ended in this process only: [`Error::EndNotTold`], [`Error::EndNotStored`].
+    /// Ends a session; returns the provider's data of the session, if a provider opened it, and an error if
+    /// it has ended in this process only: [`Error::EndNotTold`], [`Error::EndNotStored`].
     pub async fn close_session(&self, key: &str) -> (AtProvider, Result<(), Error>) {
         let was_here = self.has_session(key);
         let closed = self.sessions.close(key);

@@ -152,7 +152,7 @@ impl Followed for ApiTokens {
     fn reload(&self) -> Result<(), String> {
         let mut known = self.known.write();
         let read = Self::read(&self.catalog.snapshot()).map_err(|error| error.to_string())?;
-        // What this process has seen of their use stays.
+        // The uses of the tokens that this process has seen are kept.
         let mut before = std::mem::take(&mut *known);
         for token in read {
             let used = before.remove(&token.id).map(|(_, used)| used).unwrap_or_default();

@@ -80,7 +80,8 @@ pub struct Object<'a> {
     pub place: &'a str,
 }
 
-/// What of a user's rights decides who may read the results of the user's searches: stored with results.
+/// The part of a user's rights that decides who may read the results of the user's searches; stored with the
+/// results.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reach {
     user: String,
@@ -136,7 +137,7 @@ impl Rights {
         }
     }
 
-    /// What of these rights is stored with results.
+    /// Returns the part of these rights that is stored with results.
     #[must_use]
     pub fn reach(&self) -> Reach {
         let indexes = match self.is_system {
@@ -195,7 +196,7 @@ impl Rights {
         self.index_scope.as_ref().is_none_or(reached)
     }
 
-    /// Whether they are those of the server.
+    /// Whether these are the rights of the server itself.
     #[must_use]
     pub fn is_system(&self) -> bool {
         self.is_system
@@ -254,7 +255,7 @@ impl Rights {
         object.shared && by_roles()
     }
 
-    /// Whether one of the user's roles is among these, or they are those of everybody (`*`).
+    /// Whether one of the user's roles is among these names, or the names include everybody (`*`).
     #[must_use]
     pub fn is_named(&self, names: &[String]) -> bool {
         // `nobody` means everybody.

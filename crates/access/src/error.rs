@@ -13,9 +13,9 @@ pub enum Error {
     Document {
         /// Users, roles, tokens.
         kind: &'static str,
-        /// Which one.
+        /// The name of the object.
         name: String,
-        /// What is wrong.
+        /// Why it is invalid.
         reason: String,
     },
     /// Another token has the same secret.
@@ -41,7 +41,7 @@ pub enum Error {
     /// Encrypted data for which this server has no key.
     #[error("\"{name}\" cannot be opened: it was sealed with another key, or is damaged")]
     Sealed {
-        /// Which one.
+        /// The name of the object.
         name: String,
     },
     /// A password violates the policy; the error does not contain it.
@@ -53,7 +53,7 @@ pub enum Error {
     /// An invalid user name.
     #[error("{reason}")]
     UserName {
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: String,
     },
     /// An invalid setting of authentication.conf or server.conf.
@@ -97,7 +97,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do about it.
+    /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

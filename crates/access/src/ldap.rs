@@ -68,7 +68,7 @@ pub struct LdapSettings {
 /// How the connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encryption {
-    /// Not at all.
+    /// No encryption.
     None,
     /// TLS after a StartTLS request.
     StartTls,
@@ -246,7 +246,7 @@ impl LdapDirectory {
         ldap.simple_bind(dn, password).await?.success().map(drop)
     }
 
-    /// The entry of a user; `None` if there is none, or more than one.
+    /// Finds the entry of a user; `None` if there is no entry, or more than one.
     async fn find_user(
         &self,
         ldap: &mut Ldap,
@@ -340,7 +340,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_password_is_not_sent_to_the_directory() {
-        // Nothing listens there: a query would be an error.
+        // Nothing listens at this port: a query would return an error.
         let directory = LdapDirectory::new(read(&format!("{CONF}port = 1")).unwrap()).unwrap();
         assert_eq!(directory.log_in(0, "ann", "").await.unwrap(), None);
         assert_eq!(directory.log_in(0, "", "x").await.unwrap(), None);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What the limits of a role are read from: its name and settings.
+/// The name and the settings of a role, from which its limits are read.
 pub(crate) type RoleSettings<'a> = (&'a str, &'a BTreeMap<String, String>);
 
 /// Numeric settings of a role, and their defaults.
@@ -63,7 +63,7 @@ impl SearchLimits {
         }
     }
 
-    /// Whether whoever is held to these is held at least as much as by the other.
+    /// Checks that the other limits are at least as strict as these.
     pub(crate) fn covers(&self, other: &Self) -> Result<(), String> {
         if self.filter.is_some() && self.filter != other.filter {
             return Err(format!("access to events outside {FILTER}"));

@@ -46,9 +46,9 @@ const LAST_DELAY: Duration = Duration::from_secs(60);
 /// Whether a password may be tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
-    /// It may be tried.
+    /// The login may be tried.
     Open,
-    /// Not yet: too many recent failures of this user from this address.
+    /// The login is refused for this time: too many recent failures of this user from this address.
     Delayed(Duration),
     /// The user is locked for this time.
     UserLocked(Duration),
@@ -59,11 +59,11 @@ pub enum Admission {
 /// The consequence of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Consequence {
-    /// It was counted.
+    /// The failure was counted.
     Counted,
-    /// It locked the user.
+    /// The failure locked the user.
     LockedUser,
-    /// It locked the address.
+    /// The failure locked the address.
     LockedSource,
 }
 

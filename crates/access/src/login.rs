@@ -32,7 +32,7 @@ pub struct Entered {
     pub checked: Checked,
 }
 
-/// How long a login waits for other password checks.
+/// Maximum time that a login waits for other password checks.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why a login failed. Clients cannot distinguish the reasons, unless they knew the password or
@@ -305,8 +305,8 @@ impl Accounts {
         }
     }
 
-    /// What checks users who are not local, in the words of Splunk's `authType`: `LDAP`, `SAML`, `Splunk` for
-    /// nothing else, and `OIDC`, which Splunk does not have.
+    /// Returns the provider of users who are not local, in the words of Splunk's `authType`: `LDAP`, `SAML`,
+    /// `Splunk` if there is no provider, and `OIDC`, which Splunk does not have.
     #[must_use]
     pub fn provider_kind(&self) -> &'static str {
         match &self.provider {

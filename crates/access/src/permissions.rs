@@ -1,4 +1,4 @@
-//! Permissions of shared objects: which roles may read and write them. Those that users set are documents
+//! Permissions of shared objects: which roles may read and write them. Permissions set by users are documents
 //! in the catalog, separate from the objects; others come from the metadata files of apps.
 
 use std::collections::BTreeMap;
@@ -33,15 +33,15 @@ impl Default for Perms {
 /// All explicit permissions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
-    /// Those that users set, by key of the object.
+    /// Permissions set by users, by key of the object.
     pub(crate) set: BTreeMap<String, Perms>,
-    /// Those of metadata files: of an app (`app`), of all objects of a type in it (`app/type`), of one
-    /// object (`app/type/name`).
+    /// Permissions from metadata files: of an app (`app`), of all objects of a type in it (`app/type`), of
+    /// one object (`app/type/name`).
     pub(crate) apps: Arc<BTreeMap<String, Access>>,
 }
 
 impl Known {
-    /// The permissions of an object: its own, or else those of its type or its app.
+    /// Returns the permissions of an object: its own, or else those of its type or its app.
     pub(crate) fn of(&self, key: &str) -> Perms {
         if let Some(perms) = self.set.get(key) {
             return perms.clone();
@@ -54,7 +54,7 @@ impl Known {
         }
     }
 
-    /// Whether an object may be read: by its own permissions, those of its type and those of its app.
+    /// Whether an object may be read, by its own permissions, those of its type and those of its app.
     pub(crate) fn allows_reading(&self, key: &str, is_named: impl Fn(&[String]) -> bool) -> bool {
         let set = self.set.get(key);
         let own = object_of(key);
@@ -69,7 +69,7 @@ impl Known {
         of_app.unwrap_or_else(|| Perms::default().write)
     }
 
-    /// What metadata files say about an object, its type and its app, in this order.
+    /// Returns the metadata of an object, its type and its app, in this order.
     fn levels<'k>(&'k self, key: &'k str) -> impl Iterator<Item = (&'k str, &'k Access)> {
         let own = object_of(key);
         let slashes: Vec<usize> = own.match_indices('/').map(|(at, _)| at).collect();
@@ -117,7 +117,7 @@ impl Permissions {
         Ok(Self { catalog, known: RwLock::new(Arc::new(known)) })
     }
 
-    /// Goes by other metadata files from now on.
+    /// Replaces the metadata files' permissions.
     pub fn set_metadata(&self, apps: BTreeMap<String, Access>) {
         Arc::make_mut(&mut self.known.write()).apps = Arc::new(apps);
     }

@@ -83,7 +83,7 @@ impl Role {
     }
 }
 
-/// What is wrong with the name of a new role; `None`: nothing.
+/// Why the name of a new role is invalid; `None` if it is valid.
 #[must_use]
 pub fn role_name_fault(name: &str) -> Option<String> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
@@ -192,7 +192,7 @@ impl Roles {
         roles.iter().any(|role| role.imported_roles.iter().any(|imported| imported == other))
     }
 
-    /// What the roles have from the roles they import.
+    /// Returns the capabilities, indexes and limits that the role inherits from the roles it imports.
     #[must_use]
     pub fn imported(&self, role: &Role) -> Imported {
         let roles = self.closure(&role.imported_roles);
@@ -209,7 +209,7 @@ impl Roles {
         Granted::of(&self.closure(names))
     }
 
-    /// As [`Self::granted`], of a role as given.
+    /// As [`Self::granted`], for a role that need not be stored.
     pub(crate) fn granted_by(&self, role: &Role) -> Granted {
         let mut roles = self.closure(&role.imported_roles);
         roles.retain(|known| known.name != role.name);

@@ -1,8 +1,8 @@
 //! SAML: the settings of the identity provider, and the logins under way.
 //!
-//! The crate `saml` makes and verifies the messages. Here is what it has not: files, the clock,
-//! randomness, and what has to be remembered of requests and used assertions. That is in memory: a
-//! login that began before a restart has to begin again.
+//! The crate `saml` creates and verifies the messages. This module adds files, the clock, randomness, and the
+//! state of pending requests and used assertions. The state is in memory: a login that began before a restart
+//! has to begin again.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ pub struct SamlSettings {
     pub display_name: String,
     /// Roles by group.
     pub roles: RoleMap,
-    /// What messages need.
+    /// The settings for creating and verifying messages.
     pub messages: ::saml::Settings,
     /// `idpCertPath`, its contents.
     certificates: Vec<Certificate>,
@@ -88,7 +88,7 @@ fn certificates(path: &Path) -> Result<Vec<Certificate>, String> {
     Ok(found)
 }
 
-/// The file, or those of the directory and of the directories in it: Splunk has one per chain.
+/// Returns the file, or all files in the directory and its subdirectories: Splunk has one per chain.
 fn certificate_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -99,7 +99,7 @@ fn certificate_files(path: &Path) -> io::Result<Vec<PathBuf>> {
             let entry = entry?;
             let path = entry.path();
             let extension = path.extension().and_then(|text| text.to_str()).unwrap_or_default();
-            // Not through links to directories, which may lead round.
+            // Links to directories are not followed, because they may form a cycle.
             if entry.file_type()?.is_dir() {
                 directories.push(path);
             } else if matches!(extension, "pem" | "crt" | "cer") {
@@ -121,7 +121,7 @@ fn read_file(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 
-/// A provider, with the logins under way.
+/// A provider, with its pending logins.
 #[derive(Debug)]
 pub struct SamlProvider {
     settings: SamlSettings,
@@ -165,8 +165,8 @@ impl SamlProvider {
         Ok(LoginRequest { url: sent.url, state })
     }
 
-    /// Takes the provider's response, the form fields `RelayState` and `SAMLResponse`. Nobody is
-    /// logged in by it: the browser that began the login has to come for the user.
+    /// Accepts the provider's response, the form fields `RelayState` and `SAMLResponse`. This does not log in
+    /// anybody: the browser that began the login has to fetch the user.
     ///
     /// # Errors
     /// If the login was not started here, or the response is invalid.
@@ -209,8 +209,8 @@ impl SamlProvider {
         Ok((user, at))
     }
 
-    /// Where a browser goes after a logout: to end the session at the provider (`idpSLOUrl`), or to
-    /// `redirectAfterLogoutToUrl`.
+    /// Returns the URL that a browser is sent to after a logout: `idpSLOUrl`, to end the session at the
+    /// provider, or `redirectAfterLogoutToUrl`.
     ///
     /// # Errors
     /// If the request cannot be signed.

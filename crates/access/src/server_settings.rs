@@ -82,7 +82,7 @@ impl ServerSettings {
         Ok(timeout)
     }
 
-    /// How long a session lives without requests; `None` if what is stored is not a time span.
+    /// Returns the idle time-out of a session; `None` if the stored value is not a time span.
     #[must_use]
     pub fn session_timeout(&self) -> Option<Duration> {
         time_span(&self.session_timeout_text())

@@ -34,10 +34,10 @@ conf::settings! {
 
 /// The length of keys.
 pub(crate) const KEY_LENGTH: usize = 64;
-/// How often in the idle time others are told that a session is used.
+/// How many times per idle time-out other processes are notified that a session is used.
 const TELLINGS: u32 = 8;
 
-/// What an identity provider said of a session that it opened.
+/// The data that an identity provider gave of a session that it opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AtProvider {
     /// The user and the session there, for a logout.
@@ -57,9 +57,9 @@ pub(crate) struct Session {
     pub(crate) used: Instant,
     lasts: bool,
     pub(crate) provider: AtProvider,
-    /// Of one that other processes know: the use of which they have been told.
+    /// The time of the last use of which other processes were notified; only for shared sessions.
     told: Option<Instant>,
-    /// Whether it was opened here, and not only seen.
+    /// Whether the session was opened in this process; otherwise it was only used here.
     is_own: bool,
 }
 
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// One that was opened by another process.
+    /// Adds a session that was opened by another process.
     pub(crate) fn seen(
         (id, user): (String, String),
         source: Option<IpAddr>,
@@ -198,7 +198,7 @@ impl Known {
     }
 
     fn expire(&mut self, key: String, limit: &'static str) {
-        // One of another process is recorded there.
+        // The end of another process's session is recorded there.
         if let Some(Session { user, source, is_own: true, .. }) = self.by_key.remove(&key) {
             self.expired.push(ExpiredSession { key, user, source, limit });
         }
@@ -241,7 +241,7 @@ impl Sessions {
         self.all.lock().by_key.get(key).cloned()
     }
 
-    /// Whether a session is known here, and to others.
+    /// Whether a session is shared with other processes; `None` if this process does not know it.
     pub(crate) fn is_shared(&self, key: &str) -> Option<bool> {
         self.all.lock().by_key.get(key).map(|session| session.told.is_some())
     }
@@ -257,7 +257,7 @@ impl Sessions {
         self.all.lock().by_key.entry(key.to_owned()).or_insert(session);
     }
 
-    /// Others know the session, as it was used at a time.
+    /// Notes that other processes know the session, and its use at a time.
     pub(crate) fn told(&self, key: &str, used: Instant) {
         if let Some(session) = self.all.lock().by_key.get_mut(key) {
             session.told = session.told.max(Some(used));
@@ -265,7 +265,7 @@ impl Sessions {
         }
     }
 
-    /// Whether others are to be told that the session is used; then they count as told.
+    /// Whether other processes are to be notified that the session is used; marks them as notified if so.
     pub(crate) fn is_to_be_told(&self, key: &str) -> bool {
         let mut known = self.all.lock();
         let every = known.settings.idle / TELLINGS;
@@ -278,7 +278,7 @@ impl Sessions {
         is_due
     }
 
-    /// Keys of sessions that others know and that would expire now.
+    /// Returns the keys of shared sessions that would expire now.
     pub(crate) fn due_and_shared(&self, now: Instant) -> Vec<String> {
         let known = self.all.lock();
         let due = known
@@ -338,7 +338,7 @@ impl Sessions {
         std::mem::take(&mut known.expired)
     }
 
-    /// Those that only this process knows.
+    /// Returns the sessions that only this process knows.
     pub(crate) fn all(&self, now: Instant) -> Vec<SessionInfo> {
         let known = self.all.lock();
         let alive = known

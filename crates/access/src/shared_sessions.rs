@@ -1,11 +1,12 @@
 //! Sessions that outlive their process: documents of the catalog beside what is in memory. In a cluster, all
 //! processes know them.
 //!
-//! A document is named after the hash of the key. It says whose session it is and when it was opened, and
-//! never changes. A second one says about when the session was used last: a process that is asked with the
-//! key writes it from time to time. They are apart so that telling of a use, which takes a moment, cannot
-//! bring back a session that was ended meanwhile. A process that is shown a key that it does not know looks
-//! for the document, and keeps the session in memory from then on. A session ends for all with its document.
+//! A document is named after the hash of the key. It contains the user and the time when the session was
+//! opened, and never changes. A second document contains the time of the last use: a process that receives
+//! the key writes it from time to time. The documents are separate so that a delayed record of a use cannot
+//! restore a session that has ended in the meantime. A process that receives an unknown key looks for the
+//! document, and keeps the session in memory from then on. A session ends in all processes when its document
+//! is removed.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -26,18 +27,19 @@ use crate::sessions::{
     AtProvider, ExpiredSession, KEY_LENGTH, Session, SessionInfo, SessionSettings, Sessions,
 };
 
-/// The kind of the documents, and of those that say when a session was used.
+/// The kind of the session documents, and of the documents with the time of the last use.
 const KIND: &str = "session";
 const USE: &str = "session_use";
-/// How long opening and ending a session wait for the catalog. While nobody leads the cluster, or object
-/// storage does not answer, a new session is known to this process only, and one that has ended is still
-/// valid elsewhere and after a restart.
+/// Maximum time that opening and ending a session wait for the catalog. While the cluster has no leader, or
+/// object storage does not answer, a new session is known to this process only, and a session that has ended
+/// is still valid in other processes and after a restart.
 const WAIT: Duration = Duration::from_secs(2);
-/// How long a key that is not known may be on its way here.
+/// Maximum time that the document of an unknown key may take to arrive in this process.
 const ARRIVAL: Duration = Duration::from_millis(250);
-/// How long after its end a document is removed by the leader, if who opened the session has not.
+/// Time after the end of a session after which the leader removes its document, if the process that opened it
+/// has not.
 const LEFT_BEHIND: Duration = Duration::from_secs(60);
-/// One of so many looks for expired sessions is for those that were left behind.
+/// One of this number of checks for expired sessions also looks for abandoned documents.
 const LOOKS: u32 = 30;
 /// The pause between attempts to tell the leader of a session's end.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -137,11 +139,11 @@ impl SessionDocument {
 pub(crate) struct SharedSessions {
     catalog: Catalog,
     clock: Arc<dyn Clock>,
-    /// Those in memory.
+    /// The sessions in memory.
     here: Arc<Sessions>,
-    /// Names of sessions that have ended here, while the catalog still has them.
+    /// Names of sessions that have ended in this process, but are still in the catalog.
     ending: Arc<Mutex<HashSet<String>>>,
-    /// Looks for expired sessions until those are looked for that were left behind.
+    /// Remaining checks for expired sessions until the next one for abandoned documents.
     looks: AtomicU32,
     /// Whether other processes open sessions, too.
     has_others: bool,
@@ -173,7 +175,7 @@ impl SharedSessions {
         })
     }
 
-    /// The same, with the uses here that nobody has been told of yet.
+    /// Returns the known sessions, with those uses in this process that were not written yet.
     fn known_with_uses(&self) -> impl Iterator<Item = (String, SessionDocument)> {
         let (moment, uses) = (self.moment(), self.here.last_uses());
         self.known().map(move |(name, mut known)| {
@@ -202,7 +204,7 @@ impl SharedSessions {
         let (name, opened) = (name_of(key), key.to_owned());
         let writing = runtime::detached(async move {
             let put = catalog.put_document(KIND, &name, known).await;
-            // It may be written late, also after an error, and the session have ended meanwhile.
+            // The document may be written late, also after an error, when the session has already ended.
             if here.is_shared(&opened).is_none() {
                 catalog.delete_document(KIND, &name).await?;
             }
@@ -220,7 +222,7 @@ impl SharedSessions {
             Ok(Ok(Err(error))) => {
                 tracing::warn!(%error, "a session is not in the catalog: it ends with this process");
             }
-            // It is written later.
+            // The document is written later.
             Ok(Err(_)) | Err(_) => {}
         }
     }
@@ -237,8 +239,8 @@ impl SharedSessions {
         self.forget(ended.into_iter().map(|(name, _)| name.clone()).collect()).await;
     }
 
-    /// Ends sessions: removes their documents. They are not valid here from now on; where the leader cannot
-    /// be told, that is tried again. Whether the leader has been told.
+    /// Ends sessions: removes their documents. They are invalid in this process from now on; if the leader
+    /// cannot be reached, the removal is retried. Returns whether the leader has received it.
     async fn forget(&self, names: HashSet<String>) -> bool {
         if names.is_empty() {
             return true;
@@ -267,7 +269,7 @@ impl SharedSessions {
         matches!(tokio::time::timeout(WAIT, removing).await, Ok(Ok(())))
     }
 
-    /// The same, with an error for whoever ends a session.
+    /// Ends a session by its name, with an error for the caller if the leader was not reached.
     async fn end_by_name(&self, name: String) -> Result<(), Error> {
         match (self.forget(HashSet::from([name])).await, self.has_others) {
             (true, _) => Ok(()),
@@ -290,8 +292,8 @@ impl SharedSessions {
         }
     }
 
-    /// Brings what is in memory of a session up to what others know of it. One that this process does not
-    /// know is taken on if its user may go on with it.
+    /// Updates a session in memory with its documents. A session that this process does not know is added if
+    /// its user may continue it.
     pub(crate) fn catch_up(&self, key: &str, may_go_on: impl Fn(&str) -> bool) {
         let moment = self.moment();
         match (self.known_by(&name_of(key)), self.here.is_shared(key)) {
@@ -309,7 +311,7 @@ impl SharedSessions {
         }
     }
 
-    /// Tells others that a session is used, from time to time.
+    /// Notifies other processes, from time to time, that a session is used.
     pub(crate) fn tell_use(&self, key: &str) {
         if !self.here.is_to_be_told(key) {
             return;
@@ -333,12 +335,12 @@ impl SharedSessions {
         }
         let (mut changes, name) = (self.catalog.subscribe(), name_of(key));
         let arrived = changes.wait_for(|snapshot| snapshot.document(KIND, &name).is_some());
-        // Then it is none, or comes too late.
+        // After the time-out, the session does not exist or its document is too late.
         let _ = tokio::time::timeout(ARRIVAL, arrived).await;
     }
 
-    /// Ends a session for all. The document of one that was here may still be on its way into the catalog:
-    /// its removal comes after it.
+    /// Ends a session in all processes. If it was opened in this process, its document may not be in the
+    /// catalog yet: the removal is ordered after it.
     ///
     /// # Errors
     /// [`Error::EndNotTold`], [`Error::EndNotStored`]: it has ended here only, until the catalog answers.
@@ -350,7 +352,7 @@ impl SharedSessions {
         Ok(())
     }
 
-    /// All sessions that others know, too.
+    /// Returns all sessions that are shared with other processes.
     pub(crate) fn all(&self) -> Vec<SessionInfo> {
         let (moment, settings) = (self.moment(), self.here.settings());
         let alive = self
@@ -366,7 +368,7 @@ impl SharedSessions {
         alive.map(info).collect()
     }
 
-    /// Sessions that have expired since the last call, of those that were opened here.
+    /// Returns the sessions opened in this process that have expired since the last call.
     pub(crate) async fn take_expired(&self) -> Vec<ExpiredSession> {
         self.catch_up_with_all_due();
         let mut expired = self.here.take_expired(Instant::now());
@@ -385,7 +387,8 @@ impl SharedSessions {
         self.forget(names).await;
     }
 
-    /// The names of a user's sessions, with those that are here and whose documents may be on their way.
+    /// Returns the names of a user's sessions, including those in memory whose documents are not in the
+    /// catalog yet.
     fn names_of(&self, user: &str, except: Option<&str>) -> HashSet<String> {
         let kept = except.map(name_of);
         let of_user = self.known().filter(|(_, known)| known.user == user).map(|(name, _)| name);
@@ -397,12 +400,13 @@ impl SharedSessions {
     /// The documents of a user's sessions without content, except the one with a key: for a change that ends
     /// them.
     pub(crate) fn without_those_of(&self, user: &str, except: Option<&str>) -> Vec<NamedDocument> {
-        // A change of the catalog has a largest size. The others are ended right after it.
+        // A change of the catalog has a maximum size. The remaining sessions are ended right after it.
         let names: Vec<_> = self.names_of(user, except).into_iter().take(AT_ONCE).collect();
         without(&names)
     }
 
-    /// Ends a session for all, by its ID; whether there is one. With the key of the one that was here.
+    /// Ends a session in all processes, by its ID; returns whether it existed. `closed` is the key of the
+    /// session that was in memory.
     ///
     /// # Errors
     /// As for [`end`](Self::end).
@@ -413,16 +417,16 @@ impl SharedSessions {
         Ok(true)
     }
 
-    /// Before sessions expire here: they may have been used elsewhere.
+    /// Updates the sessions that would expire in this process: they may have been used in other processes.
     fn catch_up_with_all_due(&self) {
         for key in self.here.due_and_shared(Instant::now()) {
-            // They are in memory; one that has just left it does not come back.
+            // They are in memory; a session that has just been removed is not restored.
             self.catch_up(&key, |_| false);
         }
     }
 
-    /// Removes the documents of sessions whose end nobody has noticed, because the process that opened them
-    /// is gone. The leader does this.
+    /// Removes the documents of sessions whose end was not recorded, because the process that opened them
+    /// does not run any more. The leader does this.
     async fn left_behind(&self) -> Vec<ExpiredSession> {
         let mut ended = Vec::new();
         if self.catalog.follows() {

@@ -41,8 +41,8 @@ impl<'a> Stanza<'a> {
         })
     }
 
-    /// A stanza that goes with this one: `[<prefix>_<strategy>]`, or `[<prefix>_<kind>]`, as Splunk
-    /// calls it whatever the strategy's name.
+    /// Returns a stanza that belongs to this one: `[<prefix>_<strategy>]`, or `[<prefix>_<kind>]`, which is
+    /// Splunk's name independent of the strategy.
     pub(crate) fn companion(&self, prefix: &str, kind: &str) -> String {
         let own = format!("{prefix}_{}", self.name);
         if self.conf.stanza(&own).is_some() { own } else { format!("{prefix}_{kind}") }

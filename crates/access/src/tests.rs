@@ -198,7 +198,7 @@ async fn users_of_a_provider_come_in_by_their_groups_and_never_as_a_local_user()
     assert_eq!(roles("eve"), ["power"]);
     assert!(house.log_in("eve", "").await.is_err(), "no password of hers is here");
     assert!(house.accounts.user("eve").unwrap().password_hash.is_empty());
-    // What was said earlier does not undo what was said later.
+    // Older provider data does not replace newer data.
     assert!(provision(vouched("eve", &["wheel"], 20)).await.is_ok());
     assert!(provision(vouched("eve", &["ops"], 10)).await.is_ok());
     assert_eq!(roles("eve"), ["admin"]);
@@ -318,7 +318,7 @@ async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
         [&one, &two].map(|house| house.accounts.sessions().try_into().unwrap());
     let (ours, theirs): (crate::SessionInfo, crate::SessionInfo) = (ours, theirs);
     assert_eq!((&ours.id, ours.source), (&theirs.id, source));
-    // The provider is told by whoever ends it.
+    // The provider is notified by the process that ends the session.
     let (closed, ended) = two.accounts.close_session(&key).await;
     assert!(ended.is_ok());
     assert_eq!(closed, at);
@@ -336,7 +336,7 @@ async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
     assert!(!two.accounts.close_session_by_id(&id).await.unwrap());
     let left = [&first, &second, &third].map(|key| one.accounts.session_user(key).is_some());
     assert_eq!(left.into_iter().filter(|is| *is).count(), 2);
-    // A new password ends the others, wherever they were opened.
+    // A new password ends the other sessions, in all processes.
     let change = UserChange { password: Some("battery staple".to_owned()), ..Default::default() };
     two.accounts.change("ann", change, Some(&third)).await.unwrap();
     for house in [&one, &two] {
@@ -412,7 +412,7 @@ async fn a_restart_does_not_take_on_the_sessions_of_a_locked_or_removed_user() {
     let key = before.accounts.open_session("ann", None).await;
     let after = async || before.restarted().await.session_user(&key);
     assert_eq!(after().await.as_deref(), Some("ann"));
-    // As a process that was killed before it ended the sessions could leave them.
+    // The state that remains if a process is killed before it ends the sessions.
     let locked = crate::User { locked: true, ..before.accounts.user("ann").unwrap() };
     before.catalog.put_document("users", "ann", serde_json::json!(locked)).await.unwrap();
     assert_eq!(after().await, None);
@@ -444,7 +444,7 @@ async fn a_session_is_not_left_behind_while_it_is_used_and_nobody_was_told() {
     let mut house = house(AuthenticationSettings::default()).await;
     house.accounts.keep_sessions();
     let key = house.accounts.open_session("ann", None).await;
-    // Its document is older than the idle time; what is in memory is not.
+    // The document is older than the idle time-out; the session in memory is not.
     house.clock.set(EventTime(1_700_000_000_000_000 + 70 * 60_000_000));
     for _ in 0..40 {
         assert!(house.accounts.take_expired_sessions().await.is_empty());
@@ -459,7 +459,7 @@ async fn a_session_lives_while_one_of_the_processes_is_asked_with_its_key() {
     let [one, two] = two_houses(SessionSettings { idle, ..Default::default() }).await;
     let key = one.accounts.open_session("ann", None).await;
     let began = std::time::Instant::now();
-    // Its clock goes on, as the real one does.
+    // The clock advances, as the real one does.
     let advance = || {
         let since = i64::try_from(began.elapsed().as_micros()).unwrap();
         one.clock.set(EventTime(1_700_000_000_000_000 + since));
@@ -488,7 +488,7 @@ async fn a_session_lives_while_one_of_the_processes_is_asked_with_its_key() {
     assert!(two.accounts.take_expired_sessions().await.is_empty());
     let expired = one.accounts.take_expired_sessions().await;
     assert_eq!((expired.len(), expired[0].limit), (1, "sessionTimeout"));
-    // What was told late of its use goes, too.
+    // A record of a use that was written late is removed, too.
     for _ in 0..40 {
         assert!(one.accounts.take_expired_sessions().await.is_empty());
     }
@@ -512,7 +512,7 @@ async fn sessions_are_limited_over_all_processes_and_none_is_left_behind() {
     };
     assert_eq!(alive(&one), [false, false, true, true]);
     assert_eq!(alive(&two), [false, false, true, true]);
-    // The process that opened one is gone; the leader removes it.
+    // The process that opened a session does not run any more; the leader removes the document.
     drop(two);
     one.clock.set(EventTime(1_700_000_000_000_000 + 90_000 * 1_000_000));
     let mut ended = Vec::new();
@@ -547,7 +547,7 @@ type Changing<'a> = Pin<Box<dyn Future<Output = Result<(), catalog::Error>> + Se
 struct Slow {
     rules: Mutex<Rules>,
     view: Arc<watch::Sender<Arc<Snapshot>>>,
-    /// The changes under way, while it is slow.
+    /// The pending changes, while the catalog is slow.
     late: Mutex<Option<Vec<Documents>>>,
 }
 

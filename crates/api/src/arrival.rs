@@ -1,10 +1,10 @@
-//! How a request came, as whoever listens knows it.
+//! The transport of a request, as its listener knows it.
 
 /// An extension of every request that came through a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Arrival {
-    /// With TLS.
+    /// Whether the connection uses TLS.
     pub tls: bool,
-    /// To the port of the web console.
+    /// Whether the port is that of the web console.
     pub web: bool,
 }

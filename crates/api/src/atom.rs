@@ -15,7 +15,7 @@ const NAMESPACES: &str = " xmlns=\"http://www.w3.org/2005/Atom\" \
                           xmlns:s=\"http://dev.splunk.com/ns/rest\" \
                           xmlns:opensearch=\"http://a9.com/-/spec/opensearch/1.1/\"";
 
-/// Who owns an object, who sees it, what may be done to it (`eai:acl`).
+/// Owner, sharing and permissions of an object (`eai:acl`).
 #[derive(Debug, Clone)]
 pub(crate) struct Acl {
     pub(crate) owner: String,
@@ -28,7 +28,7 @@ pub(crate) struct Acl {
     pub(crate) writable: bool,
 }
 
-/// What an object's kind takes (`eai:attributes`).
+/// The parameters of an object's kind (`eai:attributes`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Attributes {
     pub(crate) required: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct Attributes {
     pub(crate) wildcard: Vec<String>,
 }
 
-/// One thing: a job, an index, a user.
+/// One object: a job, an index, a user.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) name: String,
@@ -60,12 +60,12 @@ pub(crate) struct Feed {
     pub(crate) total: usize,
     pub(crate) offset: usize,
     pub(crate) per_page: usize,
-    /// What is missing.
+    /// Messages about missing entries.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Default for Acl {
-    /// Of an object nobody owns, which everybody sees and administrators change.
+    /// The permissions of an object without an owner, which everybody sees and administrators change.
     fn default() -> Self {
         Self {
             owner: "nobody".to_owned(),
@@ -79,7 +79,7 @@ impl Default for Acl {
 }
 
 impl Acl {
-    /// Of something that belongs to the server as a whole.
+    /// Returns the permissions of an object that belongs to the server as a whole.
     pub(crate) fn system() -> Self {
         Self { app: "system".to_owned(), sharing: "system".to_owned(), ..Self::default() }
     }
@@ -97,7 +97,7 @@ impl Acl {
 }
 
 impl Attributes {
-    /// An object's kind by what it takes.
+    /// Creates the attributes from the names of the parameters.
     pub(crate) fn new(required: &[&str], optional: &[&str], wildcard: &[&str]) -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         Self { required: owned(required), optional: owned(optional), wildcard: owned(wildcard) }
@@ -131,14 +131,14 @@ impl Entry {
         }
     }
 
-    /// Offers what lies below the entry's path.
+    /// Adds links to the resources below the entry's path.
     pub(crate) fn linking(mut self, below: &[&str]) -> Self {
         let links = below.iter().map(|rel| ((*rel).to_owned(), format!("{}/{rel}", self.id)));
         self.links.extend(links);
         self
     }
 
-    /// Offers what clients do to an object that can be changed: read, edit, and remove it.
+    /// Adds the links of a changeable object: read, edit, and remove.
     pub(crate) fn editable(mut self) -> Self {
         let id = self.id.clone();
         let mut rels = vec!["list", "edit"];
@@ -174,7 +174,7 @@ impl Entry {
         })
     }
 
-    /// The entry on its own (a job's status is not wrapped in a feed).
+    /// Writes the entry without a feed (a job's status is not wrapped in one).
     pub(crate) fn xml(&self, with_namespace: bool) -> String {
         let namespaces = if with_namespace { NAMESPACES } else { "" };
         let mut out = format!(
@@ -288,7 +288,7 @@ pub(crate) fn value_xml(value: &Value, out: &mut String) {
     }
 }
 
-/// The time an entry is shown as updated, if nothing else is known.
+/// Returns the update time of an entry without a known one.
 pub(crate) fn now() -> String {
     let now = SystemClock.now().0;
     let now = Timestamp::from_microsecond(now).unwrap_or_default();

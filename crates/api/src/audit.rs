@@ -1,5 +1,4 @@
-//! What is recorded in the audit trail of what happens over HTTP: one layer around every route, so that none
-//! can forget it.
+//! The audit trail of requests over HTTP: one layer around every route, so that no route can omit it.
 //!
 //! | what | when it is answered |
 //! | --- | --- |
@@ -42,14 +41,14 @@ pub use client::Proxies;
 pub use expiry::record_expired_sessions;
 pub(crate) use observed::{Changed, Observed};
 
-/// What logins are called, the failed ones too.
+/// The action name of logins, including failed ones.
 const LOGIN_ATTEMPT: &str = "login attempt";
-/// How often a user who sends name and password with every request is recorded as logged in.
+/// Interval at which a user who sends name and password with every request is recorded as logged in.
 const BASIC_LOGIN: Duration = Duration::from_secs(600);
 /// Logins of that kind that are remembered.
 const BASIC_LOGINS: usize = 4_096;
 
-/// The trail, and what the routes need to write to it.
+/// The trail, and the values that routes need to write to it.
 #[derive(Debug)]
 pub struct Audit {
     /// The trail.
@@ -61,7 +60,7 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Records to `log`, at most so many refusals per address and second.
+    /// Creates an audit trail that writes to `log`, with a maximum number of refusals per address and second.
     #[must_use]
     pub fn new(log: AuditLog, proxies: Proxies, denials_per_second: u32) -> Self {
         let denials = Limiter::new(denials_per_second);
@@ -74,7 +73,7 @@ impl Audit {
             let record = Record::new("", "denials_suppressed", Info::Denied)
                 .with("clientip", address)
                 .with("suppressed", suppressed);
-            // A trail that cannot be written says so itself.
+            // The log reports its own failures.
             let _ = self.log.note(record).await;
         }
     }
@@ -120,7 +119,7 @@ pub(crate) fn begins_search(request: &Request) -> bool {
     actions::of(request.method(), route, request.uri().path()).class == Class::Search
 }
 
-/// Records a request by what became of it. A change is not begun while it could not be recorded.
+/// Records a request with its outcome. A change is not started while it could not be recorded.
 pub(crate) async fn record(
     State(state): State<ApiState>,
     mut request: Request,
@@ -199,7 +198,7 @@ async fn write(
     }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Debug)]
 struct Outcome {
     info: Info,
@@ -227,14 +226,14 @@ impl Outcome {
     }
 }
 
-/// What a request said of itself before it was handled.
+/// Data of a request that is read before it is handled.
 #[derive(Debug)]
 struct About {
     method: String,
     path: String,
     agent: Option<String>,
     namespace: Option<(Option<String>, Option<String>)>,
-    /// Whether errors are JSON, as far as the path, the URL and the headers say.
+    /// Whether errors are JSON, according to the path, the URL and the headers.
     json: bool,
 }
 
@@ -266,7 +265,7 @@ impl About {
         let tries = seen.has_password() || action.name == actions::SAML_RESPONSE;
         let attempt = action.class == Class::Login
             || (outcome.info == Info::Denied && outcome.status == 401 && tries);
-        // Who could not log in: the name that was tried.
+        // For a failed login: the name in the request.
         let tried = || params.as_ref().and_then(|p| p.text("username").map(str::to_lowercase));
         let user =
             seen.user().or_else(|| if action.class == Class::Login { tried() } else { None });
@@ -315,7 +314,7 @@ impl About {
 async fn refused(request: Request, error: &::audit::Error) -> Response {
     let mut about = About::of(&request, &Action::default());
     if !about.json {
-        // Most clients say it in the form, which nobody has read yet.
+        // Most clients set the mode in the form, which has not been read yet.
         about.json = asks_json(&Params::of_refused("", request.into_body()).await);
     }
     about.answer(format!("changes are refused while they cannot be recorded: {error}"))
@@ -340,7 +339,7 @@ pub(crate) async fn record_sender(
 }
 
 impl Audit {
-    /// Who sends a request.
+    /// Returns the sender of a request.
     pub(crate) fn client(&self, request: &Request) -> Client {
         Client::of(request, &self.proxies)
     }

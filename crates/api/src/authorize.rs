@@ -1,5 +1,5 @@
-//! Refuses requests of callers who lack what the path needs. A path or method that is not declared is
-//! answered to nobody.
+//! Refuses requests of callers who lack the rights that the path needs. A path or method that is not declared
+//! is refused for all callers.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::error::RestError;
 use crate::routing::{METHODS, Needs};
 use crate::session::{Caller, unauthorized};
 
-/// Lets through who has what the path needs.
+/// Accepts callers who have the rights that the path needs.
 pub(crate) async fn authorize(
     State(needs): State<Arc<Needs>>,
     request: Request,

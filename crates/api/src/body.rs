@@ -19,7 +19,7 @@ use crate::work::work;
 /// Most bytes that are unpacked at a time.
 const STEP: usize = 1 << 20;
 
-/// What a buffer has at least, if so much is expected.
+/// Minimum capacity of a buffer, if that number of bytes is expected.
 const LEAST: usize = 4 << 10;
 
 /// Limits of one body.
@@ -27,11 +27,11 @@ const LEAST: usize = 4 << 10;
 pub(crate) struct BodyLimits {
     /// Bytes, packed and unpacked.
     pub(crate) bytes: usize,
-    /// How many times its size a body may unpack to.
+    /// Maximum ratio of a body's decompressed to its compressed size.
     pub(crate) ratio: usize,
 }
 
-/// What looks at a body while it grows, and may end it.
+/// Checks a body while it grows, and may end it.
 pub(crate) trait Watch: Send {
     /// All bytes so far.
     fn look(&mut self, bytes: &[u8]) -> Result<(), BodyError>;
@@ -70,8 +70,9 @@ impl Held {
         Self { bytes: Vec::new(), share: budget.share() }
     }
 
-    /// Makes room for so many more bytes, and for more than that where more is `expected`, but never for more
-    /// than twice what is there already: a promise takes no memory, however many make one.
+    /// Reserves space for this number of further bytes, and for more if more is `expected`, but never more
+    /// than twice the current size: an announced length allocates no memory, however many requests announce
+    /// one.
     async fn reserve(&mut self, more: usize, expected: usize) -> Result<(), OverBudget> {
         let needed = self.bytes.len().saturating_add(more);
         let old = self.bytes.capacity();
@@ -80,7 +81,7 @@ impl Held {
         }
         let doubled = needed.saturating_mul(2).max(LEAST);
         let capacity = if expected >= needed { expected.min(doubled) } else { doubled };
-        // Old and new are there together while one is copied into the other.
+        // Both the old and the new buffer exist while one is copied into the other.
         self.share.grow(capacity).await?;
         self.bytes.reserve_exact(capacity - self.bytes.len());
         self.share.shrink_to(capacity);
@@ -119,7 +120,7 @@ pub(crate) async fn read(
     Ok(held.into_bytes())
 }
 
-/// Reads a body and unpacks it as its headers say.
+/// Reads a body and decompresses it according to its headers.
 pub(crate) async fn read_unpacked(
     budget: &Budget,
     headers: &HeaderMap,

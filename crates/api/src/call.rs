@@ -11,7 +11,7 @@ use crate::namespace::PathNamespace;
 use crate::params::Params;
 use crate::session::{Caller, source};
 
-/// Everything that a request says, except its body.
+/// All parts of a request except its body.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     pub(crate) state: ApiState,
@@ -19,7 +19,7 @@ pub(crate) struct Call {
     /// The namespace of the path, `/servicesNS/{owner}/{app}`.
     pub(crate) namespace: PathNamespace,
     pub(crate) params: Params,
-    /// The address it comes from; `None` within the process.
+    /// The address of the client; `None` within the process.
     pub(crate) source: Option<IpAddr>,
     /// The open segments of the route, by their names.
     segments: Vec<(String, String)>,
@@ -37,8 +37,8 @@ impl Call {
         self.segment("name")
     }
 
-    /// The same call where the path has escaped slashes in the name that were escaped again; none if it has
-    /// no such. Splunk's links have them, and its clients.
+    /// Returns the call with the slashes in its name that were escaped twice, as in the links of Splunk and
+    /// its clients; `None` if it has none.
     pub(crate) fn with_slashes(&self) -> Option<Self> {
         let named = self.name();
         let meant = named.replace("%2F", "/").replace("%2f", "/");

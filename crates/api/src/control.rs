@@ -1,9 +1,9 @@
-//! What requests may ask of the process itself.
+//! Requests to the process itself, such as a restart.
 
 use tokio::sync::watch;
 
-/// A handle that routes ask with and the process listens to; and where the process says that it is about to
-/// stop. Clones share it.
+/// A handle through which routes send requests to the process, and through which the process announces that
+/// it is about to stop. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Control {
     restart: watch::Sender<bool>,
@@ -31,12 +31,12 @@ impl Control {
         let _ = wanted.wait_for(|wanted| *wanted).await;
     }
 
-    /// From now on the process is not ready, because it stops soon. It goes on answering.
+    /// Marks the process as not ready, because it stops soon. It continues to answer.
     pub fn leave(&self) {
         self.leaves.send_replace(true);
     }
 
-    /// It does not stop: it is ready again.
+    /// Marks the process as ready again, because it does not stop.
     pub fn stay(&self) {
         self.leaves.send_replace(false);
     }

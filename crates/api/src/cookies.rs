@@ -18,14 +18,14 @@ pub(crate) fn removal_header(name: &str, secure: bool) -> Option<HeaderValue> {
     HeaderValue::from_str(&cookie).ok()
 }
 
-/// How a cookie asks to be sent with TLS only.
+/// Returns the attribute which restricts a cookie to TLS.
 pub(crate) fn attribute(secure: bool) -> &'static str {
     if secure { " Secure;" } else { "" }
 }
 
-/// Whether a cookie may ask for TLS. A browser drops one that does at a plain address, and its user could
-/// never log in. It does not drop it where it counts the address as trustworthy, which is the machine's own
-/// (`Sec-Fetch-Site` is sent there and with TLS only), nor where a proxy adds the TLS.
+/// Whether a cookie may be restricted to TLS. A browser drops such a cookie at a plain HTTP address, and its
+/// user could never log in. It keeps the cookie if it considers the address trustworthy, which includes the
+/// local machine (`Sec-Fetch-Site` is sent there and with TLS only), or if a proxy adds the TLS.
 pub(crate) fn is_secure(headers: &HeaderMap, arrival: Arrival) -> bool {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     arrival.tls
@@ -38,8 +38,8 @@ pub(crate) fn is_secure(headers: &HeaderMap, arrival: Arrival) -> bool {
 /// Its name and its value.
 pub(crate) type Cookie = (String, String);
 
-/// The cookies that logins set, `splunkd_<port>`, by name and value: a browser sends those of all servers of
-/// a machine, in one header or in several.
+/// Returns the cookies of logins, `splunkd_<port>`, by name and value: a browser sends those of all servers
+/// of a machine, in one header or in several.
 pub(crate) fn cookie_sessions(headers: &HeaderMap) -> impl Iterator<Item = Cookie> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     cookies.flat_map(|line| line.split(';')).filter_map(|pair| {

@@ -17,12 +17,12 @@ pub(crate) enum Scheme {
     ApiKey,
 }
 
-/// What the headers hold.
+/// The credentials in the headers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// Nothing.
+    /// There are no credentials.
     None,
-    /// A scheme that is not taken here, or no token in it.
+    /// The scheme is not supported, or it contains no token.
     Unreadable,
     /// Texts of which one has to be a token.
     Secrets(Vec<String>),

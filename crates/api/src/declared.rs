@@ -1,4 +1,4 @@
-//! The settings that the parts of the program declare, and those that the command line sets.
+//! The settings that the components of the program declare, and those that the command line sets.
 
 use conf::Registry;
 
@@ -7,7 +7,7 @@ use conf::Registry;
 pub struct Declared {
     /// The declarations.
     pub registry: Registry,
-    /// What the command line says in place of files.
+    /// Settings that the command line overrides.
     pub flags: Vec<FlagSetting>,
 }
 
@@ -22,6 +22,6 @@ pub struct FlagSetting {
     pub name: &'static str,
     /// Its value, as the file would have it.
     pub value: String,
-    /// The flag, and the variable of the environment that stands for it.
+    /// The flag, and its environment variable.
     pub flag: &'static str,
 }

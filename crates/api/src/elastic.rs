@@ -1,8 +1,8 @@
-//! Elasticsearch's `_bulk`, and what shippers ask for before they send.
+//! Elasticsearch's `_bulk`, and the requests of shippers before they send.
 //!
-//! A request is answered when its documents are safe. Full queues are 429, which every shipper
-//! takes as "later". Every answer says that it comes from Elasticsearch: official clients refuse to
-//! talk to anything else.
+//! A request is answered when its documents are safe. Full queues are answered with 429, which every shipper
+//! retries later. Every response claims to come from Elasticsearch: official clients refuse to talk to
+//! anything else.
 
 mod bulk;
 mod handshake;
@@ -24,11 +24,11 @@ use access::HecToken;
 
 const SCHEMES: &[Scheme] = &[Scheme::Basic, Scheme::ApiKey, Scheme::Bearer, Scheme::Splunk];
 
-/// What the handlers share.
+/// The shared state of the handlers.
 #[derive(Debug)]
 struct Elastic {
     receiver: Arc<Receiver>,
-    /// The version of Elasticsearch that clients are told.
+    /// The version of Elasticsearch that is reported to clients.
     version: String,
 }
 
@@ -77,7 +77,7 @@ async fn other(State(state): State<Arc<Elastic>>, request: Request) -> Response 
     }
 }
 
-/// What helps instead of a request that is not supported.
+/// Returns the advice for an unsupported request.
 fn unsupported(method: &Method, path: &str) -> String {
     let is_document = path.split('/').any(|part| matches!(part, "_doc" | "_create" | "_update"));
     let help = match is_document {

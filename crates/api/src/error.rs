@@ -16,7 +16,7 @@ pub enum Error {
     Setting(#[from] conf::Invalid),
 }
 
-/// An error on its way to the client.
+/// An error that is returned to the client.
 #[derive(Debug, Clone)]
 pub(crate) struct RestError {
     pub(crate) status: StatusCode,
@@ -38,7 +38,7 @@ impl RestError {
         Self::new(StatusCode::BAD_REQUEST, "FATAL", text)
     }
 
-    /// An argument that a handler does not know, in Splunk's words.
+    /// Returns the error for an unknown argument, in Splunk's words.
     pub(crate) fn unknown_argument(name: &str) -> Self {
         Self::invalid(format!("Argument \"{name}\" is not supported by this handler."))
     }
@@ -61,7 +61,7 @@ impl RestError {
     }
 }
 
-/// The status that tells an HTTP client what the kind tells a Rust caller.
+/// Returns the HTTP status of an error kind.
 pub(crate) fn status(kind: ErrorKind) -> StatusCode {
     match kind {
         ErrorKind::Invalid => StatusCode::BAD_REQUEST,

@@ -104,7 +104,7 @@ impl Pattern {
         Self(text.to_lowercase())
     }
 
-    /// Whether the whole text is meant.
+    /// Whether the pattern matches the whole text.
     fn is(&self, text: &str) -> bool {
         let boolean = match text {
             "1" => Some("true"),
@@ -127,7 +127,7 @@ enum Token {
     Word(String),
 }
 
-/// Words and parentheses; what stands in quotes is one piece of a word.
+/// Splits into words and parentheses; quoted text is part of one word.
 fn tokens(text: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut word = String::new();

@@ -52,9 +52,9 @@ use crate::routes::health::text_for;
 use crate::session::{self, Caller};
 use statement::Statement;
 
-/// Where gRPC finds the service.
+/// The path of the service in gRPC.
 const PATH: &str = "/arrow.flight.protocol.FlightService/{*call}";
-/// What no query may do here.
+/// The message for queries that change data.
 const READ_ONLY: &str = "events can be changed only by ingest: send a SELECT";
 
 type FlightStream = <Flight as FlightService>::DoGetStream;
@@ -70,10 +70,10 @@ pub(crate) fn router(state: ApiState) -> Router {
     Router::new().route_service(PATH, service).layer(from_fn_with_state(state, known_only))
 }
 
-/// Lets through who is known, before a message is read. The calls ask again, which is cheap by then.
+/// Accepts known callers, before a message is read. The calls authenticate again, which is cheap by then.
 ///
-/// While a condition is fatal nothing is answered, as over REST: what a query finds would be a part of what
-/// there is. A handshake only opens a session.
+/// While a condition is fatal, all calls are refused, as over REST: the results of a query would be
+/// incomplete. A handshake only opens a session.
 async fn known_only(
     State(state): State<ApiState>,
     request: axum::extract::Request,
@@ -92,11 +92,11 @@ async fn known_only(
     next.run(request).await
 }
 
-/// What the calls ask of the server. Behind a trait object: the compiler proves for the future of each call
-/// that it is `Send`, and would look through the whole server each time
+/// The functions of the server that the calls need. Behind a trait object: the compiler proves for the future
+/// of each call that it is `Send`, and would examine the whole server each time
 /// (docs/decisions/0042-boxed-futures.md).
 trait Server: Send + Sync {
-    /// Who calls, if it is somebody who may search.
+    /// Returns the caller, if the caller may search.
     fn caller<'a>(
         &'a self,
         headers: HeaderMap,
@@ -195,7 +195,7 @@ impl Flight {
         statement.request(&caller.rights).map_err(Status::invalid_argument)
     }
 
-    /// Says where the rows of a statement are to be had: here.
+    /// Returns the location of the rows of a statement: this server.
     async fn info_of(
         &self,
         statement: Statement,
@@ -221,7 +221,7 @@ impl Flight {
         Ok(Response::new(encoded.map_err(Status::from).boxed()))
     }
 
-    /// What describes the server, for whoever may ask.
+    /// Returns metadata of the server for a caller who may search.
     async fn metadata(
         &self,
         request: &Request<Ticket>,
@@ -232,12 +232,12 @@ impl Flight {
     }
 }
 
-/// What the audit trail is to know of a call.
+/// Returns the facts about a call for its audit record.
 fn seen(extensions: &Extensions) -> Observed {
     extensions.get::<Observed>().cloned().unwrap_or_default()
 }
 
-/// What describes the server and its tables fits in one batch.
+/// Returns a response with one batch, which is sufficient for the metadata of the server and its tables.
 fn one_batch(batch: Result<RecordBatch, FlightError>) -> Result<Response<FlightStream>, Status> {
     let batch = batch.map_err(Status::from)?;
     let encoder = FlightDataEncoderBuilder::new().with_schema(batch.schema());
@@ -245,7 +245,7 @@ fn one_batch(batch: Result<RecordBatch, FlightError>) -> Result<Response<FlightS
     Ok(Response::new(encoded.map_err(Status::from).boxed()))
 }
 
-/// Batches as any client reads them. An error is the last thing that comes.
+/// Converts batches to types that every client reads. An error is the last item.
 fn portable_rows(
     rows: Rows,
     schema: SchemaRef,
@@ -262,7 +262,7 @@ fn portable_rows(
     })
 }
 
-/// One endpoint, without a location: whoever was asked for it answers.
+/// Returns one endpoint without a location, so that the client uses the server that it has asked.
 fn info(
     schema: &Schema,
     ticket: &impl ProstMessageExt,

@@ -53,7 +53,7 @@ pub(crate) fn router(receiver: Arc<Receiver>) -> Router {
         .with_state(receiver)
 }
 
-/// Only questions for acknowledgements.
+/// Returns the routes for acknowledgement requests only.
 pub(crate) fn acks(receiver: Arc<Receiver>) -> Router {
     Router::new().route(ack::PATH, post(ack::ask)).with_state(receiver)
 }
@@ -89,7 +89,7 @@ fn not_found(path: &str) -> String {
 async fn health(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
     let params = Params::parse(request.uri().query().unwrap_or_default(), &[]);
     let headers = request.headers();
-    // With a token, it is checked too: Vector relies on it.
+    // A token, if sent, is checked too: Vector relies on it.
     if headers.contains_key(header::AUTHORIZATION)
         && let Err(denied) = receiver.sender(headers, SCHEMES)
     {
@@ -131,7 +131,7 @@ async fn raw(State(receiver): State<Arc<Receiver>>, request: Request) -> Respons
     taken.unwrap_or_else(|refusal| refusal)
 }
 
-/// Says what `/services/collector/event` would say, and takes nothing.
+/// Returns the response that `/services/collector/event` would give, and stores nothing.
 async fn validate(State(receiver): State<Arc<Receiver>>, request: Request) -> Response {
     let mut watch = receiver.event_watch();
     match read(&receiver, request, EVENTS, &mut watch).await {
@@ -154,21 +154,21 @@ const BUSY: u16 = 9;
 #[derive(Clone, Copy)]
 struct Decode {
     decode: fn(&Receiver, Bytes, &HecRequest, EventLimits) -> Result<Input, HecError>,
-    /// Whether what is decoded is apart from the body, and takes memory of its own.
+    /// Whether decoded events are copied out of the body, and need memory of their own.
     copies: bool,
 }
 
 const EVENTS: Decode = Decode { decode: decode_event_body, copies: true };
 const RAW: Decode = Decode { decode: decode_raw_body, copies: false };
 
-/// What a request sent.
+/// The data of a request.
 struct Sent {
     input: Input,
     /// The memory that it takes.
     share: Share,
     /// Its channel, if its token acknowledges.
     channel: Option<inputs::hec::ChannelKey>,
-    /// Whether the answer says how durable the events are; Splunk's does not.
+    /// Whether the response includes the durability of the events; Splunk's does not.
     report: bool,
 }
 
@@ -248,7 +248,7 @@ impl HecRequest {
         parse_time(text).map(Some).ok_or_else(answer::invalid_time)
     }
 
-    /// Every request is a stream of its own: it is complete, and requests have no order.
+    /// Returns a new stream for every request: a request is complete, and requests are not ordered.
     fn stream(&self) -> StreamKey {
         StreamKey(format!("hec:{}:{}", self.token.name, runtime::random::uuid()).into())
     }

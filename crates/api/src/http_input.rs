@@ -1,15 +1,15 @@
-//! How the HTTP inputs behave: `[http]` of `inputs.conf`, `[http_input]` of `limits.conf`.
+//! Settings of the HTTP inputs: `[http]` of `inputs.conf`, `[http_input]` of `limits.conf`.
 
 use conf::{FromValue, Setting, Type, Unit, Value};
 use inputs::hec::AckSettings;
 
-/// Where the host of an event comes from that names none (`connection_host`).
+/// The source of the host of events without one (`connection_host`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConnectionHost {
     /// The sender's address (`ip`).
     Address,
-    /// What a proxy says the sender's address is, in `X-Forwarded-For`; without that, the sender's
-    /// address (`proxied_ip`). Only for servers that senders cannot reach around the proxy.
+    /// The sender's address in the proxy's header `X-Forwarded-For`; without it, the address of the
+    /// connection (`proxied_ip`). Only for servers that senders cannot reach without the proxy.
     Proxied,
     /// This server's name (`none`).
     Server,

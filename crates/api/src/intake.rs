@@ -1,4 +1,4 @@
-//! Where the server takes events in, as it was started: ports of the command line, on or off.
+//! The ports on which the server receives events, as set at its start: ports of the command line, on or off.
 
 use std::net::SocketAddr;
 
@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 pub struct Intake {
     /// Whether this process takes events in (its role `indexer`).
     pub is_indexer: bool,
-    /// Whether clients can verify its certificate without being told to trust it: it was given one.
+    /// Whether the certificate was configured, so that clients can verify it without explicit trust.
     pub has_own_certificate: bool,
     /// Whether forwarders have to show a token.
     pub forwarders_need_token: bool,
@@ -20,9 +20,9 @@ pub struct Intake {
 /// A port of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntakePort {
-    /// What is spoken there.
+    /// The protocol of the port.
     pub kind: IntakeKind,
-    /// Where it listens; `None` if it is off.
+    /// The address of the port; `None` if it is off.
     pub address: Option<SocketAddr>,
     /// Whether it speaks TLS.
     pub tls: bool,
@@ -32,7 +32,7 @@ pub struct IntakePort {
     pub variable: &'static str,
 }
 
-/// A protocol of a port of its own.
+/// A protocol with its own port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntakeKind {
     /// The HTTP Event Collector; OTLP over HTTP beside it.

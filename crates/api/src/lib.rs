@@ -81,7 +81,7 @@ pub use routes::cluster_watch::watch_cluster;
 pub use routes::health::unavailable;
 pub use status_streams::StatusStreams;
 
-/// What the routes call.
+/// The components that the routes use.
 #[derive(Debug, Clone)]
 pub struct ApiState {
     /// Searches.
@@ -98,43 +98,43 @@ pub struct ApiState {
     pub heads: Option<Arc<dyn Others>>,
     /// The other indexers of the cluster, if this process is one.
     pub indexers: Option<Arc<dyn Others>>,
-    /// Who may ask.
+    /// Users and sessions.
     pub accounts: Arc<Accounts>,
-    /// What they may do.
+    /// Roles and their capabilities.
     pub roles: Arc<Roles>,
-    /// Answers what a user may do, from users, roles and permissions.
+    /// Computes a user's rights, from users, roles and permissions.
     pub authority: Authority,
-    /// Tokens that stand for users.
+    /// API tokens of users.
     pub api_tokens: Arc<access::ApiTokens>,
-    /// Who may send.
+    /// HEC tokens of senders.
     pub tokens: Arc<HecTokens>,
     /// Notices for administrators.
     pub messages: Arc<Messages>,
-    /// What can be changed of the server while it runs.
+    /// Settings of the server that can be changed at run time.
     pub server_settings: Arc<ServerSettings>,
-    /// From which level on the parts of the server write their log.
+    /// The log levels of the server's components.
     pub loggers: Arc<dyn LogLevels>,
-    /// Which apps forwarders are to have.
+    /// The deployment server, which assigns apps to forwarders.
     pub deployment: Arc<deployment::DeploymentServer>,
-    /// Who did what.
+    /// The audit trail.
     pub audit: Arc<Audit>,
     /// Ends and begins the process.
     pub control: Control,
-    /// Which indexes exist.
+    /// The indexes.
     pub indexes: Arc<IndexCatalog>,
     /// Durable truth about buckets.
     pub catalog: Catalog,
     /// Configuration, as it was at the start.
     pub knowledge: Arc<Knowledge>,
-    /// Which settings there are, and which of them the command line sets.
+    /// The declared settings, and those that the command line sets.
     pub declared: Arc<Declared>,
-    /// Where events are taken in.
+    /// The ports that receive events.
     pub intake: Arc<Intake>,
-    /// Macros, saved searches, lookups, collections: what is made at run time.
+    /// Objects that are created at run time: macros, saved searches, lookups, collections.
     pub apps: Apps,
-    /// What is used of an app.
+    /// Reports on the use of apps.
     pub app_reports: Arc<dyn AppReports>,
-    /// Who reads and changes shared objects.
+    /// Permissions of shared objects.
     pub permissions: Arc<Permissions>,
     /// Passwords that apps keep.
     pub secrets: Arc<Secrets>,
@@ -148,17 +148,17 @@ pub struct ApiState {
     pub observations: Arc<dyn Observations>,
     /// Inputs that read and listen, as they run.
     pub inputs: inputs::configured::RunningInputs,
-    /// Where the monitored files are.
+    /// The status of the monitored files.
     pub files: inputs::monitor::MonitorStatus,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Tells when the process is going down.
     pub shutdown: Shutdown,
-    /// What is wrong right now.
+    /// The current conditions.
     pub health: Health,
-    /// What the server says of itself.
+    /// Properties of the server.
     pub info: Arc<ServerInfo>,
-    /// Memory that the bodies of all requests may take together.
+    /// The memory budget that the bodies of all requests share.
     pub request_memory: runtime::Budget,
     /// Limits of requests.
     pub settings: Arc<Settings>,
@@ -166,7 +166,7 @@ pub struct ApiState {
     pub console: Arc<dyn ConsoleFiles>,
 }
 
-/// What the server says of itself.
+/// Properties of the server.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
     /// Name for people, usually the host name.
@@ -177,7 +177,7 @@ pub struct ServerInfo {
     pub cores: usize,
     /// When it started, epoch seconds.
     pub startup_time: i64,
-    /// The directory it keeps its own files in.
+    /// The directory of the server's own files.
     pub home: std::path::PathBuf,
     /// Port of the REST API.
     pub management_port: u16,
@@ -189,7 +189,7 @@ pub struct ServerInfo {
     pub memory: MemoryLimits,
     /// Its site.
     pub site: String,
-    /// How many indexers have a journal, and in which sites.
+    /// The required copies of journals and their sites.
     pub placement: cluster::Placement,
 }
 
@@ -200,11 +200,11 @@ pub struct MemoryLimits {
     pub limit: Option<u64>,
     /// Bytes of the machine or container; `None` if unknown.
     pub available: Option<u64>,
-    /// By part.
+    /// The shares of the components.
     pub shares: Vec<MemoryShare>,
 }
 
-/// What a part of the process may take.
+/// The memory limit of a component.
 #[derive(Debug, Clone)]
 pub struct MemoryShare {
     /// The part.
@@ -234,9 +234,10 @@ pub struct Settings {
     pub max_upload_bytes: usize,
     /// `maxStatusStreams` of `[httpServer]`: streams of job statuses that a user has open.
     pub max_status_streams: usize,
-    /// `sendStrictTransportSecurityHeader`: browsers are to come with TLS only, once they did.
+    /// `sendStrictTransportSecurityHeader`: whether browsers are told to use only TLS after their first
+    /// visit.
     pub hsts: bool,
-    /// What scrapers of `/metrics` show in place of a login.
+    /// The token with which scrapers read `/metrics` without a login.
     pub metrics_token: Option<String>,
 }
 
@@ -255,22 +256,22 @@ impl Default for Settings {
     }
 }
 
-/// What the server makes of apps.
+/// Reports on the use of apps.
 pub trait AppReports: Send + Sync + std::fmt::Debug {
-    /// What is used of a packed app.
+    /// Reports the parts of a packed app that are used.
     fn report(&self, package: &apps::Package) -> apps::Installed;
-    /// What is ignored of apps by these rules, because it is wrong: the app and what. `ignored` are the
+    /// Returns the invalid settings of apps that these rules ignore, each with its app. `ignored` are the
     /// settings that were left out of the rules.
     fn mistakes(
         &self,
         rules: &Knowledge,
         ignored: &[conf::Warning],
     ) -> Vec<(Option<String>, String)>;
-    /// What is not ignored of some apps, and makes searches fail that use it.
+    /// Returns settings of some apps that are in force, but make searches which use them fail.
     fn warnings(&self, rules: &Knowledge, apps: &std::collections::BTreeSet<&str>) -> Vec<String>;
-    /// What is ignored of an app that is in force, because it is wrong.
+    /// Returns the ignored invalid settings of an app that is in force.
     fn ignored(&self, app: &str) -> Vec<String>;
-    /// What is oddly written in an app that is in force, and counts.
+    /// Returns unusual settings of an app that are in force.
     fn notes(&self, app: &str) -> Vec<String>;
 }
 
@@ -280,30 +281,29 @@ pub trait CacheView: Send + Sync + std::fmt::Debug {
     fn counters(&self) -> Vec<(&'static str, u64)>;
 }
 
-/// From which level on the parts of the server write their log, in Splunk's names: `DEBUG`, `INFO`,
-/// `WARN`, `ERROR`, `CRIT`, `FATAL`.
+/// The log levels of the server's components, in Splunk's names: `DEBUG`, `INFO`, `WARN`, `ERROR`, `CRIT`,
+/// `FATAL`.
 pub trait LogLevels: Send + Sync + std::fmt::Debug {
     /// Every part with its level, by name.
     fn all(&self) -> Vec<(String, String)>;
-    /// Changes the level of a part until the process ends; false if there is no such part.
+    /// Changes the level of a component until the process ends; false if the component does not exist.
     fn set(&self, name: &str, level: &str) -> bool;
 }
 
-/// Where `/metrics` comes from.
+/// The source of `/metrics`.
 pub trait MetricsView: Send + Sync + std::fmt::Debug {
     /// Prometheus text.
     fn render(&self) -> String;
 }
 
-/// What the process has last observed of the machine and of itself: `resource_usage.log` and
-/// `disk_objects.log`.
+/// The latest observations of the machine and of the process: `resource_usage.log` and `disk_objects.log`.
 pub trait Observations: Send + Sync + std::fmt::Debug {
     /// The data of the last events of a component: `Hostwide`, `PerProcess`, `Partitions`. Empty before the
     /// first ones, and where the system does not tell.
     fn of(&self, component: &str) -> Vec<serde_json::Map<String, serde_json::Value>>;
 }
 
-/// Where the console's files come from.
+/// The source of the console's files.
 pub trait ConsoleFiles: Send + Sync + std::fmt::Debug {
     /// Bytes and media type of a file.
     fn file(&self, path: &str) -> Option<(bytes::Bytes, String)>;

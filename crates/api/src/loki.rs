@@ -1,4 +1,4 @@
-//! Loki's push API, and what clients ask before they send.
+//! Loki's push API, and the requests of clients before they send.
 //!
 //! A request is answered when its lines are safe. Full queues are 429, which every client takes as "later".
 //! As in Loki, the answer to a request of which some entries are invalid is 400, but the others are stored.
@@ -28,9 +28,9 @@ use access::HecToken;
 
 const SCHEMES: &[Scheme] = &[Scheme::Basic, Scheme::Bearer, Scheme::Splunk];
 const PUSH: &str = "/loki/api/v1/push";
-/// The version that clients are told: that of the push API, with structured metadata.
+/// The version that is reported to clients: that of the push API, with structured metadata.
 const VERSION: &str = "3.0.0";
-/// What clients send to name their tenant.
+/// The header in which clients send their tenant.
 const TENANT: &str = "x-scope-orgid";
 
 /// The service, for `axum::serve`.
@@ -88,7 +88,7 @@ async fn take(receiver: &Receiver, request: Request) -> Result<Response, Respons
     let defaults = defaults.map_err(|reason| refused(StatusCode::BAD_REQUEST, reason))?;
     let format = format_of(&parts.headers);
     if format == LokiFormat::Protobuf && is(&parts.headers, header::CONTENT_ENCODING, "snappy") {
-        // Protobuf is always a snappy block; some clients say so.
+        // Protobuf is always a snappy block; some clients also declare it as an encoding.
         parts.headers.remove(header::CONTENT_ENCODING);
     }
     let body = receiver.body(&parts.headers, body).await;
@@ -119,7 +119,7 @@ async fn take(receiver: &Receiver, request: Request) -> Result<Response, Respons
     Err(refused(StatusCode::BAD_REQUEST, text))
 }
 
-/// What the token and the headers say of all lines of a request.
+/// Returns the defaults for all lines of a request, from the token and the headers.
 fn defaults(receiver: &Receiver, token: &HecToken, parts: &Parts) -> Result<LokiDefaults, String> {
     let tenant = parts.headers.get(TENANT).and_then(|value| value.to_str().ok());
     let tenant = tenant.map(str::trim).filter(|tenant| !tenant.is_empty());
@@ -162,7 +162,7 @@ async fn decoded(
     }
 }
 
-/// As in Loki, everything that is not JSON is protobuf.
+/// Returns the format. As in Loki, every type other than JSON is protobuf.
 fn format_of(headers: &HeaderMap) -> LokiFormat {
     let is_json = is(headers, header::CONTENT_TYPE, "application/json");
     if is_json { LokiFormat::Json } else { LokiFormat::Protobuf }

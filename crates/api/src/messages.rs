@@ -1,5 +1,5 @@
-//! Notices for administrators: those that clients leave, and what the server has to say of itself.
-//! They live in memory and end with the process.
+//! Notices for administrators: those that clients create, and those of the server itself. They are in memory
+//! and end with the process.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ impl Messages {
         self.0.lock().keys().cloned().collect()
     }
 
-    /// Takes a notice away; false if there is none of that name.
+    /// Removes a notice; false if there is none of that name.
     pub fn remove(&self, name: &str) -> bool {
         self.0.lock().remove(name).is_some()
     }

@@ -5,7 +5,7 @@ use axum::http::request::Parts;
 
 use crate::error::RestError;
 
-/// The owner and the app of a request's path. Without them, in `/services/..`, the caller's own.
+/// The owner and the app in a request's path. Without them, in `/services/..`, those of the caller.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct PathNamespace {
     /// `nobody`: of all users; `-`: of any.

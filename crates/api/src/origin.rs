@@ -1,10 +1,10 @@
-//! Whether a change was meant by the person whose browser asks for it.
+//! Protection against cross-site request forgery.
 //!
-//! A browser sends cookies and remembered passwords along with whatever page asks. A change with nothing
-//! else to show is taken only if it comes from a page of this server, which the browser itself says
-//! (`Sec-Fetch-Site`, `Origin`), or with the form key that only such a page can read: `X-Splunk-Form-Key`,
-//! equal to the cookie `splunkweb_csrf_token_<port>`. Session keys in a header are never sent by
-//! themselves and need neither.
+//! A browser adds cookies and remembered passwords to requests of any page. A change without other
+//! credentials is accepted only if it comes from a page of this server, according to the browser
+//! (`Sec-Fetch-Site`, `Origin`), or has the form key that only such a page can read: `X-Splunk-Form-Key`,
+//! equal to the cookie `splunkweb_csrf_token_<port>`. Session keys in a header are never added by browsers
+//! and need neither.
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
@@ -12,12 +12,12 @@ use crate::Arrival;
 use crate::cookies::attribute;
 use crate::error::RestError;
 
-/// Where a page puts the form key.
+/// The header in which a page sends the form key.
 const FORM_KEY: &str = "x-splunk-form-key";
 /// Begin of the name of the form key's cookie.
 const FORM_KEY_COOKIE: &str = "splunkweb_csrf_token_";
 
-/// Refuses what another site's page may have asked for.
+/// Refuses requests that another site's page may have sent.
 pub(crate) fn check(
     method: &Method,
     headers: &HeaderMap,
@@ -34,7 +34,7 @@ pub(crate) fn check(
     check_origin(headers, by_cookie && arrival.web)
 }
 
-/// The same for a login that asks for a cookie: else another site could log its own user in here.
+/// Checks a login that asks for a cookie: otherwise another site could log in its own user.
 pub(crate) fn check_login(headers: &HeaderMap) -> Result<(), RestError> {
     check_origin(headers, false)
 }
@@ -66,7 +66,8 @@ fn check_origin(headers: &HeaderMap, key_needed: bool) -> Result<(), RestError> 
     Ok(())
 }
 
-/// Whether a page of that origin is ours: by the name the client asked for, here or at a proxy.
+/// Whether a page of that origin belongs to this server: compared with the host that the client has
+/// requested, here or at a proxy.
 fn is_own(origin: &str, headers: &HeaderMap) -> bool {
     let Some((_, origin)) = origin.split_once("://") else { return false };
     let hosts = [header::HOST.as_str(), "x-forwarded-host"];

@@ -1,4 +1,4 @@
-//! The other processes of a cluster that have a role: for what each of them knows a part of.
+//! The other processes of a cluster that have a role, for requests about state that is distributed over them.
 
 use std::net::SocketAddr;
 
@@ -9,8 +9,8 @@ use serde_json::Value;
 
 /// Asks all of them.
 pub trait Others: Send + Sync + std::fmt::Debug {
-    /// The answers to a client's request, as JSON; for each process that has none, who it is and why. Of the
-    /// headers, the credentials and the body's type are passed on.
+    /// Returns the responses to a client's request, as JSON; for each process without one, its name and the
+    /// reason. Only the headers with credentials and the body's type are passed on.
     fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Vec<Result<Value, String>>>;
 }
 
@@ -29,6 +29,6 @@ pub struct Question<'a> {
     pub client: SocketAddr,
 }
 
-/// An extension of requests that another process passes on: it asks all the others itself.
+/// An extension of requests that another process passes on: that process asks all the others itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FromOther;

@@ -1,8 +1,8 @@
 //! OpenTelemetry logs: OTLP over HTTP (protobuf or JSON) and over gRPC.
 //!
-//! A request is answered when its events are safe. What can be sent again is answered so that
-//! senders do: 503 with `Retry-After`, `UNAVAILABLE` with `RetryInfo`; what cannot, is not. Records
-//! that may not be taken are counted in `partial_success`; the others are taken.
+//! A request is answered when its events are safe. Retryable failures have responses that senders retry: 503
+//! with `Retry-After`, `UNAVAILABLE` with `RetryInfo`; permanent failures have others. Rejected records are
+//! counted in `partial_success`; the other records are stored.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -67,8 +67,8 @@ async fn wrong_method() -> Response {
     ([(header::ALLOW, "POST")], refused(&refusal, true)).into_response()
 }
 
-/// A path that nothing is served at. Without this answer, the gRPC service would answer with status 200,
-/// and a sender of traces would take its data for accepted.
+/// Returns the response for a path without a service. Without it, the gRPC service would answer with status
+/// 200, and a sender of traces would consider its data accepted.
 fn unknown_path() -> Response {
     let text = "Karst takes logs at /v1/logs; traces and metrics are not supported";
     refused(&Refusal::unsupported(StatusCode::NOT_FOUND, text), true)
@@ -226,7 +226,7 @@ async fn logs(State(receiver): State<Arc<Receiver>>, request: Request) -> Respon
             let text = format!("content type {content_type} is not {PROTOBUF} or {JSON}");
             return Err(Refusal::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
         }
-        // Whoever has no token sends no megabytes.
+        // Checked first, so that a sender without a token cannot send megabytes.
         receiver.sender(&parts.headers, SCHEMES)?;
         let body = receiver.body(&parts.headers, body).await.map_err(Refusal::from)?;
         let memory = work(body.len(), || match is_json {

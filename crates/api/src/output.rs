@@ -36,7 +36,7 @@ pub(crate) enum OutputMode {
 }
 
 impl OutputMode {
-    /// What the request asks for; XML if nothing.
+    /// Returns the requested format; XML by default.
     pub(crate) fn of(params: &Params) -> Result<Self, RestError> {
         match params.text("output_mode") {
             None | Some("xml" | "atom") => Ok(Self::Xml),
@@ -75,7 +75,7 @@ impl OutputMode {
     }
 }
 
-/// What an answer says besides its rows.
+/// The metadata of a response besides its rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told {
     /// The number of the first row.
@@ -88,14 +88,15 @@ pub(crate) struct Told {
     pub(crate) post_process: Option<usize>,
 }
 
-/// Rows in one of the formats: a head, any number of pages, an end. One page and many give the same text.
+/// Rows in one of the formats: a header, any number of pages, an end. The text does not depend on the
+/// division into pages.
 pub(crate) trait RowFormat: Send {
     fn head(&mut self, out: &mut Vec<u8>);
 
     /// Rows of a page, which has some of the fields of the answer, or all.
     fn rows(&mut self, page: &Page, out: &mut Vec<u8>);
 
-    /// What follows the last row, in pieces.
+    /// Returns the text after the last row, in pieces.
     fn end(&mut self) -> Vec<Vec<u8>>;
 }
 
@@ -148,7 +149,7 @@ pub(crate) fn error_body(error: &RestError, mode: OutputMode) -> String {
     )
 }
 
-/// Text that may stand in XML 1.0: markup escaped, characters it does not allow replaced.
+/// Returns text that is valid in XML 1.0: markup is escaped, characters that XML does not allow are replaced.
 pub(crate) fn xml_text(text: &str) -> String {
     let allowed = |c: char| {
         matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}')

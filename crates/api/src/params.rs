@@ -16,10 +16,10 @@ use runtime::{Budget, OverBudget, Share};
 use crate::error::RestError;
 use crate::work::work;
 
-/// About what a parameter takes besides its name and value.
+/// Estimated bytes of a parameter besides its name and value.
 const PARAMETER_BYTES: usize = 96;
 
-/// How much of the form of a request that is refused is read for its `output_mode`, and how long.
+/// Maximum bytes, and time, of reading the form of a refused request for its `output_mode`.
 const REFUSED_FORM_BYTES: usize = 16 << 10;
 const REFUSED_FORM: Duration = Duration::from_secs(1);
 
@@ -62,8 +62,8 @@ impl Params {
         Self::new(pairs.map(|(name, value)| (name.into_owned(), value.into_owned())).collect())
     }
 
-    /// The same of a request that is refused, whose form nobody else reads: those of the query alone if the
-    /// form is long or does not come soon.
+    /// Reads the parameters of a refused request, whose form is not read otherwise: only those of the query
+    /// if the form is long or does not arrive soon.
     pub(crate) async fn of_refused(query: &str, body: Body) -> Self {
         let form = tokio::time::timeout(REFUSED_FORM, to_bytes(body, REFUSED_FORM_BYTES)).await;
         match form {
@@ -72,7 +72,8 @@ impl Params {
         }
     }
 
-    /// The same of a form that may be large: within the memory that requests share, and at most so many.
+    /// Reads the parameters with a form that may be large: within the memory that requests share, and up to a
+    /// limit.
     pub(crate) async fn read(
         query: &str,
         form: &[u8],
@@ -99,7 +100,7 @@ impl Params {
         Self::new(pairs.iter().map(owned).collect())
     }
 
-    /// Only what says how the answer is written.
+    /// Returns only the parameters that affect the format of the response.
     pub(crate) fn only_format(&self) -> Self {
         let format = self.pairs.iter().filter(|(name, _)| name == "output_mode" || name == "f");
         Self::new(format.cloned().collect())
@@ -153,7 +154,7 @@ impl Params {
         })
     }
 
-    /// How many entries of a list; Splunk's SDK says -1 where others say 0, for all.
+    /// Returns the number of entries of a list; `None` for all: 0, or -1 in Splunk's SDK.
     pub(crate) fn count(&self) -> Result<Option<usize>, RestError> {
         if self.text("count") == Some("-1") { Ok(Some(0)) } else { self.number("count") }
     }

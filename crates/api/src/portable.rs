@@ -1,4 +1,4 @@
-//! Types that every client of Arrow reads: views and dictionaries become the plain types they stand for.
+//! Arrow types that every client reads: views and dictionaries are converted to plain types.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the inputs over HTTP share: who may send, how large, from where, and to which sink.
+//! The shared parts of HTTP inputs: senders and their tokens, size limits, addresses, and the sink.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::http_input::{ConnectionHost, HttpInput};
 use crate::work::work;
 use access::HecToken;
 
-/// What a busy sender should wait.
+/// Time that a sender is asked to wait when the server is busy.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -37,9 +37,9 @@ pub(crate) struct Receiver {
 /// Why a token was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// None was sent.
+    /// No token was sent.
     Missing,
-    /// Not in a way that is taken here.
+    /// The credentials are not in a supported form.
     Unreadable,
     /// Nobody's.
     Unknown,
@@ -48,7 +48,7 @@ pub(crate) enum Denied {
 }
 
 impl Denied {
-    /// For people; HEC has words of its own.
+    /// Returns the text for people; HEC has its own texts.
     pub(crate) fn text(self) -> &'static str {
         match self {
             Self::Missing => "a token is required",
@@ -65,7 +65,7 @@ impl Denied {
 }
 
 impl Receiver {
-    /// Whose token the headers have.
+    /// Returns the token in the headers.
     pub(crate) fn sender(
         &self,
         headers: &HeaderMap,
@@ -119,7 +119,7 @@ impl Receiver {
         }
     }
 
-    /// A request's body, unpacked; its memory is a part of what all requests may take.
+    /// Reads and decompresses a request's body; its memory is part of the budget that requests share.
     pub(crate) async fn body(&self, headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
         let budget = &self.api.request_memory;
         body::read_unpacked(budget, headers, body, self.limits(), &mut Unwatched)
@@ -149,14 +149,14 @@ impl Receiver {
         Ok((unpacked.into(), share))
     }
 
-    /// What the events of a request may be, in so many bytes of memory.
+    /// Returns the limits of a request's events, within this number of bytes of memory.
     pub(crate) fn event_limits(&self, memory: usize) -> EventLimits {
         EventLimits { memory, ..self.api.ingest.settings().event_limits() }
     }
 
-    /// Decodes a body within the memory that requests share: `decode` gets the limits and is called again
-    /// with more memory where it says that it was not enough. The share has to live as long as what was
-    /// decoded.
+    /// Decodes a body within the memory that requests share: `decode` receives the limits and is called again
+    /// with more memory if it reports that they were insufficient. The share has to live as long as the
+    /// decoded data.
     pub(crate) async fn decoded<T, E>(
         &self,
         bytes: usize,
@@ -198,13 +198,13 @@ impl Receiver {
         queued.wait().await.inspect_err(log_defect)
     }
 
-    /// What ends a body of lines in which one is too long.
+    /// Returns the watch that ends a body of lines in which one is too long.
     pub(crate) fn line_watch(&self) -> LineWatch {
         let limit = self.api.ingest.settings().max_event_size;
         LineWatch { limit, lengths: LineLengths::new(limit) }
     }
 
-    /// What ends a body of events in which one is too long.
+    /// Returns the watch that ends a body of events in which one is too long.
     pub(crate) fn event_watch(&self) -> EventWatch {
         let limit = self.api.ingest.settings().max_event_size;
         EventWatch { limit, lengths: EventLengths::new(limit) }
@@ -244,8 +244,8 @@ impl Watch for LineWatch {
     }
 }
 
-/// Why events are not taken, as a sender is told: without paths and other facts about the host, which the
-/// health of the server and its log have.
+/// Returns the reason why events are refused as a text for senders: without paths and other facts about the
+/// host, which are in the health of the server and its log.
 pub(crate) fn told_to_sender(error: &inputs::Error) -> String {
     use model::ErrorKind as K;
     let text = match error.kind() {
@@ -295,7 +295,7 @@ fn count_refused(error: &BodyError) {
     counter!(names::INGEST_REFUSED, "reason" => reason).increment(1);
 }
 
-/// Asks the sender to come back, if the status does.
+/// Adds `Retry-After` to a response whose status allows a retry.
 pub(crate) fn with_retry_after(mut response: Response) -> Response {
     let busy = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS];
     if busy.contains(&response.status()) {

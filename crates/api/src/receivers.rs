@@ -55,7 +55,7 @@ impl Receivers {
         self.counted(grpc.merge(otlp::http_router(Arc::clone(&self.0))), "otlp")
     }
 
-    /// Elasticsearch's `_bulk`; `version` is what the server says it is.
+    /// Returns the routes of Elasticsearch's `_bulk`; `version` is the version that the server reports.
     pub fn elasticsearch(&self, version: &str) -> Router {
         self.counted(elastic::router(Arc::clone(&self.0), version), "elasticsearch")
     }
@@ -71,7 +71,7 @@ impl Receivers {
     }
 }
 
-/// Counts requests by what became of them, and records those whose sender may not send.
+/// Counts requests by their outcome, and records those of senders without permission.
 async fn count(
     State((receiver, input)): State<(Arc<Receiver>, &'static str)>,
     request: Request,

@@ -1,8 +1,8 @@
-//! Splunk-compatible REST: what happens to every request before and after its route. Routes are declared in
+//! Splunk-compatible REST: the processing of every request before and after its route. Routes are declared in
 //! `routes/`, one file per resource; the caller is determined in `session`.
 //!
-//! A path is written without its namespace, without the version of the search API and without a slash
-//! at the end: those mean the same with and without. A `+` in it is a blank, as clients of Splunk write
+//! Routes are declared without namespace, without the version of the search API and without a slash at the
+//! end: requests with and without them are equivalent. A `+` in a path is a blank, as clients of Splunk write
 //! names with blanks.
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub fn router(
 + Send
 + 'static {
     let (guarded, needs) = routes::guarded().into_parts();
-    // From the inside out: the caller is known before a byte of the body is read.
+    // From the inside out: the caller is determined before a byte of the body is read.
     let guarded = guarded
         .layer(from_fn_with_state(state.clone(), read_body))
         .layer(from_fn_with_state(state.clone(), health::refuse_changes))
@@ -76,7 +76,7 @@ pub fn router(
     MapRequestLayer::new(canonical_path).layer(routes)
 }
 
-/// Other names of paths; the first two are those of former versions.
+/// Aliases of paths; the first two are those of former versions.
 const FORMER: [(&str, &str); 3] = [
     ("/services/cluster/master", "/services/cluster/manager"),
     ("/services/cluster/slave", "/services/cluster/peer"),
@@ -119,7 +119,7 @@ const ADMIN: [(&str, &str); 32] = [
     ("workflow-actions", "data/ui/workflow-actions"),
 ];
 
-/// The path of which a path below `/services/admin` is another name; `None` if it is a path of its own.
+/// Returns the path for which a path below `/services/admin` is an alias; `None` if it is a path of its own.
 fn without_admin(path: &str) -> Option<String> {
     let rest = path.strip_prefix("/services/admin/")?;
     if rest.starts_with("conf-") {
@@ -201,7 +201,7 @@ async fn read_body(State(state): State<ApiState>, request: Request, next: Next) 
     let (mut parts, body) = request.into_parts();
     let path = parts.uri.path();
     let query = parts.uri.query().unwrap_or_default();
-    // A stream of events may have no end: it goes on to its route as it comes.
+    // A stream of events may be endless: it is passed to its route unread.
     if path == "/services/receivers/stream" {
         let params = Params::parse(query, &[]);
         observe(&parts, &params, false, 0);
@@ -246,7 +246,7 @@ fn refused_body(error: &BodyError) -> RestError {
 async fn write_errors(request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let query = parts.uri.query().unwrap_or_default();
-    // Of a path that no route takes nobody reads the form, in which clients say how they want the answer.
+    // The form of a request with an unknown path, which contains the response format, has not been read.
     let is_unknown = parts.extensions.get::<MatchedPath>().is_none();
     let path = parts.uri.path();
     let is_refused = is_unknown && parts.method == Method::POST && path.starts_with("/services/");
@@ -280,8 +280,8 @@ fn observe(parts: &Parts, params: &Params, form: bool, body: usize) {
     }
 }
 
-/// Whether a body holds parameters: events and documents do not, however much they may look like them.
-/// Forms often come without a Content-Type.
+/// Whether a body contains parameters: events and documents do not, even if they look like parameters. Forms
+/// often have no Content-Type.
 fn is_form(path: &str, headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let is_json = kind.is_some_and(|kind| kind.starts_with("application/json"));
@@ -313,7 +313,7 @@ fn finish(mut response: Response, mode: OutputMode) -> Response {
             response.headers_mut().insert(name, value.clone());
         }
     }
-    // The audit trail says why.
+    // For the audit trail.
     response.extensions_mut().insert(error);
     response
 }

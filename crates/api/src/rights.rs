@@ -2,14 +2,14 @@
 //! routes declare as [`Need::Object`] or [`Need::Own`] any user may ask; the route answers with what
 //! [`access::Rights`] let the user see, and refuses the rest.
 
-/// What a method of a path needs.
+/// The rights that a method of a path needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Nothing, not even a session; `/metrics` asks senders from other machines for a token or a capability.
+    /// No rights, not even a session; `/metrics` requires a token or a capability from other machines.
     Open,
     /// A session.
     Session,
-    /// A session; it answers with what is the user's own, or more with a capability.
+    /// A session; the response contains the user's own data, or more with a capability.
     Own,
     /// A session; it answers with objects that their permissions let the user read.
     Object,

@@ -1,4 +1,4 @@
-//! One file per REST resource: what its routes are and need, from request to domain call to answer.
+//! One file per REST resource: its routes with their rights, the request, the domain call and the response.
 
 mod addresses;
 mod api_tokens;
@@ -65,7 +65,7 @@ use crate::routing::Routes;
 #[cfg(test)]
 use crate::tests::cases::Case;
 
-/// Collects what the files declare: their routes, and the requests of tests.
+/// Collects the declarations of the files: their routes, and the requests of tests.
 macro_rules! routes {
     ($(#[$doc:meta] $group:ident: $($file:ident),* $(,)?;)*) => {
     $(
@@ -81,7 +81,7 @@ macro_rules! routes {
             Routes::default()$(.merge($group()))*
         }
 
-        /// What requests are answered, file by file.
+        /// Returns the test requests with their responses, file by file.
         #[cfg(test)]
         pub(crate) fn cases() -> Vec<(&'static str, Vec<Case>)> {
             vec![$($((stringify!($file), $file::cases()),)*)*]
@@ -99,7 +99,7 @@ routes! {
     /// Routes of machines without a session, which prove a key of their own with each request.
     keyed: deployment_broker;
 
-    /// Routes that require a session, and what they declare besides.
+    /// Routes that require a session, with their other declarations.
     guarded:
         addresses,
         api_tokens,

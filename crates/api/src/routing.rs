@@ -1,5 +1,5 @@
-//! A route is declared once, beside its handlers: the path, and for each method what it needs, what it does
-//! in a few words, and the handler.
+//! A route is declared once, beside its handlers: the path, and for each method its rights, a short
+//! description, and the handler.
 //!
 //! The router, the rights that `rights::authorize` enforces, `docs/rights.md`, and the rows of
 //! `schemas/rest/openapi.yaml` and `docs/rest.md` come from the declaration.
@@ -22,7 +22,7 @@ use crate::rights::Need;
 /// The methods of routes, as HTTP and OpenAPI write them.
 pub(crate) const METHODS: [Method; 3] = [Method::GET, Method::POST, Method::DELETE];
 
-/// What a method of a path needs, and what it does.
+/// The rights and the description of a method of a path.
 #[derive(Debug, Clone)]
 pub(crate) struct Operation {
     pub(crate) need: Need,
@@ -77,8 +77,8 @@ impl Methods {
     }
 }
 
-/// A handler of which axum does not know the type: what axum makes of a handler is compiled once, not for
-/// each of them.
+/// A handler whose type is hidden from axum, so that axum's generic code is compiled once, not for each
+/// handler.
 #[derive(Clone)]
 struct Erased(Arc<dyn Fn(Request, ApiState) -> BoxFuture<'static, Response> + Send + Sync>);
 
@@ -123,7 +123,7 @@ pub(crate) fn delete<H: Handler<T, ApiState>, T: 'static>(
     Methods::default().delete(need, summary, handler)
 }
 
-/// Routes, with what each of them needs.
+/// Routes with their rights.
 #[derive(Default)]
 pub(crate) struct Routes {
     router: Router<ApiState>,
@@ -150,7 +150,7 @@ impl Routes {
         self.paths
     }
 
-    /// The router, and what its paths need.
+    /// Returns the router, and the rights of its paths.
     pub(crate) fn into_parts(self) -> (Router<ApiState>, Needs) {
         let needs = |(path, operations): (String, Operations)| {
             (path, operations.map(|one| one.map(|operation| operation.need)))
@@ -159,12 +159,12 @@ impl Routes {
     }
 }
 
-/// What the methods of each path need.
+/// The rights of the methods of each path.
 #[derive(Debug)]
 pub(crate) struct Needs(HashMap<String, [Option<Need>; 3]>);
 
 impl Needs {
-    /// By method, in the order of [`METHODS`]; `None` for a path that is not declared.
+    /// Returns the rights by method, in the order of [`METHODS`]; `None` for a path that is not declared.
     pub(crate) fn of(&self, path: &str) -> Option<&[Option<Need>; 3]> {
         self.0.get(path)
     }

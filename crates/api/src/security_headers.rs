@@ -1,5 +1,4 @@
-//! What browsers are told of every answer: whose scripts run, who may show it in a frame, that it is not
-//! kept.
+//! Security headers of every response: allowed scripts, framing, and caching.
 
 use axum::extract::{Request, State};
 use axum::http::header::{self, HeaderName};
@@ -30,10 +29,10 @@ const ALWAYS: &[(&str, &str)] = &[
 
 /// A year, for this host name alone.
 const HSTS: &str = "max-age=31536000";
-/// Nothing of a user's data stays in a browser or a proxy.
+/// Prevents browsers and proxies from storing users' data.
 const NOT_KEPT: &str = "no-store, no-cache, must-revalidate, max-age=0";
 
-/// Adds the headers; `hsts`: whether browsers are to come with TLS only, once they did.
+/// Adds the headers; `hsts`: whether browsers are told to use only TLS after their first visit.
 pub(crate) async fn add(State(hsts): State<bool>, request: Request, next: Next) -> Response {
     let arrival = request.extensions().get::<Arrival>().copied().unwrap_or_default();
     let api = is_api(request.uri().path());

@@ -1,4 +1,4 @@
-//! Who asks: session keys, tokens, cookies and passwords of a request, and what the asker may do.
+//! Authentication of requests: session keys, tokens, cookies and passwords, and the rights of the caller.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -20,20 +20,20 @@ use crate::cookies::{Cookie, cookie_header, cookie_sessions, is_secure};
 use crate::error::RestError;
 use crate::{ApiState, Arrival, origin};
 
-/// Names and passwords come with padding or, from clients of Flight written in Go, without.
+/// Names and passwords are sent with padding or, by Flight clients written in Go, without.
 const PASSWORDS: GeneralPurpose = GeneralPurpose::new(
     &base64::alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Who asks.
+/// The authenticated sender of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Caller {
     pub(crate) user: String,
     pub(crate) session: Option<String>,
-    /// What the caller may do, as of this request.
+    /// The caller's rights, as of this request.
     pub(crate) rights: Arc<Rights>,
-    /// What the token that the request came with may do at most; it is part of the rights already.
+    /// The maximum scope of the request's token; it is already applied to the rights.
     pub(crate) scope: Option<Scope>,
 }
 
@@ -103,9 +103,9 @@ pub(crate) fn unauthorized() -> RestError {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SignedOut;
 
-/// Lets through who has a session or a password. Who came with the session's cookie gets it again, unless the
-/// session has ended meanwhile: the browser would send the key to other processes, which may accept it for
-/// some time yet.
+/// Accepts requests with a valid session or password. A session cookie is returned again, unless the session
+/// has ended meanwhile: the browser would send the key to other processes, which may accept it for some more
+/// time.
 pub(crate) async fn authenticate(
     State(state): State<ApiState>,
     mut request: Request,
@@ -140,12 +140,12 @@ pub(crate) async fn authenticate(
     response
 }
 
-/// Where a request comes from; none: from within the process.
+/// Returns the address of the client; `None` within the process.
 pub(crate) fn source(extensions: &Extensions) -> Option<IpAddr> {
     extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0.ip())
 }
 
-/// Who sends these headers, and the cookie that says so if it was one.
+/// Authenticates the sender of these headers; also returns the session cookie if it was used.
 pub(crate) async fn caller(
     state: &ApiState,
     headers: &HeaderMap,
@@ -223,10 +223,10 @@ async fn basic_caller(
     Ok(Caller::new(state, user, None))
 }
 
-/// Lets a user in, counted.
+/// Logs a user in, and counts the attempt.
 ///
 /// # Errors
-/// What the user may be told; none: the same as everybody whose password is wrong.
+/// The message for the user; `None`: the same message as for a wrong password.
 pub(crate) async fn log_in(
     state: &ApiState,
     attempt: Attempt<'_>,
@@ -242,7 +242,7 @@ pub(crate) async fn log_in(
     entered.map(|entered| entered.name).map_err(|refusal| refused(state, &refusal))
 }
 
-/// What somebody who is refused may be told; none: the same as everybody.
+/// Returns the message for a refused user; `None`: the same message as for everybody.
 fn refused(state: &ApiState, refusal: &Refusal) -> Option<RestError> {
     let told = |text: String, code| {
         let mut error = RestError::new(StatusCode::UNAUTHORIZED, "WARN", text);
@@ -258,7 +258,7 @@ fn refused(state: &ApiState, refusal: &Refusal) -> Option<RestError> {
             let text = "the identity provider cannot be reached; try again later";
             Some(RestError::new(StatusCode::SERVICE_UNAVAILABLE, "WARN", text))
         }
-        // Whoever hears these knew the password.
+        // These users have sent the right password.
         Refusal::MustChange(reason) => told(
             format!("{reason}: log in with new_password, or ask an administrator"),
             "password_expired",

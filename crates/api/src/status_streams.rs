@@ -1,4 +1,4 @@
-//! The open streams of job statuses: how many a user has, and which page hears of which new job.
+//! The open streams of job statuses: their number per user, and the page that each new job belongs to.
 //!
 //! A page follows its jobs with one stream (`routes/job_stream.rs`). It names that stream when it starts a
 //! search, so that the stream has the job at once, without being opened again for each job.
@@ -84,7 +84,7 @@ impl StatusStreams {
         Some(OpenStream { streams: self.clone(), user: user.to_owned(), number, jobs })
     }
 
-    /// Tells a user's stream of this name, if it is open here, of a new job.
+    /// Notifies a user's stream of this name, if it is open here, of a new job.
     pub(crate) fn tell(&self, user: &str, name: &str, job: &Arc<Job>) {
         let open = self.0.lock();
         let entries = open.by_user.get(user).into_iter().flatten();

@@ -1,7 +1,7 @@
-//! The spans of requests: of those that begin a search, and of those that are part of a sampled trace.
+//! The spans of requests: only requests that begin a search, or are part of a sampled trace, have one.
 //!
-//! A console asks several times a second how far a search is: were each of these requests a trace, they would
-//! be most of them. Inputs begin no traces either.
+//! A console requests the progress of a search several times a second: if each of these requests were a
+//! trace, they would be most of all traces. Inputs begin no traces either.
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,7 +12,7 @@ use runtime::trace::{Span, SpanKind, TraceContext, Tracer};
 use crate::ApiState;
 use crate::audit::begins_search;
 
-/// Has the request run in a span, which is in its extensions as a [`TraceContext`].
+/// Runs the request in a span, which is in its extensions as a [`TraceContext`].
 pub(crate) async fn request(
     State(state): State<ApiState>,
     mut request: Request,

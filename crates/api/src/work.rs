@@ -3,8 +3,8 @@
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinError;
 
-/// Decodes so many bytes. Large bodies take milliseconds: they are decoded beside the threads that
-/// wait for sockets. Small ones take less than the hand-over would.
+/// Decodes this number of bytes. Large bodies take milliseconds: they are decoded outside the threads that
+/// wait for sockets. For small ones, the hand-over would take longer than the decoding.
 pub(crate) fn work<T>(bytes: usize, decode: impl FnOnce() -> T) -> T {
     const LARGE: usize = 64 << 10;
     let flavor = Handle::try_current().map(|runtime| runtime.runtime_flavor());
@@ -15,16 +15,16 @@ pub(crate) fn work<T>(bytes: usize, decode: impl FnOnce() -> T) -> T {
     }
 }
 
-/// The same for so many rows of results, which are made or written.
+/// Runs `make`, which creates or writes this number of rows, in the same way.
 pub(crate) fn work_on_rows<T>(rows: usize, make: impl FnOnce() -> T) -> T {
-    /// About what a row has as text.
+    /// Estimated bytes of a row as text.
     const ROW: usize = 256;
     work(rows.saturating_mul(ROW), make)
 }
 
-/// Makes one of the many parts of an answer. With [`work`], a busy machine would start a thread for each part
-/// before the first of them gets to work, and every thread keeps some megabytes: here an answer is made by
-/// one thread at a time.
+/// Creates one of the many parts of a response. With [`work`], a busy machine would start a thread for each
+/// part before the first of them runs, and every thread keeps some megabytes: here, one thread at a time
+/// creates a response.
 ///
 /// # Errors
 /// If the server stops.

@@ -1,4 +1,4 @@
-//! The apps of an installation: what is seen where, and how it is changed.
+//! The apps of an installation: the objects that each namespace sees, and changes of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -24,17 +24,17 @@ use crate::rules::Rules;
 use crate::views::{Source, Views};
 use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
 
-/// The file that says what an app is.
+/// The configuration file with the properties of an app (`app.conf`).
 const APP: &str = "app";
 
-/// What apps are made of.
+/// The components that apps depend on.
 #[derive(Debug, Clone)]
 pub struct Parts {
-    /// Holds what is made at run time.
+    /// Stores the objects that are created at run time.
     pub catalog: Catalog,
     /// Holds lookups and collections.
     pub store: Arc<dyn ObjectStore>,
-    /// What the files say, as read at the start.
+    /// The configuration files, as read at the start.
     pub knowledge: Arc<Knowledge>,
     /// The directory they are in, if there is one; lookup files are read from there.
     pub directory: Option<PathBuf>,
@@ -42,21 +42,21 @@ pub struct Parts {
     pub shared: bool,
     /// Apps that are installed at run time; `None`: none can be.
     pub installed: Option<Arc<InstalledApps>>,
-    /// Takes out what is wrong in apps.
+    /// Removes invalid settings of apps.
     pub tolerate: Tolerate,
 }
 
-/// Takes settings of apps out that are wrong, and says which.
+/// Removes invalid settings of apps, and returns a warning for each.
 pub type Tolerate = fn(&mut Layers) -> Vec<Warning>;
 
-/// What has to know when other apps are in force.
+/// A component that is notified when the apps in force change.
 pub trait Applied: fmt::Debug + Send + Sync {
-    /// Works by these rules from now on. `ignored` are the settings of installed apps that were left out of
-    /// them because they are wrong.
+    /// Applies these rules from now on. `ignored` are the settings of installed apps that were left out of
+    /// them because they are invalid.
     fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, ignored: &'a [Warning]) -> BoxFuture<'a, ()>;
 }
 
-/// What there is to know of an app.
+/// The properties of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppInfo {
     /// The name of its directory.
@@ -70,7 +70,7 @@ pub struct AppInfo {
 }
 
 impl AppInfo {
-    /// A setting such as `ui.label`.
+    /// Returns a setting such as `ui.label`.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
@@ -87,14 +87,14 @@ pub struct Apps {
 struct Inner {
     catalog: Catalog,
     directory: Option<PathBuf>,
-    /// What the files say, as read at the start, without installed apps.
+    /// The configuration files, as read at the start, without installed apps.
     base: Arc<Knowledge>,
     state: RwLock<State>,
     /// Changes, one at a time.
     writing: tokio::sync::Mutex<()>,
     installed: Option<Arc<InstalledApps>>,
     tolerate: Tolerate,
-    /// The rules that [`Applied`] was told last, one change at a time.
+    /// The rules that [`Applied`] received last. The lock serializes changes.
     in_force: tokio::sync::Mutex<Arc<Knowledge>>,
     /// Other processes have changed objects.
     changed: Notify,
@@ -104,14 +104,14 @@ struct Inner {
     collections: Collections,
 }
 
-/// What files say.
+/// The state of the configuration files.
 #[derive(Debug)]
 struct Files {
-    /// What they say, with those of installed apps.
+    /// The rules of the files, including those of installed apps.
     rules: Arc<Knowledge>,
-    /// The settings of installed apps that were left out of it.
+    /// The settings of installed apps that were left out of the rules.
     ignored: Arc<[Warning]>,
-    /// Where the files of installed apps are.
+    /// The directories of installed apps.
     installed: Directories,
     /// The rules' layers, and the names of pages.
     layers: Layers,
@@ -141,7 +141,7 @@ pub struct AppFiles {
 }
 
 impl AppFiles {
-    /// The names of all apps, in order; those that every installation has among them.
+    /// Returns the names of all apps, in order, including those that every installation has.
     pub(crate) fn apps(&self) -> BTreeSet<String> {
         let mut names = self.layers.apps();
         names.extend([SEARCH.to_owned()]);
@@ -157,7 +157,7 @@ impl AppFiles {
 #[derive(Debug, Clone)]
 struct State {
     files: Arc<Files>,
-    /// By the names of their documents.
+    /// Stored objects, by the names of their documents.
     objects: Arc<BTreeMap<String, Stored>>,
     layers: Arc<Layers>,
     knowledge: Arc<Knowledge>,
@@ -216,10 +216,10 @@ impl Followed for Apps {
 }
 
 impl Apps {
-    /// Puts the objects of the catalog beside the files.
+    /// Opens the apps: adds the objects of the catalog to the configuration files.
     ///
     /// # Errors
-    /// A document that is not what was written.
+    /// If a document is damaged.
     pub fn open(parts: Parts) -> Result<Self, Error> {
         let base = parts.knowledge;
         let objects = Self::read(&parts.catalog.snapshot())?;
@@ -315,7 +315,7 @@ impl Apps {
         Ok(())
     }
 
-    /// Deletes what is not needed any more, without being waited for.
+    /// Deletes unused objects in the background.
     pub(crate) fn collect_garbage_beside(&self) -> Result<(), Error> {
         let cleaning = Arc::clone(self.installed()?);
         runtime::detached(async move {
@@ -326,7 +326,7 @@ impl Apps {
         Ok(())
     }
 
-    /// What the files say with other installed apps, and what is ignored of them.
+    /// Returns the rules of the files with other installed apps, and the settings that are ignored.
     pub(crate) fn rules_with(
         &self,
         installed: &Directories,
@@ -340,12 +340,12 @@ impl Apps {
         })
     }
 
-    /// Who has to know when other apps are in force.
+    /// Registers a component that is notified when the apps in force change.
     pub fn tell(&self, applied: Arc<dyn Applied>) {
         let _ = self.inner.applied.set(applied);
     }
 
-    /// Puts the installed apps in force that the catalog has now, and returns when they are.
+    /// Applies the installed apps that the catalog has now, and returns when they are in force.
     ///
     /// # Errors
     /// The first app that could not be copied; it stays as it was. The others are in force.
@@ -372,7 +372,8 @@ impl Apps {
         self.inner.changed.notified().await;
     }
 
-    /// Tells the rules, if they are others than those told last, and returns when they are in force.
+    /// Sends the rules to the components if they have changed since the last time, and returns when they are
+    /// in force.
     async fn put_in_force(&self, in_force: &mut Arc<Knowledge>) {
         let (rules, ignored) = (self.rules(), self.ignored());
         if !Arc::ptr_eq(&rules, in_force)
@@ -383,25 +384,25 @@ impl Apps {
         }
     }
 
-    /// The rules for taking events in: what files say, those of installed apps and shared objects among them.
+    /// Returns the index-time rules: those of files, including installed apps, and of shared objects.
     #[must_use]
     pub fn rules(&self) -> Arc<Knowledge> {
         Arc::clone(&self.inner.state.read().rules.all)
     }
 
-    /// The settings of installed apps that were left out of the rules because they are wrong.
+    /// Returns the settings of installed apps that were left out of the rules because they are invalid.
     #[must_use]
     pub fn ignored(&self) -> Arc<[Warning]> {
         Arc::clone(&self.inner.state.read().files.ignored)
     }
 
-    /// What is true for everybody, as of now.
+    /// Returns the current knowledge that all users share.
     #[must_use]
     pub fn knowledge(&self) -> Arc<Knowledge> {
         Arc::clone(&self.inner.state.read().knowledge)
     }
 
-    /// What the searches of a namespace see, as of now.
+    /// Returns the current knowledge for searches of a namespace.
     #[must_use]
     pub fn view(&self, namespace: &Namespace) -> Arc<Knowledge> {
         self.view_without(namespace, &[])
@@ -437,7 +438,7 @@ impl Apps {
         (view, of)
     }
 
-    /// The objects of a file that a namespace sees, by name. An owner or app of `-` stands for all.
+    /// Returns the objects of a file that a namespace sees, by name. An owner or app of `-` stands for all.
     #[must_use]
     pub fn list(&self, conf: &str, namespace: &Namespace) -> Vec<ConfObject> {
         self.inner.state.read().listing(conf).all(namespace)
@@ -449,7 +450,7 @@ impl Apps {
         self.inner.state.read().listing(conf).private()
     }
 
-    /// One object as a namespace sees it.
+    /// Returns one object as a namespace sees it.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -494,7 +495,7 @@ impl Apps {
         self.get(conf, name, namespace)
     }
 
-    /// Changes settings of an object; others stay.
+    /// Changes settings of an object; its other settings are kept.
     ///
     /// # Errors
     /// As [`Self::create`], and [`Error::NotFound`].
@@ -566,7 +567,7 @@ impl Apps {
         Ok(())
     }
 
-    /// The document and the content behind an object; a new content where it stands in files.
+    /// Returns the document and the stored content of an object; for an object from files, a new content.
     fn stored_of(&self, object: &ConfObject) -> (Option<String>, Stored) {
         let owner = if object.sharing == Sharing::User { object.owner.as_str() } else { NOBODY };
         let name = document(owner, &object.app, &object.conf, &object.name);
@@ -605,7 +606,7 @@ impl Apps {
         Ok(())
     }
 
-    /// Refuses what makes the configuration wrong that was right before.
+    /// Refuses a change that makes a valid configuration invalid.
     fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
         let before = self.inner.state.read().clone();
         let (mut objects, known) = ((*before.objects).clone(), before.knowledge.errors().len());
@@ -622,7 +623,7 @@ impl Apps {
         if stored.conf != "transforms" || before.knowledge.regex_fault(&stored.name).is_some() {
             return Ok(());
         }
-        // Of a stanza that no rule names, knowledge only warns.
+        // Knowledge only warns of an invalid stanza that no rule names.
         after.knowledge.regex_fault(&stored.name).map_or(Ok(()), |text| Err(Error::Invalid(text)))
     }
 
@@ -637,7 +638,7 @@ impl Apps {
         self.put_in_force(&mut in_force).await;
     }
 
-    /// All apps, by name; those that every installation has among them.
+    /// Returns all apps, by name, including those that every installation has.
     #[must_use]
     pub fn apps(&self) -> Vec<AppInfo> {
         let names = self.files().apps();
@@ -666,7 +667,7 @@ impl Apps {
         info
     }
 
-    /// Makes an app without files. Settings are `stanza.key`, such as `ui.label`.
+    /// Creates an app without files. Settings are `stanza.key`, such as `ui.label`.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::Invalid`], or if the catalog cannot be written.
@@ -767,7 +768,7 @@ impl Apps {
     }
 }
 
-/// The files with those of installed apps, and what is ignored of them.
+/// Returns the files including those of installed apps, and the settings that are ignored.
 fn with_installed(
     base: &Arc<Knowledge>,
     installed: &Directories,

@@ -36,15 +36,15 @@ use crate::{Apps, Error, Package, PackedFile};
 const LIST: &str = "bundle.json";
 /// The document that is there while a bundle is applied.
 const LOCK: (&str, &str) = ("bundle", "applying");
-/// How long a process may take to apply one: what it has left behind after that counts no more.
+/// Time-out of applying a bundle: the lock of a process that holds it for longer is ignored.
 const LOCKED: Duration = Duration::from_secs(600);
 
-/// Who puts a bundle in force, and where.
+/// The user and the process that apply a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Applier {
     /// The user.
     pub by: String,
-    /// The process, from which others see whether it still runs; `None` if that is not known.
+    /// The process, which others can check for being alive; `None` if it is not known.
     pub process: Option<Applying>,
 }
 
@@ -94,16 +94,16 @@ pub struct Change {
     pub removed: Vec<String>,
 }
 
-/// What a bundle would do.
+/// The result of validating a bundle.
 #[derive(Debug)]
 pub struct Validated {
-    /// What it changes, by app; apps without changes are not among them.
+    /// The changes by app; apps without changes are not included.
     pub changes: Vec<Change>,
-    /// What the files would say.
+    /// The rules after the bundle is applied.
     pub rules: Arc<Knowledge>,
     /// The settings of apps that would be left out because they are wrong.
     pub ignored: Vec<Warning>,
-    /// Where the files are that the rules name.
+    /// The directories of the files that the rules name.
     places: Vec<String>,
 }
 
@@ -127,7 +127,7 @@ pub fn read_bundle(directory: &Path) -> Result<Vec<Package>, Error> {
         let path = entry.map_err(fail)?.path();
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = name.unwrap_or_default();
-        // What version control and systems leave there is no app.
+        // Directories of version control systems and the operating system are not apps.
         if name.starts_with('.') {
             continue;
         }
@@ -196,7 +196,7 @@ impl InstalledApps {
         Ok(files)
     }
 
-    /// The apps of a packed bundle, with the files that are here.
+    /// Reads the apps of a packed bundle, and adds the files that this process already has.
     async fn unpack(&self, archive: &[u8]) -> Result<Vec<Package>, Error> {
         let mut apps: BTreeMap<String, Vec<PackedFile>> = BTreeMap::new();
         let mut kept: Vec<Kept> = Vec::new();
@@ -263,7 +263,7 @@ impl InstalledApps {
         }
     }
 
-    /// What other apps change of those in force; `None` takes an app out.
+    /// Returns the changes from the apps in force to other apps; `None` removes an app.
     async fn changes(
         &self,
         apps: &BTreeMap<String, Option<Vec<Listed>>>,
@@ -277,7 +277,7 @@ impl InstalledApps {
         Ok(changes)
     }
 
-    /// Puts the apps in force as one change, in place of those of the bundle before.
+    /// Applies the apps as one change, in place of those of the bundle before.
     async fn apply(&self, packages: Vec<Package>, applier: &Applier) -> Result<(), Error> {
         let lock = self.lock(applier).await?;
         let applied = self.apply_locked(packages, &applier.by, &lock).await;
@@ -296,7 +296,7 @@ impl InstalledApps {
         for Package { app, files, .. } in packages {
             let files: Vec<(Listed, Bytes)> =
                 files.into_iter().map(listed).collect::<Result<_, _>>()?;
-            // What is old may be removed as garbage before this is in force.
+            // Old objects may be removed as garbage before this bundle is in force.
             let young = self.young(&app).await?;
             let is_new = |(file, _): &(Listed, Bytes)| !young.contains(&file.sha256);
             let new: Vec<(Listed, Bytes)> =
@@ -330,7 +330,7 @@ impl InstalledApps {
         rolled
     }
 
-    /// Makes these the apps of the bundle; those that were and are not any more go.
+    /// Commits these apps as those of the bundle; apps that are not in the bundle any more are removed.
     async fn commit(
         &self,
         apps: BTreeMap<String, Installation>,
@@ -346,7 +346,7 @@ impl InstalledApps {
             }
         }
         let before = bundles.active.unwrap_or_else(|| Bundle {
-            // Whoever goes back from the first bundle has the apps that were there before it.
+            // A rollback of the first bundle restores the apps that were installed before it.
             apps: in_force.iter().filter(|(app, _)| apps.contains_key(*app)).map(owned).collect(),
             ..Bundle::default()
         });
@@ -358,7 +358,7 @@ impl InstalledApps {
         let active = Bundle { apps, applied: self.clock.now().0, by: by.to_owned() };
         let bundles = Bundles { active: Some(active), previous: Some(before) };
         documents.push(bundles.document());
-        // Whoever has waited for longer than the lock holds may meet another bundle.
+        // After the lock has expired, another process may have applied a bundle.
         let locked = vec![lock_document(Some(lock))];
         self.catalog.replace_documents(locked, documents).await.map_err(|error| match error {
             catalog::Error::Changed { .. } => {
@@ -397,7 +397,8 @@ impl InstalledApps {
         Ok(lock)
     }
 
-    /// The note that a bundle is being applied; `None` if there is none, or it does not name the process.
+    /// Returns the lock of the bundle that is being applied; `None` if there is none, or it does not name the
+    /// process.
     fn held(&self) -> Option<BundleLock> {
         let note = self.catalog.snapshot().document(LOCK.0, LOCK.1)?;
         let process = serde_json::from_value(note["process"].clone()).ok()?;
@@ -407,7 +408,7 @@ impl InstalledApps {
     async fn unlock(&self, lock: &Value) {
         let locked = vec![lock_document(Some(lock))];
         match self.catalog.replace_documents(locked, vec![lock_document(None)]).await {
-            // It has held for too long, and is another one's.
+            // The lock has expired, and another process has taken it.
             Ok(()) | Err(catalog::Error::Changed { .. }) => {}
             Err(error) => {
                 tracing::warn!(%error, "no other bundle can be applied for ten minutes");
@@ -424,7 +425,7 @@ fn owned((app, one): (&String, &Installation)) -> (String, Installation) {
     (app.clone(), one.clone())
 }
 
-/// What an app with other files changes; `None` if nothing.
+/// Compares the files of an app; `None` if they are equal.
 fn change(app: &str, before: &[Listed], after: &[Listed]) -> Option<Change> {
     let find = |files: &[Listed], path: &str| files.iter().any(|file| file.path == path);
     let mut change = Change { app: app.to_owned(), ..Change::default() };
@@ -442,7 +443,7 @@ fn change(app: &str, before: &[Listed], after: &[Listed]) -> Option<Change> {
 }
 
 impl Apps {
-    /// What the catalog has of bundles.
+    /// Returns the bundles in the catalog.
     ///
     /// # Errors
     /// [`Error::Damaged`].
@@ -458,7 +459,7 @@ impl Apps {
         self.installed()?.files().await
     }
 
-    /// The apps of a packed bundle ([`pack_bundle`], or any archive of a directory of apps).
+    /// Returns the apps of a packed bundle ([`pack_bundle`], or any archive of a directory of apps).
     ///
     /// # Errors [`Error::Invalid`] for what is none or cannot be installed, [`Error::Changed`] for a file
     /// that is not in the archive and not in force any more.
@@ -470,7 +471,7 @@ impl Apps {
         Ok(packages)
     }
 
-    /// What a bundle would change and say, before it is in force.
+    /// Returns the changes and the warnings of a bundle, before it is in force.
     ///
     /// # Errors
     /// If files of apps cannot be read or written.
@@ -515,7 +516,7 @@ impl Apps {
         self.collect_garbage_beside()
     }
 
-    /// Puts the bundle in force again that was before the last one.
+    /// Rolls back to the bundle before the last one.
     ///
     /// # Errors
     /// [`Error::Changed`] if there is none, or another one is being applied.
@@ -525,8 +526,8 @@ impl Apps {
         self.apply_installed().await
     }
 
-    /// The process that applies a bundle now, or was stopped while it did; `None` if there is none, or its
-    /// name is not known.
+    /// Returns the process that is applying a bundle, or that was stopped while it did; `None` if there is
+    /// none, or its name is not known.
     ///
     /// # Errors
     /// If no apps can be installed here.
@@ -534,8 +535,8 @@ impl Apps {
         Ok(self.installed()?.held())
     }
 
-    /// Forgets that a process applies a bundle, because it does not run any more. If it does nevertheless,
-    /// what it applies is refused in the end: a bundle is committed under its own note alone.
+    /// Releases the lock of a process that does not run any more. If it does run nevertheless, its commit is
+    /// refused: a bundle can be committed only under its own lock.
     ///
     /// # Errors
     /// If the catalog does not take the change.
@@ -543,7 +544,7 @@ impl Apps {
         let held = vec![lock_document(Some(&lock.note))];
         let catalog = &self.installed()?.catalog;
         match catalog.replace_documents(held, vec![lock_document(None)]).await {
-            // It has ended meanwhile.
+            // The process has finished in the meantime.
             Ok(()) | Err(catalog::Error::Changed { .. }) => Ok(()),
             Err(error) => Err(error.into()),
         }

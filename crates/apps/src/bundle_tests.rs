@@ -17,7 +17,7 @@ fn first() -> Vec<Package> {
     vec![app("shop", &shop), app("till", &till)]
 }
 
-/// Another `m`, a further file of one app, the other app is gone.
+/// A bundle with another value of `m` and a further file of one app; the other app is removed.
 fn second() -> Vec<Package> {
     let shop = [
         ("default/macros.conf", "[m]\ndefinition = three\n"),
@@ -27,7 +27,7 @@ fn second() -> Vec<Package> {
     vec![app("shop", &shop)]
 }
 
-/// Packs a bundle as a client does that knows what is in force, and sends it.
+/// Packs a bundle as a client that knows the bundle in force, and sends it.
 async fn sent(apps: &Apps, packages: Vec<Package>) -> (Vec<Package>, usize) {
     let mut there: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (app, files) in apps.bundle_files().await.unwrap() {
@@ -35,7 +35,7 @@ async fn sent(apps: &Apps, packages: Vec<Package>) -> (Vec<Package>, usize) {
     }
     let archive = pack_bundle(packages, &there).unwrap();
     let files = crate::package::unpacked(&archive, "sent").unwrap().0.len();
-    // One of them names the others.
+    // One of the files lists the others.
     (apps.unpack_bundle(&archive).await.unwrap(), files - 1)
 }
 
@@ -70,7 +70,7 @@ async fn a_bundle_is_in_force_as_one_change_and_is_taken_back_as_one() {
     }
     let again = setup.process("one").await;
     assert_eq!(again.checksum(), two.checksum());
-    // Going back goes forward the next time.
+    // A second rollback restores the newer bundle.
     one.roll_back_bundle("ann").await.unwrap();
     assert_eq!(definition(&one, "m").as_deref(), Some("three"));
 }
@@ -111,7 +111,7 @@ async fn only_what_changes_is_sent_and_written() {
     assert_eq!(one.bundles().unwrap().active.unwrap().checksum(), in_force);
 }
 
-/// As they are in an archive.
+/// Sorts the packages in the order of an archive.
 fn sorted(mut packages: Vec<Package>) -> Vec<Package> {
     for package in &mut packages {
         package.files.sort();
@@ -151,7 +151,7 @@ async fn what_a_bundle_would_change_is_known_before() {
     assert_eq!(rules.get("m", "definition").map(|entry| entry.value.as_str()), Some("three"));
     let place = rules.get("m", "definition").unwrap().place.to_string();
     assert!(validated.shown(&place).starts_with("apps/shop/default/macros.conf"), "{place}");
-    // Nothing of it is in force, and nothing is left of the trial.
+    // No part of it is in force, and the validation leaves nothing behind.
     assert_eq!(definition(&one, "m").as_deref(), Some("one"));
     let left = std::fs::read_dir(setup.data.path().join("one")).unwrap();
     assert!(
@@ -173,7 +173,7 @@ async fn one_bundle_at_a_time_is_applied() {
     assert!(matches!(&refused, Err(Error::Changed(text)) if text.contains("bob")), "{refused:?}");
     assert!(format!("{refused:?}").contains("expires in 600 s"), "{refused:?}");
     assert_eq!(definition(&one, "m"), None);
-    // What a process has left behind that was killed holds nobody up for ever.
+    // The lock of a process that was killed expires.
     setup.catalog.put_document("bundle", "applying", lock(since - 700_000_000)).await.unwrap();
     one.apply_bundle(first(), "ann").await.unwrap();
     assert_eq!(definition(&one, "m").as_deref(), Some("one"));

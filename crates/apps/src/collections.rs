@@ -4,8 +4,9 @@
 //! overwritten, so that a batch is there as a whole or not at all, and two writers cannot take the same
 //! number. Once there are many, an object with everything takes their place.
 //!
-//! Where several processes share them, each change is followed by a document of the catalog, with a value
-//! that no other change has: who has not read the collection since lists its objects again.
+//! If several processes share the collections, each change is followed by a write of a document in the
+//! catalog, with a unique value: a process that has not read the collection since then lists its objects
+//! again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,9 +22,9 @@ use crate::{Error, Namespace};
 
 /// Documents that a batch may have.
 pub const MAX_BATCH: usize = 50_000;
-/// Objects of a collection before they are put together.
+/// Number of objects of a collection after which they are merged into one.
 const FOLD_AFTER: usize = 64;
-/// Where they are in object storage.
+/// The directory of collections in object storage.
 const ROOT: &str = "collections";
 
 /// The documents of a collection by `_key`.
@@ -37,7 +38,7 @@ const LISTINGS: usize = 10;
 #[derive(Debug)]
 pub(crate) struct Collections {
     store: Arc<dyn ObjectStore>,
-    /// Where processes tell each other of changes, if there are others.
+    /// The catalog through which processes notify each other of changes, if there are other processes.
     shared: Option<Catalog>,
     open: Mutex<HashMap<String, Arc<RwLock<Open>>>>,
 }
@@ -49,19 +50,19 @@ struct Open {
     /// The number of the last object that is part of `documents`.
     last: u64,
     objects: Vec<u64>,
-    /// Objects that another one has taken the place of. They stay until the next time: a process that has not
+    /// Objects that a merged one has replaced. They are deleted at the next merge: a process that has not
     /// read them must not find their numbers free.
     replaced: Vec<u64>,
-    /// What told of the last change that is part of `documents`.
+    /// The value of the catalog's document for the last change that is part of `documents`.
     told: Option<Arc<Value>>,
 }
 
-/// What one object does.
+/// The change that one object contains.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
     Put(Map<String, Value>),
     Delete(String),
-    /// Everything before this is gone.
+    /// Removes all earlier documents.
     Clear,
 }
 
@@ -103,13 +104,13 @@ impl Collections {
         Self { store, shared, open: Mutex::default() }
     }
 
-    /// What tells of the last change.
+    /// Returns the value of the catalog's document for the last change.
     fn told(&self, folder: &Path) -> Option<Arc<Value>> {
         self.shared.as_ref()?.snapshot().document(KIND, folder.as_ref())
     }
 
-    /// Tells other processes of a change. This one looks again, too: what another one has told meanwhile is
-    /// replaced by this.
+    /// Notifies other processes of a change. This process lists the objects again, too: this write may have
+    /// replaced the notification of another process.
     async fn tell(&self, folder: &Path) {
         let Some(catalog) = self.shared.clone() else { return };
         let value = Value::String(runtime::random::uuid().as_simple().to_string());
@@ -119,7 +120,7 @@ impl Collections {
                 tracing::warn!(folder, %error, "other processes do not see a change of a collection yet");
             }
         };
-        // The change is made. Without a leader, the others learn of it once there is one.
+        // The change is durable. Without a leader, the other processes are notified of it once there is one.
         if lacks_leader {
             runtime::detached(telling);
         } else {
@@ -154,7 +155,7 @@ impl Collections {
         };
         if is_behind {
             let mut open = slot.write().await;
-            // Before its objects are listed: they are there once it is told of them.
+            // Read before the objects are listed: the objects of a notified change exist already.
             let told = self.told(&folder);
             if open.objects.is_empty() || open.told != told {
                 self.catch_up(&folder, &mut open).await?;
@@ -175,8 +176,8 @@ impl Collections {
         Err(Error::Damaged { what: folder.to_string(), reason })
     }
 
-    /// Reads the objects that there are now; `false` if some of them are gone meanwhile: others, which were
-    /// not there yet, have what they had.
+    /// Reads the objects that exist now; `false` if some of them were removed meanwhile: their content is in
+    /// new objects, which the list did not have yet.
     async fn read_new(&self, folder: &Path, open: &mut Open) -> Result<bool, Error> {
         let listed: Vec<_> = self
             .store
@@ -245,7 +246,7 @@ impl Collections {
                 open.objects.push(number);
                 break;
             }
-            // Another process was faster: its change comes first.
+            // Another process has used the number first: its change comes first.
             self.catch_up(&folder, &mut open).await?;
         }
         if open.objects.len() > FOLD_AFTER {
@@ -255,8 +256,8 @@ impl Collections {
         Ok(())
     }
 
-    /// Whether others have replaced the last object that was read, and those after it, while the next one was
-    /// written: its number was free, and nobody reads it.
+    /// Whether others have merged the last object that was read, and those after it, while the next one was
+    /// written: its number was free, but no process reads it.
     async fn is_outrun(&self, folder: &Path, last: u64) -> Result<bool, Error> {
         if self.shared.is_none() || last == 0 {
             return Ok(false);
@@ -279,7 +280,7 @@ impl Collections {
         }
     }
 
-    /// Puts everything into one object and removes those that were replaced the last time.
+    /// Merges all objects into one, and removes those that the last merge replaced.
     async fn fold(&self, folder: &Path, open: &mut Open) -> Result<(), Error> {
         let number = open.last + 1;
         let mut text = Change::Clear.line();
@@ -296,7 +297,7 @@ impl Collections {
             if let Err(error) = self.store.delete(&path).await
                 && !matches!(error, object_store::Error::NotFound { .. })
             {
-                // It does no harm: what follows it begins anew.
+                // The old object is harmless: the merged one after it replaces its content.
                 tracing::warn!(%path, %error, "cannot remove an old object of a collection");
             }
         }

@@ -62,7 +62,7 @@ fn is_true(text: &str) -> bool {
     matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "t" | "yes" | "y" | "on")
 }
 
-/// Names whose value is new, different or absent once `documents` replace those of `all`.
+/// Returns the names whose value is new, different or absent once `documents` replace those of `all`.
 #[must_use]
 pub fn changed_names(all: &Collection, documents: &[Map<String, Value>]) -> BTreeSet<String> {
     let none = Map::new();

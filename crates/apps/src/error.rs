@@ -11,53 +11,53 @@ pub enum Error {
     /// Object storage failed.
     #[error("{action} {path}: {source}")]
     Store {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// Which object.
+        /// The path of the object.
         path: String,
-        /// What it said.
+        /// The error of the object store.
         source: object_store::Error,
     },
     /// A file cannot be read or written.
     #[error("{action} {path}: {source}")]
     File {
-        /// What was tried.
+        /// The operation that failed.
         action: &'static str,
-        /// Which file.
+        /// The path of the file.
         path: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A configuration file cannot be read.
     #[error(transparent)]
     Configuration(#[from] conf::Error),
-    /// What was asked for does not make sense.
+    /// The request is invalid.
     #[error("{0}")]
     Invalid(String),
-    /// There is no such thing.
+    /// The object does not exist.
     #[error("Could not find object id={0}")]
     NotFound(String),
-    /// There is one already.
+    /// The object already exists.
     #[error("An object with name={0} already exists")]
     Exists(String),
     /// Something else has been changed meanwhile, or is being changed.
     #[error("{0}")]
     Changed(String),
-    /// It belongs to an app's files, which are not written.
+    /// The object belongs to an app's files, which are read-only.
     #[error("{0} stands in the files of its app and cannot be removed")]
     Builtin(String),
-    /// What is stored is not what was written.
+    /// The stored data differs from the data that was written.
     #[error("{what} is damaged: {reason}")]
     Damaged {
-        /// Which document or object.
+        /// The name of the document or object.
         what: String,
-        /// What does not fit.
+        /// Why it is damaged.
         reason: String,
     },
 }
 
 impl Error {
-    /// What the caller can do about it.
+    /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,6 +1,6 @@
-//! What an app adds to searches, counted for the report of its installation.
+//! Counts the definitions that an app adds to searches, for the report of its installation.
 //!
-//! Guarantees: what both `default` and `local` define is counted once.
+//! Guarantees: a definition that is in both `default` and `local` is counted once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,10 +15,10 @@ const FIELDS: [&str; 4] = ["EXTRACT-", "REPORT-", "FIELDALIAS-", "EVAL-"];
 const AUTOMATIC: &str = "LOOKUP-";
 /// Settings that make a stanza of `transforms.conf` a lookup.
 const LOOKUP: [&str; 4] = ["filename", "collection", "external_cmd", "external_type"];
-/// Stanzas that are defaults of others.
+/// The stanza with the defaults of the other stanzas.
 const DEFAULT: &str = "default";
 
-/// Names of what an app defines.
+/// The names of an app's definitions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Found {
     field_rules: BTreeSet<(String, String)>,
@@ -36,21 +36,21 @@ pub(crate) struct Found {
     modular_inputs: BTreeSet<String>,
     commands: BTreeSet<String>,
     indexes: BTreeSet<String>,
-    /// `local` comes behind `default`, and counts.
+    /// Views by name. `local` comes after `default`, and takes precedence.
     views: BTreeMap<String, Level>,
 }
 
 /// Something that an app adds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gain {
-    /// What, such as `fields`.
+    /// The kind of definition, such as `fields`.
     pub what: &'static str,
-    /// How much of it, and what is to be known of it.
+    /// Their number, with remarks.
     pub text: String,
 }
 
 impl Found {
-    /// Notes what a file of settings defines.
+    /// Adds the definitions of a settings file.
     pub(crate) fn settings(&mut self, conf: &str, file: &ConfFile) {
         for stanza in file.stanzas.iter().filter(|stanza| stanza.name != DEFAULT) {
             let name = stanza.name.clone();
@@ -73,7 +73,7 @@ impl Found {
                     self.saved_searches.insert(name);
                 }
                 "inputs" => {
-                    // What `local` says comes behind what `default` says.
+                    // The settings of `local` are read after those of `default`.
                     if let Some(disabled) = stanza.get("disabled") {
                         match boolean(&disabled.value) {
                             Some(true) => self.disabled_inputs.insert(name.clone()),
@@ -115,13 +115,13 @@ impl Found {
         }
     }
 
-    /// Notes a view, and how much of it is shown. The last one of a name counts.
+    /// Adds a view, and how completely the console shows it. The last view of a name counts.
     pub(crate) fn view(&mut self, path: &Path, level: Level) {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         self.views.insert(name, level);
     }
 
-    /// How many views are shown in full, in part, and not at all.
+    /// Returns how many views are shown in full, in part, and not at all.
     fn views_by_level(&self) -> String {
         let count = |level| self.views.values().filter(|known| **known == level).count();
         let mut text = format!(": {} shown in full", count(Level::Full));
@@ -133,7 +133,7 @@ impl Found {
         text
     }
 
-    /// What there is, in order of weight.
+    /// Returns the definitions by kind, the most important first.
     pub(crate) fn gains(&self) -> Vec<Gain> {
         let counted = |what, count: usize, more: String| {
             (count > 0).then(|| Gain { what, text: format!("{count}{more}") })

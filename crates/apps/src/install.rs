@@ -1,5 +1,5 @@
-//! Installing an app: a directory or a packed one becomes a directory of apps, with a report of what
-//! Karst uses of it.
+//! Installs an app: copies a directory or a packed app into a directory of apps, with a report of the parts
+//! that Karst uses.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::media_types::media_type;
 use crate::simple_xml::{self, Level};
 use crate::{Error, Package};
 
-/// What to install where.
+/// The source and the target of an installation.
 #[derive(Debug, Clone)]
 pub struct Install {
     /// A directory, or a `.tgz`, `.tar.gz` or `.spl` file.
@@ -22,18 +22,18 @@ pub struct Install {
     pub update: bool,
 }
 
-/// What was installed.
+/// The report of an installed app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     /// The name of the app.
     pub app: String,
-    /// How many files it has.
+    /// Number of files of the app.
     pub files: usize,
-    /// What is not used, and why.
+    /// The parts that are not used, and why.
     pub remarks: Vec<Remark>,
-    /// How many stanzas of each file are used.
+    /// Number of used stanzas of each file.
     pub used: Vec<(String, usize)>,
-    /// What it adds, in order of weight.
+    /// The app's definitions by kind, the most important first.
     pub gains: Vec<Gain>,
 }
 
@@ -42,11 +42,11 @@ pub struct Installed {
 pub struct Remark {
     /// File and, where it makes sense, line.
     pub place: String,
-    /// What, and why.
+    /// The part and the reason.
     pub text: String,
 }
 
-/// Files that mean something to Karst, besides those with registered settings.
+/// Files that Karst uses, besides those with registered settings.
 const USED: [&str; 9] = [
     "app",
     "collections",
@@ -90,7 +90,7 @@ pub fn counts_installed(conf: &str) -> bool {
     !OF_PROCESSES.contains(&conf)
 }
 
-/// Where an app goes.
+/// The target of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// A directory of configuration.
@@ -99,17 +99,18 @@ pub enum Target {
     Server,
 }
 
-/// Installs an app; `settings` are those that the server knows.
+/// Installs an app; `settings` are the registered ones.
 ///
 /// # Errors
-/// [`Error::Invalid`] for what is no app, [`Error::Exists`], or a file that cannot be read or written.
+/// [`Error::Invalid`] if the source is not an app, [`Error::Exists`], or a file that cannot be read or
+/// written.
 pub fn install(install: &Install, settings: &Registry) -> Result<Installed, Error> {
     let mut package = Package::read(&install.from)?;
     let target = install.to.join("apps").join(&package.app);
     if target.exists() && !install.update {
         return Err(Error::Exists(package.app));
     }
-    // What the app's own users have changed stays.
+    // Changes by the app's own users are kept.
     let stays = |path: &Path| install.update && is_local(path) && target.join(path).exists();
     package.files.retain(|file| !stays(&file.path));
     for file in &package.files {
@@ -123,7 +124,7 @@ pub(crate) fn is_local(path: &Path) -> bool {
     path.starts_with("local") || path == Path::new("metadata/local.meta")
 }
 
-/// What Karst uses of an app; `settings` are those that the server knows.
+/// Reports the parts of an app that Karst uses; `settings` are the registered ones.
 #[must_use]
 pub fn report(package: &Package, target: Target, settings: &Registry) -> Installed {
     let app = package.app.clone();
@@ -150,7 +151,7 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
 }
 
 impl Package {
-    /// What its archive has and the package does not.
+    /// Returns the files of the archive that are not in the package.
     pub fn left_out(&self) -> impl Iterator<Item = Remark> {
         self.links.iter().map(|link| Remark {
             place: link.display().to_string(),
@@ -183,7 +184,7 @@ fn unserved(path: &Path) -> Option<&'static str> {
         .then_some("of data/ui, only views, nav and panels are used")
 }
 
-/// Notes what is used of a file and what is not.
+/// Adds the used and unused parts of a file to the report.
 fn examine(
     path: &Path,
     bytes: &[u8],
@@ -238,7 +239,7 @@ fn examine(
             report.remarks.push(Remark { place, text: warning.text });
         }
     }
-    // Others, such as samples, are not read.
+    // Other files, such as samples, are not read.
     if path.parent().is_some_and(|folder| folder.ends_with("default") || folder.ends_with("local"))
     {
         found.settings(conf, &file);

@@ -1,5 +1,5 @@
-//! What the catalog has of installed apps, and of the configuration bundle: the apps that were put in force
-//! as one change, and those before.
+//! The catalog's documents of installed apps and of the configuration bundle: the apps that were applied as
+//! one change, and those before.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ pub(crate) const KIND: &str = "installed_app";
 /// The document of the bundles.
 const BUNDLE: (&str, &str) = ("bundle", "manager-apps");
 
-/// What the catalog has of an installed app.
+/// The catalog's data of an installed app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installation {
     /// The digest of the manifest.
     pub manifest: String,
-    /// How many files the app has.
+    /// Number of files of the app.
     pub files: usize,
     /// Bytes of all files.
     pub bytes: u64,
@@ -33,7 +33,7 @@ pub struct Installation {
 /// Apps that were put in force as one change.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bundle {
-    /// By name.
+    /// The apps by name.
     pub apps: BTreeMap<String, Installation>,
     /// When, in microseconds since 1970.
     pub applied: i64,
@@ -54,12 +54,12 @@ impl Bundle {
 pub struct Bundles {
     /// The one in force.
     pub active: Option<Bundle>,
-    /// What was in force before, for one who goes back.
+    /// The bundle that was in force before, for a rollback.
     pub previous: Option<Bundle>,
 }
 
 impl Bundles {
-    /// Those of the catalog.
+    /// Reads the bundles of the catalog.
     ///
     /// # Errors
     /// [`Error::Damaged`].

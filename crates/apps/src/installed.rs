@@ -34,18 +34,19 @@ use crate::installation::{Bundles, Installation, KIND, checksum};
 use crate::package::{Package, PackedFile};
 use crate::room::{Room, bytes_of};
 
-/// Where the objects are.
+/// The directory of the objects in object storage.
 const ROOT: &str = "installed";
 /// Parts of the path of an object: `installed/<app>/<digest>`.
 const OF_APP: usize = 3;
 /// Files that are read or written at the same time.
 const AT_ONCE: usize = 32;
-/// How long an object is kept that no version in force names: other processes may be about to read it.
+/// Minimum age at which an object that no version in force names is deleted: other processes may be about to
+/// read it.
 const OBJECT_GRACE: Duration = Duration::from_secs(24 * 3600);
-/// How long the local copy of a version is kept that is not in force any more: searches may run its programs.
+/// Time for which the local copy of a replaced version is kept: searches may run its programs.
 const COPY_GRACE: Duration = Duration::from_secs(3600);
 
-/// Which files an app has.
+/// The list of an app's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Manifest {
     app: String,
@@ -68,7 +69,7 @@ pub struct Listed {
 /// The directory of each installed app, which has `apps/<app>`.
 pub(crate) type Directories = BTreeMap<String, PathBuf>;
 
-/// What is on the local disk.
+/// The copies on the local disk.
 #[derive(Debug, Default)]
 struct Copies {
     /// The versions in force that are complete: directory by app.
@@ -91,7 +92,7 @@ pub struct InstalledApps {
 }
 
 impl InstalledApps {
-    /// Apps whose copies are in a directory of this process. Nothing is read yet.
+    /// Creates the apps, with a directory of this process for their copies. Reads nothing yet.
     #[must_use]
     pub fn new(
         catalog: Catalog,
@@ -103,7 +104,7 @@ impl InstalledApps {
         Self { catalog, store, directory, clock, room, copies, copying }
     }
 
-    /// Writes no more than what there is room for.
+    /// Limits the copies to the free space.
     #[must_use]
     pub fn with_room(self, room: Room) -> Self {
         Self { room, ..self }
@@ -130,7 +131,7 @@ impl InstalledApps {
         documents.map(read).collect()
     }
 
-    /// The directory of each app whose files are here.
+    /// Returns the directory of each app whose files are on the local disk.
     #[must_use]
     pub fn directories(&self) -> Directories {
         self.copies.lock().current.clone()
@@ -155,7 +156,7 @@ impl InstalledApps {
         let is_kept = |file: &PackedFile| kept.iter().any(|k| Path::new(&k.path) == file.path);
         let new = package.files.into_iter().filter(|file| !is_kept(file));
         let new: Vec<(Listed, Bytes)> = new.map(listed).collect::<Result<_, _>>()?;
-        // Objects are written again even where they are there: what is young is not removed as garbage.
+        // Existing objects are written again: garbage collection keeps young objects.
         for file in &kept {
             let bytes = self.object(&app, &file.sha256).await?;
             self.write(&app, &file.sha256, bytes).await?;
@@ -197,7 +198,8 @@ impl InstalledApps {
             serde_json::to_vec(&manifest).map_err(|error| damaged(app.to_owned(), &error))?;
         let digest = sha256(&text);
         self.write(app, &digest, text.into()).await?;
-        // What cannot be copied here cannot be copied elsewhere: better known before it is in force.
+        // An app that cannot be copied here cannot be copied elsewhere either: the copy is tested before the
+        // app is in force.
         self.copy_app(app, &digest).await?;
         Ok(Installation {
             manifest: digest,
@@ -208,8 +210,8 @@ impl InstalledApps {
         })
     }
 
-    /// The digest of all installed apps whose files are here and in force: the same in all processes that
-    /// work by the same apps.
+    /// Returns the digest of all installed apps that are in force and whose files are on the local disk:
+    /// processes with the same apps have the same digest.
     #[must_use]
     pub fn checksum(&self) -> String {
         let here = self.directories();
@@ -245,7 +247,7 @@ impl InstalledApps {
         Ok(young)
     }
 
-    /// Takes an app out of force; false if it is none of the installed ones.
+    /// Removes an app from the installed ones; false if it is not one of them.
     ///
     /// # Errors
     /// If the catalog fails.
@@ -257,8 +259,8 @@ impl InstalledApps {
         Ok(true)
     }
 
-    /// Copies what is in force to the local disk, as far as it is not there, and forgets what is not in
-    /// force. The apps that could not be copied stay as they were; why is returned.
+    /// Copies the missing files of apps in force to the local disk, and drops copies of apps that are not in
+    /// force. Apps that could not be copied keep their state; returns them with the errors.
     pub async fn copy(&self) -> Vec<(String, Error)> {
         let _copying = self.copying.lock().await;
         let all = match self.all() {
@@ -305,7 +307,7 @@ impl InstalledApps {
         }
     }
 
-    /// Removes all local copies that are not in force: those of an earlier process.
+    /// Removes all local copies that are not in force, which an earlier process has left.
     pub fn remove_old_copies(&self) {
         let current: BTreeSet<PathBuf> = self.directories().into_values().collect();
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
@@ -383,7 +385,7 @@ impl InstalledApps {
         Ok(manifest)
     }
 
-    /// An object with the content that its name says.
+    /// Reads an object, and checks that its content has the digest in its name.
     pub(crate) async fn object(&self, app: &str, digest: &str) -> Result<Bytes, Error> {
         let path = ObjectPath::from_iter([ROOT, app, digest]);
         let fail = |source| Error::Store { action: "read", path: path.to_string(), source };
@@ -402,13 +404,14 @@ impl InstalledApps {
         written.map(drop).map_err(fail)
     }
 
-    /// Deletes the objects that no app in force has, and that are older than what a process may still read.
+    /// Deletes the objects that no app in force has, and that are too old for a process to be still reading
+    /// them.
     ///
     /// # Errors
     /// If object storage fails. What is left is deleted with the next installation.
     pub(crate) async fn collect_garbage(&self) -> Result<(), Error> {
         let mut known: BTreeSet<ObjectPath> = BTreeSet::new();
-        // One may go back to the bundle before.
+        // A rollback may need the previous bundle.
         let previous = Bundles::read(&self.catalog.snapshot())?.previous.unwrap_or_default();
         for (app, installation) in self.all()?.into_iter().chain(previous.apps) {
             let manifest = self.manifest(&app, &installation.manifest).await?;
@@ -421,7 +424,8 @@ impl InstalledApps {
         let now = self.clock.now();
         let mut listed = self.store.list(Some(&root));
         while let Some(object) = listed.try_next().await.map_err(fail("list"))? {
-            // What is not of an app is another's: the identity of the object store (`catalog`).
+            // Objects outside the directories of apps belong to others: the identity of the object store
+            // (`catalog`).
             if object.location.parts().count() < OF_APP {
                 continue;
             }

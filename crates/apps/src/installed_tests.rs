@@ -34,7 +34,7 @@ impl Setup {
         Self { store, catalog, clock, data: tempfile::tempdir().unwrap() }
     }
 
-    /// A process that has what is in force.
+    /// A process with the apps in force.
     pub(crate) async fn process(&self, name: &str) -> Apps {
         self.process_with(name, Room::default()).await
     }

@@ -15,20 +15,20 @@ use crate::{ConfObject, NOBODY, Namespace, SEARCH, SYSTEM, Sharing};
 /// A stanza with its layer.
 type Layered<'s> = (&'s Layer, &'s Stanza);
 
-/// A file, and everything that says something about its objects.
+/// A configuration file, and all sources of its objects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listing<'s> {
     /// The file, without `.conf`.
     pub(crate) conf: &'s str,
-    /// With the layers of stored objects.
+    /// The layers including stored objects.
     pub(crate) layers: &'s Layers,
-    /// By the names of their documents.
+    /// Stored objects, by the names of their documents.
     pub(crate) objects: &'s BTreeMap<String, Stored>,
     pub(crate) pages: &'s Pages,
 }
 
 impl Listing<'_> {
-    /// All objects that a namespace sees, by name and app. An app of `-` stands for all.
+    /// Returns all objects that a namespace sees, by name and app. An app of `-` stands for all.
     pub(crate) fn all(&self, namespace: &Namespace) -> Vec<ConfObject> {
         let apps = self.apps(namespace);
         let stanzas = self.layers.stanzas_by_name(self.conf).into_values();
@@ -73,8 +73,8 @@ impl Listing<'_> {
         owner: &str,
         apps: &BTreeSet<String>,
     ) -> Vec<ConfObject> {
-        // Apps without a stanza of the name all see the same: one of them stands for the others. Without
-        // that, each of 142 apps looked through the stanzas of all others.
+        // Apps without a stanza of the name all see the same: one of them represents the others. Without this
+        // shortcut, each of 142 apps searched the stanzas of all others.
         let own = stanzas.iter().filter_map(|(layer, _)| layer.app());
         let own: BTreeSet<&str> = own.chain([SYSTEM]).collect();
         let other = apps.iter().map(String::as_str).find(|app| !own.contains(app));

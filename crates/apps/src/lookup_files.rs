@@ -16,7 +16,7 @@ use crate::lookups::{Lookups, ROOT};
 use crate::package::GZIP;
 use crate::{AppFiles, Apps, Error, NOBODY, Namespace, SEARCH};
 
-/// A lookup that is unpacked may have so many bytes.
+/// Maximum decompressed size of a lookup, in bytes.
 const MAX_UNPACKED: u64 = 4 << 30;
 
 /// Suffix of a lookup file that is used where the file without the suffix is missing.
@@ -25,7 +25,7 @@ const SHIPPED: &str = ".default";
 /// A lookup file and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LookupFile {
-    /// Its name, such as `hosts.csv`.
+    /// The name of the file, such as `hosts.csv`.
     pub name: String,
     /// Its app.
     pub app: String,
@@ -68,10 +68,10 @@ impl Apps {
         Some(directory.join("apps").join(app).join("lookups").join(name))
     }
 
-    /// The content of a lookup file: the user's own, the app's, or that of another app.
+    /// Reads the content of a lookup file: the user's own, the app's, or that of another app.
     ///
     /// # Errors
-    /// If it is there but cannot be read, or its name is none.
+    /// If the file exists but cannot be read, or its name is invalid.
     pub async fn read_lookup(
         &self,
         name: &str,
@@ -80,7 +80,7 @@ impl Apps {
         self.read_lookup_where(name, namespace, |_| true).await
     }
 
-    /// As [`Self::read_lookup`], of those files that `readable` lets through.
+    /// As [`Self::read_lookup`], but only for files that `readable` accepts.
     ///
     /// # Errors
     /// As [`Self::read_lookup`].
@@ -152,7 +152,8 @@ impl Apps {
                     let path = file.display().to_string();
                     Error::File { action: "read", path, source }
                 };
-                // Before: rows that are replaced meanwhile are not kept as those of the next version.
+                // Read before the content, so that rows of a file that is replaced meanwhile are not kept as
+                // those of the new version.
                 let changed = tokio::fs::metadata(&file).await.and_then(|m| m.modified());
                 match tokio::fs::read(&file).await {
                     Ok(bytes) => {
@@ -169,11 +170,11 @@ impl Apps {
         Ok(None)
     }
 
-    /// Puts a lookup file into object storage, in place of one that is there. A file whose name ends in `.gz`
+    /// Writes a lookup file to object storage, and replaces an existing one. A file whose name ends in `.gz`
     /// is compressed, unless it is already.
     ///
     /// # Errors
-    /// If the name is none of a file, or object storage does not take it.
+    /// If the name is not a valid file name, or the write fails.
     pub async fn write_lookup(
         &self,
         name: &str,
@@ -208,7 +209,7 @@ impl Apps {
         deleted.map_err(|source| failed("remove", &path, source))
     }
 
-    /// The lookup files a namespace sees, by name. An owner or app of `-` stands for all.
+    /// Returns the lookup files that a namespace sees, by name. An owner or app of `-` stands for all.
     ///
     /// # Errors
     /// If a directory or object storage cannot be read.
@@ -250,7 +251,7 @@ impl Apps {
     }
 }
 
-/// The name that was stored as this part of a path; the part itself if no name is stored as that.
+/// Returns the name that was encoded as this part of a path; the part itself if it is not an encoded name.
 fn decoded(part: &str) -> String {
     let name = Path::from_url_path(part).ok().map(String::from);
     let name = name.filter(|name| Path::from_iter([name.as_str()]).as_ref() == part);
@@ -269,7 +270,7 @@ fn check_file_name(name: &str) -> Result<(), Error> {
     Err(Error::Invalid(format!("\"{name}\" cannot be the name of a lookup file")))
 }
 
-/// The bytes of a file, unpacked if its name says that it is packed.
+/// Returns the bytes of a file, decompressed if its name says that it is compressed.
 fn unpacked(name: &str, bytes: Bytes) -> Result<Bytes, Error> {
     if !name.ends_with(".gz") {
         return Ok(bytes);
@@ -283,7 +284,7 @@ fn unpacked(name: &str, bytes: Bytes) -> Result<Bytes, Error> {
     Ok(out.into())
 }
 
-/// The bytes of a file, packed if its name says so and they are not.
+/// Returns the bytes of a file, compressed if its name says so and they are not.
 fn packed(name: &str, bytes: Bytes) -> io::Result<Bytes> {
     if !name.ends_with(".gz") || bytes.starts_with(&GZIP) {
         return Ok(bytes);

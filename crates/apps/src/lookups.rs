@@ -1,4 +1,4 @@
-//! Where lookup files are: in object storage, and in the directories of apps.
+//! The locations of lookup files: object storage, and the directories of apps.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use tokio::sync::Mutex;
 
-/// Where they are in object storage.
+/// The directory of lookups in object storage.
 pub(crate) const ROOT: &str = "lookups";
 
-/// How long other processes' changes of which files there are may go unseen.
+/// Maximum time until new or removed files of other processes are noticed.
 const LISTED: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(crate) struct Lookups {
     pub(crate) store: Arc<dyn ObjectStore>,
-    /// Which files are in object storage, and when and at which change that was found. A name may mean a file
-    /// of each of a hundred apps: to ask for each of them takes a request.
+    /// The files in object storage, with the time and the change at which they were listed. A name may refer
+    /// to a file of each of a hundred apps, and checking each of them would need a request.
     listed: Mutex<Option<Listed>>,
     /// Changes made by this process, which sees them at once.
     changes: AtomicU64,

@@ -1,4 +1,4 @@
-//! Which files of apps browsers are given, and what they are.
+//! The files of apps that are served to browsers, and their media types.
 
 use std::path::Path;
 

@@ -1,14 +1,14 @@
-//! Who asks, and in which app.
+//! Namespaces: the user and the app of a request.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The owner of what belongs to an app rather than to a user.
+/// The owner of objects that belong to an app rather than to a user.
 pub const NOBODY: &str = "nobody";
 /// The app of searches that name none.
 pub const SEARCH: &str = "search";
-/// The app that stands for the system's own files.
+/// The app name of the system's own files.
 pub const SYSTEM: &str = "system";
 
 /// A user in an app: decides which objects are seen, and where new ones go.
@@ -41,7 +41,7 @@ impl fmt::Display for Namespace {
     }
 }
 
-/// Who sees an object.
+/// The users who see an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Sharing {
@@ -54,7 +54,7 @@ pub enum Sharing {
 }
 
 impl Sharing {
-    /// As REST writes it.
+    /// Returns the name that REST uses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

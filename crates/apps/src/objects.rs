@@ -24,16 +24,17 @@ pub struct ConfObject {
     pub app: String,
     /// Its owner.
     pub owner: String,
-    /// Who sees it.
+    /// The users who see it.
     pub sharing: Sharing,
-    /// Its settings, those of all layers put together.
+    /// The settings, merged from all layers.
     pub settings: Settings,
     /// Whether it was made at run time and can be removed.
     pub removable: bool,
 }
 
 impl ConfObject {
-    /// `<owner>/<app>/<conf>/<name>`, where what everybody shares is `nobody`'s: names it among all.
+    /// Returns `<owner>/<app>/<conf>/<name>`, with the owner `nobody` for shared objects: a unique key of the
+    /// object.
     #[must_use]
     pub fn place(&self) -> String {
         let owner = if self.sharing == Sharing::User { self.owner.as_str() } else { NOBODY };
@@ -59,7 +60,7 @@ pub(crate) fn changed_confs(
     differ(old, new).into_iter().chain(differ(new, old)).collect()
 }
 
-/// What is stored of an object.
+/// The stored content of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stored {
     pub(crate) conf: String,
@@ -71,7 +72,7 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
-    /// The name of its document. Shared objects have one place whoever made them.
+    /// Returns the name of its document. Shared objects have the same name for all authors.
     pub(crate) fn document(&self) -> String {
         let owner = if self.sharing == Sharing::User { self.owner.as_str() } else { NOBODY };
         document(owner, &self.app, &self.conf, &self.name)
@@ -109,13 +110,13 @@ pub(crate) fn document(owner: &str, app: &str, conf: &str, name: &str) -> String
     format!("{owner}/{app}/{conf}/{name}")
 }
 
-/// The layers of files with those of objects.
+/// Merges the layers of files with those of objects.
 pub(crate) fn with_objects<'o>(
     files: &Layers,
     objects: impl Iterator<Item = &'o Stored>,
 ) -> Layers {
     let mut layers = files.clone();
-    // One file for each layer and conf, so that a thousand objects are not a thousand files.
+    // One file per layer and conf, so that a thousand objects do not become a thousand files.
     let mut stored: Vec<(Layer, ConfFile)> = Vec::new();
     for object in objects {
         let layer = object.layer();
@@ -152,7 +153,7 @@ pub(crate) fn with_objects<'o>(
     layers
 }
 
-/// What a name may be, so that it fits in a path and a file.
+/// Checks that a name fits in a path and a file.
 pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Error> {
     let bad = name.is_empty()
         || name.len() > 256

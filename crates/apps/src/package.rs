@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 512 << 20;
 const MAX_FILES: usize = 100_000;
 /// Bytes of an app's name.
 const MAX_NAME: usize = 100;
-/// How files begin that gzip has made.
+/// The first bytes of gzip files.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// The bits of a file's mode that make it a program.
 const EXECUTABLE: u32 = 0o111;
@@ -45,7 +45,7 @@ impl PackedFile {
             fs::write(&path, &self.bytes)?;
             if self.executable {
                 let mode = fs::metadata(&path)?.permissions().mode();
-                // Who may read it may run it.
+                // Users who may read the file may execute it.
                 fs::set_permissions(&path, fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))?;
             }
             Ok(())
@@ -74,7 +74,7 @@ impl Package {
     /// Reads a directory, or a `.tgz`, `.tar.gz`, `.spl` or `.tar` file.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what is no app, or a file that cannot be read.
+    /// [`Error::Invalid`] if the source is not an app, or a file that cannot be read.
     pub fn read(from: &Path) -> Result<Self, Error> {
         if from.is_dir() {
             return app_of((of_directory(from)?, Vec::new()), from);
@@ -89,7 +89,7 @@ impl Package {
         Self::unpack(&packed, &from.to_string_lossy())
     }
 
-    /// Reads an archive, compressed or not; `name` stands for it in errors, and is the name of an app whose
+    /// Reads an archive, compressed or not; `name` identifies it in errors, and is the name of an app whose
     /// archive has no directory.
     ///
     /// # Errors
@@ -238,13 +238,13 @@ fn of_archive(packed: impl Read, path: &Path) -> Result<Unpacked, Error> {
         left -= bytes.len() as u64;
         let mode = entry.header().mode().unwrap_or(0);
         let executable = mode & EXECUTABLE != 0;
-        // Of two files with one path the last one counts, as for `tar`.
+        // If two files have the same path, the last one counts, as for `tar`.
         files.insert(inside.clone(), PackedFile { path: inside, bytes, executable });
     }
     Ok((files.into_values().collect(), links))
 }
 
-/// What an app has at least one of.
+/// Directories of which an app has at least one.
 const PARTS: [&str; 4] = ["default", "local", "lookups", "metadata"];
 
 /// The name of the app, and its files without its directory in front of them.

@@ -18,19 +18,19 @@ pub const TEXT: &str = "eai:data";
 pub(crate) const KINDS: [&str; 3] = ["views", "nav", "panels"];
 /// Bytes of one page.
 const MAX_PAGE_BYTES: u64 = 8 << 20;
-/// Bytes of all pages together: they are in memory.
+/// Maximum size of all pages together, in bytes: they are in memory.
 const MAX_BYTES: u64 = 256 << 20;
 
 /// The texts of the pages in files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pages {
-    /// By kind, app and name.
+    /// The texts by kind, app and name.
     texts: BTreeMap<(&'static str, String, String), Arc<str>>,
 }
 
 impl Pages {
     /// Reads the pages of all apps below a directory, and of those that have a directory of their own, and
-    /// adds them to the layers. What cannot be read is logged and left out: an app must not keep the server
+    /// adds them to the layers. Unreadable pages are logged and left out: an app must not keep the server
     /// from starting.
     pub(crate) fn read(
         directory: Option<&Path>,

@@ -211,7 +211,7 @@ impl Order {
     }
 }
 
-/// Nothing before numbers, before texts, before the rest.
+/// Orders absent values before numbers, numbers before texts, and texts before other values.
 fn order_of(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     let rank = |value: Option<&Value>| match value {
         None | Some(Value::Null) => 0,
@@ -223,7 +223,7 @@ fn order_of(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     both.unwrap_or_else(|| rank(a).cmp(&rank(b)))
 }
 
-/// Which fields are wanted: `a,b` or `a:1` those only, `c:0` all but that.
+/// The selected fields: `a,b` or `a:1` includes only those, `c:0` includes all but that one.
 #[derive(Debug)]
 struct Projection {
     wanted: Vec<String>,
@@ -235,7 +235,7 @@ impl Projection {
         let mut projection = Self { wanted: Vec::new(), hidden: Vec::new() };
         for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             match name.split_once(':') {
-                // `_id` is what `_key` is called where collections came from.
+                // MongoDB's name of `_key` is `_id`.
                 Some((name, "0")) => {
                     projection.hidden.push(name.replace("_id", "_key"));
                 }

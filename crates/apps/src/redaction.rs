@@ -1,12 +1,12 @@
-//! Secrets in settings: which they are, and what is shown in their place.
+//! Secrets in settings: which settings are secret, and the text that replaces their values.
 //!
-//! By name, so that a setting that Karst does not know is covered too; and by what a value looks like,
-//! for passwords inside URLs.
+//! Secrets are recognized by the name of the setting, which covers settings unknown to Karst, and by the form
+//! of the value, for passwords inside URLs.
 
 /// Stands for a secret.
 const HIDDEN: &str = "********";
 
-/// What the name of a secret holds, without regard to case and to `_`, `-` and `.`.
+/// Parts of the names of secrets, compared without regard to case and to `_`, `-` and `.`.
 const PARTS: [&str; 11] = [
     "password",
     "passwd",
@@ -20,7 +20,7 @@ const PARTS: [&str; 11] = [
     "privatekey",
     "authorization",
 ];
-/// Names that hold one of those and are none.
+/// Names that contain one of these parts, but are not secret.
 const PLAIN: [&str; 9] = [
     "allowquerystringauth",
     "minpasswordlength",
@@ -56,7 +56,7 @@ fn holds_password(value: &str) -> bool {
     authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
-/// Whether the value of a setting is shown to those only who may change it.
+/// Whether the value of a setting is shown only to users who may change it.
 fn is_secret(conf: &str, key: &str, value: &str) -> bool {
     !value.is_empty() && (is_named_so(conf, key) || holds_password(value))
 }

@@ -1,6 +1,6 @@
-//! The room for copies of apps on the local disk.
+//! The disk space for copies of apps.
 //!
-//! Guarantees: an app whose files would take what has to stay free is refused before anything of it is
+//! Guarantees: an app whose files would use space that has to stay free is refused before any of them is
 //! written.
 
 use std::fmt;
@@ -34,7 +34,7 @@ impl Room {
         Self(Box::new(spare))
     }
 
-    /// Refuses what does not fit into a directory.
+    /// Returns an error if the bytes do not fit into a directory.
     pub(crate) fn check(&self, directory: &Path, what: &str, bytes: u64) -> Result<(), Error> {
         let Some(spare) = self.0(directory).filter(|spare| bytes > *spare) else { return Ok(()) };
         let text = format!(

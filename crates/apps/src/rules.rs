@@ -1,8 +1,8 @@
-//! The rules by which events are taken in: what files and shared objects say.
+//! The index-time rules: those of files and of shared objects.
 //!
-//! Guarantees: a shared object of `props.conf` or `transforms.conf` counts as a setting of its app's files
-//! does; those of users do not count, for events belong to nobody. The rules are made again only if one of
-//! these objects is another.
+//! Guarantees: a shared object of `props.conf` or `transforms.conf` has the same effect as a setting of its
+//! app's files; objects of users have none, because events belong to no user. The rules are compiled again
+//! only if one of these objects has changed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const CONFS: [&str; 2] = ["props", "transforms"];
 /// See the module.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
-    /// What files say.
+    /// The rules of the files.
     files: Arc<Knowledge>,
     objects: Vec<Stored>,
     pub(crate) all: Arc<Knowledge>,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 const MAX_DEPTH: usize = 200;
 /// Elements of a view.
 const MAX_ELEMENTS: usize = 200_000;
-/// What is drawn, or asks for input: the units of a report.
+/// Elements that display data or ask for input: the units of a report.
 const DRAWN: [&str; 9] =
     ["table", "chart", "single", "event", "map", "viz", "list", "html", "input"];
 
@@ -45,15 +45,15 @@ struct Context {
     children: BTreeMap<String, String>,
 }
 
-/// How much of something is shown.
+/// How completely something is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// All of it.
     Full,
-    /// It has no effect on what is shown.
+    /// The finding has no effect on the display.
     Ignored,
-    /// The element is shown without it.
+    /// The element is shown without this part.
     Part,
     /// The element is not shown.
     None,
@@ -62,13 +62,13 @@ pub enum Level {
 /// Something of a view that the console does not show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Where its element begins, from 1.
+    /// The line on which its element begins, from 1.
     pub line: usize,
-    /// How much is lost.
+    /// How much is not shown.
     pub level: Level,
     /// The key of the note.
     pub note: String,
-    /// What: an element, an attribute, an option.
+    /// The name of the element, attribute or option.
     pub what: String,
 }
 
@@ -86,23 +86,23 @@ impl Finding {
     }
 }
 
-/// What becomes of a view.
+/// The report on the display of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The name of the root element; empty if the text is not XML.
     pub root: String,
-    /// Of the view: the worst of all findings.
+    /// The level of the view: the worst of all findings.
     pub level: Level,
-    /// Of its tables, charts, inputs, in order.
+    /// The levels of its tables, charts and inputs, in order.
     pub elements: Vec<(String, Level)>,
-    /// What is not shown, in order.
+    /// The parts that are not shown, in order.
     pub findings: Vec<Finding>,
     /// Why the text cannot be read.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub error: Option<String>,
 }
 
-/// What the REST API says of a view besides its text.
+/// The properties of a view that the REST API returns besides its text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The name of the root element.
@@ -111,7 +111,7 @@ pub struct Facts {
     pub label: Option<String>,
     /// `<description>`.
     pub description: Option<String>,
-    /// `isVisible`; true unless the root says otherwise.
+    /// `isVisible`; true unless the root element sets it to false.
     pub is_visible: bool,
     /// `version` of the root.
     pub version: Option<String>,
@@ -119,7 +119,7 @@ pub struct Facts {
 
 #[derive(Debug, Default)]
 struct Node {
-    /// In lower case, without a prefix.
+    /// The name in lower case, without a prefix.
     name: String,
     attributes: Vec<(String, String)>,
     children: Vec<Node>,
@@ -145,7 +145,7 @@ pub fn check_form(text: &str) -> Result<(), String> {
     parse(text).map(drop)
 }
 
-/// What a view says of itself; nothing for a text that is not XML.
+/// Returns the properties of a view; the defaults for a text that is not XML.
 #[must_use]
 pub fn facts(text: &str) -> Facts {
     let Ok(root) = parse(text) else { return Facts { is_visible: true, ..Facts::default() } };
@@ -161,7 +161,7 @@ pub fn facts(text: &str) -> Facts {
     }
 }
 
-/// What becomes of a view in the console.
+/// Reports which parts of a view the console shows.
 #[must_use]
 pub fn report(text: &str) -> Report {
     let root = match parse(text) {
@@ -231,7 +231,7 @@ impl Walk {
     }
 
     fn value(&mut self, node: &Node, key: &str, value: &str, what: &str) {
-        // What a token stands for is not known here.
+        // The values of tokens are not known here.
         if let Some(values) = TABLE.values.get(key)
             && !value.contains('$')
         {
@@ -381,7 +381,7 @@ fn add(open: &mut [Node], text: &str) {
     }
 }
 
-/// The predefined references; others are dropped: nothing is expanded.
+/// Returns the text of a predefined reference; others are dropped, because entities are not expanded.
 fn reference(name: &str) -> Option<&'static str> {
     match name {
         "amp" => Some("&"),

@@ -1,7 +1,7 @@
-//! Files of apps that browsers show: images and styles below `appserver/static`.
+//! Files of apps for browsers: images and styles below `appserver/static`.
 //!
-//! Guarantees: nothing outside of that folder, no links, no scripts and no pages: what an app brings must not
-//! run with the rights of whoever looks at it.
+//! Guarantees: no files outside that folder, no links, no scripts and no pages are served: the content of an
+//! app must not run with the rights of the user who views it.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ const MAX_BYTES: u64 = 16 << 20;
 pub struct StaticFile {
     /// Its content.
     pub bytes: Vec<u8>,
-    /// For `Content-Type`.
+    /// The value of `Content-Type`.
     pub media_type: &'static str,
 }
 
@@ -42,7 +42,7 @@ impl Apps {
         let below = Path::new(app).join("appserver/static").join(inside);
         for part in below.components() {
             file.push(part);
-            // Every folder on the way, too: a link in the middle leads out as well.
+            // Checks every folder of the path, too: a link in the middle may also lead out of the app.
             let known =
                 fs::symlink_metadata(&file).map_err(|source| failed(&file, source, missing))?;
             if known.is_symlink() {

@@ -452,7 +452,7 @@ async fn metadata_of_an_app_says_what_other_apps_and_users_see() {
     assert_eq!(seen, ["shown.csv"]);
     assert!(apps.read_lookup("own.csv", &elsewhere).await.unwrap().is_none());
     assert!(apps.read_lookup("own.csv", &there).await.unwrap().is_some());
-    // What a user may not read: all macros of the app, and one setting.
+    // The objects that a user may not read: all macros of the app, and one setting.
     let hidden = ["nobody/shop/macros", "nobody/shop/props/web/EXTRACT-a"].map(str::to_owned);
     let less = apps.view_without(&there, &hidden);
     assert!(!has(&less, "macros", "own", "definition") && !has(&less, "props", "web", "EXTRACT-a"));
@@ -602,7 +602,7 @@ async fn files_for_browsers_stay_in_their_folder() {
     }
 }
 
-/// The `TRUNCATE` of a source type in the rules that were told last.
+/// Records the `TRUNCATE` of a source type in the rules of each notification.
 #[derive(Debug, Default)]
 struct Told(parking_lot::Mutex<Vec<Option<usize>>>);
 
@@ -628,7 +628,7 @@ async fn shared_objects_are_rules_for_events_that_arrive() {
     apps.create("macros", "m", &shared, settings(&[("definition", "x")])).await.unwrap();
     apps.update("props", "st", &shared, &truncate("9")).await.unwrap();
     assert_eq!(*told.0.lock(), [Some(7), Some(9)]);
-    // Those of another process, and those that were there at the start.
+    // Objects of another process, and those that existed at the start.
     let again = Apps::open(Parts {
         knowledge: Arc::new(Knowledge::builtin()),
         catalog: catalog.clone(),

@@ -1,8 +1,8 @@
-//! What the searches of namespaces see, compiled.
+//! The compiled knowledge for the searches of namespaces.
 //!
-//! Guarantees: a view is made again if an object or an app is another, and what was made of files without a
-//! change is kept then; requests for the same view wait for the first of them to make it. When other apps are
-//! in force, nothing is kept of those before.
+//! Guarantees: a view is compiled again if an object or an app has changed, and parts compiled from unchanged
+//! files are kept; concurrent requests for the same view wait for the first of them to compile it. When the
+//! apps in force change, no view of the previous apps is kept.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -17,22 +17,23 @@ use crate::objects::{Stored, changed_confs};
 /// Views that are kept at most.
 const KEPT: usize = 256;
 
-/// Bytes of settings and data models of which all kept views together may be made. The view that is asked for
-/// is kept in any case.
+/// Maximum size of the settings and data models from which all cached views are compiled, in bytes. The
+/// requested view is always cached.
 ///
-/// A view takes ten times as much memory as its settings or more, because its patterns are compiled: about
-/// 30 MB with 500 apps, so that about 16 are kept. If more are in use by turns, each request compiles one.
+/// A view takes at least ten times as much memory as its settings, because its patterns are compiled: about
+/// 30 MB with 500 apps, so that about 16 are cached. If more are in use alternately, each request compiles
+/// one.
 const KEPT_TEXT: usize = 48 << 20;
 
-/// A namespace, and the places of shared objects that are left out of it.
+/// A namespace, and the keys of shared objects that are left out of it.
 pub(crate) type View = (Namespace, Vec<String>);
 
-/// What views are made of.
+/// The sources of views.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
-    /// What files say.
+    /// The knowledge from files.
     pub(crate) files: Arc<Knowledge>,
-    /// By the names of their documents.
+    /// Stored objects, by the names of their documents.
     pub(crate) objects: Arc<BTreeMap<String, Stored>>,
 }
 
@@ -70,7 +71,7 @@ impl Kept {
         Arc::clone(&slot.made)
     }
 
-    /// Notes what a view is made of, and forgets those that were not asked for the longest.
+    /// Records the size of a view's sources, and evicts the least recently used views.
     fn weigh(&mut self, view: &View, text: usize) {
         if let Some(slot) = self.slots.get_mut(view) {
             slot.text = text;
@@ -117,11 +118,11 @@ impl Views {
         knowledge
     }
 
-    /// Forgets all views: other apps are in force. A namespace that nobody asks for again, such as that of a
-    /// search that runs once a day, would keep the compiled rules of apps before.
+    /// Drops all views, because the apps in force have changed. A namespace that is not requested again, such
+    /// as that of a search that runs once a day, would keep the compiled rules of the previous apps.
     pub(crate) fn forget(&self) {
         let outdated = std::mem::take(&mut self.0.lock().slots);
-        // Not under the lock: it takes a moment.
+        // Dropped outside the lock, because it takes some time.
         drop(outdated);
     }
 }

@@ -1,8 +1,8 @@
-//! Packed bodies of requests into what they were, in bounded steps.
+//! Decompresses request bodies in bounded steps.
 //!
-//! Pure: whoever reads a body makes room for a step, takes it, and stops where a limit is reached. A body
-//! that claims, or turns out, to unpack to far more than text packs to is refused before it is unpacked:
-//! a gibibyte of zeros is a megabyte of gzip.
+//! Pure: the caller makes room for a step, runs it, and stops when a limit is reached. A body that claims, or
+//! turns out, to decompress to far more than text can is refused before it is decompressed: a gibibyte of
+//! zeros is a megabyte of gzip.
 
 use std::io::{self, Cursor, Read, Write as _};
 
@@ -11,13 +11,13 @@ use bytes::Bytes;
 /// Why a body is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyError {
-    /// It is, or unpacks to, more than the limit: HTTP 413.
+    /// The body, compressed or decompressed, is larger than the limit: HTTP 413.
     #[error("the body has more than {limit} bytes; send smaller requests")]
     TooLarge {
         /// The limit.
         limit: usize,
     },
-    /// It unpacks to more times its size than the limit: HTTP 413.
+    /// The ratio of its decompressed to its compressed size is above the limit: HTTP 413.
     #[error(
         "the body decompresses to more than {ratio} times its size (max_compression_ratio); send \
          smaller requests, or compress them less"
@@ -26,23 +26,23 @@ pub enum BodyError {
         /// The limit.
         ratio: usize,
     },
-    /// One event in it is longer than the limit: HTTP 413.
+    /// One event of the body is longer than the limit: HTTP 413.
     #[error("event {number} has more than {limit} bytes (maxEventSize)")]
     Event {
-        /// Which event, counted from 0.
+        /// The number of the event, counted from 0.
         number: u64,
         /// The limit.
         limit: usize,
     },
-    /// One line in it is longer than the limit: HTTP 413.
+    /// One line of the body is longer than the limit: HTTP 413.
     #[error("line {number} has more than {limit} bytes (maxEventSize)")]
     Line {
-        /// Which line, counted from 1.
+        /// The number of the line, counted from 1.
         number: u64,
         /// The limit.
         limit: usize,
     },
-    /// It is not what its encoding says: HTTP 400.
+    /// The body is not valid in its encoding: HTTP 400.
     #[error("the body is not valid {encoding}")]
     Broken {
         /// The encoding.
@@ -51,7 +51,7 @@ pub enum BodyError {
     /// The sender broke off: HTTP 400.
     #[error("the body is incomplete: {reason}")]
     Incomplete {
-        /// What the connection says.
+        /// The error of the connection.
         reason: String,
     },
     /// The encoding is not supported: HTTP 415.
@@ -60,12 +60,12 @@ pub enum BodyError {
         /// The encoding asked for.
         encoding: String,
     },
-    /// There is no memory for it now, HTTP 503, or never, HTTP 413.
+    /// There is no memory for the body now, HTTP 503, or never, HTTP 413.
     #[error(transparent)]
     Memory(#[from] runtime::OverBudget),
 }
 
-/// Largest window of a zstd body (2^23 bytes), which is what every sender may expect of a receiver.
+/// Log2 of the largest window of a zstd body (2^23 bytes), which every sender may expect of a receiver.
 const ZSTD_WINDOW_LOG: u32 = 23;
 
 /// Below this, a body may unpack to as many times its size as it likes.
@@ -76,7 +76,7 @@ pub struct Unpacker {
     reader: Box<dyn Read + Send>,
     encoding: &'static str,
     packed: usize,
-    /// What the body itself says it unpacks to.
+    /// The decompressed size that the body itself claims.
     claimed: Option<usize>,
 }
 
@@ -87,7 +87,7 @@ impl std::fmt::Debug for Unpacker {
 }
 
 impl Unpacker {
-    /// What unpacks a body of a `Content-Encoding`; `None`: it is not packed.
+    /// Creates the decompressor for a `Content-Encoding`; `None` if the body is not compressed.
     ///
     /// # Errors
     /// [`BodyError`] says which HTTP status fits.
@@ -106,24 +106,24 @@ impl Unpacker {
         Ok(Some(Self { reader, encoding, packed: length, claimed }))
     }
 
-    /// A size to begin with: what the body claims, where it can be true, else a guess.
+    /// Returns an initial capacity: the size that the body claims, if it is plausible, otherwise an estimate.
     #[must_use]
     pub fn first_capacity(&self) -> usize {
         // Log lines pack to a fifth or less.
         let guess = self.packed.saturating_mul(5).min(8 << 20);
-        // One more, so that the end is found without growing.
+        // One byte more, so that the end is found without growing the buffer.
         self.claimed.map_or(guess, |length| length.min(self.most(64)) + 1).max(1 << 10)
     }
 
-    /// What the body may unpack to by its ratio.
+    /// Returns the maximum decompressed size for a ratio.
     fn most(&self, ratio: usize) -> usize {
         self.packed.saturating_mul(ratio).max(FREE)
     }
 
-    /// Whether so many bytes are too many for a limit and a ratio.
+    /// Checks the number of decompressed bytes against a limit and a ratio.
     ///
     /// # Errors
-    /// They are.
+    /// If the number is above one of them.
     pub fn check(&self, unpacked: usize, limit: usize, ratio: usize) -> Result<(), BodyError> {
         let unpacked = unpacked.max(self.claimed.unwrap_or(0));
         if unpacked > limit {
@@ -132,10 +132,11 @@ impl Unpacker {
         if unpacked > self.most(ratio) { Err(BodyError::Ratio { ratio }) } else { Ok(()) }
     }
 
-    /// Unpacks into the room that `out` has, at most `step` bytes; gives how many, 0 at the end.
+    /// Decompresses into the spare capacity of `out`, at most `step` bytes; returns the number of bytes, 0 at
+    /// the end.
     ///
     /// # Errors
-    /// The body is not what its encoding says.
+    /// If the body is not valid in its encoding.
     pub fn step(&mut self, out: &mut Vec<u8>, step: usize) -> Result<usize, BodyError> {
         let room = (out.capacity() - out.len()).min(step);
         let read = self.reader.by_ref().take(room as u64).read_to_end(out);
@@ -143,7 +144,7 @@ impl Unpacker {
     }
 }
 
-/// A body packed with gzip that is unpacked as it comes: it may have no end.
+/// A gzip body that is decompressed as it arrives: it may have no end.
 #[derive(Debug)]
 pub struct GzipStream {
     decoder: flate2::write::MultiGzDecoder<Vec<u8>>,
@@ -209,7 +210,7 @@ fn gzip_length(packed: &[u8]) -> Option<usize> {
     Some(length).filter(|length| *length <= packed.len().saturating_mul(MOST_PER_BYTE))
 }
 
-/// Unpacks a body by its `Content-Encoding`, to at most `limit` bytes, in memory.
+/// Decompresses a body by its `Content-Encoding`, to at most `limit` bytes, in memory.
 ///
 /// # Errors
 /// [`BodyError`] says which HTTP status fits.
@@ -230,10 +231,10 @@ pub fn unpack(body: Bytes, encoding: &str, limit: usize, ratio: usize) -> Result
     }
 }
 
-/// What a snappy block says it unpacks to, before any of it is unpacked.
+/// Returns the decompressed size that a snappy block claims, before any of it is decompressed.
 ///
 /// # Errors
-/// It is not a snappy block, or that is too much for the limit and the ratio.
+/// If it is not a snappy block, or the size is above the limit or the ratio.
 pub fn snappy_length(packed: &[u8], limit: usize, ratio: usize) -> Result<usize, BodyError> {
     let length = snap::raw::decompress_len(packed);
     let length = length.map_err(|_| BodyError::Broken { encoding: "snappy" })?;

@@ -1,7 +1,7 @@
-//! `inputs.conf` into inputs: what it says, checked, and everything it says running.
+//! Reads `inputs.conf`: parses and checks the stanzas, and runs the inputs.
 //!
-//! Used alike by the indexer, over its pipeline, and by the forwarder, over its queue. Left to the
-//! program: inputs over HTTP (`[http://...]`), whose tokens are handed out as they are written.
+//! Used both by the indexer, over its pipeline, and by the forwarder, over its queue. Inputs over HTTP
+//! (`[http://...]`) are left to the program, which receives their tokens as they are written.
 
 mod files;
 mod home;
@@ -39,11 +39,11 @@ use stanza::Keys;
 /// A token of `[http://<name>]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpToken {
-    /// What the stanza calls it.
+    /// The name in the stanza.
     pub name: String,
     /// The secret.
     pub token: String,
-    /// Where events go that name no index.
+    /// The default index of events.
     pub index: IndexName,
     /// Indexes events may go to; empty: all.
     pub indexes: Vec<IndexName>,
@@ -53,7 +53,7 @@ pub struct HttpToken {
     pub source: Option<String>,
     /// Host of events that name none.
     pub host: Option<String>,
-    /// Whether senders are told when their events are safe.
+    /// Whether acknowledgement is enabled: senders can ask whether their events are safe.
     pub use_ack: bool,
     /// Whether the token may be sent as a query parameter; `None`: as before.
     pub query_string_auth: Option<bool>,
@@ -61,7 +61,7 @@ pub struct HttpToken {
     pub disabled: bool,
 }
 
-/// How forwarders are served at a port.
+/// The settings of a port for forwarders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwarderPort {
     /// Whether connections are encrypted.
@@ -75,7 +75,7 @@ pub struct ForwarderPort {
 pub struct Configured {
     /// Files to follow, and to take in once.
     pub monitor: Vec<MonitorTarget>,
-    /// How the monitor works.
+    /// Settings of the monitor.
     pub monitor_settings: MonitorSettings,
     /// Programs whose output is taken in.
     pub scripts: Vec<ScriptInput>,
@@ -93,7 +93,7 @@ pub struct Configured {
     pub http: Vec<HttpToken>,
     /// Names of senders, for all inputs that want them.
     pub names: HostNames,
-    /// Stanzas of inputs that do not exist here, with what can be done instead.
+    /// Warnings about stanzas of unsupported inputs, with alternatives.
     pub warnings: Vec<String>,
     /// Indexes that inputs of the administrator name, each with the place of a stanza that does.
     own_indexes: BTreeMap<IndexName, Place>,
@@ -112,11 +112,11 @@ impl Configured {
         Self::read_tolerating(conf, host, &|_| false)
     }
 
-    /// As [`Configured::read`]; an input of an app with a mistake is left out, with a warning.
-    /// `of_app` says whether a place is an app's.
+    /// As [`Configured::read`], but invalid inputs of apps are left out, with a warning. `of_app` tells
+    /// whether a place belongs to an app.
     ///
     /// # Errors
-    /// All other mistakes, each with file, stanza and key.
+    /// If there are other mistakes; the errors name file, stanza and key.
     pub fn read_tolerating(
         conf: &Effective,
         host: &str,
@@ -271,7 +271,7 @@ impl Configured {
     }
 }
 
-/// Whether a stanza says that its input is switched off.
+/// Whether a stanza disables its input.
 #[must_use]
 pub fn is_disabled(stanza: &Stanza) -> bool {
     let disabled = crate::settings::DISABLED;
@@ -291,20 +291,21 @@ const WITH_PATHS: [&str; 4] = ["monitor", "batch", "script", "fifo"];
 /// Inputs that Splunk writes with one colon: `[tcp-ssl:<port>]`.
 const WITH_ONE_COLON: [&str; 2] = ["tcp-ssl", "splunktcp-ssl"];
 
-/// `kind://rest` or `kind:rest`; stanzas such as `[default]` and `[http]` are settings of others.
+/// Splits `kind://rest` or `kind:rest`; `None` for stanzas such as `[default]` and `[http]`, which are not
+/// inputs.
 fn split(name: &str) -> Option<(&str, &str)> {
     let one_colon = || name.split_once(':').filter(|(kind, _)| WITH_ONE_COLON.contains(kind));
     name.split_once("://").or_else(one_colon)
 }
 
-/// What running inputs need.
+/// The parts that running inputs need.
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// Folder for checkpoints; of this process alone.
     pub state: PathBuf,
     /// `AWS_*` variables as the process got them.
     pub aws: BTreeMap<String, String>,
-    /// Where the followed files are to be told.
+    /// Receives the status of the followed files.
     pub files: MonitorStatus,
     /// Directories of the program, which are not monitored.
     pub own: OwnDirectories,

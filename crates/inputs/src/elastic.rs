@@ -25,10 +25,10 @@ use serde_json::value::RawValue;
 
 use crate::{CutEvents, EventLimits, MissingTime, OriginRef, OverLimit};
 
-/// What a document gets that does not say otherwise.
+/// Defaults for documents without their own values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkDefaults {
-    /// Where events go whose own index Karst does not have.
+    /// The index of events whose own index does not exist in Karst.
     pub index: IndexName,
     /// The machine, usually the peer's address.
     pub host: Arc<str>,
@@ -36,11 +36,11 @@ pub struct BulkDefaults {
     pub source: Arc<str>,
     /// The format.
     pub sourcetype: Arc<str>,
-    /// What documents may be; one over them is refused alone.
+    /// Limits of documents; a document above them is rejected alone.
     pub limits: EventLimits,
 }
 
-/// What a line may have besides its document, such as blanks.
+/// Maximum bytes of a line in addition to its document, such as blanks.
 const LINE_ROOM: usize = 64 << 10;
 
 /// Measures the lines of a body while it arrives, so that one that is too long ends its request before it
@@ -50,13 +50,13 @@ pub struct LineLengths {
     limit: usize,
     /// Bytes looked at.
     at: usize,
-    /// Where the last line begins.
+    /// The offset at which the last line begins.
     start: usize,
     number: u64,
 }
 
 impl LineLengths {
-    /// For documents of so many bytes.
+    /// Creates a watch for documents of at most this number of bytes.
     #[must_use]
     pub fn new(event_bytes: usize) -> Self {
         Self { limit: event_bytes.saturating_add(LINE_ROOM), at: 0, start: 0, number: 1 }
@@ -76,10 +76,10 @@ impl LineLengths {
     }
 }
 
-/// About what an action takes besides its names, with its answer.
+/// Estimated bytes of an action without its names, including its response.
 const ITEM_BYTES: usize = 400;
 
-/// What a request wants done with a document.
+/// The operation that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkAction {
     /// Keep it, whatever was there.
@@ -112,18 +112,18 @@ pub struct ItemError {
     pub status: u16,
     /// Elasticsearch's name for it.
     pub kind: &'static str,
-    /// For people.
+    /// The reason as a text for people.
     pub reason: String,
 }
 
 /// One action of a request, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BulkItem {
-    /// What was to be done.
+    /// The requested operation.
     pub action: BulkAction,
-    /// The index it named.
+    /// The index in the action.
     pub index: String,
-    /// The id it named.
+    /// The ID in the action.
     pub id: Option<String>,
     /// Why it is not done, if it is not.
     pub error: Option<ItemError>,
@@ -132,16 +132,16 @@ pub struct BulkItem {
 /// A request's actions and the events they add.
 #[derive(Debug)]
 pub struct Bulk {
-    /// What to answer, item by item.
+    /// The responses, item by item.
     pub items: Vec<BulkItem>,
-    /// What to take.
+    /// The accepted events.
     pub events: CutEvents,
 }
 
-/// The request is not what `_bulk` takes; nothing of it is done.
+/// The request is not valid for `_bulk`; none of its actions is executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BulkError {
-    /// No action at all.
+    /// The request has no action.
     #[error("request body is required")]
     Empty,
     /// A line that should hold an action does not.
@@ -149,7 +149,7 @@ pub enum BulkError {
     Action {
         /// Counted from 1.
         line: usize,
-        /// What is wrong.
+        /// Why the action is invalid.
         reason: String,
     },
     /// An action without its document.
@@ -265,14 +265,14 @@ fn read_action(line: usize, bytes: &[u8]) -> Result<(BulkAction, Meta<'_>), Bulk
 struct Decoder<'d> {
     defaults: &'d BulkDefaults,
     allowed: &'d dyn Fn(&IndexName) -> bool,
-    /// The name looked up last, and what it stands for.
+    /// The name that was looked up last, and its index.
     last: Option<(String, IndexName)>,
     bulk: Bulk,
     index_field: Arc<str>,
     id_field: Arc<str>,
 }
 
-/// What Karst reads of a document; all of it is kept.
+/// The members of a document that Karst reads; the whole document is kept.
 #[derive(Default, Deserialize)]
 struct Document<'a> {
     #[serde(borrow, default, rename = "@timestamp")]
@@ -409,7 +409,7 @@ fn timestamp(json: &str) -> Result<EventTime, ItemError> {
     if let Some(millis) = millis(text) {
         return Ok(EventTime::from_seconds(millis / 1e3));
     }
-    // Without a zone it is UTC, as in Elasticsearch.
+    // A time without a zone is UTC, as in Elasticsearch.
     let zoned = text.parse::<Timestamp>().or_else(|_| format!("{text}Z").parse::<Timestamp>());
     let zoned = zoned.map(|time| EventTime(time.as_microsecond())).ok();
     zoned.or_else(|| date_or_last(text)).ok_or_else(|| {
@@ -420,7 +420,7 @@ fn timestamp(json: &str) -> Result<EventTime, ItemError> {
 /// The last second that every time zone can write with four digits of the year.
 const LAST: EventTime = EventTime(253_402_207_200_000_000);
 
-/// A date, or a time on the last days of the year 9999, which stands for "never": [`LAST`].
+/// Parses a date, or a time on the last days of the year 9999, which stands for "never": [`LAST`].
 fn date_or_last(text: &str) -> Option<EventTime> {
     let time = text.strip_suffix(['Z', 'z']).unwrap_or(text).parse::<DateTime>().ok()?;
     match time.to_zoned(TimeZone::UTC) {

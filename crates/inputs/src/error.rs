@@ -1,11 +1,11 @@
-//! What can go wrong between a source and a sink.
+//! Errors of inputs and sinks.
 
 use std::io;
 use std::sync::Arc;
 
 use model::ErrorKind;
 
-/// Failures of inputs, and what a sink answers.
+/// Failures of inputs, and responses of a sink.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,15 +14,15 @@ pub enum Error {
     Read {
         /// The file or address.
         what: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
     /// A port cannot be listened at.
     #[error("cannot listen on {address}: {source}; is another server running there?")]
     Listen {
-        /// As `tcp://127.0.0.1:514`.
+        /// The address, such as `tcp://127.0.0.1:514`.
         address: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
     /// A setting of an input does not fit.
@@ -31,15 +31,15 @@ pub enum Error {
     /// The sink takes nothing more.
     #[error("intake is shutting down; send again when it is back")]
     Closed,
-    /// The sink ended with the input in hand.
+    /// The sink ended before it acknowledged the input.
     #[error("the input was lost before it was durable; send it again")]
     Abandoned,
     /// The sink refused.
     #[error("{reason}")]
     Refused {
-        /// What the sender can do.
+        /// The kind of the error, which tells the sender how to react.
         kind: ErrorKind,
-        /// Why, and what helps.
+        /// The reason, and a remedy.
         reason: Arc<str>,
     },
 }
@@ -50,7 +50,7 @@ impl Error {
         Self::Read { what: what.to_string(), source: Arc::new(source) }
     }
 
-    /// What the caller can do.
+    /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,8 +1,8 @@
-//! Scripted input: what a program prints becomes events, what it complains about goes to the log.
+//! Scripted input: the standard output of a program becomes events, its standard error is logged.
 //!
-//! A run never overlaps the run before it. The program gets a process group of its own, which is
-//! asked to end, and then made to, when Karst stops. What it printed before a crash of Karst and is
-//! not safe is lost: a program cannot be asked again.
+//! A run never overlaps the previous run. The program gets a process group of its own, which is asked to end,
+//! and then killed, when Karst stops. Output that is not safe when Karst crashes is lost: a program cannot
+//! repeat it.
 
 mod schedule;
 
@@ -25,13 +25,13 @@ pub use schedule::{Cron, Schedule};
 use crate::intake::Intake;
 use crate::{Error, Input, InputMeta, Sink, StreamKey};
 
-/// What runs Python files that are not executable.
+/// The interpreter for Python files that are not executable.
 const PYTHON: &str = "python3";
 /// Bytes read at once at most.
 const CHUNK: usize = 256 << 10;
 /// Longest line of complaint that is logged whole.
 const COMPLAINT: usize = 4 << 10;
-/// How long a program may take to end when it is asked to.
+/// Time for which a program may continue after it was asked to end.
 const GRACE: Duration = Duration::from_secs(5);
 /// The least time between two starts of a program that ends at once.
 const BREATH: Duration = Duration::from_secs(1);
@@ -47,15 +47,15 @@ pub struct ScriptInput {
     pub arguments: Vec<String>,
     /// When it runs.
     pub schedule: Schedule,
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
-    /// The machine they come from.
+    /// The host of events.
     pub host: Arc<str>,
     /// Their source.
     pub source: Arc<str>,
     /// Their format; `None`: recognised.
     pub sourcetype: Option<Arc<str>>,
-    /// Variables beside those of this process.
+    /// Environment variables in addition to those of this process.
     pub environment: Vec<(String, String)>,
 }
 
@@ -89,7 +89,7 @@ impl ScriptInput {
         }
     }
 
-    /// How long until the next run, apart from what an interval demands.
+    /// Returns the pause before the next run, without the requirements of an interval.
     #[expect(clippy::disallowed_methods, reason = "cron means the machine's clock and zone")]
     fn pause(&self, first: bool) -> Option<Duration> {
         let Schedule::Cron(cron) = &self.schedule else { return Some(Duration::ZERO) };
@@ -112,7 +112,7 @@ impl ScriptInput {
         }
     }
 
-    /// Runs the program and takes in what it prints.
+    /// Runs the program and sends its output to the sink.
     async fn run_once(
         &self,
         sink: &Arc<dyn Sink>,
@@ -173,8 +173,8 @@ impl ScriptInput {
     }
 }
 
-/// Whether a program is a Python file that the system cannot run: apps have such files, as Splunk gives every
-/// `.py` file to its own Python.
+/// Whether a program is a Python file that the system cannot execute: apps have such files, because Splunk
+/// runs every `.py` file with its own Python.
 fn needs_python(program: &Path) -> bool {
     let is_python = program.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("py"));
     let mode = || program.metadata().map(|metadata| metadata.permissions().mode());

@@ -1,7 +1,7 @@
-//! Named pipes: what programs write into them.
+//! Named pipes: reads the data that programs write into them.
 //!
-//! The pipe is kept open for writing as well, so that it does not end when its last writer leaves.
-//! A pipe remembers nothing: what was read and is not safe when Karst is killed is lost.
+//! The pipe is also kept open for writing, so that it does not end when its last writer leaves. A pipe does
+//! not keep its data: data that was read but is not safe when Karst is killed is lost.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use tokio::net::unix::pipe;
 use crate::exec::take_stream;
 use crate::{Error, InputMeta, Sink, StreamKey};
 
-/// How often a pipe that is not there is looked for.
+/// Interval between checks for a missing pipe.
 const RETRY: Duration = Duration::from_secs(5);
 
 /// A named pipe.
 #[derive(Debug, Clone)]
 pub struct FifoInput {
-    /// Where it is.
+    /// The path of the pipe.
     pub path: PathBuf,
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
-    /// The machine they come from.
+    /// The host of events.
     pub host: Arc<str>,
     /// Their source.
     pub source: Arc<str>,

@@ -1,4 +1,4 @@
-//! What a fuzzer needs of the insides.
+//! Access to internal functions for fuzzers.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -31,7 +31,7 @@ const LIMIT: usize = 1_024;
 /// Reads a schedule and follows it for some time, from shortly before a change to summer time.
 ///
 /// # Panics
-/// If a time does not come after the one before.
+/// If a time is not after the previous one.
 pub fn schedule(text: &str) {
     let Some(Schedule::Cron(cron)) = Schedule::parse(text) else { return };
     let zone = TimeZone::get("Europe/Berlin").unwrap_or(TimeZone::UTC);
@@ -46,7 +46,7 @@ pub fn schedule(text: &str) {
 /// Compiles a monitored path and matches another with it.
 ///
 /// # Panics
-/// If a path without wildcards does not stand for itself.
+/// If a path without wildcards does not match itself.
 pub fn monitored_path(pattern: &str, path: &str) {
     let Ok(compiled) = PathPattern::compile(pattern) else { return };
     black_box(compiled.takes(Path::new(path)));

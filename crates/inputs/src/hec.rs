@@ -1,8 +1,8 @@
 //! The HTTP Event Collector's bodies: bytes and query parameters in, inputs or a HEC error out.
 //!
-//! Pure: no HTTP, no tokens. A request is taken whole or not at all: when
-//! an event is wrong, the events before it are not taken either, so that a corrected request can
-//! be sent again without duplicates.
+//! Pure: no HTTP, no tokens. A request is accepted as a whole or not at all: if an event is invalid, the
+//! events before it are not accepted either, so that a corrected request can be sent again without
+//! duplicates.
 //!
 //! - JSON objects may follow each other with or without white space, or stand in one array.
 //! - `event` is kept as sent: a string without its JSON escapes, any other value byte for byte.
@@ -30,10 +30,10 @@ pub use self::lengths::EventLengths;
 pub use self::time::parse_time;
 use crate::{EventLimits, Input, InputMeta, OverLimit, StreamKey};
 
-/// What an event gets that does not say otherwise: from the token and the query parameters.
+/// Defaults for events without their own values: from the token and the query parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HecDefaults {
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
     /// The machine, usually the peer's address.
     pub host: Arc<str>,
@@ -45,7 +45,7 @@ pub struct HecDefaults {
     pub time: Option<EventTime>,
     /// Whether events without `time` get the time in their text (`auto_extract_timestamp=true`).
     pub extract_time: bool,
-    /// What events may be.
+    /// Limits of events.
     pub limits: EventLimits,
 }
 
@@ -59,7 +59,7 @@ pub struct HecError {
     pub status: u16,
     /// HEC's text.
     pub text: Cow<'static, str>,
-    /// Which event is wrong, where the protocol tells it.
+    /// The number of the invalid event, where the protocol reports it.
     pub invalid_event_number: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ impl HecError {
         Self::new(6, 400, "Invalid data format", Some(number))
     }
 
-    /// Splunk counts from 1 here, and from 0 everywhere else.
+    /// A 1-based number: Splunk counts from 1 for this error, and from 0 for all others.
     pub(crate) const fn index(number: u64) -> Self {
         Self::new(7, 400, "Incorrect index", Some(number + 1))
     }

@@ -1,4 +1,4 @@
-//! What inputs hand over.
+//! The data that inputs pass to sinks.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ mod parts;
 
 pub use parts::Parts;
 
-/// What an input knows of the bytes it hands over.
+/// The metadata of the bytes that an input passes on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct InputMeta {
-    /// Where the events are to be kept.
+    /// The index of the events.
     pub index: IndexName,
     /// The machine they came from.
     pub host: Arc<str>,
@@ -30,10 +30,10 @@ pub struct InputMeta {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StreamKey(pub Arc<str>);
 
-/// The number that a sender gives an input, so that sending it again does no harm.
+/// The number that a sender gives a batch, so that a repetition is recognized.
 ///
-/// Invariants kept by the sender: a number stands for the same bytes for ever; nothing below
-/// `settled` is sent again.
+/// Invariants kept by the sender: a number always identifies the same bytes; no batch below `settled` is sent
+/// again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct BatchId {
     /// The sender's sequence of numbers.
@@ -49,7 +49,7 @@ pub struct BatchId {
 pub enum Input {
     /// Bytes that need line breaking.
     Raw {
-        /// What is known of them.
+        /// The metadata of the bytes.
         origin: Arc<InputMeta>,
         /// The stream they continue.
         stream: StreamKey,
@@ -57,7 +57,7 @@ pub enum Input {
         bytes: Bytes,
         /// When the source was last written, the time of events that show none.
         modified: Option<EventTime>,
-        /// Whether the stream ends here: an unfinished event is complete.
+        /// Whether the stream ends here, so that an unfinished event is complete.
         end: bool,
     },
     /// Events that the sender has cut.
@@ -98,14 +98,14 @@ impl Input {
     }
 }
 
-/// About what an event takes besides its text: its end, its time, what queues count.
+/// Estimated bytes of an event besides its text: its end, its time, the counters of queues.
 const ROW_BYTES: usize = 28;
-/// About what an origin takes besides its names: allocations, counts, places in tables.
+/// Estimated bytes of an origin besides its names: allocations, counters, entries in tables.
 const ORIGIN_BYTES: usize = 240;
-/// About what a field takes besides its value.
+/// Estimated bytes of a field besides its value.
 const FIELD_BYTES: usize = 64;
 
-/// Where the times of cut events come from when the sender gave none.
+/// The source of the times of events that the sender sent without one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MissingTime {
     /// The time of arrival.
@@ -114,10 +114,10 @@ pub enum MissingTime {
     FromText,
 }
 
-/// What describes an event, as text that need not live long.
+/// The metadata of an event, as borrowed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct OriginRef<'a> {
-    /// Where the event is to be kept.
+    /// The index of the event.
     pub index: &'a IndexName,
     /// The machine it came from.
     pub host: &'a str,
@@ -154,27 +154,27 @@ impl From<OriginRef<'_>> for InputMeta {
 pub struct CutEvents {
     /// The distinct origins.
     pub origins: Vec<Arc<InputMeta>>,
-    /// Which events have which.
+    /// The origins, as runs of events.
     pub runs: Vec<OriginRun>,
     /// The text of all events, back to back; need not be UTF-8.
     pub text: Vec<u8>,
-    /// Where each event ends in `text`.
+    /// The end of each event in `text`.
     pub ends: Vec<u32>,
     /// The times the sender gave.
     pub times: Vec<Option<EventTime>>,
     /// The fields the sender attached.
     pub fields: Vec<IndexedField>,
-    /// Where missing times come from.
+    /// The source of missing times.
     pub missing_time: MissingTime,
     places: HashTable<u32>,
     /// Memory of origins and fields.
     metadata: usize,
-    /// What a request was given for them.
+    /// The share of the memory budget that the request holds for them.
     held: Option<Share>,
 }
 
 impl CutEvents {
-    /// No events yet.
+    /// Creates an empty batch.
     #[must_use]
     pub fn new(missing_time: MissingTime) -> Self {
         Self {
@@ -223,7 +223,7 @@ impl CutEvents {
         {
             return last.origin;
         }
-        // Which table slot a name falls into is nobody's concern outside this request.
+        // The slot of a name has no effect outside this request, so the hash needs no secret key.
         let hash = |origin: &OriginRef<'_>| {
             use std::hash::BuildHasher;
             FixedState::with_seed(7).hash_one(origin)
@@ -250,7 +250,7 @@ impl CutEvents {
         self.fields.push(IndexedField { row, name, value: value.into() });
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.times.len()
@@ -295,7 +295,7 @@ impl CutEvents {
         self.text.len() + self.times.len() * ROW_BYTES + self.runs.len() * 8 + self.metadata
     }
 
-    /// The same events in batches of about so many bytes, one after the other.
+    /// Divides the events into batches of approximately this number of bytes.
     #[must_use]
     pub fn divide(self, bytes: usize) -> Parts {
         Parts::new(self, bytes)

@@ -9,7 +9,7 @@ use crate::{Acknowledgement, Error, Input, Receipt, Sink};
 /// Unacknowledged inputs a stream may have: enough to read on during an fsync.
 const IN_FLIGHT: usize = 16;
 
-/// A stream's inputs in order, with what has been acknowledged so far.
+/// The inputs of a stream in order, with their acknowledgements.
 #[derive(Debug)]
 pub(crate) struct Intake {
     sink: Arc<dyn Sink>,

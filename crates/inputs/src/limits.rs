@@ -1,5 +1,5 @@
-//! What one event, and the events of one request, may take. Every input that cuts events keeps to it before
-//! it keeps anything of them.
+//! Limits of one event, and of the events of one request. Every input that cuts events checks them before it
+//! keeps any part of them.
 
 /// Limits of events. `server.conf [ingest]` has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Default for EventLimits {
     }
 }
 
-/// What is over its limit.
+/// The limit that is exceeded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum OverLimit {
     /// Text and indexed fields.
@@ -66,7 +66,7 @@ impl EventLimits {
     }
 }
 
-/// How deep objects and lists lie in each other.
+/// Returns the nesting depth of objects and lists.
 fn depth_of(json: &[u8]) -> usize {
     let (mut depth, mut deepest, mut at) = (0usize, 0, 0);
     while let Some(byte) = json.get(at) {

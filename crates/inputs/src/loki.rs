@@ -38,10 +38,10 @@ const CALENDAR: std::ops::RangeInclusive<i64> = -62_135_596_800_000_000..=i64::M
 /// The field of the tenant.
 const TENANT: &str = "loki_tenant";
 
-/// What a name of a field takes beside its bytes, which are there twice.
+/// Bytes of a field name in addition to its text, which is stored twice.
 const NAME_BYTES: usize = 128;
 
-/// How a request is encoded.
+/// The encoding of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LokiFormat {
     /// `logproto.PushRequest`, decompressed.
@@ -50,10 +50,10 @@ pub enum LokiFormat {
     Json,
 }
 
-/// What an entry gets that does not say otherwise.
+/// Defaults for entries without their own values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LokiDefaults {
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
     /// The tenant of the request.
     pub tenant: Option<Arc<str>>,
@@ -63,14 +63,14 @@ pub struct LokiDefaults {
     pub source: Arc<str>,
     /// The format; `None` recognises it.
     pub sourcetype: Option<Arc<str>>,
-    /// What events may be; an entry over them is rejected alone.
+    /// Limits of events; an entry above them is rejected alone.
     pub limits: EventLimits,
 }
 
 /// A request's events.
 #[derive(Debug)]
 pub struct LokiPush {
-    /// Those that may be taken.
+    /// The accepted events.
     pub events: CutEvents,
     /// Entries that may not.
     pub rejected: u64,
@@ -81,7 +81,7 @@ pub struct LokiPush {
 /// The request is not taken; nothing of it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LokiError {
-    /// It is not in its format.
+    /// The request is not valid in its format.
     #[error("the body is not a valid push request: {0}")]
     Malformed(String),
     /// The events are more than the memory that there is for a request.
@@ -118,7 +118,7 @@ pub fn decode_push(
     Ok(decoder.push)
 }
 
-/// What limits of events look at.
+/// The sizes that are compared with the limits of events.
 #[derive(Debug, Clone, Copy)]
 struct Weight {
     bytes: usize,
@@ -134,13 +134,13 @@ impl Weight {
     }
 }
 
-/// The labels of a stream. They are weighed once: rejected entries take no memory, so a request of a few
+/// The labels of a stream. Their size is computed once: rejected entries use no memory, so a request of a few
 /// hundred kB can have millions of them, each of which would read a thousand labels.
 #[derive(Debug)]
 struct Labels<'a> {
-    /// Those that have a value.
+    /// The labels that have a value.
     pairs: Vec<Pair<'a>>,
-    /// Of all of them.
+    /// The size of all labels.
     weight: Weight,
 }
 
@@ -152,7 +152,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-/// One line with what the request says of it.
+/// One line with its metadata.
 #[derive(Debug)]
 struct Entry<'e> {
     labels: &'e Labels<'e>,

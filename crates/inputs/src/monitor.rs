@@ -1,11 +1,11 @@
-//! Files that grow: everything in them, then what is appended; and files to be taken in once.
+//! Monitored files: reads their existing content, then appended data; and files that are indexed once.
 //!
-//! A file is known by what it is, not by its name: by its identity while it exists, and by
-//! checksums of its start and of the bytes before the place up to which it was read. So a file that
-//! was rotated (renamed, copied and truncated, packed) is neither read twice nor missed, and one
-//! that is deleted is read to its end. A checkpoint is written as soon as the acknowledgement of its
-//! events comes, and synced every `checkpoint_interval`: a process killed between acknowledgement
-//! and checkpoint, or a machine that loses power within the interval, reads those events again.
+//! A file is identified by its content, not by its name: by its identity in the file system while it exists,
+//! and by checksums of its start and of the bytes before the position up to which it was read. So a file that
+//! was rotated (renamed, copied and truncated, compressed) is neither read twice nor missed, and one that is
+//! deleted is read to its end. A checkpoint is written as soon as the acknowledgement of its events arrives,
+//! and synced every `checkpoint_interval`: a process killed between acknowledgement and checkpoint, or a
+//! machine that loses power within the interval, reads those events again.
 //!
 //! ```text
 //! look (walk, inotify) -> examine -> Tail --turns--> Sink
@@ -74,7 +74,7 @@ conf::settings! {
     }
 }
 
-/// How long the stop waits for acknowledgements.
+/// Maximum time that a stop waits for acknowledgements.
 const PATIENCE_AT_STOP: Duration = Duration::from_secs(20);
 
 /// A file's tail, or the note that it has its turn.
@@ -95,7 +95,7 @@ struct Parked {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
-    /// Not readable as text, or taken in before.
+    /// The file is not readable as text, or was indexed before.
     Ignored,
     /// Reading it failed; it is tried again.
     Failed,
@@ -123,7 +123,7 @@ pub struct Monitor {
     status: MonitorStatus,
     /// Whether the sink's notes about files are taken over.
     takes_notes: bool,
-    /// Keeps the streams of this monitor apart from those of an earlier one.
+    /// Distinguishes the streams of this monitor from those of an earlier one.
     instance: uuid::Uuid,
     /// Number of the current look at all files; the first is 1.
     generation: u64,
@@ -139,11 +139,11 @@ pub struct Monitor {
     homes: HashMap<FileId, PathBuf>,
     /// Directories of the program, whose files are not followed.
     own: OwnDirectories,
-    /// Those of them that were told of.
+    /// Left-out files that were logged.
     left_out: HashSet<PathBuf>,
     /// Files to be deleted once it is written that they were taken in.
     taken_in: Vec<(PathBuf, Seen, u64)>,
-    /// What was said of files that wait.
+    /// The waiting files that were logged.
     waiting: Waiting,
 }
 
@@ -159,7 +159,7 @@ impl Monitor {
     ) -> Result<Self, Error> {
         let book = Checkpoints::open(checkpoints, settings.max_gone)
             .map_err(|error| Error::read(checkpoints.display(), error))?;
-        // A file that fits several targets belongs to the one that says most about it.
+        // A file that matches several targets belongs to the most specific one.
         targets.sort_by_key(|target| std::cmp::Reverse(target.text.len()));
         Ok(Self {
             targets: targets.into_iter().map(Arc::new).collect(),
@@ -189,7 +189,7 @@ impl Monitor {
         })
     }
 
-    /// Tells where the files are in a place that others look at.
+    /// Publishes the status of files in a shared place.
     #[must_use]
     pub fn with_status(mut self, status: MonitorStatus) -> Self {
         self.status = status;
@@ -203,15 +203,15 @@ impl Monitor {
         self
     }
 
-    /// Whether the sink's notes are taken over. They are of the start of the process: a later monitor
-    /// has newer checkpoints.
+    /// Whether the sink's notes are adopted. The notes are from before the start of the process: a later
+    /// monitor has newer checkpoints.
     #[must_use]
     pub(crate) fn with_notes(mut self, takes_notes: bool) -> Self {
         self.takes_notes = takes_notes;
         self
     }
 
-    /// Where the files are, for people; follows the monitor as it works.
+    /// Returns the status of the files, which is updated as the monitor works.
     #[must_use]
     pub fn status(&self) -> MonitorStatus {
         self.status.clone()
@@ -270,10 +270,10 @@ impl Monitor {
         self.look_at_some(files.into_iter().collect()).await;
     }
 
-    /// Takes in what there is now, and waits until it is safe and noted.
+    /// Reads the files that exist now, and waits until their events are safe and the checkpoints are written.
     ///
     /// # Errors
-    /// The sink is closed, or the checkpoints cannot be written.
+    /// If the sink is closed, or the checkpoints cannot be written.
     pub async fn poll_once(&mut self, sink: &Arc<dyn Sink>) -> Result<(), Error> {
         self.connect(sink);
         for _ in 0..3 {
@@ -318,7 +318,7 @@ impl Monitor {
         }
     }
 
-    /// Waits for what is under way, completes what the sink still holds, and notes it all.
+    /// Waits for pending inputs, completes the events that the sink still holds, and writes the checkpoints.
     async fn stop(&mut self) {
         if let Some(shared) = &self.shared {
             shared.stop();
@@ -328,8 +328,8 @@ impl Monitor {
             while let Some(done) = self.active.join_next().await {
                 self.absorb(done);
             }
-            // An event whose next line may come is complete: nobody remembers it over the restart.
-            // Beginnings of lines stay in their files.
+            // An event to which further lines could be added is complete: the sink does not keep it over a
+            // restart. Incomplete lines stay in their files.
             self.ready.clear();
             self.close_events();
             self.drive().await;

@@ -1,4 +1,4 @@
-//! Names of machines by their addresses (`connection_host = dns`).
+//! Host names of senders by their addresses (`connection_host = dns`).
 //!
 //! `/etc/hosts` first, then a PTR question to the name servers of `/etc/resolv.conf`; other sources
 //! of names (LDAP, mDNS) are not asked. Asking never holds events up: whoever wants a name gets what
@@ -24,23 +24,23 @@ use parking_lot::Mutex;
 use runtime::metrics as names;
 use tokio::sync::{Semaphore, watch};
 
-/// Addresses that are remembered; more empty the memory of what is out of date, then all of it.
+/// Maximum number of cached addresses; above it, expired ones are removed, then all of them.
 const KNOWN: usize = 10_000;
-/// How long a name counts.
+/// TTL of a name.
 const FOUND: Duration = Duration::from_secs(600);
-/// How long there is no name.
+/// TTL of negative entries.
 const NOT_FOUND: Duration = Duration::from_secs(60);
 /// Lookups at the same time; addresses beyond wait for their turn.
 const LOOKUPS: usize = 16;
 /// Longest name.
 const LONGEST: usize = 253;
-/// How long a name server has for an answer, and how often all are asked.
+/// Time-out of a request to a name server, and number of attempts.
 const PATIENCE: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 2;
 /// Name servers that are asked, as resolvers do.
 const SERVERS: usize = 3;
 
-/// What is known of an address.
+/// The cache entry of an address.
 #[derive(Debug, Clone)]
 struct Known {
     /// The name, or the address as text.
@@ -54,7 +54,7 @@ struct Shared {
     hosts: PathBuf,
     resolver: PathBuf,
     known: Mutex<HashMap<IpAddr, Known>>,
-    /// Who asks, and the text of the resolver's file that it was made by.
+    /// The resolver, and the text of the resolver's file that it was created from.
     asker: Mutex<Option<(String, TokioResolver)>>,
     slots: Semaphore,
 }
@@ -78,7 +78,7 @@ impl Default for HostNames {
 }
 
 impl HostNames {
-    /// Names by other files than those of the system. They are read at every lookup.
+    /// Creates names that use other files than those of the system. The files are read at every lookup.
     #[must_use]
     pub fn of_files(hosts: impl Into<PathBuf>, resolver: impl Into<PathBuf>) -> Self {
         Self(Arc::new(Shared {
@@ -90,9 +90,8 @@ impl HostNames {
         }))
     }
 
-    /// The name as far as it is known now, else the address. Must be called inside tokio: what is
-    /// not known is looked up in the background. A name that is out of date counts until the new
-    /// lookup ends.
+    /// Returns the cached name, otherwise the address. Must be called inside tokio: unknown addresses are
+    /// looked up in the background. An expired name is used until the new lookup ends.
     #[must_use]
     pub fn host(&self, address: IpAddr) -> Arc<str> {
         self.ask(address).host
@@ -185,7 +184,8 @@ impl HostNames {
     }
 }
 
-/// A resolver that asks what it is asked: names are remembered above it, and hosts looked up before.
+/// Creates a resolver without a cache and hosts files: names are cached above it, and hosts files are read
+/// before.
 fn resolver(text: &str) -> Result<TokioResolver, hickory_resolver::net::NetError> {
     let servers = name_servers(text).into_iter().map(|server| {
         let mut config = NameServerConfig::udp_and_tcp(server.ip());
@@ -216,8 +216,8 @@ fn is_host_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= LONGEST && name.bytes().all(usual)
 }
 
-/// The first name of an address in a hosts file: the one that counts (the resolver's own reading of such
-/// files keeps no order).
+/// Returns the first name of an address in a hosts file, which takes precedence (the resolver's own parser of
+/// such files keeps no order).
 fn in_hosts(text: &str, address: IpAddr) -> Option<String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     let mut of_lines = lines.map(str::split_whitespace);
@@ -255,7 +255,7 @@ mod tests {
 
     const WAIT: Duration = Duration::from_secs(20);
 
-    /// A name server that knows one answer, and counts questions.
+    /// A name server with one answer that counts its requests.
     async fn server(
         reply: impl Fn(&[u8]) -> Vec<u8> + Send + 'static,
     ) -> (String, watch::Receiver<u64>) {
@@ -272,7 +272,7 @@ mod tests {
         (resolver, counted)
     }
 
-    /// An answer with a name, or that there is none.
+    /// Returns a response with a name, or one that says that there is none.
     fn reply(question: &[u8], name: Option<&str>) -> Vec<u8> {
         let question = Message::from_vec(question).unwrap();
         let mut answer = Message::response(question.metadata.id, OpCode::Query);

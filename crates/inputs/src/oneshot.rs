@@ -1,4 +1,4 @@
-//! Files taken in once: single ones, whole directories, packed with gzip or zstd.
+//! Files that are indexed once: single ones, whole directories, compressed with gzip or zstd.
 //!
 //! A file is read in chunks, so memory does not depend on its size. Every event is in the journal
 //! when [`load`] returns. A file that cannot be read is reported and does not stop the others.
@@ -20,10 +20,10 @@ use crate::{Error, Input, InputMeta, Sink, StreamKey};
 /// Bytes per chunk.
 const CHUNK: usize = 1 << 20;
 
-/// What files become.
+/// The metadata of the files' events.
 #[derive(Debug, Clone)]
 pub struct Oneshot {
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
     /// The machine they came from.
     pub host: Arc<str>,
@@ -33,7 +33,7 @@ pub struct Oneshot {
     pub sourcetype: Option<Arc<str>>,
 }
 
-/// How far loading is.
+/// The progress of a load.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Files done, failed ones included.
@@ -50,7 +50,7 @@ pub struct Progress {
     pub event_bytes: u64,
 }
 
-/// What became of the files.
+/// The outcome for the files.
 #[derive(Debug, Default)]
 pub struct Loaded {
     /// The final counts.
@@ -62,7 +62,7 @@ pub struct Loaded {
 /// Loads files and the files below directories, in the order of their names.
 ///
 /// # Errors
-/// A path does not exist, or the sink refuses (what was loaded before stays).
+/// If a path does not exist, or the sink refuses the data (data that was loaded before is kept).
 pub async fn load(
     sink: &Arc<dyn Sink>,
     paths: &[PathBuf],
@@ -171,7 +171,7 @@ pub(crate) fn modified(path: &Path) -> Option<EventTime> {
     Some(EventTime(i64::try_from(since.as_micros()).ok()?))
 }
 
-/// Counts what is read from the disk.
+/// Counts the bytes read from the disk.
 struct Counted<R> {
     inner: R,
     counter: Arc<AtomicU64>,
@@ -189,7 +189,7 @@ fn read_file(path: &Path, counter: &Arc<AtomicU64>, chunks: &mpsc::Sender<io::Re
     send_chunks(unpacked(path, counter), CHUNK, chunks);
 }
 
-/// A reader of a file's text, counting what is read from the disk.
+/// Returns a reader of a file's decompressed text, which counts the bytes read from the disk.
 fn unpacked(path: &Path, counter: &Arc<AtomicU64>) -> io::Result<Box<dyn Read>> {
     unpack(Counted { inner: File::open(path)?, counter: Arc::clone(counter) })
 }

@@ -32,10 +32,10 @@ use opentelemetry_proto::tonic::logs::v1::LogRecord;
 pub use self::measure::{json_memory, protobuf_memory};
 use crate::{CutEvents, EventLimits, MissingTime, OriginRef, OverLimit};
 
-/// What a record gets that does not say otherwise.
+/// Defaults for records without their own values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtlpDefaults {
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
     /// The machine, usually the peer's address.
     pub host: Arc<str>,
@@ -43,14 +43,14 @@ pub struct OtlpDefaults {
     pub source: Arc<str>,
     /// The format; `None` recognises it.
     pub sourcetype: Option<Arc<str>>,
-    /// What events may be; a record over them is rejected alone.
+    /// Limits of events; a record above them is rejected alone.
     pub limits: EventLimits,
 }
 
 /// A request's events.
 #[derive(Debug)]
 pub struct OtlpLogs {
-    /// Those that may be taken.
+    /// The accepted events.
     pub events: CutEvents,
     /// Records that may not.
     pub rejected: u64,
@@ -86,8 +86,8 @@ pub fn decode_logs(
     Ok(decoder.logs)
 }
 
-/// The events of a request in JSON, as the collector's file exporter writes one a line; `None` if it is
-/// none, or if a record may not be taken.
+/// Returns the events of a request in JSON, as the collector's file exporter writes one per line; `None` if
+/// the line is not a request, or if a record is rejected.
 #[must_use]
 pub fn decode_line(line: &str, defaults: &OtlpDefaults) -> Option<CutEvents> {
     let request = decode_json(line.as_bytes()).ok()?;
@@ -102,12 +102,12 @@ pub fn decode_line(line: &str, defaults: &OtlpDefaults) -> Option<CutEvents> {
 pub fn decode_json(json: &[u8]) -> serde_json::Result<ExportLogsServiceRequest> {
     match serde_json::from_slice(json) {
         Ok(request) => Ok(request),
-        // Rare forms that the generated code does not read. Reading them would make all others slower.
+        // Rare forms that the generated code does not read. Support there would slow down all others.
         Err(error) => json::decode(json).ok_or(error),
     }
 }
 
-/// What attributes say of an event's origin.
+/// The origin of an event, according to its attributes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Described<'a> {
     host: Option<&'a str>,
@@ -117,7 +117,7 @@ struct Described<'a> {
 }
 
 impl<'a> Described<'a> {
-    /// The same, overridden by what these attributes say, and the attributes that are fields.
+    /// Returns the origin with the values of these attributes, and the attributes that are fields.
     fn and(mut self, attributes: &'a [KeyValue]) -> (Self, Vec<&'a KeyValue>) {
         let mut fields = Vec::with_capacity(attributes.len());
         for attribute in attributes {
@@ -161,7 +161,8 @@ impl Names {
 struct Shared<'a> {
     attributes: Vec<&'a KeyValue>,
     weight: Weight,
-    /// What they are as fields; `None` until a record is taken, which is within the limits with them.
+    /// The attributes as fields; `None` until a record that is within the limits together with them is
+    /// accepted.
     fields: Option<Vec<(Arc<str>, String)>>,
 }
 
@@ -294,8 +295,8 @@ fn each_field(name: &str, value: Option<&AnyValue>, tell: &mut dyn FnMut(&str, &
     }
 }
 
-/// Whether a record is within the limits, looked at before anything of it is written. `shared` is what its
-/// resource and its scope weigh.
+/// Checks the limits of a record before any of it is written. `shared` is the weight of its resource and its
+/// scope.
 fn check(
     record: &LogRecord,
     shared: [Weight; 2],
@@ -309,7 +310,7 @@ fn check(
     let body = weight.bytes;
     weight.attributes(attributes);
     shared.into_iter().for_each(|more| weight.add(more));
-    // Without a body the text is the attributes.
+    // Without a body, the text consists of the attributes.
     if body == 0 {
         weight.bytes = weight.bytes.saturating_mul(2);
     }
@@ -325,7 +326,7 @@ fn check(
     Ok(())
 }
 
-/// What a record has, counted without writing it.
+/// The size of a record, counted without writing it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Weight {
     bytes: usize,
@@ -368,7 +369,7 @@ impl Weight {
         }
     }
 
-    /// A field, or those that a map or a list becomes, whose name has so many bytes.
+    /// Adds a field, or the fields of a map or a list. `name` is the length of the name in bytes.
     fn field(&mut self, name: usize, value: Option<&AnyValue>) {
         self.name = self.name.max(name);
         match value.and_then(|value| value.value.as_ref()) {

@@ -1,8 +1,8 @@
-//! The directories of the program itself, which inputs leave out: keys, passwords and sessions are among
-//! their files, and logs and checkpoints there grow while they are read.
+//! The directories of the program itself, which inputs leave out: their files include keys, passwords and
+//! sessions, and logs and checkpoints there grow while they are read.
 //!
-//! Guarantees: no name leads into them, neither a link nor a directory above them. Not covered: files that a
-//! hard link or a mount shows elsewhere.
+//! Guarantees: no path leads into them, neither through a link nor through a directory above them. Not
+//! covered: files that a hard link or a mount makes visible elsewhere.
 
 use std::fs::{self, File, Metadata};
 use std::os::fd::AsRawFd;
@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// See the module. None by default.
+/// The excluded directories (see the module). Empty by default.
 #[derive(Debug, Clone, Default)]
 pub struct OwnDirectories {
     own: Arc<[Own]>,
@@ -20,14 +20,14 @@ pub struct OwnDirectories {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Own {
-    /// Without links.
+    /// The path with links resolved.
     path: PathBuf,
     device: u64,
     inode: u64,
 }
 
 impl OwnDirectories {
-    /// Those of these directories that exist.
+    /// Creates the list from those of the directories that exist.
     #[must_use]
     pub fn new(directories: impl IntoIterator<Item = PathBuf>) -> Self {
         let own = |directory: PathBuf| {
@@ -38,8 +38,8 @@ impl OwnDirectories {
         Self { own: directories.into_iter().filter_map(own).collect(), open: Arc::default() }
     }
 
-    /// Inputs read these directories although they are in the program's: the directories of apps, which have
-    /// logs beside their scripts. They need not exist yet.
+    /// Adds exceptions within the program's directories: the directories of apps, which have logs beside
+    /// their scripts. They need not exist yet.
     #[must_use]
     pub fn except(self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         let open = directories.into_iter().filter_map(|directory| without_links(&directory));

@@ -4,9 +4,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a look-up of the name may take; a sender is refused meanwhile.
+/// Time-out of looking up the name; a sender is refused meanwhile.
 const LOOK_UP: Duration = Duration::from_secs(3);
-/// How long addresses of a name are used for datagrams, which nobody looks up one by one.
+/// Time for which the addresses of a name are cached for datagrams, so that not every datagram needs a
+/// lookup.
 const FRESH: Duration = Duration::from_secs(60);
 
 /// A host that may send.
@@ -44,7 +45,7 @@ impl RemoteHost {
     }
 }
 
-/// Who may send datagrams.
+/// The hosts that may send datagrams.
 #[derive(Debug)]
 pub(crate) struct Senders {
     only: Option<RemoteHost>,

@@ -1,7 +1,7 @@
-//! Objects of S3: read whole, unpacked by what they contain, told of by a queue.
+//! Objects of S3: read completely, decompressed according to their content, and announced by a queue.
 //!
-//! Everything of an object is safe before it is remembered as taken in, and only then is its
-//! message deleted; so a crash reads an object again, from its start, and never misses one.
+//! All events of an object are safe before it is recorded as indexed, and only then is its message deleted;
+//! so a crash causes an object to be read again, from its start, but never to be missed.
 
 mod notice;
 mod object;

@@ -1,4 +1,4 @@
-//! Where inputs hand things to: the seam between them and an indexer or a forwarder.
+//! The interface between inputs and their destination: an indexer or a forwarder.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::{Error, Input, Utf16};
 
-/// What became of an input.
+/// The outcome of an input.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Receipt {
     /// Events that are safe now.
@@ -21,11 +21,11 @@ pub struct Receipt {
     /// Bytes of the stream, up to the end of this input, that wait for the rest of their event and
     /// are not safe yet. A reader of a file may only forget what lies before them.
     pub pending: u64,
-    /// What was found in the events, for a report.
+    /// Statistics of the events, for a report.
     pub findings: Findings,
 }
 
-/// How durable events were when they were acknowledged, the least first. The names are those of `ackLevel`.
+/// The durability of events when they were acknowledged, the lowest first. The names are those of `ackLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Durability {
     /// In the journal of the indexer, synced.
@@ -48,7 +48,7 @@ impl Durability {
     }
 }
 
-/// What the events of an input look like: whether its format was understood.
+/// Statistics of the events of an input, which show whether its format was recognized.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Findings {
     /// The earliest time that an event shows; `None` if no event shows one.
@@ -63,7 +63,7 @@ pub struct Findings {
     pub split: u64,
     /// Lines that were taken as the header of a table and are not events.
     pub headers: u64,
-    /// How durable all of them are at least; `None` without events.
+    /// The lowest durability of the events; `None` without events.
     pub durability: Option<Durability>,
 }
 
@@ -76,7 +76,7 @@ impl Findings {
         }
     }
 
-    /// Adds those of another part.
+    /// Adds the statistics of another part.
     pub fn add(&mut self, other: &Self) {
         if let (Some(earliest), Some(latest)) = (other.earliest, other.latest) {
             self.dated(earliest, latest);
@@ -95,7 +95,7 @@ impl Findings {
     }
 }
 
-/// The outcome of an input, when it comes. Dropping it does not take the input back.
+/// The future outcome of an input. Dropping it does not revoke the input.
 #[derive(Debug)]
 pub struct Acknowledgement(oneshot::Receiver<Result<Receipt, Error>>);
 
@@ -116,12 +116,12 @@ impl Acknowledgement {
     }
 }
 
-/// Where a source is to be read on once an input is safe.
+/// The position of a source after an input is safe.
 pub struct Note {
-    /// The source's number, among those that use the sink.
+    /// The number of the source among those that use the sink.
     pub source: u64,
-    /// What the source will want to see again, if the input is safe up to that many bytes before
-    /// its end; `None` if it cannot tell.
+    /// The data that the source needs to continue, if the input is safe up to that many bytes before its end;
+    /// `None` if the source does not know.
     pub at: Box<dyn Fn(u64) -> Option<Bytes> + Send + Sync>,
 }
 
@@ -131,16 +131,16 @@ impl Debug for Note {
     }
 }
 
-/// What inputs have to know of their sink.
+/// The properties of a sink that inputs depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SinkLimits {
-    /// How long an input that cannot wait for ever waits for room.
+    /// Maximum time that an input with its own time limit waits for space in the queue.
     pub queue_wait: Duration,
-    /// How long a stream may be silent before its unfinished event is taken as complete.
+    /// Time without data after which a stream's unfinished event is complete.
     pub stream_idle: Duration,
 }
 
-/// Takes inputs in, and says when they are safe.
+/// Receives inputs, and reports when they are safe.
 pub trait Sink: Send + Sync + Debug {
     /// Hands an input over, waiting for room up to `wait`, and returns before it is safe. Inputs of
     /// a stream keep the order in which this returned.
@@ -167,8 +167,8 @@ pub trait Sink: Send + Sync + Debug {
         })
     }
 
-    /// The last note of each source whose inputs were safe before this process began, if the sink
-    /// keeps notes. What a source has noted itself may be older, after a crash.
+    /// Returns the last note of each source whose inputs were safe before this process began, if the sink
+    /// keeps notes. After a crash, a source's own record may be older.
     fn notes(&self) -> Vec<Bytes> {
         Vec::new()
     }
@@ -183,11 +183,11 @@ pub trait Sink: Send + Sync + Debug {
     /// The sourcetype of a source whose first bytes are `sample`.
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str>;
 
-    /// How patient inputs are to be.
+    /// Returns the sink's properties that inputs depend on.
     fn limits(&self) -> SinkLimits;
 }
 
-/// What every sink can do besides.
+/// Operations of all sinks, implemented with those of [`Sink`].
 pub trait SinkExt: Sink {
     /// Hands an input over and waits until it is safe.
     ///

@@ -21,7 +21,7 @@ pub(crate) struct Framer {
 }
 
 impl Framer {
-    /// Takes bytes and hands every complete message to `emit`; a longer one is cut at `limit`.
+    /// Adds bytes, and passes every complete message to `emit`; a longer one is truncated at `limit`.
     pub(crate) fn push(&mut self, bytes: &[u8], limit: usize, emit: &mut impl FnMut(&[u8])) {
         self.buffer.extend_from_slice(bytes);
         let buffer = std::mem::take(&mut self.buffer);
@@ -37,18 +37,18 @@ impl Framer {
         }
     }
 
-    /// What is left is a message that had no end.
+    /// Ends the stream: the remaining bytes are a message without a terminator.
     pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&[u8])) {
         let rest = std::mem::take(&mut self.buffer);
         emit_trimmed(&rest, emit);
     }
 
-    /// Whether the rest of a message that was cut is still to come.
+    /// Whether the rest of a truncated message has not arrived yet.
     pub(crate) fn is_skipping(&self) -> bool {
         self.skip > 0 || self.skip_line
     }
 
-    /// Goes on throwing away an oversized message.
+    /// Continues to discard an oversized message.
     fn skipped<'a>(&mut self, buffer: &'a [u8]) -> &'a [u8] {
         let mut used = self.skip.min(buffer.len());
         self.skip -= used;
@@ -162,13 +162,15 @@ pub(crate) fn header_host(message: &[u8]) -> Option<&str> {
     (plausible && !host.ends_with(':')).then_some(host)
 }
 
-/// `10.1.2.4` of `[10.1.2.4]`. Other words in brackets, such as the seconds of a kernel, are not hosts.
+/// Returns `10.1.2.4` for `[10.1.2.4]`. Other words in brackets, such as the seconds of a kernel, are not
+/// hosts.
 fn address_in_brackets(word: &str) -> Option<&str> {
     let address = word.strip_prefix('[')?.strip_suffix(']')?;
     address.parse::<IpAddr>().is_ok().then_some(address)
 }
 
-/// What follows `Oct 11 22:14:15 `, also with a year, fraction or time zone, or `2026-01-02T03:04:05Z `.
+/// Returns the text after `Oct 11 22:14:15 `, also with a year, fraction or time zone, or after
+/// `2026-01-02T03:04:05Z `.
 fn after_old_time(text: &str) -> Option<&str> {
     const MONTHS: &str = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
     // `2026 Oct 11 22:14:15 `, as switches write it.
@@ -191,7 +193,7 @@ fn after_old_time(text: &str) -> Option<&str> {
     (time.len() >= 19 && time.as_bytes()[4] == b'-' && time.as_bytes()[10] == b'T').then_some(rest)
 }
 
-/// The text without a fraction of a second, such as `.123` or `,123`, at its beginning.
+/// Returns the text without a fraction of a second, such as `.123` or `,123`, at its beginning.
 fn without_fraction(text: &str) -> &str {
     match text.strip_prefix(['.', ',']) {
         Some(rest) => rest.trim_start_matches(|c: char| c.is_ascii_digit()),
@@ -233,7 +235,8 @@ pub(crate) fn without_mark(message: &[u8]) -> Cow<'_, [u8]> {
     }
 }
 
-/// Where the text of a message of RFC 5424 begins; `None` for any other message, or if it has no text.
+/// Returns the offset of the text in a message of RFC 5424; `None` for any other message, or if it has no
+/// text.
 fn text_start(message: &[u8]) -> Option<usize> {
     let close = message.iter().take(5).position(|byte| *byte == b'>')?;
     if message[0] != b'<' || !message[close + 1..].starts_with(b"1 ") {

@@ -32,14 +32,14 @@ const CHUNK: usize = 256 << 10;
 const REPEAT: Duration = Duration::from_secs(60);
 /// Maximum number of refused senders and reasons that a port remembers; more are counted, but not logged.
 const REFUSALS: usize = 1_000;
-/// How long a new connection waits for the name of its sender.
+/// Maximum time that a new connection waits for the name of its sender.
 const NAMING: Duration = Duration::from_secs(3);
 
-/// How messages are told apart.
+/// How messages are separated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {
-    /// By the line breaking rules of the sourcetype.
+    /// By the line breaking rules of the source type.
     Lines,
     /// Syslog: line feeds or octet counts, host from the header.
     Syslog,
@@ -48,7 +48,7 @@ pub enum Framing {
 /// A TCP input.
 #[derive(Debug, Clone)]
 pub struct TcpInput {
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
     /// Source of the events; `None`: `tcp:<port>`.
     pub source: Option<Arc<str>>,
@@ -60,7 +60,7 @@ pub struct TcpInput {
     pub names: Option<HostNames>,
     /// The only host that may send; `None`: all.
     pub only_from: Option<RemoteHost>,
-    /// How messages are told apart.
+    /// How messages are separated.
     pub framing: Framing,
     /// Whether connections are encrypted.
     pub tls: bool,
@@ -139,7 +139,7 @@ pub(crate) async fn serve_port(
         let (socket, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, or the peer has gone: neither ends the input.
+                // No free descriptors, or the peer has disconnected: neither ends the input.
                 tracing::warn!(%local, %error, "cannot accept a connection");
                 if !signals.accepting.sleep(Duration::from_millis(100)).await {
                     return Ok(());
@@ -187,13 +187,12 @@ pub(crate) async fn serve_port(
     }
 }
 
-/// Refused senders that the log was told of, by address and reason.
+/// Refused senders that were logged, by address and reason.
 #[derive(Debug, Default)]
 struct Refusals(Mutex<HashMap<(IpAddr, String), Instant>>);
 
 impl Refusals {
-    /// Whether the log is to be told of a refusal: a sender that tries again and again is told of once per
-    /// [`REPEAT`].
+    /// Whether a refusal is to be logged: a sender that tries repeatedly is logged once per [`REPEAT`].
     fn is_due(&self, peer: IpAddr, reason: &str, now: Instant) -> bool {
         let mut told = self.0.lock();
         told.retain(|_, at| now.duration_since(*at) < REPEAT);
@@ -276,7 +275,7 @@ impl Connection {
                 Some(Ok(read)) => (read == 0, None),
                 Some(Err(error)) => (true, Some(Error::read(self.peer, error))),
             };
-            // What has arrived meanwhile goes along: larger chunks cost less per event.
+            // Includes data that has arrived meanwhile: larger chunks cost less per event.
             while !chunk.is_empty() && chunk.len() < CHUNK {
                 match socket.try_read(&mut chunk) {
                     Ok(1..) => {}
@@ -328,7 +327,7 @@ impl Connection {
             let message = without_mark(message);
             let named = || header_host(&message).unwrap_or(&meta.host);
             let host = self.input.host.as_deref().unwrap_or_else(named);
-            // A connection hands over at most its chunk and one message.
+            // A connection sends at most its chunk and one message.
             let _ = events.push(OriginRef { host, ..meta.by_ref() }, None, &message);
         };
         framer.push(bytes, self.input.max_message, &mut emit);
@@ -359,7 +358,7 @@ impl Connection {
     }
 }
 
-/// What the log was told of messages that were cut.
+/// The truncated messages that were logged.
 #[derive(Debug, Default)]
 struct Told {
     at: Option<Instant>,

@@ -1,4 +1,4 @@
-//! Bytes into valid UTF-8, without losing what they were.
+//! Converts bytes to valid UTF-8, without losing information.
 //!
 //! A byte that is not UTF-8 becomes the four characters `\xHH`, as in Splunk: the event stays
 //! searchable and the original byte can be read off it. Bytes of another character set are decoded
@@ -14,7 +14,7 @@ pub fn repaired(bytes: &[u8]) -> String {
     out
 }
 
-/// JSON with every invalid byte, which can only stand inside a string, as the escaped `\\xHH`.
+/// Returns the JSON with every invalid byte, which can only be inside a string, as the escaped `\\xHH`.
 #[must_use]
 pub fn repaired_json(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 16);
@@ -50,7 +50,7 @@ enum Half {
     Low,
 }
 
-/// Which half of a pair the escape at a place is.
+/// Returns which half of a surrogate pair the escape at an offset is.
 fn surrogate(bytes: &[u8], at: usize) -> Option<Half> {
     let [b'\\', b'u', b'd' | b'D', second, third, fourth] = bytes.get(at..at + 6)? else {
         return None;

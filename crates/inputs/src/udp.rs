@@ -1,6 +1,7 @@
 //! Syslog over UDP: one datagram, one event.
 //!
-//! UDP loses what nobody reads in time; datagrams that arrive while ingest refuses are counted.
+//! UDP loses datagrams that are not read in time; datagrams that arrive while ingest refuses events are
+//! counted.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,13 +14,13 @@ use super::remote::{RemoteHost, Senders};
 use super::syslog::{header_host, without_mark};
 use crate::{CutEvents, Error, HostNames, Input, MissingTime, OriginRef, Sink, StreamKey};
 
-/// Datagrams that are handed over together at most.
+/// Maximum number of datagrams that are sent to the sink together.
 const GROUP: usize = 512;
 
 /// A UDP input.
 #[derive(Debug, Clone)]
 pub struct UdpInput {
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
     /// Source of the events; `None`: `udp:<port>`.
     pub source: Option<Arc<str>>,
@@ -27,15 +28,15 @@ pub struct UdpInput {
     pub sourcetype: Option<Arc<str>>,
     /// Host of the events; `None`: the header's, else the peer's address.
     pub host: Option<Arc<str>>,
-    /// Looks up the peer's name, which is the host in place of its address. Nothing waits for it:
-    /// the first datagrams of a sender may have its address.
+    /// Looks up the peer's name, which becomes the host in place of its address. Datagrams do not wait for
+    /// it: the first ones of a sender may have its address.
     pub names: Option<HostNames>,
     /// The only host that may send; `None`: all.
     pub only_from: Option<RemoteHost>,
 }
 
 impl UdpInput {
-    /// An input that takes everything as it comes.
+    /// Creates an input with default settings.
     #[must_use]
     pub fn new(index: IndexName) -> Self {
         Self { index, source: None, sourcetype: None, host: None, names: None, only_from: None }
@@ -75,7 +76,7 @@ impl UdpInput {
             };
             let (length, peer) = match received {
                 Ok(received) => received,
-                // An ICMP answer to something else shows up here; the socket is still good.
+                // An ICMP response to another datagram is reported here; the socket is still usable.
                 Err(error) => {
                     tracing::debug!(%local, %error, "a datagram could not be read");
                     continue;
@@ -92,7 +93,7 @@ impl UdpInput {
                 }
             };
             take(&buffer[..length], peer);
-            // What has arrived meanwhile goes along.
+            // Includes datagrams that have arrived meanwhile.
             for _ in 1..GROUP {
                 let Ok((length, peer)) = socket.try_recv_from(&mut buffer) else { break };
                 take(&buffer[..length], peer);

@@ -1,21 +1,21 @@
-//! Packed bytes into what they were, known by their first bytes: gzip (several members) and zstd.
+//! Decompresses data whose format is recognized by its first bytes: gzip (several members) and zstd.
 
 use std::io::{self, BufReader, Read};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-/// How something is packed.
+/// A compression format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packing {
     Gzip,
     Zstd,
-    /// Packed in a way that cannot be read here.
+    /// A format that is not supported.
     Other(&'static str),
 }
 
 impl Packing {
-    /// What the first bytes say; `None`: not packed.
+    /// Returns the format that the first bytes identify; `None` if the data is not compressed.
     pub(crate) fn of(head: &[u8]) -> Option<Self> {
         const OTHERS: [(&[u8], &str); 5] = [
             (b"BZh", "bzip2"),
@@ -35,14 +35,14 @@ impl Packing {
     }
 }
 
-/// Whether something is no text, by its first bytes: it has zeros, and does not begin as UTF-16 does.
+/// Whether data is binary, by its first bytes: they contain zeros, and do not begin as UTF-16 does.
 #[must_use]
 pub fn is_binary(head: &[u8]) -> bool {
     let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
     !marked && memchr::memchr(0, head).is_some()
 }
 
-/// A reader of the text of something that may be packed.
+/// Returns a reader of the decompressed text of data that may be compressed.
 ///
 /// # Errors
 /// Those of the reader, and `InvalidData` if it is packed in a way that cannot be read.

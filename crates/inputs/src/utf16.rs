@@ -73,7 +73,7 @@ fn before_characters(place: u64) -> usize {
     usize::from(!place.is_multiple_of(2))
 }
 
-/// Where the last whole line ends in bytes that lie at a place of a file; `None` if they have no line feed.
+/// Returns the end of the last whole line in bytes at an offset of a file; `None` if they have no line feed.
 pub(crate) fn last_line_end(utf16: Option<Utf16>, bytes: &[u8], place: u64) -> Option<usize> {
     match utf16 {
         Some(utf16) => utf16.last_line_end(bytes, place),

@@ -17,7 +17,8 @@ use tonic_prost::ProstCodec;
 
 use crate::{MAX_MESSAGE, OPEN, READ, ROLL};
 
-/// Makes the connection to the process at an address, once it is used; fails for an address that is none.
+/// Creates a connection to the process at an address, which is established at its first use; fails if the
+/// address is invalid.
 pub type Connect = Arc<dyn Fn(&str) -> Result<Channel, String> + Send + Sync>;
 
 /// Deadlines of answers: of the first part and of each further one.
@@ -61,7 +62,7 @@ async fn ready(channel: Channel) -> Result<Grpc<Channel>, Status> {
     Ok(grpc)
 }
 
-/// The hot buckets of an indexer, with the rows behind those that are known.
+/// Opens the hot buckets of an indexer, with the rows after those that are known.
 pub(crate) async fn open(
     channel: Channel,
     request: OpenRequest,
@@ -117,7 +118,7 @@ pub(crate) async fn roll(
     Ok(within(most, asking).await?.into_inner().id)
 }
 
-/// Why a process did not answer, for those who search.
+/// Returns why a process did not answer, as a text for users of searches.
 pub(crate) fn reason(status: &Status) -> String {
     transport::reason(status)
 }

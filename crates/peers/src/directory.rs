@@ -30,9 +30,10 @@ use crate::{Settings, rows};
 
 /// Pause until one that is suspect is asked again.
 const AGAIN: Duration = Duration::from_millis(250);
-/// How long a process may take to put its hot buckets of an index into object storage; commands wait longer.
+/// Maximum time for a process to upload its hot buckets of an index; commands wait longer.
 const ROLLING: Duration = Duration::from_secs(50);
-/// Attempts at a view. Rows may leave the memory of this process while it waits for those behind them.
+/// Maximum attempts at a view. Known rows may be evicted from the memory of this process while it waits for
+/// the rows after them.
 const ATTEMPTS: usize = 3;
 
 /// A process that has hot buckets.
@@ -42,7 +43,7 @@ pub struct Indexer {
     pub id: String,
     /// Its server name, for messages.
     pub name: String,
-    /// Where its service is.
+    /// The address of its service.
     pub address: String,
     /// Whether its events are those of the cluster itself, in indexes with an underscore before the name.
     pub is_internal: bool,
@@ -67,7 +68,7 @@ struct Shared {
 /// The other indexers that there are at the moment.
 pub type Indexers = Arc<dyn Fn() -> Arc<[Indexer]> + Send + Sync>;
 
-/// An indexer with what is known of it.
+/// An indexer, with its cached rows and state.
 pub(crate) struct Peer {
     indexer: Indexer,
     channel: Result<Channel, String>,
@@ -92,7 +93,8 @@ impl fmt::Debug for Directory {
 }
 
 impl Directory {
-    /// The hot buckets of this process, if it has some, and those of the other indexers as they come and go.
+    /// Creates a directory of the hot buckets of this process, if it has some, and those of the other
+    /// indexers as they join and leave.
     #[must_use]
     pub fn new(
         local: Option<Arc<dyn HotBuckets>>,
@@ -117,8 +119,8 @@ impl Directory {
         self.shared.deadlines()
     }
 
-    /// What each of the other processes answers, or why it does not. One that has not answered before is not
-    /// waited for as long as others: it may be slow.
+    /// Returns the answer of each other process, or why it did not answer. Processes that have not answered
+    /// before have a shorter time-out, because they may be slow.
     pub async fn answers(&self) -> Vec<(String, Result<Answered, String>)> {
         self.answers_within(SHORT_WAIT).await
     }
@@ -128,7 +130,8 @@ impl Directory {
         self.answers_within(Duration::MAX).await
     }
 
-    /// The same, with `patience` at most for those that have not answered before.
+    /// Returns the answers, with `patience` as the maximum time-out of processes that have not answered
+    /// before.
     async fn answers_within(&self, patience: Duration) -> Vec<(String, Result<Answered, String>)> {
         let room = Arc::new(Room { most: 0, used: AtomicUsize::new(0) });
         let (peers, deadlines) = (self.peers(), self.deadlines());
@@ -180,8 +183,8 @@ impl Directory {
         now
     }
 
-    /// Asks an indexer for a view. Rows that stay there are read by its part of the search, or moved when
-    /// they are needed here.
+    /// Asks an indexer for a view. Rows that stay at the indexer are read by its part of the search, or moved
+    /// when this process needs them.
     async fn ask(
         &self,
         peer: &Arc<Peer>,
@@ -189,7 +192,7 @@ impl Directory {
         deadlines: Deadlines,
         room: &Arc<Room>,
     ) -> Result<View, Status> {
-        // Those that have events of the cluster itself only run no parts of searches.
+        // Indexers that have only internal events run no parts of searches.
         let most = (!peer.indexer.is_internal).then_some(self.shared.settings.moved_bytes);
         let answer = peer.view(wanted, most, deadlines, room).await;
         self.watch_if_suspect(peer);
@@ -227,7 +230,7 @@ impl Directory {
         }
     }
 
-    /// Has one that has become suspect asked again and again.
+    /// Starts to query a suspect indexer repeatedly.
     fn watch_if_suspect(&self, peer: &Arc<Peer>) {
         let mut suspicion = peer.suspicion.lock();
         if suspicion.failure.is_none() || suspicion.is_watched {
@@ -265,7 +268,7 @@ impl HotDirectory for Directory {
             let most = self.shared.settings.held_bytes;
             let room = Arc::new(Room { most, used: AtomicUsize::new(0) });
             let mut peers = self.peers();
-            // Those that have nothing of these indexes count, too.
+            // Includes indexers that have no events of these indexes.
             let known = |peer: &Arc<Peer>| (peer.indexer.id.clone(), peer.indexer.address.clone());
             let named: Vec<_> = peers.iter().map(known).collect();
             let asks_internal = indexes.iter().any(|index| index.as_str().starts_with('_'));
@@ -349,15 +352,14 @@ impl Room {
     }
 }
 
-/// What a process answers that is asked whether it is there.
+/// The answer of a process to a status request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answered {
     /// The number of the last write of the catalog that it has.
     pub write: u64,
-    /// What it has counted of its searches; nothing from a process of an older version.
+    /// Its search counters; none from a process of an older version.
     pub searches: Searches,
-    /// The indexes that are being removed and of which it has no hot events and accepts none; a process of an
-    /// older version does not say.
+    /// The indexes being removed of which it has and accepts no hot events; none from an older version.
     pub emptied: Vec<IndexName>,
 }
 
@@ -373,16 +375,16 @@ struct View {
     emptied: Vec<IndexName>,
     buckets: Vec<HotBucket>,
     adopted: Vec<HotOwner>,
-    /// What is there instead of rows if they stay.
+    /// The open view of the indexer if the rows stay there.
     open: Option<Open>,
 }
 
 /// A view that an indexer keeps open.
 struct Open {
     number: u64,
-    /// Of each bucket.
+    /// The source types of each bucket.
     sourcetypes: Vec<Vec<String>>,
-    /// The view is open as long as this is here.
+    /// The stream of the answer, which keeps the view open until it is dropped.
     answer: Answer<OpenResponse>,
 }
 
@@ -443,8 +445,8 @@ impl Peer {
         }
     }
 
-    /// That its address is another process's. That process is fine, and several lost ones may have had the
-    /// address.
+    /// Returns the error for an indexer whose address another process has. The other process is healthy, and
+    /// several lost ones may have had the address.
     fn has_lost_address(&self) -> Status {
         let id = &self.indexer.id;
         Status::unavailable(format!(
@@ -465,8 +467,7 @@ impl Peer {
         self.suspicion.lock().failure.clone()
     }
 
-    /// Why it does not answer. Of a suspect that was waited for longer before, that time is told: after a
-    /// shorter one, it may be only slow.
+    /// Returns why an indexer does not answer; for a suspect, after its longest time-out.
     fn reason(&self, status: &Status) -> String {
         let failure = self.failure().filter(|_| status.code() == Code::DeadlineExceeded);
         connection::reason(failure.as_ref().unwrap_or(status))
@@ -476,7 +477,7 @@ impl Peer {
         self.channel.clone().map_err(Status::invalid_argument)
     }
 
-    /// That it does not answer, for those who search.
+    /// Returns the entry for users of searches which says that the indexer does not answer.
     fn missing(&self, status: &Status) -> MissingIndexer {
         let Indexer { name, address, .. } = &self.indexer;
         let name = format!("peer {name} ({address})");
@@ -536,13 +537,13 @@ impl Peer {
         Err(unstable())
     }
 
-    /// The rows that are here, of those buckets that pass.
+    /// Returns the rows in memory of the buckets that pass.
     fn known(&self, passes: impl Fn(BucketId) -> bool) -> Vec<Known> {
         let known = self.held.lock().known().into_iter().filter(|(id, _)| passes(*id));
         known.map(|(id, rows)| Known { id: bytes_of(id), rows }).collect()
     }
 
-    /// Asks once. `None`: rows that were here when it was asked have been evicted since.
+    /// Asks once. `None`: rows that were in memory when the request was sent have been evicted since.
     async fn ask(
         &self,
         request: OpenRequest,
@@ -554,8 +555,8 @@ impl Peer {
             return Err(Status::data_loss("the answer is empty"));
         };
         let OpenResponse { floor, buckets, gone, adopted, view, id: who, .. } = list;
-        // It is gone with its disk, or it would have kept its identity. A process of an older version tells
-        // none.
+        // The indexer was lost with its disk, otherwise it would have kept its identity. A process of an
+        // older version reports no identity.
         if !who.is_empty() && who != self.indexer.id {
             return Err(self.has_lost_address());
         }
@@ -612,7 +613,7 @@ impl Peer {
         Ok(Some(View { floor, searches, emptied, buckets, adopted, open: None }))
     }
 
-    /// Searches that run still read those that were listed before.
+    /// Remembers the stored buckets, and keeps earlier ones that running searches still read.
     fn remember(&self, stored: HashMap<String, Arc<BucketEntry>>) {
         const REMEMBERED: usize = 4_096;
         let mut known = self.stored.lock();
@@ -623,17 +624,17 @@ impl Peer {
     }
 }
 
-/// Asks one that is suspect again and again, with the full deadlines, until it answers: a search that waits
-/// for it would be slow, and one that does not would never know that it is back. It asks what was not
-/// answered: one that is overloaded answers another question at once, and would let each search wait. After
-/// some attempts it asks the least that a search has wanted, which may be answered.
+/// Repeats the last request to a suspect indexer, with the full deadlines, until it answers: searches would
+/// wait for it, or never notice that it is back. An overloaded indexer answers other requests at once, but
+/// delays searches. After some attempts, the smallest request of a search is sent, which is more likely to
+/// succeed.
 async fn ask_until_it_answers(shared: Weak<Shared>, peer: Weak<Peer>) {
     while let Some((peer, deadlines)) = still_suspect(&shared, &peer) {
         let (indexes, range) = peer.suspicion.lock().question();
-        // Its rows stay there; if they come all the same, there is no room for them.
+        // The rows stay at the indexer; if it sends them nevertheless, there is no room for them.
         let most = (!peer.indexer.is_internal).then_some(0);
         let room = Room { most: 0, used: AtomicUsize::new(0) };
-        // The peer remembers what comes of it.
+        // The peer records the outcome.
         drop(peer.view((indexes.as_slice(), &range), most, deadlines, &room).await);
         peer.suspicion.lock().asked_again();
         drop(peer);
@@ -641,8 +642,8 @@ async fn ask_until_it_answers(shared: Weak<Shared>, peer: Weak<Peer>) {
     }
 }
 
-/// One that is to be asked again, and the deadlines; `None` once it has answered, or if it has left the list.
-/// One that comes back to the list is asked by the next search.
+/// Returns the suspect indexer and the deadlines; `None` once it has answered, or if it has left the list. An
+/// indexer that returns to the list is asked by the next search.
 fn still_suspect(shared: &Weak<Shared>, peer: &Weak<Peer>) -> Option<(Arc<Peer>, Deadlines)> {
     let (shared, peer) = (shared.upgrade()?, peer.upgrade()?);
     let is_listed = (shared.indexers)().contains(&peer.indexer);
@@ -692,7 +693,7 @@ fn hot_bucket(bucket: Bucket) -> Result<HotBucket, Status> {
     })
 }
 
-/// A process that uploads much takes longer than it is waited for, and goes on.
+/// Converts the error: a process that uploads much exceeds the time-out, but continues.
 fn not_done(status: Status) -> Status {
     match status.code() {
         Code::DeadlineExceeded => Status::deadline_exceeded(format!(
@@ -779,7 +780,7 @@ mod tests {
         let listed = sender.send_replace(Arc::from([]));
         tokio::time::sleep(Duration::from_secs(20)).await;
         assert!(peer.failure().is_none() && !peer.suspicion.lock().is_watched);
-        // It is back, and no search has noticed that it was away.
+        // The indexer is back, before any search has noticed its absence.
         sender.send_replace(listed);
         assert_eq!(searched(&directory).await.missing.len(), 1);
         assert!(peer.failure().is_some() && peer.suspicion.lock().is_watched);

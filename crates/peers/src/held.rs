@@ -1,4 +1,4 @@
-//! The hot rows of one indexer that this process has.
+//! The hot rows of one indexer that are in the memory of this process.
 //!
 //! Pure: no connection, no clock of its own.
 
@@ -11,8 +11,8 @@ use tokio::time::Instant;
 
 use crate::rows;
 
-/// So many neighbours of similar size become one batch: each row is copied a few times, and a bucket that is
-/// searched every second has few batches.
+/// Number of neighbours of similar size that are merged into one batch: each row is copied a few times, and a
+/// bucket that is searched every second has few batches.
 const JOIN: usize = 8;
 
 /// See the module.
@@ -31,7 +31,7 @@ struct Bucket {
 }
 
 impl Held {
-    /// Buckets with the number of their rows here.
+    /// Returns the buckets, with the number of their rows in memory.
     pub(crate) fn known(&self) -> Vec<(BucketId, u64)> {
         self.buckets.iter().map(|(id, bucket)| (*id, bucket.rows)).collect()
     }
@@ -46,11 +46,11 @@ impl Held {
         self.buckets.get(&id).map_or(0, |bucket| bucket.bytes)
     }
 
-    /// Adds rows of a bucket, those before which are `first`. Rows that are here already, of another search
-    /// that asked at the same time, are passed over.
+    /// Adds rows of a bucket that follow the `first` ones. Rows that are already in memory, because another
+    /// search asked at the same time, are skipped.
     ///
     /// # Errors
-    /// If rows between those here and these are lacking.
+    /// If rows between those in memory and these are missing.
     pub(crate) fn add(
         &mut self,
         id: BucketId,
@@ -74,7 +74,7 @@ impl Held {
         Ok(())
     }
 
-    /// The first rows of a bucket; `None` if there are fewer here.
+    /// Returns the first rows of a bucket; `None` if fewer are in memory.
     pub(crate) fn first(
         &mut self,
         id: BucketId,

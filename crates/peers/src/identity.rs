@@ -1,4 +1,5 @@
-//! Asks an address which process is there, for a start that has to know whether its identity is in use.
+//! Asks an address for the identity of its process. A start uses this to check whether its own identity is in
+//! use.
 
 use std::time::Duration;
 

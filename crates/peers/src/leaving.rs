@@ -1,6 +1,6 @@
-//! Indexers that are taken out of the cluster: documents of the catalog. One says who is asked to leave,
-//! which whoever is asked by an administrator writes; the other one how far it is, which the indexer itself
-//! writes.
+//! Indexers that are being decommissioned: documents of the catalog. One document names the indexer that is
+//! asked to leave, and is written by the process that the administrator asks; the other one has the progress,
+//! and is written by the indexer itself.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub fn asked(snapshot: &Snapshot, id: &str, started: &str) -> Option<Leaving> {
     read(snapshot, ASKED, id).filter(|leaving: &Leaving| leaving.started == started)
 }
 
-/// How far an indexer is that is asked to leave; none before it has said so.
+/// Returns the progress of an indexer that is asked to leave; `None` before it has reported any.
 #[must_use]
 pub fn handover(snapshot: &Snapshot, id: &str) -> Option<Handover> {
     read(snapshot, PROGRESS, id)
@@ -45,7 +45,7 @@ pub fn handover(snapshot: &Snapshot, id: &str) -> Option<Handover> {
 /// # Errors
 /// If the catalog does not take the document.
 pub async fn ask_to_leave(catalog: &Catalog, id: &str, leaving: &Leaving) -> Result<(), Error> {
-    // What an earlier attempt has left says nothing of this one.
+    // The progress of an earlier attempt does not apply to this one.
     forget(catalog, PROGRESS, id).await?;
     catalog.put_document(ASKED, id, serde_json::json!(leaving)).await
 }
@@ -73,7 +73,8 @@ pub async fn forget_leaving(catalog: &Catalog, id: &str) -> Result<(), Error> {
 /// If the catalog does not take the change.
 pub async fn keep(catalog: &Catalog, id: &str) -> Result<bool, Error> {
     forget(catalog, ASKED, id).await?;
-    // What it has written before is in the catalog now; what it writes later, it takes back.
+    // Progress that the indexer has written before is in the catalog now; progress that it writes later, it
+    // reverts.
     let stops = handover(&catalog.snapshot(), id).is_some_and(|handover| handover.stops);
     forget(catalog, PROGRESS, id).await?;
     Ok(!stops)

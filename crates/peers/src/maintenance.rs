@@ -5,7 +5,7 @@ use catalog::{Catalog, Error, Snapshot};
 /// The kind and the name of the document.
 const DOCUMENT: (&str, &str) = ("maintenance", "cluster");
 
-/// Who has turned it on; none while it is off.
+/// Returns who has turned maintenance mode on; `None` while it is off.
 #[must_use]
 pub fn maintenance(snapshot: &Snapshot) -> Option<String> {
     let document = snapshot.document(DOCUMENT.0, DOCUMENT.1)?;

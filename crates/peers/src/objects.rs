@@ -27,8 +27,8 @@ struct PeerFirst {
 }
 
 impl Directory {
-    /// A store that reads the objects of buckets that wait for their upload from their indexers, and all
-    /// others from `inner`; also those of an indexer that is lost, which may have uploaded them before.
+    /// Returns a store that reads the objects of buckets that wait for their upload from their indexers, and
+    /// all others from `inner`; also those of a lost indexer, which may have uploaded them before.
     #[must_use]
     pub fn readable(&self, inner: Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
         Arc::new(PeerFirst { directory: self.clone(), inner })
@@ -54,8 +54,8 @@ fn failed(status: Status) -> Error {
     Error::Generic { store: "indexer", source: Box::new(status) }
 }
 
-/// What object storage has of an object whose indexer does not answer; if it has not been uploaded, the
-/// reason is that of the indexer.
+/// Returns the object from object storage if its indexer does not answer; if it has not been uploaded, the
+/// error is that of the indexer.
 fn stored<T>(read: Result<T>, lost: Error) -> Result<T> {
     match read {
         Err(Error::NotFound { .. }) => Err(lost),

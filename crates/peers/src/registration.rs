@@ -7,14 +7,15 @@ use crate::Indexer;
 
 /// The kind of the documents. Their names are the identities of the processes.
 const KIND: &str = "peer";
-/// The kind of the documents that say by which apps processes work.
+/// The kind of the documents with the version of the apps that each process uses.
 const APPS: &str = "bundle_of";
-/// The kind of the documents that say which processes an administrator has given up, with their disks.
+/// The kind of the documents that name the processes that an administrator has removed, together with their
+/// disks.
 const REMOVED: &str = "removed";
-/// The kind and the name of the document that says who leads.
+/// The kind and the name of the document that names the leader.
 const LEADER: (&str, &str) = ("leader", "catalog");
 
-/// What a process tells the others of itself, from its start until it has stopped in an orderly way.
+/// The data that a process publishes about itself, from its start until an orderly stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
     /// Its server name.
@@ -48,18 +49,18 @@ const fn unknown() -> bool {
 }
 
 impl Registration {
-    /// Adds this process to the list, or replaces what the list says of it.
+    /// Adds this process to the list, or replaces its entry.
     ///
     /// # Errors
     /// If the catalog does not take the document.
     pub async fn write(&self, catalog: &Catalog, id: &str) -> Result<(), Error> {
         let document = |kind: &str, json| (kind.to_owned(), id.to_owned(), json);
         let own = document(KIND, Some(serde_json::json!(self)));
-        // It is back, and so is what is on its disk.
+        // The process is back with its disk, so that it does not count as removed any more.
         catalog.change_documents(vec![own, document(REMOVED, None)]).await
     }
 
-    /// What the list says of a process; `None` if it is not there.
+    /// Returns the entry of a process; `None` if it is not in the list.
     #[must_use]
     pub fn of(snapshot: &Snapshot, id: &str) -> Option<Self> {
         serde_json::from_value((*snapshot.document(KIND, id)?).clone()).ok()
@@ -102,13 +103,13 @@ impl Registration {
         all.iter().any(|(_, other)| replaces(other))
     }
 
-    /// Whether it is an indexer, perhaps among other things.
+    /// Whether its roles include indexer.
     #[must_use]
     pub fn is_indexer(&self) -> bool {
         self.roles.iter().any(|role| role == "indexer")
     }
 
-    /// Whether it takes in events of others than the cluster itself.
+    /// Whether it receives events other than internal ones.
     #[must_use]
     pub fn takes_events(&self) -> bool {
         self.roles.iter().any(|role| role == "indexer" || role == "search-head")
@@ -128,8 +129,9 @@ impl Registration {
     }
 }
 
-/// Takes a process out of the list that was started then ([`Registration::started`]). One that has been
-/// started again stays there, also where this request arrives late. Whether it was there.
+/// Removes the process with this start time ([`Registration::started`]) from the list. A process that has
+/// been restarted since stays in the list, even if this request arrives late. Returns whether it was in the
+/// list.
 ///
 /// # Errors
 /// If the catalog does not take the change.
@@ -150,7 +152,7 @@ pub async fn note_local_acks(catalog: &Catalog, id: &str, started: &str) -> Resu
     if_unchanged(catalog.replace_documents(document(before), document(after)).await)
 }
 
-/// What the list says of a process that was started then.
+/// Returns the entry of the process with this start time.
 fn document_of(snapshot: &Snapshot, (id, started): (&str, &str)) -> Option<serde_json::Value> {
     let json = snapshot.document(KIND, id).filter(|json| json["started"] == started)?;
     Some((*json).clone())
@@ -165,8 +167,8 @@ fn if_unchanged(replaced: Result<(), Error>) -> Result<bool, Error> {
     }
 }
 
-/// Takes a process that was started then out of the list, which does not come back, and what is on its disk
-/// neither; `None`: one that is not in the list. Whether it was there.
+/// Removes the process with this start time from the list if it does not come back, and gives up its disk;
+/// `None` for a process that is not in the list. Returns whether it was in the list.
 ///
 /// # Errors
 /// As [`leave`].
@@ -180,7 +182,7 @@ pub async fn remove(catalog: &Catalog, id: &str, started: Option<&str>) -> Resul
     take_out(catalog, (id, started), vec![note]).await
 }
 
-/// Whether an administrator has given up a process with its disk, and it has not come back.
+/// Whether an administrator has removed a process with its disk, and it has not come back.
 #[must_use]
 pub fn is_removed(snapshot: &Snapshot, id: &str) -> bool {
     snapshot.document(REMOVED, id).is_some()
@@ -196,7 +198,7 @@ async fn take_out(
     let before = vec![document(KIND, Some(json))];
     let mut after = vec![document(KIND, None), document(APPS, None)];
     after.extend(notes);
-    // It may have been started again meanwhile.
+    // It may have been restarted in the meantime.
     if_unchanged(catalog.replace_documents(before, after).await)
 }
 
@@ -269,7 +271,8 @@ mod tests {
         let catalog = catalog().await;
         started("first").write(&catalog, "1").await.unwrap();
         note_bundle(&catalog, "1", "abc").await.unwrap();
-        // Who recovers its events has seen it then, and comes to take it out when it is back.
+        // The indexer that recovers its events has read its entry by then, and tries to remove the entry
+        // after the restart.
         started("second").write(&catalog, "1").await.unwrap();
         assert!(!leave(&catalog, "1", "first").await.unwrap());
         assert!(is_listed(&catalog) && bundle_of(&catalog.snapshot(), "1").is_some());

@@ -9,7 +9,7 @@ use cluster::Wave;
 /// The kind and the name of the document.
 const DOCUMENT: (&str, &str) = ("rolling_restart", "wave");
 
-/// How long a cancel waits for the change that it lacks before it tries again.
+/// Maximum time that a cancellation waits for the change that it has missed before it is retried.
 const ARRIVAL: Duration = Duration::from_secs(1);
 
 /// The newest rolling restart.
@@ -19,8 +19,8 @@ pub fn wave(snapshot: &Snapshot) -> Option<Wave> {
     serde_json::from_value((*document).clone()).ok()
 }
 
-/// Writes that it begins or how far it is, if it is still as in a snapshot: whoever begins or cancels one
-/// meanwhile is not overruled. Whether it was.
+/// Writes the start or the progress of a rolling restart if it is unchanged since the snapshot, so that
+/// concurrent starts and cancellations are not overwritten. Returns whether it was unchanged.
 ///
 /// # Errors
 /// If the catalog does not take the document.
@@ -41,7 +41,7 @@ pub async fn replace_wave(
     }
 }
 
-/// Cancels the one that is under way, whatever step it makes meanwhile; `false` if none is.
+/// Cancels the current rolling restart, even if it progresses in the meantime; `false` if there is none.
 ///
 /// # Errors
 /// If the catalog does not take the document.
@@ -56,12 +56,12 @@ pub async fn cancel_wave(catalog: &Catalog, reason: &str) -> Result<bool, Error>
         if replace_wave(catalog, &snapshot, &wave).await? {
             return Ok(true);
         }
-        // The step was made, and is on its way to this process.
+        // The restart has progressed, and the change has not arrived in this process yet.
         let _ = tokio::time::timeout(ARRIVAL, changes.changed()).await;
     }
 }
 
-/// Whether a process that was started then is told to restart.
+/// Whether the process with this start time is to restart.
 #[must_use]
 pub fn is_told(snapshot: &Snapshot, id: &str, started: &str) -> bool {
     wave(snapshot).is_some_and(|wave| wave.told.get(id).is_some_and(|before| before == started))

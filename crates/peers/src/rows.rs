@@ -74,8 +74,9 @@ fn text_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(texts).sum()
 }
 
-/// The same rows without the texts of others: a slice has the buffers of the whole. As `compact_batch` of
-/// the crate `exprs` for rows that are written; this crate has no expressions.
+/// Copies the rows without the texts of other rows: a slice keeps the buffers of the whole batch. Corresponds
+/// to `compact_batch` of the crate `exprs` for rows that are written; this crate does not depend on
+/// expressions.
 fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
     let column = |column: &ArrayRef| -> ArrayRef {
         let Some(views) = column.as_string_view_opt() else { return Arc::clone(column) };

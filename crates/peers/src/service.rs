@@ -27,7 +27,7 @@ use transport::{Answer, Call, Methods};
 
 use crate::{MAX_MESSAGE, OPEN, PART, READ, ROLL, SERVICE, rows};
 
-/// What the service shows.
+/// The data sources of the service.
 #[derive(Debug, Clone)]
 pub struct HotParts {
     /// The identity of this process, as the list of the cluster has it.
@@ -38,7 +38,7 @@ pub struct HotParts {
     pub catalog: Catalog,
     /// The objects of buckets that wait for their upload, and no others.
     pub spool: Arc<dyn ObjectStore>,
-    /// Where views stay open whose rows are not sent.
+    /// The open views whose rows are not sent.
     pub views: OpenViews,
     /// The searches of this process.
     pub searches: Arc<dyn CountsSearches>,
@@ -48,11 +48,11 @@ pub struct HotParts {
 
 /// Counts the searches of a process, since it was started.
 pub trait CountsSearches: std::fmt::Debug + Send + Sync {
-    /// What it has counted.
+    /// Returns the search counters of this process.
     fn searches(&self) -> Searches;
 }
 
-/// Rolls the hot buckets of indexes: when it is asked to, and of those that are being removed.
+/// Rolls the hot buckets of indexes: on request, and of indexes that are being removed.
 pub trait EmptiesIndexes: std::fmt::Debug + Send + Sync {
     /// The indexes that are being removed and of which this process has no hot events and accepts none.
     fn emptied(&self) -> Vec<IndexName>;
@@ -64,10 +64,10 @@ pub trait EmptiesIndexes: std::fmt::Debug + Send + Sync {
     fn roll<'a>(&'a self, index: &'a IndexName) -> BoxFuture<'a, Result<(), String>>;
 }
 
-/// Views that are open at a time. Whoever asks for one more is sent the rows.
+/// Maximum number of open views. The rows of a further view are sent.
 const MOST_VIEWS: usize = 512;
 
-/// The hot buckets of this process for others. Clones share them.
+/// The service that gives other processes the hot buckets of this process. Clones share its state.
 #[derive(Debug, Clone)]
 pub struct HotService {
     parts: HotParts,
@@ -96,10 +96,10 @@ impl HotService {
         let range =
             TimeRange { earliest: EventTime(request.earliest), latest: EventTime(request.latest) };
         let adopted = self.parts.hot.adopted();
-        // Before the floor: what was stored of them is in the catalog as of then.
+        // Read before the floor: removed buckets that were stored are in the catalog as of the floor.
         let emptied = self.parts.removals.emptied();
         let buckets = self.parts.hot.snapshot(&indexes, &range);
-        // Read after the buckets: what has left them is in the catalog as of this write.
+        // Read after the buckets: buckets that have left are in the catalog as of this write.
         let floor = self.parts.catalog.snapshot().number();
         let gone = self.gone(&known, &buckets);
         let stays = request.most_bytes.is_some_and(|most| lacking(&buckets, &known) > most);
@@ -152,7 +152,7 @@ impl HotService {
         Ok(stream::iter([Ok(list)]).chain(rows_of(vec![bucket], known)).boxed())
     }
 
-    /// The known buckets whose rows are not in memory here any more.
+    /// Returns the known buckets whose rows are no longer in memory.
     fn gone(&self, known: &HashMap<BucketId, u64>, buckets: &[HotBucket]) -> Vec<BucketId> {
         let is_listed = |id: &BucketId| {
             buckets.iter().any(|bucket| bucket.id == *id && bucket.stored.is_none())
@@ -215,7 +215,7 @@ impl Drop for Counted {
     }
 }
 
-/// The rows behind those that are known.
+/// Returns the rows after those that are known.
 fn rows_of(
     buckets: Vec<HotBucket>,
     known: HashMap<BucketId, u64>,
@@ -234,7 +234,8 @@ fn rows_of(
     stream::iter(rows)
 }
 
-/// Bytes of the texts behind those that are known, as far as all texts of a bucket are equally long.
+/// Estimates the bytes of text after the known rows, assuming that all texts of a bucket have the same
+/// length.
 fn lacking(buckets: &[HotBucket], known: &HashMap<BucketId, u64>) -> u64 {
     let of = |bucket: &HotBucket| {
         let known = known.get(&bucket.id).copied().unwrap_or_default();

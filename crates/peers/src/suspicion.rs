@@ -1,18 +1,19 @@
-//! What is known of an indexer that may not answer. Who asks it again is left to the directory.
+//! The state of an indexer that may not answer. The directory sends the repeated requests.
 
 use std::time::Duration;
 
 use model::{IndexName, TimeRange};
 use tonic::{Code, Status};
 
-/// An indexer that lets others wait so long and does not answer is suspect, until it answers what it did not
-/// answer, or, if it never does, the least that a search has wanted: no search waits for it, and other
-/// requests not longer than this.
+/// An indexer that does not answer for this time is suspect until it answers the same request or, if it never
+/// does, the smallest request of a search: searches do not wait for it, and other requests wait no longer
+/// than this.
 pub(crate) const SUSPECT: Duration = Duration::from_millis(500);
-/// How long a suspect is waited for that is asked whether it is there. One that is overloaded may take longer
-/// than [`SUSPECT`], and is not gone.
+/// Time-out of status requests to a suspect indexer. An overloaded indexer may take longer than [`SUSPECT`]
+/// without being lost.
 pub(crate) const SHORT_WAIT: Duration = Duration::from_secs(2);
-/// How often it is asked the last question again. It may never answer that one in time, and others at once.
+/// How often the last request is repeated. The indexer may never answer it in time, but answer others at
+/// once.
 const TRIES: u32 = 3;
 
 /// Indexes and the time of their events.
@@ -23,21 +24,21 @@ type Question = (Vec<IndexName>, TimeRange);
 pub(crate) struct Suspicion {
     /// Its last failure, while it is suspect.
     pub(crate) failure: Option<Status>,
-    /// How long it was waited for before that failure.
+    /// The time-out of the request that failed.
     waited: Duration,
     /// Whether a task asks it again and again.
     pub(crate) is_watched: bool,
     /// The last question of a search that it did not answer, while it is suspect.
     unanswered: Option<Question>,
-    /// How often it was asked again and did not answer. Those of searches that were under way together do not
-    /// count: it was not asked again.
+    /// Number of repeated requests that were not answered. Requests of concurrent searches do not count,
+    /// because they are not repetitions.
     tries: u32,
     /// The least question of the searches that have missed it, while it is suspect.
     least: Option<Question>,
 }
 
 impl Suspicion {
-    /// Remembers what came of a question, after so long.
+    /// Records the outcome of a request and the time that it took.
     pub(crate) fn note(
         &mut self,
         (indexes, range): (&[IndexName], &TimeRange),
@@ -47,7 +48,7 @@ impl Suspicion {
         let was_suspect = self.failure.is_some();
         let failure = failure.filter(|status| is_suspect_after(status, waited, was_suspect));
         if let Some(failure) = failure {
-            // That it has not answered a question at once says less than that it has not answered in time.
+            // An immediate failure says less than a time-out.
             let says_less = failure.code() == Code::DeadlineExceeded && waited < self.waited;
             if !says_less {
                 self.failure = Some(failure.clone());
@@ -58,7 +59,7 @@ impl Suspicion {
                 self.miss((indexes, range));
             }
         } else if !indexes.is_empty() || self.unanswered.is_none() {
-            // One that is overloaded may answer at once what asks for no events, and searches not in time.
+            // An overloaded indexer may answer requests without events at once, and searches not in time.
             *self = Self { is_watched: self.is_watched, ..Self::default() };
         }
     }
@@ -70,7 +71,7 @@ impl Suspicion {
         }
     }
 
-    /// Remembers what a search would have asked it.
+    /// Records the request that a search would have sent.
     pub(crate) fn miss(&mut self, (indexes, range): (&[IndexName], &TimeRange)) {
         if self.failure.is_none() || indexes.is_empty() {
             return;
@@ -81,7 +82,7 @@ impl Suspicion {
         }
     }
 
-    /// What has to be answered so that it is not suspect any more.
+    /// Returns the request that has to be answered before the indexer is no longer suspect.
     pub(crate) fn question(&self) -> Question {
         let least = self.least.as_ref().filter(|_| self.tries >= TRIES);
         let question = least.or(self.unanswered.as_ref());
@@ -124,7 +125,7 @@ mod tests {
         assert_eq!(suspicion.question(), (main.to_vec(), all));
         suspicion.note(of_search, None, SUSPECT);
         assert!(suspicion.failure.is_none());
-        // No search has asked it: any answer will do.
+        // No search has asked it: any answer is sufficient.
         suspicion.note(of_nothing, Some(&silent), SUSPECT);
         assert!(suspicion.failure.is_some() && suspicion.question().0.is_empty());
         suspicion.note(of_nothing, None, SUSPECT);
@@ -139,7 +140,7 @@ mod tests {
         let mut suspicion = Suspicion::default();
         suspicion.miss((&main, &day));
         assert!(suspicion.question().0.is_empty(), "it is not suspect");
-        // Searches that were under way together.
+        // Failures of concurrent searches.
         for _ in 0..=TRIES {
             suspicion.note((&main, &all), Some(&silent), SUSPECT);
             suspicion.miss((&main, &day));
@@ -157,7 +158,7 @@ mod tests {
         suspicion.note((&main, &day), None, SUSPECT);
         suspicion.asked_again();
         assert!(suspicion.failure.is_none() && suspicion.question().0.is_empty());
-        // It is asked the last question again, if it does not answer that one.
+        // The last request is repeated if it is not answered.
         suspicion.note((&main, &all), Some(&silent), SUSPECT);
         suspicion.miss((&main, &day));
         assert_eq!(suspicion.question(), (main.to_vec(), all));
@@ -172,7 +173,7 @@ mod tests {
         // A process that is just being started again refuses connections at once.
         assert!(!is_suspect_after(&refused, soon, false));
         assert!(is_suspect_after(&refused, soon, true) && is_suspect_after(&silent, late, true));
-        // It has answered, although with an error.
+        // The indexer has answered, although with an error.
         assert!(!is_suspect_after(&Status::data_loss("damaged"), late, true));
     }
 
@@ -191,7 +192,7 @@ mod tests {
         let at_once = Status::deadline_exceeded("no answer within 2000 ms");
         suspicion.note(of_nothing, Some(&at_once), SHORT_WAIT);
         assert_eq!(reason(&suspicion), "no answer within 10000 ms");
-        // It is known since that it is gone.
+        // The indexer is known to be down since then.
         let refused = Status::unavailable("refused");
         suspicion.note(of_nothing, Some(&refused), Duration::ZERO);
         assert_eq!(reason(&suspicion), "refused");

@@ -1,7 +1,7 @@
-//! Commands that talk to a server, and those that look at files.
+//! Commands that call a server, and commands that read files.
 //!
-//! Exit codes: 0 done, 1 the server or a file failed, 2 wrong usage (from the argument parser), 3
-//! the search is invalid, 4 the server cannot be reached, 5 not logged in, 130 and 143 ended by SIGINT and
+//! Exit codes: 0 success, 1 the server or a file failed, 2 wrong usage (from the argument parser), 3 the
+//! search is invalid, 4 the server cannot be reached, 5 not logged in, 130 and 143 ended by SIGINT and
 //! SIGTERM.
 
 pub(crate) mod add;

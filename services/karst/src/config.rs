@@ -683,7 +683,7 @@ pub(crate) struct AppRemoveOptions {
     pub(crate) client: ClientOptions,
 }
 
-/// A host or address with a port, for others to connect to.
+/// Parses a host or address with a port, to which others connect.
 fn host_and_port(text: &str) -> Result<String, String> {
     let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
     match port.and_then(|(_, port)| port.parse::<u16>().ok()).filter(|port| *port != 0) {
@@ -718,13 +718,13 @@ fn site(text: &str) -> Result<String, String> {
     }
 }
 
-/// The variables that S3 credentials, region and endpoint come from.
+/// Returns the variables with S3 credentials, region and endpoint.
 #[expect(clippy::disallowed_methods, reason = "options of the object store's library")]
 pub(crate) fn aws_variables() -> BTreeMap<String, String> {
     std::env::vars().filter(|(name, _)| name.starts_with("AWS_")).collect()
 }
 
-/// The variables of OpenTelemetry, which say where traces go.
+/// Returns the variables of OpenTelemetry, which configure the export of traces.
 #[expect(clippy::disallowed_methods, reason = "the variables that all programs have for traces")]
 pub(crate) fn otel_variables() -> BTreeMap<String, String> {
     std::env::vars().filter(|(name, _)| name.starts_with("OTEL_")).collect()

@@ -57,8 +57,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The error with its causes. Libraries repeat the text of a cause in that of the error, in four layers
-/// for object stores: what has been said is left out.
+/// Returns the error with its causes. Libraries repeat the text of a cause in that of the error, in four
+/// layers for object stores: repeated text is left out.
 fn told(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {

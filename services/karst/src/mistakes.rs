@@ -1,7 +1,7 @@
-//! What is wrong in the configuration: for `btool check`, the report of an installation, and the messages of
-//! the server.
+//! Mistakes in the configuration: for `btool check`, the report of an installation, and the messages of the
+//! server.
 //!
-//! Guarantees: every mistake has the kind that a start gives it, and its place is part of its text.
+//! Guarantees: every mistake has the severity that it has at a start, and its place is part of its text.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,12 +15,12 @@ use plan::Macros;
 /// The file with lookups and transforms.
 const TRANSFORMS: &str = "transforms";
 
-/// What a mistake leads to, the worst first.
+/// The effect of a mistake, the worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Weight {
-    /// It is the administrator's, and prevents the start.
+    /// A mistake in the administrator's files, which prevents the start.
     Error,
-    /// It is an app's, and is ignored.
+    /// A mistake in an app's files, which is ignored.
     Ignored,
     /// A setting that is unknown, without effect, or oddly written.
     Note,
@@ -32,9 +32,9 @@ pub(crate) struct Mistake {
     pub(crate) weight: Weight,
     /// The app that has it.
     pub(crate) app: Option<String>,
-    /// What, beginning with file and line.
+    /// The message, beginning with file and line.
     pub(crate) text: String,
-    /// The file and the stanza that does not exist, if that is what is wrong: another app may have it.
+    /// The file and the stanza that does not exist, if this is the mistake: another app may have the stanza.
     pub(crate) missing: Option<(&'static str, String)>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
     for conf in layers.confs() {
         let own = layers.stanzas(conf).filter(|(layer, _)| layer.app().is_none());
         for invalid in own.flat_map(|(_, stanza)| registry.invalid(conf, stanza)) {
-            // What knowledge compiles has been checked by it, in more detail.
+            // Settings that the knowledge compiles have been checked by it, in more detail.
             let is_told = fatal.iter().any(|error| error.place() == invalid.place.as_ref());
             if !is_told {
                 add(&mut found, Weight::Error, invalid.place.as_ref(), invalid.to_string());
@@ -98,10 +98,10 @@ pub(crate) fn all(mut layers: Layers, registry: &Registry) -> Vec<Mistake> {
     found
 }
 
-/// What is ignored of apps, and notes about what is oddly written and counts. `tolerated` are the settings
-/// that were changed or left out before `knowledge` was made.
+/// Returns the ignored settings of apps, and notes about settings that are unusual but in force. `tolerated`
+/// are the settings that were changed or left out before `knowledge` was compiled.
 pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mistake> {
-    // There are thousands of places among thousands of files.
+    // There are thousands of places in thousands of files.
     let apps: HashMap<&str, &str> = knowledge.layers().files_of_apps().collect();
     let app_of = |place: &Place| apps.get(&*place.file).map(|app| (*app).to_owned());
     let mistake = |place: Option<&Place>, text: String| {
@@ -109,7 +109,7 @@ pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mista
         Mistake { weight: Weight::Ignored, app, text, missing: None }
     };
     let tolerated = tolerated.iter().map(|one| {
-        // A comment behind a value goes, and the value counts.
+        // A comment after a value is removed, and the value is in force.
         let is_left_out = one.text.starts_with(conf::LEFT_OUT);
         let weight = if is_left_out { Weight::Ignored } else { Weight::Note };
         Mistake { weight, ..mistake(Some(&one.place), one.to_string()) }
@@ -156,8 +156,8 @@ pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mista
     found
 }
 
-/// Event types of apps whose search is invalid. Macros that no app has are not looked into: searches that use
-/// the event type say so.
+/// Returns the event types of apps whose search is invalid. Undefined macros are not reported here: searches
+/// that use the event type report them.
 fn event_types(knowledge: &Knowledge) -> Vec<Mistake> {
     let conf = knowledge.conf("eventtypes");
     let macros = Macros::of(knowledge);
@@ -206,7 +206,8 @@ fn is_unknown_input(warning: &str) -> bool {
 /// Reads a file of all layers, only to see whether that works.
 type Read<'a> = dyn Fn(&Layers) -> Result<(), String> + 'a;
 
-/// Files that are read as a whole: without what apps say if only they are at fault.
+/// Returns the mistakes in files that are read as a whole. If only apps have mistakes, their settings are
+/// left out.
 fn whole_files(layers: &Layers) -> Vec<Mistake> {
     let console = access::Console { host: "localhost".to_owned(), port: 8000, tls: false };
     let authentication = |layers: &Layers| {
@@ -237,7 +238,7 @@ fn app_in(text: &str) -> Option<String> {
     behind.split_once('/').map(|(app, _)| app.to_owned())
 }
 
-/// What is ignored, by app, the app with the most first.
+/// Groups the ignored settings by app, the app with the most first.
 pub(crate) fn by_app(mistakes: Vec<Mistake>) -> Vec<(String, Vec<Mistake>)> {
     let mut apps: BTreeMap<String, Vec<Mistake>> = BTreeMap::new();
     for mistake in mistakes.into_iter().filter(|one| one.weight == Weight::Ignored) {

@@ -1,13 +1,14 @@
-//! Printing: `println!` and `eprintln!` of this program, which do not panic when a reader has gone.
+//! Printing: `println!` and `eprintln!` of this program, which do not panic when the reader of a pipe has
+//! ended.
 //!
-//! With `| head` or `| true`, the reader of a pipe ends before the command does. A command goes on then: what
-//! it changes, and its exit code, do not depend on who reads its output. Commands that print rows until they
-//! are stopped write to standard output themselves, and end with the error of the pipe (`main`).
+//! With `| head` or `| true`, the reader of a pipe ends before the command does. The command then continues:
+//! its changes and its exit code do not depend on the reader of its output. Commands that print rows until
+//! they are stopped write to standard output themselves, and end with the error of the pipe (`main`).
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
-/// As the macro of the standard library, without a panic when the reader has gone.
+/// Like the macro of the standard library, but without a panic when the reader has ended.
 macro_rules! println {
     () => {{
         $crate::output::line(format_args!(""));
@@ -17,7 +18,7 @@ macro_rules! println {
     }};
 }
 
-/// As the macro of the standard library, without a panic when the reader has gone.
+/// Like the macro of the standard library, but without a panic when the reader has ended.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         $crate::output::error_line(format_args!($($text)*));
@@ -34,7 +35,7 @@ pub(crate) fn line(text: Arguments<'_>) {
     }
 }
 
-/// Prints a line to standard error. Nobody can be told that this fails.
+/// Prints a line to standard error. A failure of this cannot be reported.
 pub(crate) fn error_line(text: Arguments<'_>) {
     let _ = write_line(&mut io::stderr().lock(), text);
 }

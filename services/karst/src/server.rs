@@ -112,20 +112,20 @@ pub(crate) use lock::Owner;
 pub(crate) use ownership::{claim as claim_catalog, now_text};
 pub(crate) use store_conf::store as store_options;
 
-/// The stack of a thread that plans and runs searches: plans are walked by functions that call themselves,
-/// and `max_plan_depth` is what fits here. Only what is used is taken from the system.
+/// Stack size of threads that plan and run searches: plans are walked by recursive functions, and
+/// `max_plan_depth` is set so that they fit. The system allocates only the used part.
 const SEARCH_STACK: usize = 128 << 20;
 /// The same of a thread that answers requests: it shows plans and drops them.
 const IO_STACK: usize = 32 << 20;
 
-/// How the allocator is to work: memory comes in huge pages where the system has them. Clearing small
-/// ones was a tenth of what ingest costs.
+/// Options of the allocator: it uses huge pages where the system has them. Clearing small pages was a tenth
+/// of the cost of ingest.
 const ALLOCATOR: [(&str, &str); 1] = [("MIMALLOC_ALLOW_LARGE_OS_PAGES", "1")];
 
-/// Runs the server until it is told to stop.
+/// Runs the server until it is stopped.
 pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     // First, and until there are listeners: process 1 of a container ignores a signal that it does not
-    // handle. It would be there until it is killed.
+    // handle, and would run until it is killed.
     runtime::signals::hold().context("cannot hold back signals")?;
     runtime::process::make_files_private();
     options.read_secrets()?;
@@ -153,13 +153,14 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
         tokio::select! {
             biased;
             ended = serving => ended,
-            // What it has acknowledged is in the journal; nothing else is lost.
+            // All acknowledged events are in the journal; nothing else is lost.
             () = signal.arrived_early() => Ok(Ended::Stopped),
         }
     });
     threads.shut_down(SEARCHES);
     let is_told_to_stop = if matches!(result, Ok(Ended::ToBeginAgain)) {
-        // What arrives from here on is for the next life, which would not know of what has arrived here.
+        // Signals from now on are for the next start of the server, which would not know of signals that were
+        // received here.
         runtime::signals::leave_pending().context("cannot leave signals to the next start")?;
         runtime.block_on(signal.has_arrived())
     } else {
@@ -181,7 +182,7 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
 /// Why the server ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Ended {
-    /// It was told to stop.
+    /// The server was stopped by a signal.
     Stopped,
     /// Somebody asked for a restart.
     ToBeginAgain,
@@ -189,9 +190,9 @@ enum Ended {
     Fenced(Arc<str>),
 }
 
-/// The start, in this order: nothing is opened or written before the directory is locked and every port
-/// is bound, and no catalog before its lease is held. Who comes to a port meanwhile is told to wait. Until
-/// `signal` is opened, it is the caller's.
+/// Starts the server, in this order: nothing is opened or written before the directory is locked and every
+/// port is bound, and no catalog before its lease is held. Clients that connect in the meantime are asked to
+/// wait. Until `signal` is opened, the caller handles it.
 #[expect(clippy::too_many_lines, reason = "the order of the steps is the point")]
 async fn serve(
     options: &mut ServerOptions,
@@ -199,7 +200,7 @@ async fn serve(
     (signal, hangups): (&StopSignal, Signal),
 ) -> Result<Ended> {
     let lock = DataLock::take(options)?;
-    // Where the server was killed, that of its former life.
+    // Left by the previous process if it was killed.
     credentials::remove_local_session(lock.directory());
     let directories = Directories::arrange(options, lock.directory())?;
     let (setup, inputs) = Setup::read(options)?;
@@ -270,12 +271,12 @@ async fn serve(
         };
         shutdown.spawn(api::record_expired_sessions(karst.state.clone()));
         let heads = cluster.other_heads(karst.catalog(), &karst.state.info.guid);
-        // Who sees it ready may tell it to stop, and the ports say so first.
+        // A client that finds the server ready may stop it, and the ports have to report that first.
         signal.open();
         let receivers = api::Receivers::new(karst.state.clone())?;
         let management = ownership::management(options);
         let known_as = (karst.state.info.guid.as_str(), management);
-        // Before events are taken in: searches ask only those that are in the list.
+        // Before events are received: searches ask only the indexers in the list.
         Box::pin(cluster.open(&karst, known_as, &receivers, &shutdown)).await?;
         shutdown.spawn(api::watch_cluster(karst.state.clone()));
         listeners.open(options, roles, &karst, &receivers, heads);
@@ -319,7 +320,7 @@ async fn serve(
     let ended = run.await;
     leadership.release().await;
     traces.close().await;
-    // Last: until here the process is alive, for whoever restarts those that are not.
+    // Last: until here, probes find that the process is alive.
     if let Some(health) = health {
         health.close();
     }
@@ -360,7 +361,7 @@ async fn wait_for_end(
             Lost::Superseded(reason) => (reason, true),
         },
     };
-    // First: what is refused would be logged by every input that goes on.
+    // First: inputs that continue would log each refusal.
     intake.stop();
     match is_superseded {
         true => karst.supersede(&reason),
@@ -378,7 +379,7 @@ async fn wait_for_end(
             () = told_to_stop.arrived() => return Ok(Ended::Fenced(told)),
             () = karst.state.control.restart_wanted() => return Ok(Ended::ToBeginAgain),
             () = tokio::time::sleep_until(until) => return Ok(Ended::Fenced(told)),
-            // The catalog knows that somebody has taken it, the lease knows who.
+            // The catalog knows that it was taken over, the lease knows by which process.
             reason = leadership.lost(), if !told.contains("management") => {
                 tracing::warn!("{reason}");
                 karst.fence(&reason);

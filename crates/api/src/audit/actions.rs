@@ -1,7 +1,7 @@
-//! What a request is called in the trail, by its route and method.
+//! The action names of requests in the audit trail, by route and method.
 //!
-//! Names are made of a verb and what is acted on: `create_user`, `edit_index`, `remove_role`,
-//! `disable_token_http`. A route that is not listed gets its name from its path: no change is without one.
+//! A name consists of a verb and an object: `create_user`, `edit_index`, `remove_role`, `disable_token_http`.
+//! A route that is not listed gets its name from its path, so that every change has a name.
 
 use axum::http::Method;
 
@@ -36,7 +36,7 @@ pub(super) struct Action {
     pub(super) object: String,
 }
 
-/// What takes a SAML provider's response. A refused one is a failed login.
+/// The action of receiving a SAML provider's response. A refused one is a failed login.
 pub(super) const SAML_RESPONSE: &str = "saml_response";
 
 /// Routes whose name does not follow from their path.
@@ -62,7 +62,7 @@ const EXACT: [(&str, &str, Class); 27] = [
     ("/services/search/jobs/{sid}/results_preview", "read_results", Class::Light),
     ("/services/search/jobs/{sid}/events", "read_results", Class::Light),
     ("/services/search/jobs/{sid}/control", "control_search", Class::Light),
-    // Opens results to others.
+    // Gives other users access to results.
     ("/services/search/jobs/{sid}/acl", "acl_search_job", Class::Change),
     ("/api/v1/jobs/status", "read_job_status", Class::Light),
     ("/services/search/parser", "parse_search", Class::Light),
@@ -72,7 +72,7 @@ const EXACT: [(&str, &str, Class); 27] = [
     ("/services/receivers/stream", "send_events", Class::Light),
 ];
 
-/// What the objects below a path are called; the longest that fits counts.
+/// The names of the objects below a path; the longest matching path counts.
 const NOUNS: [(&str, &str); 37] = [
     ("/services/authentication/users", "user"),
     ("/services/authentication/httpauth-tokens", "session"),
@@ -127,7 +127,7 @@ const SECRET_FILES: [&str; 8] = [
 
 pub(super) fn of(method: &Method, route: Option<&str>, path: &str) -> Action {
     let Some(route) = route else {
-        // The console's files, and what is not there.
+        // The console's files, and unknown paths.
         let class = if is_read(method) { Class::Read } else { Class::Light };
         return Action { name: "unknown_path".to_owned(), class, object: decoded(path) };
     };
@@ -152,7 +152,7 @@ fn is_read(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
-/// What is acted on, and the rest of the route behind it.
+/// Returns the object's name, and the rest of the route after it.
 fn noun(route: &str) -> (String, &str) {
     let fits = |(base, _): &&(&str, &str)| {
         route.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -166,14 +166,14 @@ fn noun(route: &str) -> (String, &str) {
     (noun, &route[end..])
 }
 
-/// What is done to it.
+/// Returns the verb of the request.
 fn verb(method: &Method, rest: &str, path: &str) -> String {
     let last = rest.rsplit('/').next().unwrap_or_default();
     let acts = last == "{action}" || (!last.is_empty() && !last.starts_with('{'));
     match *method {
         Method::DELETE => "remove".to_owned(),
         Method::GET | Method::HEAD | Method::OPTIONS => "read".to_owned(),
-        // The last word of the path says it: enable, disable, acl, thaw.
+        // The last segment of the path is the verb: enable, disable, acl, thaw.
         _ if acts => {
             let word = path.rsplit('/').next().unwrap_or_default();
             let word = if word == "roll-hot-buckets" { "roll" } else { word };

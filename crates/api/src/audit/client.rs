@@ -1,4 +1,4 @@
-//! Who sends a request, as far as the connection and the headers tell.
+//! The sender of a request, as far as the connection and the headers identify it.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -62,13 +62,13 @@ impl Proxies {
 /// See the module.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Client {
-    /// None within the server.
+    /// The address; `None` within the server.
     pub(super) address: Option<String>,
-    /// How it says who it is.
+    /// The authentication scheme.
     pub(super) scheme: Option<&'static str>,
     /// The name it gives, with a password.
     pub(super) name: Option<String>,
-    /// What recognises its key, without telling it.
+    /// An identifier of the key, which does not reveal it.
     pub(super) key: Option<String>,
 }
 

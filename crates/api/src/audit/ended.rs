@@ -1,4 +1,4 @@
-//! What the record of a job says that ended: what it read, how long that took, what it cost.
+//! The audit record of an ended job: the data it read, its duration and its cost.
 
 use audit::Record;
 use jiff::Timestamp;
@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use model::{EventTime, TimeRange};
 use search::{DispatchState, ExportRun, Inspection, Job, MessageKind, ScanCounts};
 
-/// How a search has ended.
+/// The end of a search.
 struct Ended {
     inspection: Inspection,
     range: TimeRange,
@@ -18,7 +18,7 @@ struct Ended {
     is_complete: bool,
 }
 
-/// The record with what is known of the job.
+/// Adds the job's numbers to the record.
 pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
     let status = job.status();
     let warned = job.messages().iter().any(|message| message.kind == MessageKind::Warning);
@@ -36,7 +36,7 @@ pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
     ended.told(record)
 }
 
-/// The record with what is known of an export that has handed over so many rows. `is_done`: all there are.
+/// Adds the numbers of an export that has sent this number of rows. `is_done`: the rows are complete.
 pub(super) fn with_numbers_of_export(
     record: Record,
     run: &ExportRun,
@@ -128,7 +128,7 @@ fn splunk_time(time: Option<EventTime>) -> String {
     moment.map_or_else(|| "ZERO_TIME".to_owned(), written)
 }
 
-/// What kind of search it was, by what part of what it scanned matched.
+/// Returns the kind of search, by the ratio of matching to scanned events.
 #[allow(clippy::cast_precision_loss)]
 fn kind(scan: &ScanCounts, eliminated: u64) -> &'static str {
     if scan.events_scanned == 0 {

@@ -7,7 +7,7 @@ use ::audit::{Info, Record};
 use super::client::recognisable;
 use crate::ApiState;
 
-/// How often they are looked for.
+/// Interval between checks.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Records them until the server stops.
@@ -18,7 +18,7 @@ pub async fn record_expired_sessions(state: ApiState) {
                 .with_some("clientip", session.source)
                 .with("session", recognisable(&session.key))
                 .with("reason", session.limit);
-            // A trail that cannot be written says so itself.
+            // The log reports its own failures.
             let _ = state.audit.log.note(record).await;
         }
     }

@@ -1,4 +1,4 @@
-//! What is found out of a request on its way through the layers, for its record.
+//! Facts about a request that the layers collect for its audit record.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -11,16 +11,17 @@ use runtime::trace::TraceContext;
 use super::client::{Client, recognisable};
 use crate::params::Params;
 
-/// What a request changed of the documents of a collection. No values: they are the users' own.
+/// The changes of a request in the documents of a collection. Values are not included, because they are the
+/// users' own data.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Changed {
     /// The keys of the documents.
     pub(crate) documents: BTreeSet<String>,
-    /// Names in them whose value is new, another, or gone.
+    /// Names whose value is new, different or removed.
     pub(crate) names: BTreeSet<String>,
 }
 
-/// An extension of requests; clones share what was seen.
+/// An extension of requests; clones share the collected facts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observed(Arc<Inner>);
 
@@ -59,7 +60,7 @@ impl Observed {
         }
     }
 
-    /// Notes what was changed.
+    /// Notes the changes.
     pub(crate) fn changed(&self, changed: Changed) {
         let _ = self.0.changed.set(changed);
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::observed::Changed;
 use crate::params::Params;
 
-/// What a secret's name has in it.
+/// Parts of the names of secrets.
 const SECRET: [&str; 12] = [
     "password",
     "passwd",
@@ -23,22 +23,22 @@ const SECRET: [&str; 12] = [
     "private",
     "authorization",
 ];
-/// Parameters that only say how the answer is written.
+/// Parameters that only affect the format of the response.
 const FORMAT: [&str; 6] = ["output_mode", "count", "offset", "f", "_", "cookie"];
 /// Characters of a value that are kept.
 const LONG: usize = 1_000;
 const REDACTED: &str = "********";
 
-/// Whether a value by this name is none that may be told.
+/// Whether a value of this name must not be recorded.
 pub(super) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     SECRET.iter().any(|part| name.contains(part)) || name == "key" || name == "pin"
 }
 
-/// Where providers send browsers back to, with codes and assertions.
+/// Paths to which providers redirect browsers, with codes and assertions.
 const FROM_PROVIDERS: [&str; 2] = ["/services/auth/oidc/", "/saml/"];
 
-/// Adds the parameters: of a search what it searches and when, of others all as one field.
+/// Adds the parameters: for a search, its text and time range; for other requests, all in one field.
 pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> Record {
     if search {
         let text = params.text("search").or_else(|| params.text("query"));
@@ -74,7 +74,7 @@ pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> 
     record.with("arguments", arguments)
 }
 
-/// Adds what was changed of documents: which ones, and the names in them.
+/// Adds the changed documents, and the changed names in them.
 pub(super) fn add_changed(record: Record, changed: &Changed) -> Record {
     record
         .with("documents", changed.documents.len())

@@ -1,7 +1,7 @@
 //! Searches and queries: a record when one begins, and one when it ends.
 //!
-//! The only place that starts any, so that none is without its records (a test looks for others). A search
-//! whose commands write something begins once its record is on the disk; all others do not wait.
+//! The only module that starts searches, so that each has its records (a test checks the others). A search
+//! whose commands write data begins once its record is on the disk; all others do not wait.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -63,7 +63,7 @@ pub(crate) async fn dispatch(
     Ok(job)
 }
 
-/// Starts a search whose rows are handed over as they come.
+/// Starts a search whose rows are streamed.
 pub(crate) async fn export(
     state: &ApiState,
     seen: &Observed,
@@ -97,7 +97,7 @@ pub(crate) async fn sql(
     let about =
         Begun::new(state, seen, user, "sql", &state.search.new_sid(), "rest").of_query(&request);
     about.granted("").await?;
-    // A client that goes away ends the query.
+    // A client that disconnects ends the query.
     let mut end = Ending::new(about);
     let result = unless_fatal(&state.health, state.search.sql(request)).await;
     match &result {
@@ -110,7 +110,7 @@ pub(crate) async fn sql(
     result
 }
 
-/// Starts a query whose rows are handed over as they come.
+/// Starts a query whose rows are streamed.
 pub(crate) async fn sql_stream(
     state: &ApiState,
     seen: &Observed,
@@ -131,14 +131,13 @@ pub(crate) async fn sql_stream(
     }
 }
 
-/// What a search gives, unless something fatal is true before: what it finds then is a part of what there
-/// is.
+/// Runs a search unless a condition is fatal before it ends: its results would then be incomplete.
 async fn unless_fatal<T>(
     health: &Health,
     found: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
     tokio::select! {
-        // An end that comes with the condition does not count either.
+        // A result that arrives together with the condition does not count either.
         biased;
         condition = health.turns_fatal() => {
             let text = condition.summary().to_owned();
@@ -148,7 +147,7 @@ async fn unless_fatal<T>(
     }
 }
 
-/// Rows of a query as they come, whose end is recorded.
+/// The streamed rows of a query, whose end is recorded.
 #[derive(Debug)]
 pub(crate) struct Rows {
     rows: SqlStream,
@@ -161,7 +160,7 @@ impl Rows {
         &self.rows.schema
     }
 
-    /// The next rows; none at the end. Nothing comes after an error.
+    /// Returns the next rows; `None` at the end. An error is the last item.
     pub(crate) async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
         let next = async { self.rows.next().await.transpose() };
         let next = unless_fatal(&self.health, next).await.transpose();
@@ -195,23 +194,23 @@ impl Pages {
         next
     }
 
-    /// What the rows miss; known when they are all there.
+    /// Returns the reasons why rows are missing; complete after the last row.
     pub(crate) fn incomplete(&self) -> Vec<String> {
         self.pages.run().incomplete()
     }
 
-    /// What the reader should know of the rows; known when they are all there.
+    /// Returns the warnings about the rows; complete after the last row.
     pub(crate) fn warnings(&self) -> Vec<String> {
         self.pages.run().warnings()
     }
 }
 
-/// Records the end of what is handed over as it comes: if it is dropped before, its reader has left.
+/// Records the end of a stream of rows: if it is dropped earlier, its reader has disconnected.
 #[derive(Debug)]
 pub(crate) struct Ending {
     about: Option<Begun>,
     rows: u64,
-    /// What is known of the search, if it is an export.
+    /// The search, if it is an export.
     run: Option<ExportRun>,
 }
 
@@ -312,7 +311,7 @@ impl Begun {
     fn record(&self, info: Info, more: impl FnOnce(Record) -> Record) -> Record {
         let parts = &self.record;
         let mut record = Record::new(&parts.user, parts.action, info);
-        // What was searched comes last, as in Splunk: it is the longest.
+        // The text of the search comes last, as in Splunk, because it is the longest.
         let (last, first): (Vec<_>, Vec<_>) =
             parts.fields.iter().partition(|(name, _)| *name == "search");
         for (name, value) in first {

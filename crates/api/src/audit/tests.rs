@@ -1,4 +1,4 @@
-//! No route and no search is without a record.
+//! Tests that every route and every search has an audit record.
 
 use std::fs;
 use std::path::Path;

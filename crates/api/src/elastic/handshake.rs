@@ -1,7 +1,7 @@
-//! What shippers ask before and beside sending: version, licence, health, templates, policies.
+//! The requests of shippers before and besides sending: version, licence, health, templates, policies.
 //!
-//! Templates, policies and pipelines are said to exist and to be accepted: they describe how
-//! Elasticsearch would keep documents, and Karst keeps them its own way.
+//! Templates, policies and pipelines are reported as existing and accepted: they describe how Elasticsearch
+//! stores documents, and have no effect in Karst.
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -22,7 +22,7 @@ const ACCEPTED: &[&str] = &[
     "_scripts",
 ];
 
-/// The answer to a request, if it is one of those. `HEAD` is answered like `GET`.
+/// Returns the response to a request, if it is one of those. `HEAD` is answered like `GET`.
 pub(super) fn answer(
     method: &Method,
     path: &str,
@@ -122,7 +122,7 @@ fn health() -> Value {
     })
 }
 
-/// For clients that look for the other nodes: there is this one, at the address they know.
+/// Returns the list of nodes for clients that look for them: only this one, at the address they know.
 fn nodes(version: &str, info: &ServerInfo) -> Value {
     json!({
         "_nodes": {"total": 1, "successful": 1, "failed": 0},

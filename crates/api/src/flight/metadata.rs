@@ -1,4 +1,4 @@
-//! What there is to ask: one catalog, one schema, a table per index.
+//! The metadata of the database: one catalog, one schema, a table per index.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::portable::portable;
 /// The kind of every table.
 const TABLE: &str = "TABLE";
 
-/// What the server is and can do.
+/// Returns the properties and capabilities of the server.
 pub(super) fn server(query: CommandGetSqlInfo) -> Result<RecordBatch, FlightError> {
     let mut info = SqlInfoDataBuilder::new();
     info.append(SqlInfo::FlightSqlServerName, "Karst");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use tonic::Status;
 use tonic::metadata::MetadataMap;
 
-/// What is asked, without who asks: that is looked at in every call.
+/// The query, without the caller: the caller is determined in every call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Statement {
@@ -25,7 +25,7 @@ pub(super) struct Statement {
 }
 
 impl Statement {
-    /// A query with what the headers say of time.
+    /// Creates a statement from a query and the time range and zone in the headers.
     pub(super) fn of(query: String, headers: &MetadataMap) -> Result<Self, Status> {
         let header = |name: &str| {
             let text = headers.get(name).map(|value| value.to_str().map(str::to_owned)).transpose();
@@ -52,7 +52,7 @@ impl Statement {
         })
     }
 
-    /// What to run, as somebody with these rights.
+    /// Returns the request to run, with these rights.
     pub(super) fn request(self, rights: &Arc<Rights>) -> Result<SqlRequest, String> {
         let timezone = match &self.timezone {
             None => TimeZone::UTC,

@@ -125,8 +125,8 @@ async fn answer_question(receiver: &Receiver, request: Request) -> Result<Respon
     Ok(respond(StatusCode::OK, answer))
 }
 
-/// Those of the requests that other indexers know to be safe, with the levels that were reached. One that
-/// does not answer knows none: the sender asks again.
+/// Returns the requests that other indexers report as safe, with the levels that were reached. An indexer
+/// that does not answer reports none: the sender asks again.
 async fn safe_elsewhere(
     receiver: &Receiver,
     key: &ChannelKey,

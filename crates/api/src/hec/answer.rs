@@ -1,4 +1,4 @@
-//! HEC's answers: a text, a code, and the HTTP status that goes with it.
+//! HEC's responses: a text, a code, and its HTTP status.
 
 use axum::Json;
 use axum::http::StatusCode;

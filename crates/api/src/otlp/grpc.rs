@@ -1,8 +1,8 @@
-//! What happens to a gRPC request before it is decoded: it is told from HTTP by its content type, its token
-//! is checked before its body is read, the body is read and unpacked in the memory that requests share, and
-//! what it becomes is measured.
+//! Handling of gRPC requests before they are decoded: they are distinguished from HTTP by their content type,
+//! their token is checked before the body is read, the body is read and decompressed in the memory that
+//! requests share, and the decoded size is estimated.
 //!
-//! The service behind gets one message that is not packed.
+//! The inner service receives one uncompressed message.
 
 use std::sync::Arc;
 

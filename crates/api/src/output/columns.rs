@@ -1,15 +1,15 @@
-//! Which cells of a page are which fields of an answer.
+//! Maps the fields of a response to the cells of a page.
 
 use std::collections::{HashMap, HashSet};
 
 use search::{Page, Value};
 
-/// The fields of an answer in one of its pages. A page of events has the fields of its own rows only, and
-/// an answer may leave fields out.
+/// The fields of a response in one of its pages. A page of events has only the fields of its own rows, and a
+/// response may omit fields.
 pub(crate) struct Columns<'a> {
-    /// For every field of the answer, its place in a row of the page.
+    /// For every field of the response, its position in a row of the page.
     places: Vec<Option<usize>>,
-    /// Those that the page has.
+    /// The fields that the page has.
     present: Vec<(&'a str, usize)>,
     /// Whether several fields have one name, as in SQL's `SELECT a.x, b.x`.
     is_ambiguous: bool,

@@ -76,8 +76,8 @@ pub(super) fn text(cell: Option<&Value>) -> Cow<'_, str> {
     }
 }
 
-/// A cell that spreadsheets show and do not run: an apostrophe before what begins like a formula.
-/// Numbers stay numbers.
+/// Returns a cell that spreadsheets do not execute: text that begins like a formula is prefixed with an
+/// apostrophe. Numbers are unchanged.
 pub(super) fn no_formula(text: Cow<'_, str>) -> Cow<'_, str> {
     let like_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let number = || text.parse::<f64>().is_ok_and(f64::is_finite);

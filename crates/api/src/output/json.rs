@@ -208,7 +208,7 @@ impl Serialize for RowObject<'_> {
     }
 }
 
-/// What JSON cannot say as a number (NaN) is none.
+/// Returns the number; `None` for values such as NaN, which JSON cannot express.
 fn number(value: &Value) -> Option<Json> {
     match value {
         Value::One(text) => serde_json::from_str(text).ok(),

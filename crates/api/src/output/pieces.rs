@@ -78,7 +78,8 @@ async fn found_in(rows: &ResultRows) -> Vec<String> {
     names
 }
 
-/// A body of pieces, each made when the one before is on its way. Until the last one `kept` is kept.
+/// Returns a body of pieces, each created when the previous one has been sent. `kept` is kept until the last
+/// one.
 pub(crate) fn streamed<E: Into<BoxError> + Send + 'static>(
     pieces: impl Iterator<Item = Result<Vec<u8>, E>> + Send + 'static,
     kept: impl Send + 'static,

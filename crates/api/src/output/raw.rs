@@ -5,7 +5,7 @@ use search::Page;
 use super::csv::text;
 use super::{Columns, RowFormat};
 
-/// Rows that have no text are all of their cells, separated by tabs.
+/// The raw text of rows; rows without text are written as all of their cells, separated by tabs.
 #[derive(Debug)]
 pub(crate) struct Raw {
     fields: Vec<String>,

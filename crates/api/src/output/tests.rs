@@ -1,4 +1,4 @@
-//! Every format: pages one after the other give the text of one page, which is what it always was.
+//! Tests of every format: several pages give the same text as a single page, and the text is stable.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! `GET /api/v1/addresses`: where this process takes events in, with what commands of senders need; what is
-//! off, and how it is turned on.
+//! `GET /api/v1/addresses`: the addresses where this process receives events, with the data that senders'
+//! commands need; and the ports that are off, with how to enable them.
 
 use std::net::SocketAddr;
 
@@ -23,14 +23,14 @@ pub(super) fn routes() -> Routes {
     Routes::default().at("/api/v1/addresses", get(May("list_inputs"), what, list))
 }
 
-/// What there is to say of a protocol.
+/// The properties of a protocol.
 struct About {
     kind: &'static str,
     name: &'static str,
     /// The scheme of its URLs, without and with TLS.
     schemes: [&'static str; 2],
     usual_port: u16,
-    /// What senders show.
+    /// The credential that senders use.
     credential: &'static str,
     paths: &'static [(&'static str, &'static str)],
 }
@@ -151,7 +151,7 @@ fn port_json(port: &IntakePort, intake: &Intake, host: &str) -> Value {
     json
 }
 
-/// How senders get to a port that is off, or that other machines do not reach.
+/// Returns how to make a port available that is off, or that other machines cannot reach.
 fn advice(
     port: &IntakePort,
     about: &About,
@@ -211,7 +211,7 @@ fn input_json(one: &Listening, intake: &Intake, host: &str) -> Value {
     json
 }
 
-/// What to do where nothing listens for a protocol.
+/// Returns the entry for a protocol without a port, with how to enable it.
 fn none_json(protocol: Protocol, intake: &Intake) -> Value {
     let (kind, name, path, flag) = match protocol {
         Protocol::Udp => ("syslog_udp", "Syslog over UDP", "udp", "--syslog-udp"),
@@ -238,8 +238,8 @@ fn none_json(protocol: Protocol, intake: &Intake) -> Value {
     json
 }
 
-/// Where something listens, and the URL for senders. At all addresses of the machine, that has the name of
-/// the server, which senders may know by another one.
+/// Adds the address of a port, and the URL for senders. If the port listens on all addresses of the machine,
+/// the URL has the name of the server, which senders may know by another one.
 fn put_address(json: &mut Value, address: Option<SocketAddr>, scheme: &str, host: &str) {
     json["on"] = json!(address.is_some());
     json["address"] = json!(address.map(|address| address.ip().to_string()));

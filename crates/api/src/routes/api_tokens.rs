@@ -1,7 +1,7 @@
-//! `/services/authorization/tokens`: tokens that stand for a user, made, listed, disabled, removed.
+//! `/services/authorization/tokens`: creates, lists, disables and removes tokens of users.
 //!
-//! The text of a token is in the answer that makes it and nowhere else. A token makes no tokens if it
-//! is narrower than its user: it could make one that is not.
+//! The text of a token is only in the response to its creation. A token cannot create tokens if it is
+//! narrower than its user, because it could create one that is not.
 
 use access::{ApiToken, MAX_EPHEMERAL_SECONDS, NewToken, Scope, Use, time_span};
 use axum::response::Response;
@@ -208,7 +208,8 @@ fn time(now: i64, params: &Params, name: &str) -> Result<Option<i64>, RestError>
     })
 }
 
-/// The token that a request is about: its name in the path, or a user's there and its own as `id`.
+/// Returns the token of a request: its name is in the path, or the path has a user and the parameter `id` the
+/// name.
 fn found(
     state: &ApiState,
     caller: &Caller,

@@ -1,7 +1,7 @@
 //! `/static/app/{app}/..`: images and styles of apps, for browsers.
 //!
-//! Open as in Splunk: `<img>` of a page sends no session key. Scripts and pages of apps are not served, and
-//! what is served says that it is to be taken for nothing else.
+//! No login is needed, as in Splunk: `<img>` of a page sends no session key. Scripts and pages of apps are
+//! not served, and responses forbid browsers to guess another media type.
 
 use axum::extract::{Path, State};
 use axum::http::header;
@@ -55,7 +55,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {made}/%2e%2e/%2e%2e/default/app.css"), "", 404, absent),
         case(&format!("GET {made}/..%2F..%2Fdefault%2Fapp.css"), "", 404, absent),
         case("GET /static/app/%2e%2e/made/look.css", "", 404, absent),
-        // Links, of files and of folders, may lead out of the app.
+        // Links to files and folders may lead out of the app.
         case(&format!("GET {made}/link.css"), "", 404, absent),
         case(&format!("GET {made}/folder/look.css"), "", 404, absent),
     ]

@@ -1,5 +1,5 @@
-//! `/services/apps/local`: apps, those with files and those made here. `/services/apps/upload` takes packed
-//! ones.
+//! `/services/apps/local`: apps, including those that are created here. `/services/apps/upload` receives
+//! packed ones.
 
 use std::path::Path;
 
@@ -24,14 +24,14 @@ use crate::tests::cases::{Case, case, object_cases, removal_cases};
 use crate::work::work_on_part;
 
 const PATH: &str = "/services/apps/local";
-/// Where packed apps are sent.
+/// The path for uploading packed apps.
 pub(crate) const UPLOAD: &str = "/services/apps/upload";
 /// The notice that clients look for which wait for a restart.
 const RESTART_REQUIRED: &str = "restart_required";
-/// What a packed app is called that has no name.
+/// The file name of an uploaded app without one.
 const UNNAMED: &str = "app.tgz";
 
-/// What can be set, and where `app.conf` has it.
+/// The settings that can be changed, and their keys in `app.conf`.
 const SETTINGS: [(&str, &str); 8] = [
     ("author", "launcher.author"),
     ("configured", "install.is_configured"),
@@ -99,7 +99,7 @@ fn entry(caller: &Caller, app: &AppInfo) -> Entry {
         app: app.name.clone(),
         sharing: "app".to_owned(),
         removable: app.removable,
-        // Who may write to an app adds shared objects to it.
+        // Users who may write to an app may add shared objects to it.
         writable: caller.rights.may_share(&app.name) || caller.may("edit_local_apps"),
         ..Acl::default()
     };
@@ -158,7 +158,7 @@ impl Resource for LocalApps {
             return found(call, &app);
         }
         let mut settings = settings(params);
-        // As every app has that is made from a template.
+        // Every app that is created from a template has a version.
         if params.text("version").is_none() {
             settings.push(("launcher.version".to_owned(), "1.0.0".to_owned()));
         }
@@ -192,7 +192,7 @@ impl Resource for LocalApps {
         found(call, &app.name).map(Some)
     }
 
-    /// Removes an app that was made or installed here, with its objects, in all processes. Clients look for
+    /// Removes an app that was created or installed here, with its objects, in all processes. Clients expect
     /// the notice.
     async fn remove(&self, call: &Call, app: AppInfo) -> Result<(), RestError> {
         let name = app.name;
@@ -219,7 +219,7 @@ async fn unpacked(
     Ok(work_on_part(read).await.map_err(stops)??)
 }
 
-/// Installs a packed app, and reports what is used of it.
+/// Installs a packed app, and reports the parts that are used.
 async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
     let params = &call.params;
     let name = params.text("name").unwrap_or(UNNAMED).to_owned();
@@ -252,7 +252,7 @@ async fn update(call: Call) -> Result<Response, RestError> {
     feed::respond_one("localapps", PATH, entry, &call.params)
 }
 
-/// What the request sets, as `app.conf` has it.
+/// Returns the settings of the request, with their keys in `app.conf`.
 fn settings(params: &Params) -> Vec<(String, String)> {
     let given = SETTINGS.iter().filter_map(|(name, key)| {
         let value = params.get(name)?;

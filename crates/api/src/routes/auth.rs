@@ -83,8 +83,9 @@ pub(super) fn port(headers: &HeaderMap) -> u16 {
     host.and_then(|host| host.rsplit_once(':')?.1.parse().ok()).unwrap_or(8089)
 }
 
-/// Ends the session. `redirect` in the answer: where a browser goes to end the one at the provider, too, also
-/// if the session has ended in this process only. Its cookie is taken from the browser in both cases.
+/// Ends the session. `redirect` in the response is the URL at which a browser ends the session at the
+/// provider, too, even if the session has ended in this process only. The cookie is removed from the browser
+/// in both cases.
 pub(super) async fn logout(
     State(state): State<ApiState>,
     headers: HeaderMap,
@@ -98,13 +99,13 @@ pub(super) async fn logout(
     let subject = closed.subject;
     let next = subject.zip(state.accounts.saml()).and_then(|(subject, provider)| {
         let next = provider.logout_url(&subject);
-        // The session here has ended all the same.
+        // The session here has ended nevertheless.
         next.inspect_err(|error| tracing::warn!(%error, "no logout at the provider")).ok()?
     });
     let mut body = next.map_or_else(|| json!({}), |url| json!({"redirect": url}));
     let mut response = match ended {
         Ok(()) => OutputMode::Json.respond(StatusCode::OK, body.to_string()),
-        // Its client is not to try again: the key is not valid here any more.
+        // The client must not retry: the key is no longer valid here.
         Err(error) => {
             let error = RestError::from(error);
             body["messages"] = json!([{"type": error.severity, "text": error.text}]);

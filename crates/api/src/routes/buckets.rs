@@ -1,4 +1,4 @@
-//! The buckets of an index: what there is, and what comes back from or goes back to an archive.
+//! The buckets of an index: lists them, thaws, freezes and quarantines them.
 
 use axum::response::Response;
 use catalog::IndexNames;
@@ -47,7 +47,7 @@ pub(super) fn routes() -> Routes {
 
 const PATH: &str = "/services/data/buckets";
 
-/// Stored buckets of the indexes named by `index`, or of all that the caller may search, newest first, within
+/// Lists stored buckets of the indexes in `index`, or of all that the caller may search, newest first, within
 /// `earliest_time` and `latest_time`.
 async fn list(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let range = range(&state, &params)?;
@@ -118,7 +118,7 @@ async fn thaw(call: Call) -> Result<Response, RestError> {
     feed::respond_one("thaw", PATH, entry, params)
 }
 
-/// Takes thawed buckets of the range out of searches again.
+/// Freezes thawed buckets of the range again, so that they are not searched.
 async fn freeze(call: Call) -> Result<Response, RestError> {
     let Call { state, params, .. } = &call;
     let name = call.segment("name");
@@ -131,7 +131,7 @@ async fn freeze(call: Call) -> Result<Response, RestError> {
     feed::respond_one("freeze", PATH, entry, params)
 }
 
-/// Leaves a bucket out of searches, which say so from then on; `reason` is kept.
+/// Excludes a bucket from searches, which report this from then on; stores `reason`.
 async fn quarantine(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let id = call.segment("id");

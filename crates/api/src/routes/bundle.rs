@@ -27,7 +27,7 @@ const VALIDATE: &str = "/services/cluster/manager/control/default/validate_bundl
 const APPLY: &str = "/services/cluster/manager/control/default/apply";
 const ROLLBACK: &str = "/services/cluster/manager/control/default/rollback";
 const TITLE: &str = "clustermanagerbundle";
-/// How many errors the refusal of a bundle names.
+/// Maximum number of errors in the message of a refused bundle.
 const NAMED: usize = 5;
 
 /// Whether the body of a request to a path is a packed bundle.
@@ -71,9 +71,9 @@ pub(super) fn shown(bundle: &Bundle) -> Value {
     })
 }
 
-/// The bundle in force and the one before, for clients; nothing where there is none.
+/// Returns the bundle in force and the one before; `None` for a missing one.
 pub(super) fn both(apps: &Apps) -> (Option<Value>, Option<Value>) {
-    // What cannot be read is said where it is needed.
+    // Unreadable bundles are reported by the operations that need them.
     let bundles = apps.bundles().unwrap_or_default();
     let shown = |bundle: Option<Bundle>| bundle.as_ref().map(shown);
     (shown(bundles.active), shown(bundles.previous))
@@ -90,7 +90,7 @@ async fn files(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond(TITLE, BUNDLE, all.into_iter().map(entry).collect(), &params)
 }
 
-/// What is wrong in a bundle, and what it would change.
+/// Returns the mistakes in a bundle, and its changes.
 fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> Value {
     let apps: BTreeSet<&str> = packages.iter().map(|package| package.app.as_str()).collect();
     let reports = &state.app_reports;
@@ -128,8 +128,9 @@ fn validated(state: &ApiState, packages: &[Package], validated: &Validated) -> V
     })
 }
 
-/// Why a bundle is not applied: its own settings that would be ignored, and those of other apps that it
-/// breaks. A wrong rule of parsing takes effect on all indexers at once, and what it has parsed stays so.
+/// Returns why a bundle is not applied: its own settings that would be ignored, and those of other apps that
+/// it breaks. A wrong parsing rule takes effect on all indexers at once, and events parsed with it stay
+/// wrong.
 fn refusal(content: &Value) -> Option<RestError> {
     let mut errors = Vec::new();
     for (field, what) in
@@ -154,7 +155,7 @@ fn refusal(content: &Value) -> Option<RestError> {
     )))
 }
 
-/// What makes searches fail that use the apps.
+/// Returns settings that make searches which use the apps fail.
 async fn warnings(
     state: &ApiState,
     packages: &[Package],
@@ -166,7 +167,7 @@ async fn warnings(
     let mut absent = lookups_without_file(rules, packages, &apps);
     if !absent.is_empty() {
         let all = state.apps.list_lookups(&Namespace::new("-", "-")).await?;
-        // The files of the apps are those of the bundle from now on.
+        // The files of the apps are replaced by those of the bundle.
         let stay = all.iter().filter(|file| file.removable || !apps.contains(file.app.as_str()));
         let there: BTreeSet<&str> = stay.map(|file| file.name.as_str()).collect();
         absent.retain(|(file, _)| !there.contains(file.as_str()));
@@ -175,7 +176,7 @@ async fn warnings(
     Ok(found.iter().map(|text| validated.shown(text)).collect())
 }
 
-/// The lookups of a bundle whose files are not in it: the file, and what is wrong.
+/// Returns the lookups of a bundle whose files are missing: the configuration file, and the message.
 fn lookups_without_file(
     rules: &Knowledge,
     packages: &[Package],
@@ -250,7 +251,8 @@ async fn rollback(call: Call) -> Result<Response, RestError> {
     feed::respond_one(TITLE, ROLLBACK, entry, &call.params)
 }
 
-/// Who applies a bundle, in this process. A process that was killed while it did keeps nobody from it.
+/// Returns the identity under which this process applies a bundle. A lock left by a process that was killed
+/// is removed.
 async fn applier(state: &ApiState, user: &str) -> Result<Applier, RestError> {
     let own = applying(&state.catalog.snapshot(), &state.info.guid, state.info.startup_time);
     if let Some(lock) = state.apps.bundle_lock()? {

@@ -37,7 +37,7 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     let leader = peers::leader(&own);
     let leaving = peers::leaving(&own);
     let entry = |(id, registration): (String, Registration)| {
-        // This process has the newest state that it knows of.
+        // This process itself has its newest state.
         let answer = if id == state.info.guid {
             Some(Ok(own.number()))
         } else {
@@ -78,13 +78,14 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond("clustermanagerpeers", PATH, entries, &params)
 }
 
-/// The other processes that answer, by identity. One that is slow may not be among them.
+/// Returns the other processes that answer, by identity. A slow process may be missing.
 pub(super) async fn answering(state: &ApiState) -> Vec<String> {
     let Some(directory) = &state.directory else { return Vec::new() };
     identities(directory.answers().await)
 }
 
-/// The same, with those that are slow, for what is done to processes that do not answer.
+/// Returns the other processes that answer, including slow ones, for operations on processes that do not
+/// answer.
 pub(super) async fn answering_in_time(state: &ApiState) -> Vec<String> {
     let Some(directory) = &state.directory else { return Vec::new() };
     identities(directory.answers_in_time().await)
@@ -99,7 +100,7 @@ pub(super) fn one<'k>(
     known: &'k [(String, Registration)],
     name: &str,
 ) -> Result<(&'k String, &'k Registration), RestError> {
-    // As `instance.id` has it, too.
+    // Also accepts the form without hyphens, as in `instance.id`.
     let plain = name.replace('-', "");
     let is_meant = |id: &String| *id == name || *id == plain;
     let found: Vec<_> =

@@ -1,4 +1,4 @@
-//! `/services/cluster/manager/control` and `status`: rolling restarts, and processes that do not come back.
+//! `/services/cluster/manager/control` and `status`: rolling restarts, and removal of lost processes.
 
 use axum::response::Response;
 use catalog::{Commit, Snapshot, Takeover};
@@ -24,7 +24,7 @@ const STATUS: &str = "/services/cluster/manager/status";
 const RESTART: &str = "/services/cluster/manager/control/control/restart";
 const CANCEL: &str = "/services/cluster/manager/control/control/cancel_restart";
 const REMOVE: &str = "/services/cluster/manager/control/control/remove_peers";
-/// Indexes that a message names; of the others, it gives the number.
+/// Maximum number of indexes that a message names; the others are counted.
 const NAMED_INDEXES: usize = 20;
 
 pub(super) fn routes() -> Routes {
@@ -95,7 +95,7 @@ fn progress(wave: &Wave) -> serde_json::Value {
     })
 }
 
-/// Which processes are restarted, in which order; the leading control plane does it.
+/// Starts a rolling restart: determines the processes and their order; the leading control plane executes it.
 async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let is_forced = params.flag("force");
     let role = params.text("role").unwrap_or("indexer");
@@ -178,8 +178,8 @@ async fn cancel(Call { state, params, caller, .. }: Call) -> Result<Response, Re
     feed::respond_empty("clustermanagercontrol", CANCEL, &params)
 }
 
-/// Removes processes that do not come back. Events that they had on their disks only are given up: searches
-/// do not say any more that these are missing, and recoveries do not wait for the copies of journals there.
+/// Removes lost processes. Events that were only on their disks are given up: searches no longer report them
+/// as missing, and recoveries do not wait for the copies of journals there.
 async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let is_forced = params.flag("force");
     let wanted = params.required("peers")?.to_owned();
@@ -217,9 +217,9 @@ async fn remove(Call { state, params, .. }: Call) -> Result<Response, RestError>
     feed::respond_empty("clustermanagercontrol", REMOVE, &params)
 }
 
-/// Gives the events of an indexer that is removed to another one, which recovers them: until it has,
-/// searches report them as missing. Without this, results would be incomplete without a message until the
-/// leading control plane has found the journal.
+/// Assigns the events of a removed indexer to another one, which recovers them: until then, searches report
+/// them as missing. Without this, results would be incomplete without a message until the leading control
+/// plane has found the journal.
 async fn hand_over(state: &ApiState, id: &str, up: &[String]) -> Result<(), RestError> {
     let Ok(from) = Uuid::parse_str(id).map(IndexerId) else { return Ok(()) };
     let snapshot = state.catalog.snapshot();
@@ -269,9 +269,9 @@ fn local_indexes(state: &ApiState) -> String {
     }
 }
 
-/// The acknowledged events that may be nowhere else than on the disk of a process that does not answer, for
-/// people. `up`: those that answer. These have their journals, and make other copies of them. `local`: the
-/// indexes that need no copy.
+/// Returns the acknowledged events that may only be on the disk of a process that does not answer, as text.
+/// `up`: the processes that answer; these have their own journals, and create other copies of them. `local`:
+/// the indexes that need no copy.
 fn lost_with(
     snapshot: &Snapshot,
     up: &[String],
@@ -339,7 +339,7 @@ mod tests {
         let gone = gone.to_string();
         let lost = lost_with(&snapshot, &[], (&gone, None), "main");
         assert!(lost.len() == 1 && lost[0].contains(&owner.to_string()), "{lost:?}");
-        // One that answers has its journal itself.
+        // An owner that answers has its journal itself.
         assert!(lost_with(&snapshot, &[owner.to_string()], (&gone, None), "main").is_empty());
         assert!(lost_with(&snapshot, &[], (&owner.to_string(), None), "main").is_empty());
         let registration = json!({

@@ -1,4 +1,4 @@
-//! `/services/cluster/manager/fixup`: what the cluster restores at the moment, or cannot restore.
+//! `/services/cluster/manager/fixup`: pending repairs of the cluster, and repairs that are impossible.
 //!
 //! The catalog names the copies of journals. Whether their indexers answer is the view of this process.
 
@@ -39,7 +39,7 @@ pub(super) fn routes() -> Routes {
         )
 }
 
-/// What this process sees of the cluster.
+/// The state of the cluster as this process knows it.
 struct Seen<'s> {
     placement: &'s Placement,
     all: &'s [(String, Registration)],
@@ -52,7 +52,7 @@ impl Seen<'_> {
         self.all.iter().find(|(known, _)| known == id).map(|(_, known)| known)
     }
 
-    /// Why what an indexer has does not count; `None` if it does.
+    /// Returns why the copies of an indexer do not count; `None` if they do.
     fn absent(&self, id: &str) -> Option<String> {
         let Some(known) = self.known(id) else {
             return Some(format!("indexer {id} is not in the list of the cluster"));
@@ -64,9 +64,10 @@ impl Seen<'_> {
         Some(silent(self.all, id, reason))
     }
 
-    /// What the journal of an indexer lacks with copies at these others; `None` if it has enough.
+    /// Returns what an indexer's journal lacks if these other indexers have copies; `None` if the copies are
+    /// sufficient.
     fn lacking(&self, owner: &str, copies: &[String]) -> Option<String> {
-        // One that has left the list is lost, or has nothing any more.
+        // An indexer that has left the list is lost, or has no more events.
         let origin = self.known(owner)?.site.as_str();
         let absent = |id: &String| self.absent(id);
         let there = copies.iter().filter(|id| self.absent(id).is_none());
@@ -94,7 +95,7 @@ impl Seen<'_> {
         Some(parts.join("; "))
     }
 
-    /// What happens to copies that are lost.
+    /// Returns what will happen to lost copies.
     fn outlook(&self) -> &'static str {
         if self.is_maintained {
             return "lost copies are not replaced in maintenance mode";
@@ -106,8 +107,8 @@ impl Seen<'_> {
     }
 }
 
-/// The indexers whose journals have too few copies, with what is lacking and since when. Those whose events
-/// are being recovered are not among them.
+/// Returns the indexers whose journals have too few copies, with the number that is missing and since when.
+/// Indexers whose events are being recovered are not included.
 pub(super) fn few_copies(
     state: &ApiState,
     snapshot: &Snapshot,
@@ -225,7 +226,7 @@ mod tests {
         let maintained = Seen { is_maintained: true, ..seen };
         let said = lacking(&maintained, "a", ["b", "c"]).unwrap();
         assert!(said.ends_with("; lost copies are not replaced in maintenance mode"), "{said}");
-        // With multisite, one more is wanted in the site of the owner (origin:2,total:3).
+        // With multisite, one more copy is required in the site of the owner (origin:2,total:3).
         let placement = Placement { multisite: true, ..Placement::default() };
         let said = lacking(&Seen { placement: &placement, ..maintained }, "a", ["c", "d"]).unwrap();
         assert!(said.contains("; it is in the site x and lacks 1 more in x; "), "{said}");

@@ -1,4 +1,4 @@
-//! `/services/cluster/peer/control`: takes an indexer out of the cluster for good.
+//! `/services/cluster/peer/control`: decommissions an indexer.
 
 use std::collections::BTreeSet;
 
@@ -136,10 +136,10 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
         "peer": id,
         "label": peer.name,
         "is_this_process": *id == state.info.guid,
-        // Without those that do not answer.
+        // Not including indexers that do not answer.
         "indexers_left": stay,
         "indexers_down": down,
-        // What refuses it without force=1.
+        // The reason why the request is refused without force=1.
         "objection": objection,
     });
     let entry = Entry::new(DECOMMISSION, "decommission", feed::content(content));

@@ -1,8 +1,8 @@
-//! `/services/cluster`: what the cluster knows of buckets, indexes, sites and itself, in Splunk's terms.
+//! `/services/cluster`: the state of buckets, indexes, sites and the cluster, in Splunk's terms.
 //!
-//! A bucket of the catalog is in object storage, from where every process reads it. What may be missing are
-//! events that an indexer has only on its disk or in its memory: the factor of replication is that of its
-//! journal, and the factor of searchable copies is met if all events are searchable.
+//! A bucket of the catalog is in object storage, from where every process reads it. Only events that an
+//! indexer has only on its disk or in its memory may be missing: the replication factor is that of its
+//! journal, and the search factor is met if all events are searchable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,13 +69,13 @@ fn has_role(known: &Registration, role: &str) -> bool {
     known.roles.iter().any(|has| has == role)
 }
 
-/// The processes that do not answer, with the reasons. One that is slow may be among them.
+/// Returns the processes that do not answer, with the reasons. A slow process may be included.
 pub(super) async fn down(state: &ApiState) -> Vec<(String, String)> {
     let Some(directory) = &state.directory else { return Vec::new() };
     reasons(directory.answers().await)
 }
 
-/// The same without those that are slow.
+/// Returns the processes that do not answer, without slow ones.
 pub(super) async fn down_in_time(state: &ApiState) -> Vec<(String, String)> {
     let Some(directory) = &state.directory else { return Vec::new() };
     reasons(directory.answers_in_time().await)
@@ -85,8 +85,8 @@ fn reasons(answers: Vec<(String, Result<Answered, String>)>) -> Vec<(String, Str
     answers.into_iter().filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
 }
 
-/// Whether searches find all events, as far as this process knows: it may not know what has changed while
-/// nobody gives it the catalog, and without object storage only cached buckets are read.
+/// Whether searches find all events, as far as this process knows: it may not know the latest changes if it
+/// receives no catalog, and without object storage only cached buckets are read.
 fn is_searchable(state: &ApiState, snapshot: &Snapshot, down: &[(String, String)]) -> bool {
     let all = Registration::all(snapshot);
     !hides_events(&all, down)
@@ -103,10 +103,10 @@ pub(super) fn hides_events(all: &[(String, Registration)], down: &[(String, Stri
     })
 }
 
-/// That there is no process that writes the catalog.
+/// The message that no process writes the catalog.
 pub(super) const NOT_LED: &str = "there is no leading control plane: buckets are not committed";
 
-/// That a process does not answer.
+/// Returns the message that a process does not answer.
 pub(super) fn silent(all: &[(String, Registration)], id: &str, reason: &str) -> String {
     let name = all.iter().find(|(known, _)| known == id).map_or("", |(_, known)| &known.name);
     format!("{name} ({id}) does not answer: {reason}")
@@ -178,7 +178,7 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let down = down(&state).await;
     let snapshot = state.catalog.snapshot();
     let all = Registration::all(&snapshot);
-    // What others have on their disks or in their memory is not searchable without them.
+    // Events on the disks or in the memory of other processes are not searchable without them.
     let unread = !recoveries(&snapshot).is_empty();
     let leads = leader(&snapshot).is_some() || all.is_empty();
     let stalled = state.catalog.stalled();
@@ -213,7 +213,7 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     feed::respond_one("clustermanagerhealth", HEALTH, entry, &params)
 }
 
-/// What copies of journals lack, if only the indexers have some that answer.
+/// Returns what is missing from the required copies of journals, counting only indexers that answer.
 pub(super) fn unmet(
     placement: &Placement,
     all: &[(String, Registration)],
@@ -223,7 +223,7 @@ pub(super) fn unmet(
     let indexers = || all.iter().filter(|(_, known)| known.is_indexer());
     let answering = indexers().filter(|(id, _)| is_up(id));
     let sites: Vec<&str> = answering.map(|(_, known)| known.site.as_str()).collect();
-    // One that was lost with its disk cannot be started: another one has its address.
+    // An indexer that was lost with its disk cannot be started: another process has its address.
     let startable = indexers().filter(|(id, known)| is_up(id) || !known.is_replaced(all));
     let (up, listed) = (sites.len(), startable.count());
     let lacking = match indexers().count() {
@@ -247,7 +247,7 @@ pub(super) fn unmet(
             format!("add {}, and start {silent} of those that do not answer", factor - listed)
         }
     };
-    // With one there would be no copies at all.
+    // With a single indexer there would be no copies at all.
     let or = match factor > listed && listed > 1 {
         true => format!(
             "; or set replication_factor = {listed} (server.conf [clustering]) for all processes"
@@ -476,7 +476,7 @@ mod tests {
             [process("a", "indexer"), process("h", "search-head"), process("c", "control-plane")];
         let hides = |id: &str| hides_events(&all, &[(id.to_owned(), "timed out".to_owned())]);
         assert!(!hides_events(&all, &[]) && !hides("c"));
-        // What `collect` has written at a search head is hot there.
+        // Events that `collect` has written at a search head are hot there.
         assert!(hides("a") && hides("h") && hides("a process that has just joined"));
     }
 

@@ -1,9 +1,9 @@
 //! The problems of the cluster as conditions of this process: those that
-//! `GET /services/cluster/manager/health` lists, for those who ask the health and the messages only.
+//! `GET /services/cluster/manager/health` lists, for clients that only read the health and the messages.
 //!
-//! Guarantees: a problem has been there for two looks in a row, so a process that is restarted is none, and
-//! one that a rolling restart has told to restart is none as long as that goes on. A process that is only
-//! slow is none: each is waited for as long as a search waits for an indexer.
+//! Guarantees: a problem is reported after two checks in a row, so a process that is restarted is not a
+//! problem, and neither is one that is restarted by a rolling restart, as long as that lasts. A slow process
+//! is not a problem: the time-out is the same as that of a search for an indexer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use super::cluster_fixup::few_copies;
 use super::cluster_views::{NOT_LED, down_in_time, hides_events, leader, silent, unmet};
 use crate::ApiState;
 
-/// How often the other processes are asked.
+/// Interval between the requests to the other processes.
 const LOOK: Duration = Duration::from_secs(10);
 /// Processes that a text names.
 const NAMED: usize = 5;
@@ -36,7 +36,7 @@ pub async fn watch_cluster(state: ApiState) {
         };
         let snapshot = state.catalog.snapshot();
         let all = Registration::all(&snapshot);
-        // Whoever asks for them learns since when.
+        // Records since when copies are missing, for later requests.
         few_copies(&state, &snapshot, &missing);
         let wave = peers::wave(&snapshot).filter(|wave| !wave.is_over());
         let processes = Processes {
@@ -61,10 +61,10 @@ pub async fn watch_cluster(state: ApiState) {
 /// A condition, and the process that it is about; no process if it is about all of them.
 type Subject = (&'static str, String);
 
-/// What one look has seen.
+/// The result of one check.
 struct Processes {
     all: Vec<(String, Registration)>,
-    /// Those that do not answer, with the reasons.
+    /// The processes that do not answer, with the reasons.
     down: Vec<(String, String)>,
     is_led: bool,
     /// Whether an index is replicated. Without one, nothing waits for copies: a cluster may have fewer
@@ -88,8 +88,8 @@ impl Processes {
         missing.chain(factor).chain(not_led).collect()
     }
 
-    /// Whether searches may lack events of those that do not answer, and did not at the look before either:
-    /// only these are named.
+    /// Whether searches may lack events of processes that did not answer at this and the previous check: only
+    /// these are named.
     fn hides_events(&self, before: &BTreeSet<Subject>) -> bool {
         let was_down = |id: &String| before.contains(&(health::PROCESS_DOWN, id.clone()));
         let named = self.down.iter().filter(|(id, _)| was_down(id));
@@ -97,7 +97,7 @@ impl Processes {
     }
 }
 
-/// The processes that do not answer without those that are being restarted.
+/// Returns the processes that do not answer, without those that are being restarted.
 fn but_restarting(mut down: Vec<(String, String)>, wave: Option<&Wave>) -> Vec<(String, String)> {
     if let Some(wave) = wave {
         down.retain(|(id, _)| !wave.told.contains_key(id));
@@ -105,8 +105,8 @@ fn but_restarting(mut down: Vec<(String, String)>, wave: Option<&Wave>) -> Vec<(
     down
 }
 
-/// Whether one that is being restarted is not in the list: it leaves it when it stops. If it does not come
-/// back, the rolling restart halts.
+/// Whether a process that is being restarted is missing from the list: it leaves the list when it stops. If
+/// it does not come back, the rolling restart halts.
 fn is_one_away(all: &[(String, Registration)], wave: &Wave) -> bool {
     wave.told.keys().any(|id| !all.iter().any(|(known, _)| known == id))
 }
@@ -185,7 +185,7 @@ mod tests {
         assert!(down.ends_with("results and counts of events may be incomplete"), "{down}");
         assert!(told[health::REPLICATION_UNMET].contains("8 of 9 indexers answer"), "{told:?}");
         assert!(!told.contains_key(health::NOT_LED));
-        // One is back, and another one is gone: each may just be restarted.
+        // One process is back, and another one is missing: each may just be restarted.
         let next = look(&["2"], true).problems(&placement);
         assert!(!texts(&next, &before, true).contains_key(health::PROCESS_DOWN));
         let healthy = look(&[], true).problems(&placement);
@@ -206,7 +206,7 @@ mod tests {
         let control = of(look(&["c"], false));
         assert!(!control[health::PROCESS_DOWN].contains("incomplete"), "{control:?}");
         assert_eq!(control[health::NOT_LED], NOT_LED);
-        // An indexer that may just be restarted is not named, and neither is what it hides.
+        // An indexer that may just be restarted is not named, and neither are its missing events.
         let seen = look(&["c", "1"], true);
         let before = |id: &str| BTreeSet::from([(health::PROCESS_DOWN, id.to_owned())]);
         assert!(!seen.hides_events(&before("c")) && seen.hides_events(&before("1")));
@@ -219,7 +219,7 @@ mod tests {
         let down = || silent_ones(&["1", "2"]);
         assert_eq!(but_restarting(down(), Some(&wave)), silent_ones(&["2"]));
         assert_eq!(but_restarting(down(), None), down());
-        // One that has left the list meanwhile may be the leader, or one that copies need.
+        // A process that has left the list meanwhile may be the leader, or one that copies need.
         let seen = look(&[], false);
         assert!(!is_one_away(&seen.all, &wave));
         wave.told.insert("10".to_owned(), String::new());

@@ -1,4 +1,4 @@
-//! `GET /api/v1/complete?text=..&cursor=N`: what may follow in a search.
+//! `GET /api/v1/complete?text=..&cursor=N`: completions of a search text.
 
 use axum::http::StatusCode;
 use axum::response::Response;

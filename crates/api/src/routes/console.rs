@@ -1,5 +1,5 @@
-//! `/`: the web console's files, its page at every address that a browser opens, and the answer to paths
-//! nobody knows.
+//! `/`: the web console's files, its page for every path that a browser opens, and the response for unknown
+//! paths.
 
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};

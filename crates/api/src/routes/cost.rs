@@ -23,7 +23,7 @@ use crate::tests::cases::{Case, case};
 const PATH: &str = "/services/server/cost";
 /// Days of own events that rates are measured over.
 const EARLIEST: &str = "-7d";
-/// What a search needs.
+/// The capability that a search needs.
 const SEARCH: &str = "search";
 /// Parameters that are not inputs.
 const OTHERS: [&str; 6] = ["nodes", "earliest_time", "output_mode", "f", "count", "offset"];
@@ -73,7 +73,7 @@ fn invalid(error: &Error) -> RestError {
     RestError::invalid(error.to_string())
 }
 
-/// Sets what the parameters say.
+/// Sets the inputs that the parameters override.
 fn set(inputs: &mut Inputs, params: &Params, prices: &PriceList) -> Result<(), RestError> {
     for (name, value) in params.iter().filter(|(name, _)| !OTHERS.contains(name)) {
         inputs.set(name, value).map_err(|error| invalid(&error))?;
@@ -119,7 +119,7 @@ async fn counted(call: &Call, seen: &Observed) -> Result<Result<Sums, String>, R
     Ok(Counted::of(&rows))
 }
 
-/// What the catalog and the configuration say of the indexes.
+/// Returns the data about the indexes from the catalog and the configuration.
 fn measured(call: &Call, counted: Option<&Sums>) -> Measured {
     let state = &call.state;
     let snapshot = state.catalog.snapshot();

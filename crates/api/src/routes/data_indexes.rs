@@ -1,4 +1,4 @@
-//! `/services/data/indexes`: which indexes there are, and what is in them.
+//! `/services/data/indexes`: the indexes and their contents.
 
 use std::time::Duration;
 
@@ -30,16 +30,16 @@ const EVENT: &str = "event";
 const METRIC: &str = "metric";
 /// Time after which buckets are looked at again that were too young to be frozen at once.
 const SHORT: Duration = Duration::from_secs(60);
-/// How long a request waits for the hot buckets of other processes. Of those that do not answer as long as
-/// that, none are counted.
+/// Time-out of reading the hot buckets of other processes. The hot buckets of processes that do not answer in
+/// time are not counted.
 const HOT_WAIT: Duration = Duration::from_secs(10);
 /// Splunk's highest number of seconds and MB.
 const MOST: u64 = 4_294_967_295;
-/// What can be changed while the server runs.
+/// The settings that can be changed at run time.
 const EDITABLE: [&str; 5] =
     ["ackLevel", "datatype", "disabled", "frozenTimePeriodInSecs", "maxTotalDataSizeMB"];
-/// Arguments of Splunk's handler that clients and Terraform providers send, and that have no effect here.
-/// Those that decide what happens to frozen events are not among them.
+/// Arguments of Splunk's handler that clients and Terraform providers send, and that have no effect.
+/// Arguments that decide what happens to frozen events are not included.
 const IGNORED: [&str; 65] = [
     "archiver.enableDataArchive",
     "archiver.maxDataArchiveRetentionPeriod",
@@ -129,12 +129,12 @@ pub(super) fn routes() -> Routes {
         .at("/services/data/indexes/{name}/roll-hot-buckets", post(edit, roll, roll_hot_buckets))
 }
 
-/// What is in an index.
+/// The contents of an index.
 pub(super) struct Held {
     pub(super) events: u64,
     /// Bytes of their text.
     pub(super) raw: u64,
-    /// Bytes in object storage, those of quarantined buckets included.
+    /// Bytes in object storage, including quarantined buckets.
     pub(super) size: u64,
     pub(super) first: EventTime,
     pub(super) last: EventTime,
@@ -151,7 +151,8 @@ impl Default for Held {
     }
 }
 
-/// The hot buckets of these indexes in all processes; of those that answer in time. Whether all do.
+/// Returns the hot buckets of these indexes in the processes that answer in time, and whether all have
+/// answered.
 async fn hot_buckets(state: &ApiState, names: &[IndexName]) -> (Met, bool) {
     if let Ok(met) = tokio::time::timeout(HOT_WAIT, state.search.hot_buckets(names)).await {
         let is_complete = met.missing.is_empty();
@@ -161,7 +162,7 @@ async fn hot_buckets(state: &ApiState, names: &[IndexName]) -> (Met, bool) {
     (Met { buckets, missing: Vec::new(), catalog: state.catalog.snapshot() }, false)
 }
 
-/// What is in these indexes.
+/// Adds the contents of these indexes.
 async fn with_contents(state: &ApiState, indexes: Vec<(IndexName, KnownIndex)>) -> Vec<Index> {
     if indexes.is_empty() {
         return Vec::new();
@@ -200,7 +201,7 @@ fn held(met: &Met, name: &IndexName) -> Held {
     let left_out = search::quarantined(stored);
     for bucket in stored.buckets(name).iter() {
         if left_out.contains_key(&bucket.id) {
-            // Searches do not count its events either. It still takes space.
+            // Searches do not count its events either, but it still uses space.
             size += bucket.size;
             continue;
         }
@@ -219,8 +220,8 @@ fn held(met: &Met, name: &IndexName) -> Held {
     held
 }
 
-/// Whether the caller may know how many events an index has, and of what times: `srchFilter` hides some, and
-/// what it hides is not counted separately. Whoever may change indexes sees what a removal deletes.
+/// Whether the caller may see the number of events of an index, and their times: `srchFilter` hides some
+/// events, which are not counted separately. Users who may change indexes see how much a removal deletes.
 pub(super) fn may_count(call: &Call) -> bool {
     call.caller.rights.limits().filter.is_none() || call.caller.may("indexes_edit")
 }
@@ -253,11 +254,11 @@ fn entry(call: &Call, Index { name, known, held, is_complete }: &Index) -> Entry
         .linking(&[disable, "roll-hot-buckets"])
 }
 
-/// What `indexes.conf` and REST say, under Splunk's names.
+/// Returns the settings from `indexes.conf` and REST, under Splunk's names.
 fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<String, Value> {
     let conf = state.knowledge.conf("indexes");
     let mut content = Map::new();
-    // Whatever stands in the index's stanza and in [default].
+    // All settings in the index's stanza and in [default].
     for entry in conf.complete(name.as_str()) {
         content.insert(entry.key.clone(), json!(entry.value));
     }
@@ -293,7 +294,7 @@ fn datatype(known: &KnownIndex) -> &'static str {
 
 pub(super) struct Indexes;
 
-/// An index and what is in it.
+/// An index and its contents.
 pub(super) struct Index {
     pub(super) name: IndexName,
     known: KnownIndex,
@@ -424,7 +425,7 @@ pub(super) fn existing(state: &ApiState, name: &str) -> Result<IndexName, RestEr
     found(state, name).map(|(name, _)| name)
 }
 
-/// Refuses arguments that would be ignored without the caller's knowledge. `is_shown`: those that an edit has
+/// Refuses arguments that would otherwise be ignored silently. `is_shown`: the arguments that an edit has
 /// compared with the settings of the index.
 fn check_arguments(params: &Params, is_shown: impl Fn(&str) -> bool) -> Result<(), RestError> {
     for (key, value) in params.iter() {
@@ -484,7 +485,7 @@ fn changed(mut definition: IndexDefinition, params: &Params) -> Result<IndexDefi
     Ok(definition)
 }
 
-/// Freezes what the index need not keep any more, and again when what is too young now is old enough.
+/// Applies the retention of an index now, and again when younger buckets are old enough.
 fn retain_soon(state: &ApiState, name: &IndexName) {
     let Some(known) = state.indexes.get(name) else { return };
     let period = Duration::from_secs(known.frozen_seconds());
@@ -518,8 +519,8 @@ async fn switch(call: &Call, off: bool) -> Result<Response, RestError> {
     respond(call).await
 }
 
-/// Rolls the hot buckets and waits until they are in object storage. An indexer rolls its own, as Splunk's
-/// do; another process of a cluster, those of all processes.
+/// Rolls the hot buckets and waits until they are in object storage. An indexer rolls its own, as in Splunk;
+/// another process of a cluster rolls those of all processes.
 async fn roll_hot_buckets(call: Call) -> Result<Response, RestError> {
     let name = existing(&call.state, call.name())?;
     let own = call.state.ingest.roll_all(Some(&name));

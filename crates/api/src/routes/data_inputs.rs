@@ -1,5 +1,5 @@
-//! `/services/data/inputs`: inputs of `inputs.conf`, and those made over REST beside it. They are made,
-//! changed, disabled and removed while the server runs. Tokens of the HTTP collector are in `hec_tokens`.
+//! `/services/data/inputs`: inputs of `inputs.conf`, and those created over REST. They are created, changed,
+//! disabled and removed at run time. Tokens of the HTTP collector are in `hec_tokens`.
 
 mod change;
 mod kind;
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Routes {
     })
 }
 
-/// The inputs of a kind. Secrets are shown to those who may change the server's settings.
+/// Returns the inputs of a kind. Secrets are shown to users who may change the server's settings.
 fn entries(state: &ApiState, caller: &Caller, kind: &Kind) -> Vec<Entry> {
     let may_change = caller.may("admin_all_objects");
     let conf = state.apps.knowledge().conf("inputs");
@@ -87,7 +87,7 @@ fn named(call: &Call, kind: &Kind, name: &str) -> Option<Entry> {
     all.into_iter().find(|entry| entry.name == name)
 }
 
-/// A level that lists what is below it. What has a link `create` is a kind, the others are levels.
+/// Lists the entries below a level. An entry with a link `create` is a kind, the others are levels.
 fn kinds(path: &str, names: &[(&str, bool)], params: &Params) -> Result<Response, RestError> {
     let entry = |(name, is_kind): &(&str, bool)| {
         let entry = Entry::new(path, name, feed::content(json!({}))).with_acl(Acl::system());

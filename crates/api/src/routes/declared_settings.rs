@@ -24,12 +24,12 @@ pub(super) fn routes() -> Routes {
     Routes::default().at("/api/v1/settings", get(May("list_settings"), what, list))
 }
 
-/// In place of a secret.
+/// The text in place of a secret.
 const HIDDEN: &str = "********";
-/// How the files of what is built in begin.
+/// The prefix of built-in files.
 const BUILT_IN: &str = "system/default/";
 
-/// Which settings are asked for.
+/// The filter of the settings.
 #[derive(Debug, Default)]
 struct Wanted {
     /// Files without `.conf`; all if there are none.
@@ -37,7 +37,7 @@ struct Wanted {
     stanza: Option<String>,
     /// A part of the name, the stanza or the description, in lower case.
     text: Option<String>,
-    /// Only those that something sets.
+    /// Only settings that are set somewhere.
     set: bool,
 }
 
@@ -67,7 +67,7 @@ impl Wanted {
             let all = [row.name.as_str(), stanza, row.setting.doc];
             all.iter().any(|part| part.to_lowercase().contains(text.as_str()))
         };
-        // Hundreds of source types are built in: they are shown to those who ask for the file.
+        // Hundreds of source types are built in: they are included only if the request names the file.
         let is_left_out = row.varies() && row.source == Source::BuiltIn && self.confs.is_empty();
         let is_set = !matches!(row.source, Source::Default | Source::BuiltIn);
         self.stanza.as_ref().is_none_or(of_stanza)
@@ -77,7 +77,7 @@ impl Wanted {
     }
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     /// The declaration.
@@ -226,8 +226,8 @@ fn unit_name(unit: Unit) -> Option<&'static str> {
     })
 }
 
-/// The settings of a file: those with a stanza of their own from the layers of the start, the others from
-/// those of now.
+/// Returns the settings of a file: those with a stanza of their own from the layers of the start, the others
+/// from the current ones.
 fn rows_of(declared: &Declared, conf: &str, start: &Layers, now: &Layers) -> Vec<Row> {
     let (at_start, now) = (start.effective(conf), now.effective(conf));
     let mut rows = Vec::new();
@@ -250,7 +250,7 @@ fn rows_of(declared: &Declared, conf: &str, start: &Layers, now: &Layers) -> Vec
     rows
 }
 
-/// A setting with a stanza of its own.
+/// Returns the row of a setting with a stanza of its own.
 fn fixed(declared: &Declared, setting: &'static Setting, conf: &Effective) -> Row {
     let is_it = |flag: &&crate::FlagSetting| {
         (flag.conf, flag.stanza, flag.name) == (setting.conf, setting.stanza, setting.name)
@@ -269,7 +269,7 @@ fn fixed(declared: &Declared, setting: &'static Setting, conf: &Effective) -> Ro
     }
 }
 
-/// What is written of a setting of stanzas that repeat.
+/// Returns the set values of a setting in stanzas that repeat.
 fn written(declared: &Declared, setting: &'static Setting, conf: &Effective) -> Vec<Row> {
     let mut rows = Vec::new();
     for stanza in &conf.stanzas {

@@ -1,6 +1,6 @@
-//! `/services/broker/phonehome` and `/services/streams/deployment`: what forwarders ask their deployment
-//! server. They have no session: each request is signed with the key of the deployment server, which
-//! `deployment` checks. The messages are described in `docs/deployment-server.md`.
+//! `/services/broker/phonehome` and `/services/streams/deployment`: the requests of forwarders to their
+//! deployment server. They have no session: each request is signed with the key of the deployment server,
+//! which `deployment` checks. The messages are described in `docs/deployment-server.md`.
 
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -22,7 +22,7 @@ use crate::session::source;
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
 
-/// Where forwarders ask which apps they are to have.
+/// The path at which forwarders ask for their apps.
 pub(crate) const PHONE_HOME: &str = "/services/broker/phonehome";
 const DOWNLOAD: &str = "/services/streams/deployment";
 /// Bytes of an archive that are in memory for each download.
@@ -95,7 +95,7 @@ fn pieces(
     })
 }
 
-/// Requests and their answers. What is signed is tested in `tests/deployment.rs`.
+/// Returns requests with their responses. Signed requests are tested in `tests/deployment.rs`.
 #[cfg(test)]
 pub(super) fn cases() -> Vec<Case> {
     let sum = "a".repeat(64);

@@ -39,7 +39,7 @@ pub(super) fn routes() -> Routes {
         .at(RELOAD, post(edit, "Reloads serverclass.conf and the apps", reload))
 }
 
-/// What was read last.
+/// Returns the settings that were read last.
 fn view(state: &ApiState) -> Result<View, RestError> {
     state.deployment.view().ok_or_else(|| {
         let reason = state.deployment.error();
@@ -263,7 +263,7 @@ fn state_of(call: &Call) -> Result<Response, RestError> {
         "clients": call.state.deployment.counts().clients,
         "currentDownloads": call.state.deployment.downloads(),
         "disabled": !view.enabled,
-        // Why the last reading failed: what was read before is in force.
+        // The error of the last reading, after which the earlier settings stay in force.
         "error": view.error,
         "loadTime": view.loaded,
         "maxConcurrentDownloads": view.classes.max_downloads,

@@ -44,7 +44,7 @@ pub(super) fn routes() -> Routes {
 
 const SHCLUSTER: &str = "/services/shcluster/config";
 
-/// What lies below `/services`.
+/// The entries of `/services`.
 const TOP: &[&str] = &[
     "alerts",
     "apps",
@@ -119,14 +119,14 @@ async fn empty(uri: Uri, params: Params) -> Result<Response, RestError> {
     feed::respond_empty(&title, uri.path(), &params)
 }
 
-/// Search heads share what they have without a cluster of their own.
+/// Returns the status of a search head cluster: disabled, because search heads share their state without one.
 async fn shcluster(params: Params) -> Result<Response, RestError> {
     let content = json!({"mode": "disabled", "disabled": true, "shcluster_label": ""});
     let entry = Entry::new(SHCLUSTER, "config", feed::content(content)).with_acl(Acl::system());
     feed::respond_one("shclusterconfig", SHCLUSTER, entry, &params)
 }
 
-/// What a server forwards to: nothing, unlike a forwarder.
+/// Returns the outputs of a server: none, unlike those of a forwarder.
 async fn outputs(Path(kind): Path<String>, params: Params) -> Result<Response, RestError> {
     if !matches!(kind.as_str(), "default" | "group" | "server" | "syslog") {
         return Err(RestError::no_object(&kind));

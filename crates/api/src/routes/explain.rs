@@ -1,4 +1,5 @@
-//! `GET` or `POST /api/v1/explain?search=..`: how a search would run, and what it reads at most.
+//! `GET` or `POST /api/v1/explain?search=..`: the plan of a search, with upper bounds of the data that it
+//! reads.
 
 use axum::http::StatusCode;
 use axum::response::Response;

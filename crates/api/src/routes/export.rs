@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
     )
 }
 
-/// Streams every row as the search hands it over; nothing is kept on the server.
+/// Streams every row as the search produces it; no job is kept on the server.
 async fn export(
     Call { state, caller, namespace, params, .. }: Call,
     seen: Observed,
@@ -67,15 +67,15 @@ async fn export(
     Ok(response)
 }
 
-/// How long an export waits for its first rows before it answers.
+/// Maximum time that an export waits for its first rows before it responds.
 const FIRST: std::time::Duration = std::time::Duration::from_secs(2);
 /// Says that buckets are left out.
 const PARTIAL: HeaderName = HeaderName::from_static("x-karst-partial");
-/// How long the last words of an export that fails have to leave before the connection ends.
+/// Time for sending the error message of a failed export before the connection is closed.
 const FLUSH: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Ends the body without its end: HTTP/1.1 leaves out the last chunk, HTTP/2 resets the stream, so that no
-/// client takes what it has for the whole.
+/// Aborts the body: HTTP/1.1 omits the last chunk, HTTP/2 resets the stream, so that no client mistakes the
+/// received part for the whole.
 #[derive(Debug, thiserror::Error)]
 #[error("the search failed after rows were sent")]
 struct Broken;
@@ -87,7 +87,7 @@ fn xml_messages(warnings: &[String]) -> String {
     format!("<results preview='0'>\n<messages>\n{messages}</messages>\n</results>\n")
 }
 
-/// Writes an export, page by page. Rows of `json` are held back by one, since the last one says so.
+/// Writes an export, page by page. Rows of `json` are delayed by one, because the last one is marked as such.
 struct Export {
     mode: OutputMode,
     pages: Pages,
@@ -98,9 +98,10 @@ struct Export {
     /// The fields of a report without rows.
     fields: Vec<String>,
     ended: bool,
-    /// It ends with an error, which has been written.
+    /// Whether it has ended with an error, which has been written.
     is_broken: bool,
-    /// What came before the answer began; at the end of the rows, nothing.
+    /// The first result, which was received before the response began; the inner `None` is the end of the
+    /// rows.
     first: Option<Option<Result<Page, search::Error>>>,
 }
 
@@ -177,7 +178,7 @@ impl Export {
         }
     }
 
-    /// The columns are those of the first page: a header cannot be changed once it is sent.
+    /// Writes a page as CSV, with the columns of the first page: a header cannot be changed once it is sent.
     fn csv(&mut self, page: &Page, out: &mut Vec<u8>) {
         if page.fields.is_empty() {
             return;
@@ -190,7 +191,7 @@ impl Export {
         csv.rows(page, out);
     }
 
-    /// A page as an answer of its own.
+    /// Returns a page as a complete response.
     fn answer(&mut self, page: &Page) -> Vec<u8> {
         let offset = self.rows;
         self.rows += page.rows.len();
@@ -200,7 +201,7 @@ impl Export {
     fn end(&mut self) -> Vec<u8> {
         let warnings = self.pages.warnings();
         if !self.mode.is_json() {
-            // CSV and raw text have no place for a message: the log and the health of the server say it.
+            // CSV and raw text cannot contain a message: it is in the log and the health of the server.
             return match self.mode {
                 OutputMode::Xml if !warnings.is_empty() => xml_messages(&warnings).into_bytes(),
                 _ => Vec::new(),

@@ -12,7 +12,7 @@ use crate::filter::{Filter, scalar};
 use crate::output::OutputMode;
 use crate::params::Params;
 
-/// Entries of a page unless `count` says otherwise.
+/// Default number of entries of a page.
 const DEFAULT_COUNT: usize = 30;
 
 /// Content from a JSON object.
@@ -23,8 +23,8 @@ pub(super) fn content(value: Value) -> Map<String, Value> {
     }
 }
 
-/// A page of entries, by name unless the request says otherwise: `count`, `offset`, `search`,
-/// `sort_key`, `sort_dir`, `sort_mode`, `f`.
+/// Responds with a page of entries, by name unless the request sets another order: `count`, `offset`,
+/// `search`, `sort_key`, `sort_dir`, `sort_mode`, `f`.
 pub(super) fn respond(
     title: &str,
     path: &str,
@@ -45,7 +45,7 @@ pub(super) fn respond_in_order(
     respond_incomplete(title, path, entries, Vec::new(), params)
 }
 
-/// The same where entries may be missing, as the warnings say.
+/// Responds with a page whose entries may be incomplete, with warnings.
 pub(super) fn respond_incomplete(
     title: &str,
     path: &str,
@@ -83,8 +83,8 @@ fn listed(
     Ok(page(title, path, entries, Paging { total, offset, count, warnings }, mode))
 }
 
-/// A page of so many entries in all that have an order of their own. Only those of the page are made:
-/// `entries_from` gives those from an offset on.
+/// Responds with a page of this total number of entries in their own order. Only the entries of the page are
+/// created: `entries_from` returns those from an offset on.
 pub(super) fn respond_page<I: Iterator<Item = Entry>>(
     title: &str,
     path: &str,
@@ -101,7 +101,7 @@ pub(super) fn respond_page<I: Iterator<Item = Entry>>(
     Ok(page(title, path, entries, paging, mode))
 }
 
-/// One entry as a feed.
+/// Responds with one entry as a feed.
 pub(super) fn respond_one(
     title: &str,
     path: &str,
@@ -111,7 +111,7 @@ pub(super) fn respond_one(
     respond_warned(title, path, entry, Vec::new(), params)
 }
 
-/// The same with what the caller should know of it.
+/// Responds with one entry and warnings for the caller.
 pub(super) fn respond_warned(
     title: &str,
     path: &str,
@@ -125,7 +125,7 @@ pub(super) fn respond_warned(
     Ok(page(title, path, entries, paging, OutputMode::of(params)?))
 }
 
-/// A new entry, as the answer to what made it.
+/// Responds with a created entry.
 pub(super) fn respond_created(
     title: &str,
     path: &str,
@@ -137,7 +137,7 @@ pub(super) fn respond_created(
     Ok(response)
 }
 
-/// `_new`: what an object of the collection takes.
+/// Responds to `_new`: the parameters of an object of the collection.
 pub(super) fn respond_template(
     title: &str,
     path: &str,
@@ -213,7 +213,7 @@ enum SortMode {
     Alpha,
     /// Upper case before lower case.
     AlphaCase,
-    /// By value; what is no number comes first.
+    /// By numeric value; other texts come first.
     Number,
 }
 

@@ -1,8 +1,8 @@
 //! `/healthz` and `/readyz`: for load balancers and orchestrators; and the conditions that they, the
 //! health of REST and the messages for administrators show.
 //!
-//! Anybody may ask the first two: they say what kind of thing is wrong. Where and who is for users who may
-//! `list_health`.
+//! The first two need no login: they return only the kind of a problem. Locations and names are shown to
+//! users with `list_health`.
 
 use std::sync::Arc;
 
@@ -57,8 +57,7 @@ async fn ready(State(state): State<ApiState>, params: Params) -> Response {
 const ALLOWED: [&str; 3] =
     ["/services/auth/logout", "/services/server/control/restart", "/api/v1/jobs/status"];
 
-/// While a condition is fatal, refuses what would change something, and searches: what they found would
-/// be a part of what there is.
+/// While a condition is fatal, refuses changes and searches, whose results would be incomplete.
 pub(crate) async fn refuse_changes(
     State(state): State<ApiState>,
     request: Request,
@@ -86,7 +85,7 @@ const ASKED: [&str; 6] = [
     health::CATALOG_NOT_FOLLOWED,
 ];
 
-/// Brings the metrics of sessions and conditions up to date; conditions that others set are.
+/// Updates the metrics of sessions and conditions; other components keep their own conditions up to date.
 pub(crate) fn measure(state: &ApiState) {
     #[allow(clippy::cast_precision_loss)]
     metrics::gauge!(names::SESSIONS).set(state.accounts.sessions().len() as f64);
@@ -97,7 +96,7 @@ pub(crate) fn measure(state: &ApiState) {
     }
 }
 
-/// What the caller may hear of a condition.
+/// Returns the text of a condition that the caller may see.
 pub(crate) fn text_for<'a>(caller: Option<&Caller>, condition: &'a Condition) -> &'a str {
     let may_know = caller.is_some_and(|caller| caller.may("list_health"));
     if may_know { &condition.text } else { condition.summary() }
@@ -113,7 +112,8 @@ pub(crate) fn told(condition: &Condition, text: &str) -> Value {
     })
 }
 
-/// What holds now, the gravest first: what parts have set, and what can be asked of them.
+/// Returns the current conditions, the most severe first: those set by components, and those computed on
+/// request.
 pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     let since = state.clock.now();
     let mut all = state.health.conditions();
@@ -149,15 +149,15 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     all
 }
 
-/// Without space, an indexer can do nothing for senders. Other processes only write down their own events,
-/// and go on serving searches.
+/// Returns the severity of a full disk. An indexer cannot accept events without space. Other processes only
+/// write their own events, and continue to serve searches.
 fn severity_of_full_disk(is_indexer: bool) -> Severity {
     if is_indexer { Severity::Error } else { Severity::Warning }
 }
 
-/// Why this process is to get no work of the cluster, if so: it stops, or another one has its catalog. What
-/// holds for all processes at once (no room, no object storage) is no reason: others could not do better, and
-/// senders are to hear why.
+/// Returns why this process must not get work of the cluster, if so: it stops, or another process has its
+/// catalog. Problems of all processes (a full disk, no object storage) are no reason: the others have them,
+/// too, and senders have to be told.
 #[must_use]
 pub fn unavailable(state: &ApiState) -> Option<&'static str> {
     let leaves = |condition: &Condition| {
@@ -166,7 +166,7 @@ pub fn unavailable(state: &ApiState) -> Option<&'static str> {
     conditions(state).iter().find(|condition| leaves(condition)).map(Condition::summary)
 }
 
-/// What is damaged or missing, as far as it has been noticed.
+/// Returns a description of damaged or missing data that has been noticed.
 fn damage(state: &ApiState, status: &ingest::Status) -> Option<String> {
     let lost = status.lost.iter().map(|lost| {
         let (path, events) = (lost.path.display(), lost.events);

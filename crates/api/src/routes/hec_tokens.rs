@@ -19,7 +19,7 @@ use crate::tests::cases::{Case, case, object_cases, removal_cases};
 use access::HecToken;
 
 const PATH: &str = "/services/data/inputs/http";
-/// The entry that holds what is not a token's.
+/// The entry with the settings for all tokens.
 const GLOBAL: &str = "http";
 
 pub(super) fn routes() -> Routes {
@@ -29,7 +29,7 @@ pub(super) fn routes() -> Routes {
     Routes::default().resource(PATH, &Tokens, &access)
 }
 
-/// A token with its secret: whoever may not change tokens does not see them at all.
+/// Returns the entry of a token with its secret: users who may not change tokens do not see them at all.
 fn entry(token: &HecToken) -> Entry {
     let content = [
         ("token", json!(token.token)),
@@ -193,8 +193,8 @@ fn is_configured(state: &ApiState, name: &str) -> bool {
     home(state, &format!("http://{name}")).is_some_and(|home| home.in_files)
 }
 
-/// Keeps a changed token. That of a stanza of `inputs.conf` is changed there as well, beside the files: the
-/// next start reads it from there.
+/// Stores a changed token. A token of a stanza of `inputs.conf` is also stored as a change of that stanza,
+/// from which the next start reads it.
 async fn change(call: &Call, token: HecToken) -> Result<Item, RestError> {
     let stanza = format!("http://{}", token.name);
     if let Some(home) = home(&call.state, &stanza) {
@@ -222,7 +222,7 @@ async fn put(call: &Call, token: HecToken) -> Result<Item, RestError> {
     Ok(Item::Token(token))
 }
 
-/// Changes what the request names. An empty text takes a default away.
+/// Changes the settings in the request. An empty text removes a default.
 fn apply(state: &ApiState, token: &mut HecToken, params: &Params) -> Result<(), RestError> {
     let index = |name: &str| -> Result<IndexName, RestError> {
         let index = IndexName::new(name).map_err(|e| RestError::invalid(e.to_string()))?;

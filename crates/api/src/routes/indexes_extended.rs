@@ -1,7 +1,7 @@
 //! `/services/data/indexes-extended`: buckets, sizes and times of each index, with the fields of
 //! `disk_objects.log`, and as of now.
 //!
-//! Whoever sees an index at `/services/data/indexes` sees it here.
+//! An index is visible here if it is visible at `/services/data/indexes`.
 
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -40,7 +40,8 @@ async fn show(call: Call) -> Result<Response, RestError> {
     feed::respond_one(TITLE, PATH, entry(&call, index), &call.params)
 }
 
-/// All buckets of Splunk's `homePath` and `coldPath` are in object storage: they are told as those of `home`.
+/// Returns the entry of an index. All buckets of Splunk's `homePath` and `coldPath` are in object storage:
+/// they are reported as those of `home`.
 fn entry(call: &Call, Index { name, held, .. }: &Index) -> Entry {
     let seconds = |micros: i64| match held.events {
         0 => Value::Null,
@@ -70,7 +71,7 @@ fn entry(call: &Call, Index { name, held, .. }: &Index) -> Entry {
     Entry::new(PATH, name.as_str(), feed::content(content)).with_acl(acl)
 }
 
-/// With three decimals, as in the log.
+/// Returns megabytes with three decimals, as in the log.
 #[allow(clippy::cast_precision_loss)]
 fn megabytes(bytes: u64) -> f64 {
     (bytes as f64 / 1_048_576.0 * 1e3).round() / 1e3

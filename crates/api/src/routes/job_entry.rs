@@ -1,4 +1,4 @@
-//! A job as Splunk's clients know it: some seventy keys, of which they branch on a few.
+//! A job in the form that Splunk's clients expect: about seventy keys, a few of which affect their behaviour.
 
 use search::{Job, JobStatus, ScanCounts};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use super::feed;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::output::messages_json;
 
-/// What lies below a job.
+/// The resources below a job.
 const BELOW: [&str; 8] = [
     "search.log",
     "events",
@@ -19,7 +19,7 @@ const BELOW: [&str; 8] = [
     "inspector",
 ];
 
-/// How long a job is kept that somebody saved (`default_save_ttl`): seven days.
+/// TTL of a saved job (`default_save_ttl`), in seconds: seven days.
 pub(super) const SAVED_SECONDS: u64 = 604_800;
 
 /// The entry of a job.
@@ -35,7 +35,8 @@ pub(super) fn entry(job: &Job) -> Entry {
     entry
 }
 
-/// The entry of a job of another search head, as that one lists it; none if it is no such entry.
+/// Returns the entry of another search head's job, from the list of that search head; `None` if it is
+/// invalid.
 pub(super) fn of_other_head(listed: &Value) -> Option<Entry> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let content = listed["content"].as_object()?.clone();
@@ -51,7 +52,8 @@ pub(super) fn of_other_head(listed: &Value) -> Option<Entry> {
     Some(entry)
 }
 
-/// As Splunk, which has the owner among those who read, and no other sharing of jobs.
+/// Returns the permissions of a job. As in Splunk, the owner is one of the readers, and jobs have no other
+/// sharing.
 fn acl(owner: &str, app: &str, mut readers: Vec<String>) -> Acl {
     readers.insert(0, owner.to_owned());
     Acl {
@@ -64,7 +66,7 @@ fn acl(owner: &str, app: &str, mut readers: Vec<String>) -> Acl {
     }
 }
 
-/// The entry of a job in the history of a saved search, which is named by its id.
+/// Returns the entry of a job in the history of a saved search, named by the job's id.
 pub(super) fn history_entry(job: &Job) -> Entry {
     let mut entry = entry(job);
     job.sid().clone_into(&mut entry.name);
@@ -82,7 +84,7 @@ fn content(job: &Job) -> Map<String, Value> {
     content
 }
 
-/// What changes of a job while it runs and while it is kept, under the names of its entry.
+/// Returns the changing values of a job, under the names of its entry.
 pub(super) fn status(job: &Job) -> Map<String, Value> {
     let description = description(job);
     let mut content = progress(job, &job.status(), &job.counts());
@@ -130,13 +132,13 @@ fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, V
     }))
 }
 
-/// What asked, if it has said so.
+/// Returns the client's `provenance`, if it has sent one.
 fn provenance(job: &Job) -> &str {
     let otherwise = if job.request().label.is_some() { "scheduler" } else { "rest" };
     job.request().provenance.as_deref().unwrap_or(otherwise)
 }
 
-/// How long it stays, and for whom.
+/// Returns the TTL and the sharing of a job.
 fn keeping(job: &Job) -> Map<String, Value> {
     let ttl = job.ttl().as_secs();
     feed::content(json!({
@@ -158,7 +160,7 @@ fn keeping(job: &Job) -> Map<String, Value> {
     }))
 }
 
-/// Phases under the names that Splunk's inspector has for such work, and the counters of the scan.
+/// Returns the phases under the names of Splunk's inspector, and the counters of the scan.
 fn performance(job: &Job) -> Map<String, Value> {
     let inspection = job.inspect();
     let mut parts = Map::new();
@@ -235,7 +237,7 @@ fn description(job: &Job) -> Map<String, Value> {
     }))
 }
 
-/// What sort of search it is.
+/// Returns the type of the search.
 fn kind(job: &Job) -> Map<String, Value> {
     let events = job.finds_events();
     feed::content(json!({

@@ -31,8 +31,9 @@ const PATH: &str = "/api/v1/jobs/status";
 /// Most jobs of a request.
 const MOST_JOBS: usize = 1_000;
 
-/// A list of jobs shows every job and must not keep it for ever, so only `touch=1` extends their lifetimes.
-/// In a cluster, other search heads are asked for those that this one does not have; then object storage.
+/// Returns the status of jobs. A list of jobs shows every job and must not keep it forever, so only `touch=1`
+/// extends their lifetimes. In a cluster, other search heads are asked for the jobs that this one does not
+/// have; then object storage.
 async fn status(
     Call { state, caller, params, .. }: Call,
     headers: HeaderMap,
@@ -64,7 +65,7 @@ async fn status(
             jobs.extend(found);
         }
     }
-    // Who asks this process looks into object storage itself.
+    // The process that has sent the request looks into object storage itself.
     if !is_asked {
         let saved = find_all_known(by, &mut unknown, |sid| state.search.saved_job(sid));
         jobs.extend(saved.iter().map(|job| told(job, touch)));
@@ -95,7 +96,7 @@ async fn ask_heads(
     heads.ask(&Question { method: Method::POST, path: PATH, headers: &headers, body, client }).await
 }
 
-/// A job in the answer. `content`: what `job_entry::status` says of it.
+/// Returns a job in the response. `content`: the result of `job_entry::status`.
 pub(super) fn entry(job: &Job, content: &Map<String, Value>) -> Value {
     json!({"sid": job.sid(), "content": content, "cost": cost(job)})
 }
@@ -117,7 +118,7 @@ fn form(sids: &[&str], touch: bool) -> Bytes {
     form.finish().into()
 }
 
-/// What the job read so far, and what that costs.
+/// Returns the data that the job has read so far, and its cost.
 fn cost(job: &Job) -> Value {
     let inspection = job.inspect();
     json!({

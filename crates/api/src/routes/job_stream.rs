@@ -53,7 +53,7 @@ const PATH: &str = "/api/v1/jobs/stream";
 /// Most jobs that a stream names: their ids are in the address, and a header of HTTP/2 has 16 KB
 /// (`http2MaxHeaderListSize`).
 const MOST_NAMED: usize = 200;
-/// Most jobs that a stream follows at a time, with those that begin later.
+/// Maximum number of jobs that a stream follows at a time, including those that begin later.
 const MOST_JOBS: usize = 1_000;
 /// Between two looks at jobs that run, and so between two events of a job. The console draws progress once a
 /// second; a preview should not wait as long. The end of a job wakes the stream and is not held back.
@@ -63,9 +63,10 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 /// Proxies close connections without traffic, often after 30 or 60 s. The rights of the caller are looked at
 /// anew at the same time.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How long a page that may start more searches keeps a stream on which nothing runs.
+/// Time for which a stream without running jobs is kept for a page that may start more searches.
 const LINGER: Duration = Duration::from_secs(15);
-/// Requests in a row after which a job counts as gone that no head has, while some head does not answer.
+/// Number of consecutive requests after which a job that no search head has counts as removed, while some
+/// search head does not answer.
 const PATIENCE: usize = 8;
 /// Nginx would collect the events.
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -83,7 +84,7 @@ async fn stream(
     let open = state.status_streams.open(&caller.user, name, most);
     let open = open.ok_or_else(|| refused(&caller.user, most))?;
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
-    // A head that asks for a client follows its own jobs itself.
+    // A search head that asks for a client follows its own jobs itself.
     let heads = state.heads.clone().filter(|_| extensions.get::<FromOther>().is_none());
     let elsewhere = heads.zip(client).map(|(heads, client)| Elsewhere::new(heads, client));
     let lingers = name.is_some();
@@ -102,7 +103,7 @@ async fn stream(
     Ok((headers, Body::from_stream(events.boxed())).into_response())
 }
 
-/// The jobs that a request names, each once. One with a name for the stream may begin without any.
+/// Returns the jobs of a request, each once. A request that names its stream may begin without jobs.
 fn named(params: &Params, may_be_none: bool) -> Result<Vec<String>, RestError> {
     let mut seen = HashSet::new();
     let sids: Vec<String> =
@@ -130,13 +131,13 @@ fn refused(user: &str, most: usize) -> RestError {
     RestError::new(StatusCode::TOO_MANY_REQUESTS, "WARN", text)
 }
 
-/// What the request says of its sender, to look at the rights anew.
+/// The credentials of the request, for checking the rights again.
 struct Asker {
     headers: HeaderMap,
     source: Option<IpAddr>,
 }
 
-/// A job of this search head, and what was said of it last.
+/// A job of this search head, with the status that was sent last.
 struct Here {
     job: Arc<Job>,
     told: Option<Map<String, Value>>,
@@ -146,7 +147,7 @@ struct Here {
 struct Elsewhere {
     heads: Arc<dyn Others>,
     client: SocketAddr,
-    /// By id, what was said of them last.
+    /// The jobs by id, with the status that was sent last.
     jobs: Vec<(String, Option<Map<String, Value>>)>,
     /// Requests in a row that some head did not answer.
     misses: usize,
@@ -199,7 +200,7 @@ struct Follow {
     has_ended: bool,
 }
 
-/// What a stream has waited for.
+/// The event that has woken a stream.
 enum Woken {
     Stopping,
     Job(Option<Arc<Job>>),
@@ -228,7 +229,7 @@ impl Follow {
             look_at: now,
             beat_at: now + HEARTBEAT,
             busy_at: now,
-            // The first bytes show that nothing on the way holds events back.
+            // Sent at once, so that the client notices whether a proxy buffers events.
             out: "retry: 3000\n: open\n\n".to_owned(),
             has_ended: false,
         }
@@ -313,7 +314,7 @@ impl Follow {
         self.look();
     }
 
-    /// Says what has changed of the jobs of this search head.
+    /// Writes the changes of the jobs of this search head.
     fn look(&mut self) {
         let now = Instant::now();
         self.look_at = now + LOOK_EVERY;
@@ -338,7 +339,7 @@ impl Follow {
         }
     }
 
-    /// Says what other search heads have answered.
+    /// Writes the changes in the responses of other search heads.
     fn heard(&mut self, answers: &[Result<Value, String>]) {
         let Some(mut elsewhere) = self.elsewhere.take() else { return };
         self.busy_at = Instant::now();
@@ -351,7 +352,7 @@ impl Follow {
         let known = self.here.len();
         for (sid, told) in std::mem::take(&mut elsewhere.jobs) {
             let Some(entry) = found(&sid) else {
-                // It was saved meanwhile, and its head has gone.
+                // The job was saved meanwhile, and its search head is no longer available.
                 if let Ok(job) = find_known(&self.state, &self.caller, &sid) {
                     self.here.push(Here { job, told });
                     continue;
@@ -385,7 +386,7 @@ impl Follow {
         if !self.follows() && now >= self.busy_at + LINGER {
             return self.end("done");
         }
-        // Each of the requests that a stream stands for would have been checked.
+        // Each of the requests that a stream replaces would have been checked.
         let Asker { headers, source } = &self.asker;
         match session::caller(&self.state, headers, *source).await {
             Ok((caller, _)) if caller.user == self.caller.user => self.caller = caller,
@@ -405,7 +406,7 @@ impl Follow {
 
     fn event(&mut self, kind: &'static str, data: &Value) {
         counter!(names::STATUS_EVENTS, "kind" => kind).increment(1);
-        // JSON has no line ends of its own, so the data is one line.
+        // JSON contains no line ends, so the data is one line.
         let _ = write!(self.out, "event: {kind}\ndata: {data}\n\n");
     }
 }
@@ -418,7 +419,7 @@ fn has_ended(content: &Map<String, Value>) -> bool {
 fn is_news(told: Option<&Map<String, Value>>, content: &Map<String, Value>) -> bool {
     const TIMES: [&str; 2] = ["runDuration", "modifiedTime"];
     let Some(told) = told else { return true };
-    // Another search head may say less.
+    // Another search head may report fewer values.
     let seconds = |content: &Map<String, Value>| {
         content.get("runDuration").and_then(Value::as_f64).unwrap_or_default()
     };

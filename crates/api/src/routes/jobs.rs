@@ -1,4 +1,4 @@
-//! `/services/search/jobs`: searches as jobs. What they found is in `results`.
+//! `/services/search/jobs`: searches as jobs. Their results are in `results`.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -78,16 +78,16 @@ pub(super) fn routes() -> Routes {
 }
 
 const PATH: &str = "/services/search/jobs";
-/// What other search heads are asked for.
+/// The request to other search heads.
 const ALL_JOBS: &str = "/services/search/jobs?count=0&output_mode=json";
-/// How long a job is kept that nobody wants saved any more.
+/// TTL of a job that is no longer saved, in seconds.
 const DEFAULT_TTL_SECONDS: u64 = 600;
 /// Longest id that a request may choose.
 const MAX_SID_BYTES: usize = 256;
-/// Longest text in which a client says what asks.
+/// Maximum length of the text in which a client names the origin of a search.
 const MAX_PROVENANCE_BYTES: usize = 256;
 
-/// The jobs of this process and those in object storage that the caller may see, the newest first.
+/// Returns the jobs of this process and those in object storage that the caller may see, the newest first.
 pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
     let mut jobs = state.search.jobs();
     jobs.extend(state.search.saved_jobs());
@@ -102,8 +102,8 @@ fn of_caller_only(mut jobs: Vec<Arc<Job>>, caller: &Caller) -> Vec<Arc<Job>> {
     jobs
 }
 
-/// In a cluster, those of all search heads. A job in object storage is listed as its search head lists it, if
-/// that answers.
+/// Lists the jobs; in a cluster, those of all search heads. A job in object storage is listed by its search
+/// head, if that answers.
 async fn list(
     Call { state, caller, params, .. }: Call,
     headers: HeaderMap,
@@ -115,7 +115,7 @@ async fn list(
         of_caller_only(jobs, &caller).iter().map(|job| entry(job)).collect()
     };
     let (Some(heads), Some(client), false) = (&state.heads, client, is_asked) else {
-        // Who asks this process lists those in object storage itself.
+        // The process that has sent the request lists the jobs in object storage itself.
         let entries = match is_asked {
             true => entries_of(state.search.jobs()),
             false => visible(&state, &caller).iter().map(|job| entry(job)).collect(),
@@ -140,7 +140,7 @@ async fn list(
     let mut saved = state.search.saved_jobs();
     saved.retain(|job| !listed.contains(job.sid()));
     entries.extend(entries_of(saved));
-    // Newest first, as each of them lists its own.
+    // The newest first, as each search head lists its own.
     let created = |entry: &Entry| entry.content["published"].as_str().map(str::to_owned);
     entries.sort_by_cached_key(|entry| Reverse(created(entry)));
     feed::respond_incomplete("jobs", PATH, entries, warnings, &params)
@@ -160,7 +160,7 @@ async fn create(
     let priority = priority(&params)?;
     let follower = params.text("status_stream").map(stream_name).transpose()?;
     let mut request = request(&state, &params, &caller, &namespace)?;
-    // Nobody can look before the end where the answer comes with it.
+    // If the response contains the results, no client can request a preview.
     request.preview = match params.text("preview") {
         Some(_) => params.flag("preview"),
         None => exec_mode == "normal",
@@ -177,7 +177,8 @@ async fn create(
         return Ok(sid_response(&job, mode));
     }
     if exec_mode == "blocking" {
-        // Nobody has the id yet, unless it was chosen: a client that leaves could not come back.
+        // No client has the id yet, unless the client chose it: a client that disconnects could not find the
+        // job again.
         let own = params.text("id").is_none().then(|| Own::new(&state.search, &job));
         let _ = job.finished().await;
         if let Some(own) = own {
@@ -185,14 +186,15 @@ async fn create(
         }
         return Ok(sid_response(&job, mode));
     }
-    // Nobody else knows this job: its results go with the answer, or with a client that does not wait.
+    // Only this request knows the job: it is removed after its results are sent, or when the client
+    // disconnects.
     let own = Own::new(&state.search, &job);
     job.finished().await?;
     result_response(&state, &job, &params, own).await
 }
 
-/// Cancels the job if it still runs and nobody has asked for it as long as `auto_cancel` says. The answers of
-/// other modes come with the end of the job: whoever waits for them uses it.
+/// Cancels a running job for which there was no request for the time of `auto_cancel`. In other modes, the
+/// response comes with the end of the job: waiting for it counts as use.
 fn cancel_when_unused(state: &ApiState, job: &Arc<Job>) {
     let most = job.request().auto_cancel;
     if most.is_zero() {
@@ -229,7 +231,7 @@ impl Own {
         Self { search: search.clone(), sid: Some(job.sid().to_owned()) }
     }
 
-    /// Leaves the job to whoever has its id.
+    /// Keeps the job for clients that have its id.
     fn keep(mut self) {
         self.sid = None;
     }
@@ -318,7 +320,7 @@ fn formatted(
     Err(format!("\"{text}\" does not match time_format \"{}\"", format.as_str()))
 }
 
-/// What a client says of itself, which is in the audit trail.
+/// Checks the client's `provenance`, which is written to the audit trail.
 fn checked_provenance(text: &str) -> Result<String, RestError> {
     if text.len() <= MAX_PROVENANCE_BYTES && !text.chars().any(char::is_control) {
         return Ok(text.to_owned());
@@ -362,10 +364,10 @@ pub(super) fn searchable_indexes(state: &ApiState, caller: &Caller) -> Vec<Index
     caller.rights.searchable(state.indexes.names())
 }
 
-/// A job that the caller may see, rows included: the caller's, or anybody's with `admin_all_objects`,
-/// unless it searched indexes that the caller may not.
+/// Returns a job that the caller may see, rows included: the caller's own, or any with `admin_all_objects`,
+/// unless it searched indexes that the caller may not search.
 ///
-/// One in object storage comes with its rows, unless this process has it itself.
+/// A job in object storage is returned with its rows, unless this process has it itself.
 pub(super) async fn find(
     state: &ApiState,
     caller: &Caller,
@@ -378,7 +380,7 @@ pub(super) async fn find(
     state.search.load_job(sid).await?.ok_or_else(unknown)
 }
 
-/// As [`find`], as lists show it: one in object storage has no rows, timeline and plans.
+/// As [`find`], for lists: a job in object storage has no rows, timeline and plans.
 pub(super) fn find_known(
     state: &ApiState,
     caller: &Caller,
@@ -388,7 +390,7 @@ pub(super) fn find_known(
     job.filter(|job| state.search.may_read_job(job, &caller.rights)).ok_or_else(unknown)
 }
 
-/// The jobs with these ids that `find` finds and the caller may see; `sids` keeps those of the others.
+/// Returns the jobs with these ids that exist and that the caller may see; keeps the other ids in `sids`.
 pub(super) fn find_all_known<'s>(
     (state, caller): (&ApiState, &Caller),
     sids: &mut Vec<&'s str>,
@@ -408,7 +410,7 @@ fn unknown() -> RestError {
     RestError::new(StatusCode::NOT_FOUND, "FATAL", "Unknown sid.")
 }
 
-/// As [`find_known`], to change it: somebody else's job needs `admin_all_objects`.
+/// As [`find_known`], for changes: another user's job needs `admin_all_objects`.
 fn found_to_change(state: &ApiState, caller: &Caller, sid: &str) -> Result<Arc<Job>, RestError> {
     let job = find_known(state, caller, sid)?;
     if job.request().owner != caller.user {
@@ -430,7 +432,7 @@ async fn show(call: Call) -> Result<Response, RestError> {
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
-/// Splunk keeps settable parameters of a job here; a job is only kept longer by it.
+/// Extends the lifetime of a job. Splunk also has settable parameters of a job here.
 async fn touch(call: Call) -> Result<Response, RestError> {
     show(call).await
 }
@@ -472,7 +474,7 @@ fn readers(
 ) -> Result<Option<Vec<String>>, RestError> {
     let named = params.get("perms.read").map(|_| {
         let mut names = params.list("perms.read");
-        // Clients send the list back that they were told, where the owner is among the readers.
+        // Clients send back the list that they have received, where the owner is one of the readers.
         names.retain(|name| name != owner);
         names
     });
@@ -568,7 +570,7 @@ pub(super) fn info(text: &str, params: &Params) -> Result<Response, RestError> {
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
-/// Where its time went, what it read, what that cost.
+/// Shows the times of the job's phases, the data it read, and its cost.
 async fn inspector(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, .. } = &call;
     let sid = call.segment("sid");
@@ -587,7 +589,7 @@ async fn inspector(call: Call) -> Result<Response, RestError> {
     Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
 }
 
-/// What happened to the job, as lines of text: how it was understood, what it did, what it says.
+/// Shows the log of the job: how it was parsed, its steps, its messages.
 async fn log(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, .. } = &call;
     let sid = call.segment("sid");

@@ -1,8 +1,8 @@
 //! `/services/storage/collections/data`: the documents of collections. Which collections there are is in
 //! `objects`.
 //!
-//! Bodies are JSON. The documents of the owner `nobody` are everybody's; every other user has documents
-//! of their own in the same collection.
+//! Bodies are JSON. The documents of the owner `nobody` are shared; every other user has separate documents
+//! in the same collection.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,12 +53,12 @@ type Document = Map<String, Value>;
 struct Opened<'a> {
     state: &'a ApiState,
     name: String,
-    /// Where its documents are.
+    /// The namespace of the documents.
     place: Namespace,
     types: FieldTypes,
-    /// Why the caller may not change the documents, if so. One's own one may.
+    /// Why the caller may not change the documents, if so. A user's own documents may always be changed.
     refusal: Option<RestError>,
-    /// What the audit trail is to know.
+    /// The facts for the audit trail.
     seen: &'a Observed,
 }
 
@@ -184,7 +184,7 @@ async fn remove(call: Call, seen: Observed) -> Result<Response, RestError> {
     Ok(answer(StatusCode::OK, &json!({})))
 }
 
-/// `batch_save`: puts documents, in place of those with the same `_key`.
+/// Handles `batch_save`: stores documents, and replaces those with the same `_key`.
 async fn save_all(opened: &Opened<'_>, body: &Value) -> Result<Response, RestError> {
     let items = body.as_array().ok_or_else(|| RestError::invalid("batch_save expects a list"))?;
     if items.len() > MAX_BATCH {

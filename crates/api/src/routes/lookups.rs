@@ -24,7 +24,7 @@ use crate::session::Caller;
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
 
 const PATH: &str = "/services/data/lookup-table-files";
-/// Where files are put that are to become lookups, below the server's own directory.
+/// The directory of files that are to become lookups, below the server's own directory.
 const STAGING: &str = "lookup_tmp";
 
 pub(super) fn routes() -> Routes {
@@ -146,7 +146,7 @@ impl Resource for Files {
         "`acl`: changes the permissions of a shared file (`perms.read`, `perms.write`)"
     }
 
-    /// Who reads and changes a shared file: `acl` with `perms.read` and `perms.write`.
+    /// Changes the permissions of a shared file: `acl` with `perms.read` and `perms.write`.
     async fn act(
         &self,
         call: &Call,

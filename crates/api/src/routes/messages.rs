@@ -1,6 +1,6 @@
 //! `/services/messages`: notices for administrators.
 //!
-//! Those that clients leave, and what the server says of itself as long as it is so.
+//! The messages are notices of clients, and conditions of the server as long as they hold.
 
 use runtime::health::{Condition, Severity};
 use serde_json::json;
@@ -48,7 +48,7 @@ fn iso(seconds: i64) -> String {
     time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S+00:00").to_string()).unwrap_or_default()
 }
 
-/// What the server says of itself now, as far as the caller may know.
+/// Returns the current conditions of the server, as far as the caller may see them.
 fn own(state: &ApiState, caller: &Caller) -> Vec<(String, Notice)> {
     let notice = |condition: Condition| {
         let severity = if condition.severity == Severity::Warning { "warn" } else { "error" };

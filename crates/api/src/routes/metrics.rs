@@ -1,7 +1,8 @@
-//! `/metrics`: everything counted, for Prometheus.
+//! `/metrics`: all metrics, for Prometheus.
 //!
-//! Shown to this machine without more, to others by the scrape token or by a login with the capability
-//! `list_introspection`. What a proxy of this machine passes on comes from another.
+//! Requests from this machine need no credentials, others need the scrape token or a login with the
+//! capability `list_introspection`. A request that a proxy of this machine passes on counts as one from
+//! another machine.
 
 use std::net::SocketAddr;
 
@@ -22,7 +23,7 @@ pub(super) fn routes() -> Routes {
     Routes::default().at("/metrics", get(Open, "Metrics for Prometheus", metrics))
 }
 
-/// What a login needs.
+/// The capability that a login needs.
 const CAPABILITY: &str = "list_introspection";
 
 async fn metrics(State(state): State<ApiState>, request: Request) -> Result<Response, RestError> {

@@ -93,10 +93,10 @@ pub(crate) struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// `file`: that of the request, with or without `conf-`, for stanzas as they are.
+    /// Creates the request. `file`: the one in the path, with or without `conf-`, for stanzas of any file.
     ///
     /// # Errors
-    /// If such a request names no file.
+    /// If the path of such a request names no file.
     pub(crate) fn new(kind: &'a Kind, file: &'a str, call: &'a Call) -> Result<Self, RestError> {
         let conf = match kind.is_raw {
             true => file.strip_prefix("conf-").unwrap_or(file),
@@ -118,12 +118,12 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Where the request looks.
+    /// Returns the namespace in which the request reads.
     pub(crate) fn namespace(&self) -> Result<Namespace, RestError> {
         namespace(self.state, self.caller, self.path)
     }
 
-    /// Where the request puts a new object: `-` stands for the caller, and for the app `search`.
+    /// Returns the namespace for a new object: `-` stands for the caller, and for the app `search`.
     pub(crate) fn home_of_new(&self) -> Result<Namespace, RestError> {
         let mut namespace = self.namespace()?;
         if namespace.owner == "-" {
@@ -135,7 +135,7 @@ impl<'a> Asked<'a> {
         Ok(namespace)
     }
 
-    /// What the request sets, as the kind's settings are written.
+    /// Returns the settings of the request, in the form of the kind's settings.
     fn settings(&self) -> Result<Settings, RestError> {
         let mut settings = Settings::new();
         for (key, value) in self.params.iter() {
@@ -160,7 +160,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Where a request looks.
+/// Returns the namespace in which a request reads.
 pub(crate) fn namespace(
     state: &ApiState,
     caller: &Caller,
@@ -200,7 +200,8 @@ pub(crate) fn objects(asked: &Asked<'_>, namespace: &Namespace) -> Vec<ConfObjec
     found
 }
 
-/// The object of that name that the namespace has. Of several, which only `-` has, the first.
+/// Returns the object of that name in the namespace. If there are several, which is possible only for `-`,
+/// returns the first.
 pub(crate) fn found(
     asked: &Asked<'_>,
     namespace: &Namespace,
@@ -236,7 +237,7 @@ pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, 
     access::check_conf(asked)?;
     let conf = asked.conf;
     let made = asked.state.apps.create(conf, name, &namespace, settings).await?;
-    // What belongs to the system is seen from every app.
+    // Objects of the system are visible in every app.
     if namespace.app == apps::SYSTEM && namespace.owner == NOBODY {
         let share = asked.state.apps.share(conf, name, &namespace, NOBODY, Sharing::Global);
         share.await?;
@@ -271,7 +272,7 @@ pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfO
     Ok(asked.state.apps.get(asked.conf, name, &there)?)
 }
 
-/// Brings about what a change of a file switches on or off.
+/// Applies the effects of a changed file.
 async fn followed(asked: &Asked<'_>) -> Result<(), RestError> {
     match asked.conf {
         "inputs" => super::data_inputs::follow(asked.state).await,
@@ -460,7 +461,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {searches}/timed"), "is_scheduled=0", 200, "\"messages\":[]"),
         case(&format!("DELETE {searches}/timed"), "", 200, ""),
     ]);
-    // What is declared has its defaults where no file sets it, and is created when it is changed.
+    // A declared stanza has its defaults if no file sets it, and is created when it is changed.
     let limits = "/servicesNS/nobody/search/configs/conf-limits";
     all.extend([
         case(&format!("GET {limits}/search"), "", 200, "\"ttl\":\"600\""),
@@ -474,7 +475,7 @@ pub(super) fn cases() -> Vec<Case> {
     all
 }
 
-/// Of kinds that are changed as stanzas of their file.
+/// Test requests for kinds that are changed as stanzas of their file.
 #[cfg(test)]
 fn read_only_cases() -> Vec<Case> {
     let kinds = [
@@ -506,7 +507,7 @@ fn read_only_cases() -> Vec<Case> {
     all
 }
 
-/// Of what searches could not use.
+/// Test requests with objects that searches could not use.
 #[cfg(test)]
 fn knowledge_cases() -> Vec<Case> {
     let event_types = "/servicesNS/nobody/search/saved/eventtypes";
@@ -558,7 +559,7 @@ fn page_cases() -> Vec<Case> {
         ),
         case(&format!("GET {views}/restricted"), "", 404, "Could not find object").by("user"),
         case(&format!("GET {views}/restricted"), "", 200, "<label>Restricted"),
-        // What is made at run time hides the file until it is removed.
+        // An object created at run time hides the file until it is removed.
         case(&format!("POST {own}/requests"), data, 200, "\"label\":\"Changed\""),
         case(&format!("GET {views}/requests"), "", 200, "\"removable\":true"),
         case(&format!("DELETE {own}/requests"), "", 200, "\"entry\":"),

@@ -1,7 +1,7 @@
-//! `/services/server/status/{resource-usage,partitions-space}`: what the process has last observed of the
-//! machine and of itself, with the fields of `resource_usage.log` and `disk_objects.log`.
+//! `/services/server/status/{resource-usage,partitions-space}`: the latest observations of the machine and of
+//! the process, with the fields of `resource_usage.log` and `disk_objects.log`.
 //!
-//! The lists are empty until the first observation, and where an observation is switched off.
+//! The lists are empty until the first observation, and if an observation is disabled.
 
 use axum::response::Response;
 use serde_json::{Map, Value};
@@ -45,7 +45,7 @@ async fn processes(call: Call) -> Result<Response, RestError> {
     listed(&call, PROCESSES, "PerProcess", name)
 }
 
-/// Reads and writes of disks are not observed, except those of the process.
+/// Returns an empty list: disk I/O is observed only for the process.
 async fn iostats(params: Params) -> Result<Response, RestError> {
     feed::respond_empty("iostats", IOSTATS, &params)
 }

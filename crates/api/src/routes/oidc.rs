@@ -1,4 +1,4 @@
-//! `/services/auth/oidc`: a browser goes to the OpenID provider and comes back with a session.
+//! `/services/auth/oidc`: redirects a browser to the OpenID provider, from where it returns to get a session.
 
 use access::AtProvider;
 use axum::extract::State;

@@ -1,4 +1,4 @@
-//! `/services/search/parser`, `timeparser` and `typeahead`: help for whoever writes a search.
+//! `/services/search/parser`, `timeparser` and `typeahead`: help for writing searches.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -36,10 +36,10 @@ pub(super) fn routes() -> Routes {
         )
 }
 
-/// Suggestions unless `count` says otherwise.
+/// Default number of suggestions.
 const SUGGESTIONS: usize = 50;
 
-/// Is this a search, and how is it understood? Unlike a job, it has to begin with a command or a `|`.
+/// Parses a search and explains it. Unlike a job's search, it has to begin with a command or a `|`.
 async fn parse(Call { state, caller, namespace, params, .. }: Call) -> Result<Response, RestError> {
     // The parser's parameter is `q`, the jobs' is `search`.
     let search = params.text("q").or_else(|| params.text("search"));
@@ -160,8 +160,8 @@ async fn times(Call { state, caller, params, .. }: Call) -> Result<Response, Res
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
-/// What the last word of `prefix` may become: names of indexes after `index=`, otherwise what the
-/// language allows there.
+/// Returns completions of the last word of `prefix`: names of indexes after `index=`, otherwise according to
+/// the grammar.
 async fn typeahead(Call { state, caller, params, .. }: Call) -> Result<Response, RestError> {
     let prefix = params.get("prefix").unwrap_or_default();
     let count = params.count()?.filter(|count| *count > 0).unwrap_or(SUGGESTIONS);

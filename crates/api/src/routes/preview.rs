@@ -1,5 +1,4 @@
-//! `POST /api/v1/preview`: what would become of the text in the body, by the rules of the intake. Nothing is
-//! kept.
+//! `POST /api/v1/preview`: shows the events that the text in the body would become. Nothing is stored.
 //!
 //! Parameters: `source`, `host`, `index`, `sourcetype` (recognised without one), `modified` (epoch seconds),
 //! `count`, and settings of `props.conf` that are tried, named as in Splunk's preview: `props.TIME_FORMAT`.
@@ -35,16 +34,16 @@ pub(crate) const PATH: &str = "/api/v1/preview";
 
 pub(super) fn routes() -> Routes {
     let what = "Shows the events that a text would be parsed into, without indexing them";
-    // Who may send events may see what would become of them.
+    // Users who may send events may see the preview of events.
     Routes::default().at(PATH, post(May("edit_tcp"), what, preview))
 }
 
 /// Parameters besides the settings that are tried.
 const PARAMETERS: [&str; 7] =
     ["source", "host", "index", "sourcetype", "modified", "count", "output_mode"];
-/// What the names of those begin with.
+/// The prefix of the names of tried settings.
 const PROPS: &str = "props.";
-/// Settings of `props.conf` that searches go by; the others change events that arrive.
+/// Search-time settings of `props.conf`; the others change events at index time.
 const AT_SEARCH: [&str; 8] = [
     "KV_MODE",
     "AUTO_KV_JSON",
@@ -55,7 +54,7 @@ const AT_SEARCH: [&str; 8] = [
     "LOOKUP-*",
     "rename",
 ];
-/// How many times as many bytes as a preview reads its events may have.
+/// Maximum ratio of the bytes of the shown events to the bytes that a preview reads.
 const SHOWN: usize = 4;
 
 async fn preview(
@@ -135,7 +134,7 @@ fn origin(state: &ApiState, params: &Params) -> Result<InputMeta, RestError> {
     })
 }
 
-/// A preview as JSON. `is_whole` says that nothing follows the text.
+/// Returns a preview as JSON. `is_whole`: whether the text is complete.
 fn described(preview: &Preview, knowledge: &Knowledge, is_whole: bool) -> Value {
     let findings = &preview.findings;
     let seconds = |time: Option<EventTime>| time.map(EventTime::seconds);
@@ -212,7 +211,7 @@ fn kept_json(kept: &KeptEvent, knowledge: &Knowledge) -> Value {
     }
     let mut extracted = Map::new();
     let rules = knowledge.field_rules(&origin.sourcetype, &origin.source, &origin.host);
-    // A limit that cuts the fields here cuts them in searches, too, which say so.
+    // Searches truncate the fields at the same limit, and report it.
     let _ = rules.extract(&kept.raw, &mut |name, value| add(&mut extracted, name, &value));
     json!({
         "raw": kept.raw,
@@ -238,7 +237,7 @@ fn add(fields: &mut Map<String, Value>, name: &str, value: &str) {
     }
 }
 
-/// The settings of `props.conf` in force, those that are written before the defaults.
+/// Returns the effective settings of `props.conf`, those that are set before the defaults.
 fn settings(knowledge: &Knowledge, sourcetype: &str, source: &str, host: &str) -> Value {
     let mut all = knowledge.props_in_force(sourcetype, source, host);
     all.sort_by_key(|setting| setting.from.is_none());

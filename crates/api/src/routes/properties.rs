@@ -136,7 +136,7 @@ async fn create_stanza(call: Call) -> Result<Response, RestError> {
     created(&format!("The stanza {stanza} has been created."), &call.params)
 }
 
-/// The stanza of the path, with secrets hidden from those who may not change it.
+/// Returns the stanza of the path, with secrets hidden from users who may not change it.
 fn stanza(call: &Call) -> Result<ConfObject, RestError> {
     let asked = Asked::new(&CONFS, call.segment("file"), call)?;
     let mut object = found(&asked, &asked.namespace()?, call.name())?;

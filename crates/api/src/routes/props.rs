@@ -41,7 +41,7 @@ pub(super) fn routes() -> Routes {
 /// Settings of one sort.
 struct Kind {
     path: &'static str,
-    /// How the settings begin; a new one begins like the first unless `type` says otherwise.
+    /// The prefixes of the settings; a new one gets the first unless `type` selects another.
     prefixes: &'static [&'static str],
     optional: &'static [&'static str],
     wildcard: &'static [&'static str],
@@ -105,7 +105,7 @@ impl Kind {
         entry.with_acl(acl_of(asked, object)).with_attributes(attributes).editable()
     }
 
-    /// The value that a request gives: as it stands in the file, or by its parts.
+    /// Returns the value of a request: as in the file, or composed of its parts.
     fn value(&self, params: &Params) -> Result<String, RestError> {
         if let Some(value) = params.text("value") {
             return Ok(value.to_owned());
@@ -195,7 +195,7 @@ impl Found {
         format!("{} : {}", self.object.name, self.key)
     }
 
-    /// The setting as an object of its own, which has permissions in the metadata of its app.
+    /// Returns the setting as an object of its own, which has permissions in the metadata of its app.
     fn setting(&self) -> ConfObject {
         ConfObject { name: format!("{}/{}", self.object.name, self.key), ..self.object.clone() }
     }
@@ -292,8 +292,8 @@ impl Resource for PropsSettings {
         if alone && found.object.removable {
             call.state.apps.remove(CONF, stanza, &there).await?;
         }
-        // What stands in files of the same place cannot be removed; a private object may have hidden
-        // others, which stay.
+        // Settings in files of the same namespace cannot be removed; a private object may have hidden others,
+        // which remain.
         let private = |object: &ConfObject| object.sharing == Sharing::User;
         let left =
             call.state.apps.get(CONF, stanza, &there).ok().filter(|left| {

@@ -43,7 +43,7 @@ pub(super) fn routes() -> Routes {
         )
 }
 
-/// Where events of the request go, and what is known of them.
+/// Returns the metadata of the request's events.
 fn origin(state: &ApiState, params: &Params) -> Result<Arc<InputMeta>, RestError> {
     let index = IndexName::new(params.text("index").unwrap_or("main"))
         .map_err(|error| RestError::invalid(error.to_string()))?;
@@ -114,7 +114,7 @@ async fn simple(
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
-/// Takes bytes as they come. What was taken before the connection broke stays.
+/// Receives bytes as they arrive. Bytes that were received before the connection failed are kept.
 async fn stream(
     State(state): State<ApiState>,
     params: Params,
@@ -145,7 +145,7 @@ async fn stream(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// Where the bytes of a stream go.
+/// The destination of a stream's bytes.
 struct Feed {
     state: ApiState,
     origin: Arc<InputMeta>,
@@ -186,14 +186,14 @@ impl Feed {
     }
 }
 
-/// How a body is packed; `None` if it is not.
+/// Returns the compression of a body; `None` if there is none.
 fn encoding(headers: &HeaderMap) -> Option<&str> {
     let encoding = headers.get(header::CONTENT_ENCODING)?.to_str().unwrap_or("unreadable").trim();
     let is_plain = encoding.is_empty() || encoding.eq_ignore_ascii_case("identity");
     (!is_plain).then_some(encoding)
 }
 
-/// Limits of a packed body, those of HEC.
+/// Returns the limits of a compressed body, which are those of HEC.
 fn unpacked_limits(state: &ApiState) -> Result<BodyLimits, RestError> {
     let settings = HttpInput::read(state.knowledge.layers()).map_err(Error::from)?;
     Ok(BodyLimits { bytes: settings.max_content_length, ratio: settings.max_compression_ratio })

@@ -1,7 +1,7 @@
 //! Collections of named objects: list, show, `_new`, create, edit, remove and actions, the same for all.
 //!
-//! A [`Resource`] says what is particular to its objects; paging, filters, sorting, output formats, links
-//! and statuses are here and in `feed`.
+//! A [`Resource`] defines the properties of its objects; paging, filters, sorting, output formats, links and
+//! statuses are here and in `feed`.
 
 use std::future::{Future, ready};
 
@@ -15,19 +15,19 @@ use crate::error::RestError;
 use crate::rights::Need;
 use crate::routing::{Methods, Routes};
 
-/// What a kind of objects is called.
+/// The names of a kind of objects.
 pub(crate) struct About {
     /// The title of its feeds.
     pub(crate) title: &'static str,
     /// Its path.
     pub(crate) path: &'static str,
-    /// One object, with its article.
+    /// The name of one object, with its article.
     pub(crate) one: &'static str,
     /// Several.
     pub(crate) many: &'static str,
 }
 
-/// What the operations of a resource need; `None` where it has no such operation.
+/// The rights for the operations of a resource; `None` if it does not have the operation.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Access {
     pub(crate) list: Option<Need>,
@@ -41,7 +41,7 @@ pub(crate) struct Access {
     pub(crate) act: Option<Need>,
 }
 
-/// What a removal is answered with.
+/// The response to a removal.
 pub(crate) enum Removal {
     /// The objects that are left.
     Rest,
@@ -69,7 +69,7 @@ pub(crate) trait Resource: Sync + 'static {
         Ok(())
     }
 
-    /// What removals are answered with.
+    /// Returns the response to removals.
     fn removal(&self) -> Removal {
         Removal::Nothing
     }
@@ -79,7 +79,7 @@ pub(crate) trait Resource: Sync + 'static {
         false
     }
 
-    /// What `_new` shows: the parameters of a new object. `None`: there is no `_new`.
+    /// Returns the parameters of a new object, which `_new` shows. `None`: there is no `_new`.
     fn template(&self, _: &Call) -> Answer<Option<Attributes>> {
         Ok(None)
     }
@@ -93,7 +93,7 @@ pub(crate) trait Resource: Sync + 'static {
     }
 
     /// Whether the caller may see the object: [`Self::list`] and [`Self::find`] may return more. Changes
-    /// check what they need themselves, and refuse instead of hiding.
+    /// check their rights themselves, and refuse instead of hiding.
     fn may_see(&self, _: &Call, _: &Self::Item) -> bool {
         true
     }
@@ -118,7 +118,7 @@ pub(crate) trait Resource: Sync + 'static {
         ready(Err(absent()))
     }
 
-    /// What the caller should know of an object that was created or changed.
+    /// Returns warnings about an object that was created or changed.
     fn warnings(&self, _: &Call, _: &Self::Item) -> Vec<String> {
         Vec::new()
     }
@@ -141,7 +141,7 @@ pub(crate) trait Resource: Sync + 'static {
         "Acts on it"
     }
 
-    /// Does what the last segment of the path says. `None`: the answer is an empty feed.
+    /// Performs the action in the last segment of the path. `None`: the response is an empty feed.
     fn act(
         &self,
         _: &Call,

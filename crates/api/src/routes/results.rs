@@ -1,4 +1,4 @@
-//! What a job found: `results`, `results_preview`, `events`, `timeline`, `summary`.
+//! The results of a job: `results`, `results_preview`, `events`, `timeline`, `summary`.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(super) fn routes() -> Routes {
         )
 }
 
-/// Rows of a page unless `count` says otherwise.
+/// Default number of rows of a page.
 const DEFAULT_COUNT: usize = 100;
 
 async fn results(call: Call, seen: Observed, method: Method) -> Result<Response, RestError> {
@@ -83,13 +83,12 @@ async fn results(call: Call, seen: Observed, method: Method) -> Result<Response,
         return continued(state, (caller, &seen), &job, rest, &method, params).await;
     }
     let (offset, count) = page_of(state, params)?;
-    // What was known before it ran is said in the job's entry.
+    // Messages from before the run are in the job's entry.
     let told = Told { offset, messages: job.messages_of_run(), ..Told::default() };
     page_response(&job, job.rows(offset, count), told, params, None).await
 }
 
-/// The results of a further search of the caller's over those of the job (`search` of a page of
-/// results).
+/// Returns the results of a further search over those of the job (`search` of a page of results).
 async fn continued(
     state: &ApiState,
     (caller, seen): (&Caller, &Observed),
@@ -110,10 +109,10 @@ async fn continued(
     };
     request.search = format!("| loadjob {} | {rest}", job.sid());
     request.timezone = asked.timezone.clone();
-    // What is asked for with GET may be asked for by any page a browser shows: it changes nothing.
+    // A GET request may come from any page in a browser, so it must not change anything.
     request.read_only = *method != Method::POST;
     let further = searches::dispatch(state, seen, request).await?;
-    // Nobody else knows this job.
+    // No other request knows this job.
     let own = Own::new(&state.search, &further);
     further.finished().await?;
     let (offset, count) = page_of(state, params)?;
@@ -123,7 +122,7 @@ async fn continued(
     page_response(&further, further.rows(offset, count), told, params, Some(own)).await
 }
 
-/// The result, or what it would be if the search ended now.
+/// Returns the result, or the result as if the search ended now.
 async fn results_preview(
     call: Call,
     seen: Observed,
@@ -176,8 +175,8 @@ pub(super) async fn result_response(
     page_response(job, job.rows(offset, count), told, params, Some(own)).await
 }
 
-/// Rows of a job. If they are many the answer is made while it is read, and the job, where it is of this
-/// request only, is kept until then: what its result takes is counted with those of other jobs.
+/// Responds with rows of a job. If there are many, the response is created while it is sent, and a job that
+/// belongs to this request only is kept until then: the memory of its result counts with that of other jobs.
 async fn page_response(
     job: &Job,
     rows: ResultRows,
@@ -196,7 +195,7 @@ async fn page_response(
     }
     let text = work_on_rows(rows.len(), || {
         let page = rows.page();
-        // No event, no fields.
+        // Without events there are no fields.
         let none = rows.is_empty() && job.finds_events();
         let fields = if none { Vec::new() } else { wanted_of(page.fields.clone(), params) };
         whole(mode.format(told, fields), &page)

@@ -23,7 +23,7 @@ use access::{Role, is_built_in};
 const PATH: &str = "/services/authorization/roles";
 const CAPABILITIES: &str = "/services/authorization/capabilities";
 
-/// Quotas of what there is not: they are shown as 0 and cannot be anything else.
+/// Quotas of unsupported features: they are shown as 0 and cannot have another value.
 const WITHOUT_USE: [&str; 2] = ["cumulativeRTSrchJobsQuota", "rtSrchJobsQuota"];
 const LISTS: [&str; 4] =
     ["capabilities", "imported_roles", "srchIndexesAllowed", "srchIndexesDefault"];
@@ -166,13 +166,13 @@ impl Resource for AllRoles {
         Ok(state.roles.remove(&role.name).await?)
     }
 
-    /// As Splunk answers.
+    /// Returns the same status as Splunk.
     fn removal_of_none(&self) -> StatusCode {
         StatusCode::BAD_REQUEST
     }
 }
 
-/// Stores the role with what the request changes of it.
+/// Stores the role with the changes of the request.
 async fn put(call: &Call, mut role: Role) -> Result<Role, RestError> {
     apply(&call.state, &mut role, &call.params)?;
     check_over(&call.state, &call.caller, &role)?;
@@ -181,13 +181,13 @@ async fn put(call: &Call, mut role: Role) -> Result<Role, RestError> {
     found(&call.state, &name)
 }
 
-/// Nobody changes, removes or grants what they do not have.
+/// Checks that the caller has all rights of the role that is changed, removed or granted.
 fn check_over(state: &ApiState, caller: &Caller, role: &Role) -> Result<(), RestError> {
     let granted = state.authority.of_role(role);
     caller.require_all_of(&granted, &format!("the role \"{}\"", role.name))
 }
 
-/// Changes what the request names.
+/// Changes the settings in the request.
 fn apply(state: &ApiState, role: &mut Role, params: &Params) -> Result<(), RestError> {
     for name in params.list("capabilities") {
         if !capabilities::ALL.contains(&name.as_str()) {
@@ -246,7 +246,7 @@ async fn capabilities(call: Call) -> Result<Response, RestError> {
     respond_capabilities(json!({"capabilities": capabilities::ALL}), &call.params)
 }
 
-/// What each role may do.
+/// Returns the capabilities that the caller has, and may therefore grant.
 async fn grantable_capabilities(call: Call) -> Result<Response, RestError> {
     respond_capabilities(json!({"capabilities": call.caller.rights.capabilities()}), &call.params)
 }

@@ -1,4 +1,4 @@
-//! `/saml`: a browser goes to the SAML identity provider and comes back with a session.
+//! `/saml`: redirects a browser to the SAML identity provider, from where it returns to get a session.
 //!
 //! ```text
 //! GET  /saml/login       sends the browser to the provider, with a cookie
@@ -58,8 +58,8 @@ fn console(acs_url: &str) -> (&str, &str) {
     (base, base.split_once("://").map_or(base, |(_, host)| host))
 }
 
-/// Sends the browser to the provider. It comes back to the configured address: a login that begins at
-/// another one is sent there first, as the cookie belongs to the address.
+/// Redirects the browser to the provider. It returns to the configured address: a login that begins at
+/// another address is redirected to that one first, because the cookie belongs to the address.
 async fn begin(
     State(state): State<ApiState>,
     headers: HeaderMap,
@@ -136,8 +136,8 @@ async fn metadata(State(state): State<ApiState>) -> Result<Response, RestError> 
     Ok((kind, provider(&state)?.metadata()).into_response())
 }
 
-/// The way back from a logout at the provider. It ends no session: the console did before, and logouts
-/// that begin at the provider are not supported.
+/// Handles the return from a logout at the provider. It ends no session: the console has done so before, and
+/// logouts that begin at the provider are not supported.
 async fn signed_out(State(state): State<ApiState>, params: Params) -> Result<Response, RestError> {
     let provider = provider(&state)?;
     if params.text("SAMLRequest").is_some() {

@@ -1,4 +1,4 @@
-//! What can be done to a saved search: run it, see its runs, its times, hold its alerts back.
+//! Actions on saved searches: dispatch, history, scheduled times, suppression of alerts.
 
 use std::time::Duration;
 
@@ -63,11 +63,11 @@ pub(super) fn routes() -> Routes {
 const PATH: &str = "/services/saved/searches";
 /// Times of runs in one answer.
 const MAX_TIMES: usize = 1_000;
-/// How long an alert is held back if nothing else is said, in seconds.
+/// Default time for which an alert is suppressed, in seconds.
 const SUPPRESSED_SECONDS: usize = 60;
 
-/// How the ids of its runs begin: they say whose search it is, and are told from others' by a digest of
-/// its place.
+/// Returns the prefix of the ids of the search's runs. It contains a digest of the search's key, which
+/// distinguishes it from other searches.
 fn sid_prefix(object: &ConfObject) -> String {
     let place = apps::Suppressions::place(object);
     let digest = place.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -88,7 +88,7 @@ fn object_to_change(call: &Call) -> Result<ConfObject, RestError> {
     Ok(object)
 }
 
-/// Runs it. Parameters `dispatch.*` stand in for its own settings; `args.*` for `$args.*$` in it.
+/// Runs the search. Parameters `dispatch.*` replace its own settings; `args.*` replace `$args.*$` in it.
 async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let mode = OutputMode::of(params)?;

@@ -1,4 +1,4 @@
-//! `/services/server`: what the server is, and how its queues and cache fare.
+//! `/services/server`: properties of the server, and the state of its queues and cache.
 
 use axum::response::Response;
 use runtime::health::{Condition, Severity};
@@ -69,7 +69,7 @@ pub(super) fn routes() -> Routes {
 
 const DETAILS: &str = "/services/server/health/splunkd/details";
 const REFRESH: &str = "/services/debug/refresh";
-/// What `REFRESH` does.
+/// The response to `REFRESH`.
 const RELOADS: &str = "Has no effect: nothing is to be reloaded";
 const CONCURRENCY: &str = "/services/server/status/limits/search-concurrency";
 const KV_STORE: &str = "/services/kvstore/status";
@@ -129,7 +129,7 @@ async fn roles(params: Params) -> Result<Response, RestError> {
     feed::respond_one("roles", path, entry.with_acl(Acl::system()), &params)
 }
 
-/// What the server works with.
+/// Returns properties of the machine.
 async fn system(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/sysinfo";
     let content = feed::content(json!({
@@ -241,7 +241,7 @@ async fn kv_store(Call { state, params, .. }: Call) -> Result<Response, RestErro
     feed::respond_one("status", KV_STORE, entry.with_acl(Acl::system()), &params)
 }
 
-/// The limits as they are divided, not what is used.
+/// Returns the memory limits of the components, not their usage.
 async fn memory(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/status/memory";
     let limits = &state.info.memory;

@@ -1,5 +1,5 @@
-//! `/services/server/settings` and `/services/server/logger`: what can be changed while the server
-//! runs, and what it was started with.
+//! `/services/server/settings` and `/services/server/logger`: settings that can be changed at run time, and
+//! those of the start.
 
 use axum::response::Response;
 use serde_json::json;

@@ -1,9 +1,9 @@
-//! What logins at a provider's page have in common: what the login page offers, the cookie of a login
-//! under way, and the end of a login.
+//! Common parts of logins at a provider's page: the options of the login page, the cookie of a pending login,
+//! and the end of a login.
 //!
-//! A login belongs to the browser that began it: its state is in a cookie. The way back ends in a small
-//! page of this server that goes on to the console, as the cookie of the session is not sent along with
-//! a request that another site caused.
+//! A login belongs to the browser that began it: its state is in a cookie. The redirect from the provider
+//! ends at a small page of this server that continues to the console, because the session cookie is not sent
+//! with a request that another site caused.
 
 use access::AtProvider;
 use axum::extract::State;
@@ -32,7 +32,7 @@ pub(super) fn routes() -> Routes {
 const PATIENCE: u32 = 600;
 const FAILED: &str = "Sign-in failed. Go back and try again, or ask an administrator.";
 
-/// How users may log in, and whose session the browser's cookie is: what the login page shows.
+/// Returns the login methods, and the user of the browser's session cookie, for the login page.
 async fn providers(
     State(state): State<ApiState>,
     headers: HeaderMap,
@@ -57,16 +57,17 @@ async fn providers(
         .respond(StatusCode::OK, json!({"providers": all, "user": user}).to_string()))
 }
 
-/// The cookie of a login under way.
+/// The cookie of a pending login.
 #[derive(Debug)]
 pub(super) struct StateCookie {
     pub(super) name: &'static str,
-    /// Where it is sent.
+    /// The path to which it is sent.
     pub(super) path: &'static str,
 }
 
 impl StateCookie {
-    /// Sent along when the provider's page leads back here, hence Lax. `back`: where that is.
+    /// Returns the header that sets the cookie. `SameSite=Lax`, because the cookie has to be sent when the
+    /// provider's page redirects to `back`.
     fn header(&self, back: &str, state: &str, seconds: u32) -> Option<HeaderValue> {
         let Self { name, path } = self;
         let secure = if back.starts_with("https:") { " Secure;" } else { "" };

@@ -197,7 +197,7 @@ fn arrow_pieces(
     }))
 }
 
-/// What cannot say in its body that rows are missing says it in a header.
+/// Adds a header for missing rows, for formats whose body cannot contain this message.
 fn marked(mut response: Response, truncated: bool) -> Response {
     if truncated {
         response.headers_mut().insert(TRUNCATED, HeaderValue::from_static("true"));

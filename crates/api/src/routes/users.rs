@@ -126,7 +126,8 @@ impl Resource for Users {
         Ok(entry(&call.state, user))
     }
 
-    /// Users see themselves; all others with `list_all_users` or `edit_user`.
+    /// Whether the caller may see a user: users see themselves; all others with `list_all_users` or
+    /// `edit_user`.
     fn may_see(&self, call: &Call, user: &User) -> bool {
         let caller = &call.caller;
         user.name == caller.user || caller.may("list_all_users") || caller.may("edit_user")
@@ -175,13 +176,13 @@ impl Resource for Users {
         Ok(())
     }
 
-    /// As Splunk answers.
+    /// Returns the same status as Splunk.
     fn removal_of_none(&self) -> StatusCode {
         StatusCode::BAD_REQUEST
     }
 }
 
-/// Who the caller is.
+/// Returns the caller.
 async fn current(call: Call) -> Result<Response, RestError> {
     let user = found(&call.state, &call.caller.user)?;
     let mut entry = entry(&call.state, &user);
@@ -191,14 +192,14 @@ async fn current(call: Call) -> Result<Response, RestError> {
     feed::respond_one("current-context", CONTEXT, entry, &call.params)
 }
 
-/// Where users come from that are not local.
+/// Returns the provider of users who are not local.
 async fn auth_module(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let content = json!({"active_authmodule": state.accounts.provider_kind()});
     let entry = Entry::new(MODULE, "active_authmodule", feed::content(content));
     feed::respond_one("active_authmodule", MODULE, entry.with_acl(Acl::system()), &params)
 }
 
-/// What the account says, under the names of `user-prefs.conf`.
+/// Returns the settings of the account, under the names of `user-prefs.conf`.
 async fn preferences(call: Call) -> Result<Response, RestError> {
     if !matches!(call.name(), "" | "general") {
         return Err(RestError::no_object(call.name()));
@@ -214,7 +215,7 @@ async fn preferences(call: Call) -> Result<Response, RestError> {
     feed::respond_one("user-prefs", PREFERENCES, entry, &call.params)
 }
 
-/// Nobody grants what they do not have.
+/// Checks that the caller has all rights of the granted roles.
 fn check_grant(state: &ApiState, caller: &Caller, roles: &[String]) -> Result<(), RestError> {
     roles.iter().try_for_each(|role| {
         let granted = state.authority.of_roles("", std::slice::from_ref(role));
@@ -232,7 +233,7 @@ fn check_name(name: &str) -> Result<(), RestError> {
     access::user_name_fault(name).map_or(Ok(()), |reason| Err(RestError::invalid(reason)))
 }
 
-/// What the request changes.
+/// Returns the changes in the request.
 fn change(state: &ApiState, params: &Params) -> Result<UserChange, RestError> {
     let text = |name: &str| params.get(name).map(str::to_owned);
     let roles: Vec<String> = params.list("roles");
@@ -280,7 +281,7 @@ async fn edit(call: &Call, user: &User) -> Result<(), RestError> {
         let old = params.get("oldpassword").unwrap_or_default();
         let source = call.source;
         let attempt = Attempt { user: &user.name, password: old, new_password: None, source };
-        // That it has to be changed is what happens here.
+        // This request is the one that changes an expired password.
         let is_right = match log_in(state, attempt).await {
             Ok(_) => true,
             Err(told) => told.is_some_and(|error| error.code == Some("password_expired")),
@@ -302,8 +303,8 @@ async fn edit(call: &Call, user: &User) -> Result<(), RestError> {
     Ok(())
 }
 
-/// The sessions that the caller may see: all with `list_httpauths` or `edit_httpauths`, otherwise the
-/// caller's own. They are listed under names that are not their keys.
+/// Lists the sessions that the caller may see: all with `list_httpauths` or `edit_httpauths`, otherwise the
+/// caller's own. Their names are not their keys.
 async fn sessions(call: Call) -> Result<Response, RestError> {
     let all = call.caller.may("list_httpauths") || call.caller.may("edit_httpauths");
     let mut sessions = call.state.accounts.sessions();
@@ -337,7 +338,7 @@ async fn close_session(call: Call) -> Result<Response, RestError> {
             if session.user != caller.user {
                 caller.require("edit_httpauths")?;
             }
-            // One that has ended meanwhile is ended as well.
+            // A session that has ended meanwhile needs no removal.
             let _ = state.accounts.close_session_by_id(&session.id).await?;
         }
         None => return Err(RestError::no_object(name)),

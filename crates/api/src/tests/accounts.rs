@@ -1,5 +1,5 @@
-//! Users and roles: nobody gains rights by granting or taking over, and nobody sees more of others than
-//! needed.
+//! Users and roles: nobody gains rights by granting a role or taking over a user, and nobody sees more of
+//! other users than needed.
 
 use axum::http::StatusCode;
 

@@ -27,7 +27,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Reads until the text has come; what there is by then.
+    /// Reads until the text has arrived; returns all text so far.
     async fn until(&mut self, wanted: &str) -> &str {
         while !self.text.contains(wanted) {
             let next = tokio::time::timeout(Duration::from_secs(20), self.body.next()).await;
@@ -158,7 +158,7 @@ async fn other_heads_are_asked_for_all_of_their_jobs_once_a_second() {
     });
     server.state.heads = Some(Arc::clone(&heads) as Arc<dyn Others>);
     let text = open(&server, "user", "sid=a&sid=b&sid=c").await.unwrap().rest().await;
-    // What has not changed is not said again.
+    // An unchanged status is not sent again.
     assert_eq!(text.matches("event: status").count(), 4, "{text}");
     assert!(text.contains("event: gone\ndata: {\"sid\":\"c\"}"), "{text}");
     let asked = heads.asked.lock();
@@ -187,7 +187,7 @@ async fn a_job_that_was_saved_is_not_gone_with_its_head() {
     server.state.heads = Some(Arc::clone(&heads) as Arc<dyn Others>);
     let mut stream = open(&server, "user", "sid=a").await.unwrap();
     stream.until("event: status").await;
-    // It ends and is saved; nobody has it any more but object storage.
+    // The job ends and is saved; then it is only in object storage.
     let form = [("search", "search index=open"), ("id", "a"), ("exec_mode", "blocking")];
     let made = server.post("user", JOBS, &form).await;
     assert_eq!(made.status, StatusCode::CREATED, "{made:?}");

@@ -8,7 +8,7 @@ use super::server::Server;
 use crate::rights::Need;
 use crate::routing::METHODS;
 
-/// Who asks, by the name of a user.
+/// The callers, by user name.
 const USERS: [&str; 5] = ["admin", "power", "user", "can_delete", "nos"];
 
 /// A search with each guarded command, as short as its syntax allows.

@@ -34,7 +34,7 @@ struct Described {
     lines: (usize, usize),
 }
 
-/// What stands below `paths:`: paths two blanks deep, methods four.
+/// Returns the lines below `paths:`: paths are indented by two blanks, methods by four.
 fn described(lines: &[String]) -> Vec<Described> {
     let start = lines.iter().position(|line| line == "paths:").unwrap() + 1;
     let mut found: Vec<Described> = Vec::new();
@@ -102,7 +102,7 @@ fn written(path: &str, method: &Method, operation: &Operation) -> Vec<String> {
     lines
 }
 
-/// How many characters two paths begin with in common.
+/// Returns the length of the common prefix of two paths.
 fn resemblance(a: &str, b: &str) -> usize {
     a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count()
 }

@@ -43,7 +43,7 @@ pub(crate) struct Server {
     _data: TestDir,
 }
 
-/// What a request was answered.
+/// The response to a request.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
@@ -266,7 +266,7 @@ impl Server {
         answer.json()["sid"].as_str().unwrap_or_else(|| panic!("{answer:?}")).to_owned()
     }
 
-    /// Whatever the body; nobody asks if the name is empty.
+    /// Sends a request with any body; without credentials if the user's name is empty.
     pub(crate) async fn send(&self, user: &str, method: Method, path: &str, body: &str) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
         let mut session = None;

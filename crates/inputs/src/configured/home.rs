@@ -51,10 +51,10 @@ impl Home {
         vec![variable("SPLUNK_HOME", self.home()), variable("SPLUNK_ETC", &self.etc)]
     }
 
-    /// A path without variables.
+    /// Expands the variables of a path.
     ///
     /// # Errors
-    /// Why there can be no such path.
+    /// If the path is impossible, with the reason.
     pub(super) fn expand(&self, path: &str) -> Result<String, String> {
         let path = path.trim();
         if below(path, "$SPLUNK_DB").is_some() {
@@ -77,7 +77,8 @@ impl Home {
     }
 }
 
-/// What follows a directory in a path: nothing, or a slash and names.
+/// Returns the rest of a path after a directory: nothing, or a slash and names; `None` if the path is
+/// outside.
 fn below<'a>(path: &'a str, directory: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(directory)?;
     // The command of a script has arguments.

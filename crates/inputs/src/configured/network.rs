@@ -85,7 +85,7 @@ pub(super) fn forwarders(
     Some((address, ForwarderPort { tls, only_from }))
 }
 
-/// Where a stanza listens, and to whom.
+/// Returns the address that a stanza listens on, and the hosts that may send to it.
 fn place(keys: &mut Keys<'_>, rest: &str) -> Option<(SocketAddr, Option<RemoteHost>)> {
     let rest = rest.trim();
     let only_from = keys.get(&settings::RESTRICT_TO_HOST).filter(|host| !host.is_empty());

@@ -21,11 +21,11 @@ pub struct Bound {
     pub(super) forwarders: BTreeMap<SocketAddr, TcpListener>,
 }
 
-/// Takes the ports, and nothing else: what is sent to them waits in the system until [`start_bound`]. An
-/// app's port that cannot be taken is left out, with a warning.
+/// Binds the ports, and nothing else: data sent to them waits in the system until [`start_bound`]. If the
+/// port of an app's input cannot be bound, the input is left out, with a warning.
 ///
 /// # Errors
-/// Another address cannot be listened at.
+/// If another address cannot be bound.
 pub async fn bind(configured: &Configured) -> Result<Bound, Error> {
     let mut bound = Bound::default();
     let tcp = configured.tcp.iter().map(|(address, one)| (*address, one.only_from.as_ref()));
@@ -140,10 +140,10 @@ pub async fn start(
     start_bound(configured, bound, parts, sink, shutdown).await
 }
 
-/// As [`start`], over ports that [`bind`] has taken for the same configuration.
+/// As [`start`], with ports that [`bind`] has bound for the same configuration.
 ///
 /// # Errors
-/// The checkpoints cannot be read.
+/// If the checkpoints cannot be read.
 pub async fn start_bound(
     configured: Configured,
     mut bound: Bound,

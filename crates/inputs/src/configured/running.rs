@@ -1,9 +1,9 @@
-//! The inputs as they run, and changes while they do.
+//! The running inputs, and changes of them at run time.
 //!
-//! A change is prepared first: the stanza is read and its port is bound, so that whoever asks for it hears
-//! what is wrong. Then it is written down by the caller, and applied: units whose settings changed end and
-//! begin anew, all others are not touched. A port stays bound and its connections go on when only settings
-//! change; they end with the input.
+//! A change is prepared first: the stanza is read and its port is bound, so that the caller receives the
+//! errors. Then the caller makes it durable, and it is applied: units with changed settings are restarted,
+//! all others are not touched. A port stays bound and its connections continue if only settings change; they
+//! end with the input.
 //!
 //! ```text
 //! change() -> prepare(conf, stanza) -> (caller: durable) -> apply()
@@ -29,18 +29,18 @@ use crate::tcp::{Signals, serve_port};
 use crate::tls::Handshake;
 use crate::{Error, HostNames, OwnDirectories, Sink};
 
-/// How long the end of an input may take: what it has sent is acknowledged first.
+/// Time-out of stopping an input, which waits until its sent events are acknowledged.
 const STOP: Duration = Duration::from_secs(25);
 
-/// What inputs need of the program.
+/// The dependencies of the inputs on the program.
 pub struct Surroundings {
     /// The name of this machine.
     pub host: Arc<str>,
-    /// How the monitor works.
+    /// Settings of the monitor.
     pub monitor: MonitorSettings,
-    /// Folder for checkpoints, credentials, and where the state of files is told.
+    /// The directory of checkpoints, the credentials, and the status of files.
     pub parts: Parts,
-    /// Where events go.
+    /// The destination of events.
     pub sink: Arc<dyn Sink>,
     /// Says why events cannot go to an index, if they cannot.
     pub check_index: Arc<CheckIndex>,
@@ -52,7 +52,7 @@ impl fmt::Debug for Surroundings {
     }
 }
 
-/// What the inputs of one run of the program are based on.
+/// The configuration and the connections for the inputs of one run of the program.
 pub struct Base {
     /// Inputs that always run: those of the command line.
     pub always: Configured,
@@ -78,7 +78,7 @@ pub type ServeForwarders = Arc<dyn Fn(ForwarderListener) + Send + Sync>;
 pub struct ForwarderListener {
     /// The port.
     pub listener: Arc<TcpListener>,
-    /// Who may connect, and how: connections are for the first that fits.
+    /// The hosts that may connect, and how: a connection uses the first port setting that matches.
     pub ports: Vec<ForwarderPort>,
     /// When it ends.
     pub signals: Signals,
@@ -104,7 +104,7 @@ impl fmt::Debug for Inner {
 
 #[derive(Default)]
 struct State {
-    /// None before the start and after the stop.
+    /// `None` before the start and after the stop.
     base: Option<Base>,
     units: BTreeMap<Unit, Running>,
     /// Whether the sink's notes about files have been taken over.
@@ -157,8 +157,8 @@ impl RunningInputs {
         &self.inner.surroundings.parts.own
     }
 
-    /// Starts what the configuration says, over the ports that are bound already. What is wrong is left
-    /// out, with a warning. Returns the addresses that are listened at, and what for.
+    /// Starts the inputs of a configuration, on the ports that are already bound. Invalid inputs are left
+    /// out, with a warning. Returns the addresses that are listened on, with their purposes.
     pub async fn start(
         &self,
         base: Base,
@@ -199,7 +199,7 @@ impl RunningInputs {
         listens.collect()
     }
 
-    /// Begins a change; others wait until it is over.
+    /// Begins a change; concurrent changes wait until it is finished.
     ///
     /// # Errors
     /// [`Error::Closed`] before the start and after the stop.
@@ -216,9 +216,9 @@ impl RunningInputs {
 /// A port that an input listens at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listening {
-    /// What is taken there.
+    /// The protocol of the port.
     pub protocol: Protocol,
-    /// Where.
+    /// The address of the port.
     pub address: SocketAddr,
     /// The stanza of the input; `None` for one of the command line.
     pub stanza: Option<String>,
@@ -228,7 +228,7 @@ pub struct Listening {
     pub sourcetype: Option<String>,
 }
 
-/// What an input takes at a port.
+/// The protocol of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protocol {
     /// Text over TCP.
@@ -246,7 +246,8 @@ pub enum Protocol {
 }
 
 impl RunningInputs {
-    /// The ports that are listened at now, one entry for each stanza. Waits while a change is under way.
+    /// Returns the ports that are listened on, one entry for each stanza. Waits while a change is in
+    /// progress.
     pub async fn listening(&self) -> Vec<Listening> {
         let state = self.inner.state.lock().await;
         let mut all = Vec::new();
@@ -278,7 +279,7 @@ impl RunningInputs {
     }
 }
 
-/// A change of what runs. Dropped before it is applied, nothing changes.
+/// A change of the running inputs. If it is dropped before it is applied, nothing changes.
 pub struct Change {
     inner: Arc<Inner>,
     state: OwnedMutexGuard<State>,
@@ -296,7 +297,7 @@ impl Change {
     /// Reads a configuration, and binds the ports that it needs in addition.
     ///
     /// # Errors
-    /// What is wrong with the stanza. What is wrong with others leaves them as they are not: not running.
+    /// If the stanza is invalid. Invalid other stanzas stay stopped.
     pub async fn prepare(&mut self, conf: &Effective, stanza: &str) -> Result<(), Error> {
         let Some(base) = &self.state.base else { return Err(Error::Closed) };
         let wants = self.inner.wants(base, conf);
@@ -311,7 +312,7 @@ impl Change {
         Ok(())
     }
 
-    /// Ends and begins what differs from the configuration that was prepared.
+    /// Stops and starts the units that differ from the prepared configuration.
     pub async fn apply(mut self) {
         self.bring_about().await;
     }
@@ -410,7 +411,7 @@ impl Change {
 }
 
 impl Running {
-    /// Ends it; its connections too, unless its port goes on.
+    /// Stops the unit; also closes its connections, unless its port continues.
     async fn end(self, goes_on: bool) {
         let Signals { accepting, connections } = self.signals;
         let mut ended = accepting.finish(STOP).await;
@@ -438,7 +439,7 @@ impl Inner {
     }
 }
 
-/// Binds the ports of units that do not run yet. Returns what could not be bound, by stanza.
+/// Binds the ports of units that do not run yet. Returns the failures by stanza.
 async fn bind_missing(
     state: &State,
     wanted: &BTreeMap<Unit, Wanted>,

@@ -15,11 +15,11 @@ const STANZA: &str = "SSL";
 pub struct TlsFile {
     /// The file.
     pub path: PathBuf,
-    /// Where the setting is: an app may name one file, and the administrator another one.
+    /// The place of the setting: an app may name one file, and the administrator another one.
     pub place: Option<Place>,
 }
 
-/// What the stanza says.
+/// The TLS settings of the stanza.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsSettings {
     /// File with the certificate and its key; `None`: the program's own.

@@ -33,7 +33,8 @@ impl<'a> Keys<'a> {
         owner(self.file()?).map(Path::to_owned)
     }
 
-    /// The file that has the stanza. What was changed over REST has no file: the settings below are in one.
+    /// Returns the file of the stanza; `None` for a stanza that was set over REST, whose inherited settings
+    /// are in files.
     fn file(&self) -> Option<&'a Path> {
         let entries = self.stanza.entries.iter().map(|entry| &entry.place);
         let files = std::iter::once(&self.stanza.place).chain(entries);
@@ -49,10 +50,10 @@ impl<'a> Keys<'a> {
         self.home().map(|home| home.variables()).unwrap_or_default()
     }
 
-    /// A path in the stanza's name, without variables.
+    /// Expands a path in the stanza's name.
     ///
     /// # Errors
-    /// Why there can be no such path.
+    /// If the path is impossible, with the reason.
     pub(crate) fn path(&self, text: &str) -> Result<String, String> {
         match self.home() {
             Some(home) => home.expand(text),
@@ -76,34 +77,34 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// A text; an empty one says nothing, as over REST.
+    /// Returns a text; an empty one counts as not set, as over REST.
     pub(crate) fn shared(&self, key: &Key<Option<String>>) -> Option<Arc<str>> {
         self.reader.text(key).filter(|text| !text.is_empty()).map(Into::into)
     }
 
-    /// Where the stanza has a setting with an empty value.
+    /// Returns the place where the stanza sets an empty value.
     pub(crate) fn empty<T>(&self, key: &Key<T>) -> Option<&'a Place> {
         let entry = self.stanza.get(key.name()).filter(|entry| entry.value.trim().is_empty());
         entry.map(|entry| &entry.place)
     }
 
-    /// Where the stanza itself has a setting.
+    /// Returns the place where the stanza itself sets a value.
     pub(crate) fn own<T>(&self, key: &Key<T>) -> Option<&'a Place> {
         self.stanza.get(key.name()).map(|entry| &entry.place)
     }
 
-    /// Where a setting has its value; `None` if that is its default.
+    /// Returns the place of a setting's value; `None` for the default.
     pub(crate) fn place_of<T>(&self, key: &Key<T>) -> Option<&'a Place> {
         self.reader.entry(&key.setting).map(|entry| &entry.place)
     }
 
-    /// Where another stanza switches a setting on, if it does.
+    /// Returns the place where another stanza enables a setting, if it does.
     pub(crate) fn switched_on(&self, key: &Key<bool>, stanza: &str) -> Option<&'a Place> {
         let entry = self.reader.conf.stanza(stanza)?.get(key.name())?;
         (key.value(&entry.value) == Some(true)).then_some(&entry.place)
     }
 
-    /// Where the stanza is.
+    /// Returns the place of the stanza.
     pub(crate) fn place(&self) -> &'a Place {
         &self.stanza.place
     }

@@ -1,4 +1,4 @@
-//! What stanzas mean, and how mistakes in them are told.
+//! Tests of the meaning of stanzas, and of the messages about invalid ones.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;

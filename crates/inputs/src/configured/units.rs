@@ -1,5 +1,5 @@
-//! What an `inputs.conf` wants to run, unit by unit: a unit is what can be started and stopped alone - a
-//! port, a program, a pipe, a queue, or all monitored files together.
+//! The units of an `inputs.conf`. A unit is the part that can be started and stopped alone: a port, a
+//! program, a pipe, a queue, or all monitored files together.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::tcp::TcpInput;
 use crate::udp::UdpInput;
 use crate::{Error, HostNames, RemoteHost, settings};
 
-/// What can be started and stopped alone.
+/// The identity of a unit.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Unit {
     /// All monitored files: they share their checkpoints.
@@ -33,7 +33,7 @@ pub(super) enum Unit {
 /// The stanzas of a unit with their settings: a unit is started anew if they change.
 pub(super) type Said = Vec<(String, Vec<(String, String)>)>;
 
-/// What a unit does.
+/// The task of a unit.
 #[derive(Debug, Clone)]
 pub(super) enum Work {
     Monitor(Vec<MonitorTarget>),
@@ -65,20 +65,20 @@ pub(super) struct Wanted {
     pub(super) work: Work,
 }
 
-/// Everything that is to run, and what is wrong, by stanza.
+/// All units of a configuration, and its mistakes by stanza.
 #[derive(Debug, Default)]
 pub(super) struct Wants {
     pub(super) units: BTreeMap<Unit, Wanted>,
     pub(super) errors: Vec<Mistake>,
 }
 
-/// What is wrong with a stanza.
+/// An invalid stanza, with the reason.
 #[derive(Debug)]
 pub(super) struct Mistake {
     pub(super) stanza: String,
     /// Whether the input is disabled.
     pub(super) off: bool,
-    /// Other stanzas that it concerns as much: those with the same port.
+    /// Other stanzas with the same port, which are affected, too.
     pub(super) others: Vec<String>,
     pub(super) error: Error,
 }
@@ -92,11 +92,11 @@ impl Mistake {
 /// Says why an index cannot be written to.
 pub(super) type CheckIndex = dyn Fn(&IndexName) -> Result<(), String> + Send + Sync;
 
-/// How the inputs of the command line are called among the stanzas.
+/// Name of the inputs of the command line among the stanzas.
 pub(super) const COMMAND_LINE: &str = "the command line";
 
 impl Wants {
-    /// What a configuration says, besides what always runs.
+    /// Returns the units of a configuration, in addition to those that always run.
     pub(super) fn of(
         conf: &Effective,
         always: &Configured,
@@ -168,7 +168,7 @@ impl Wants {
         }
     }
 
-    /// Adds what listens at an address, which inputs restricted to different hosts share.
+    /// Adds an input that listens on an address. Inputs restricted to different hosts share the address.
     fn listen(
         &mut self,
         unit: Unit,

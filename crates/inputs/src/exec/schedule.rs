@@ -8,9 +8,9 @@ use jiff::{ToSpan, Zoned};
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Schedule {
-    /// That long after the last run began; zero: as soon as it has ended.
+    /// This time after the start of the last run; zero: as soon as the last run has ended.
     Every(Duration),
-    /// Once, at the start.
+    /// A single run, at the start.
     Once,
     /// At the times of a cron expression, in local time.
     Cron(Cron),
@@ -71,7 +71,8 @@ impl Cron {
         })
     }
 
-    /// The next time after one; `None` if there is none within nine years (the 30th of February).
+    /// Returns the next time after the given one; `None` if there is none within nine years (the 30th of
+    /// February).
     #[must_use]
     pub fn next(&self, after: &Zoned) -> Option<Zoned> {
         let start = after.datetime();
@@ -81,7 +82,7 @@ impl Cron {
                 && let Some(time) = self.next_time(date, start)
             {
                 let found = DateTime::from_parts(date, time).to_zoned(after.time_zone().clone());
-                // A time that the change to summer time skips comes an hour later.
+                // A time that the change to summer time skips is one hour later.
                 return found
                     .ok()
                     .filter(|found| found > after)

@@ -1,10 +1,10 @@
-//! Indexer acknowledgement: which requests of which channel are safe, as `useACK` promises it.
+//! Indexer acknowledgement: reports which requests of a channel are safe, as `useACK` specifies.
 //!
-//! A request gets an id when it is taken; the id is reported `true` once, after everything in the
-//! request is safe, and then forgotten. Whatever is not known is `false`: the sender sends again.
-//! Ids of a channel begin at a number made of the time, so that an id from before a restart, or
-//! from before an idle channel was forgotten, is never taken for another request's; nor is one that another
-//! process gave. They stay below 2^53, which every client's numbers hold.
+//! A request gets an ID when it is accepted; the ID is reported as `true` once, after all events of the
+//! request are safe, and then forgotten. Unknown IDs are `false`: the sender sends again. The IDs of a
+//! channel begin at a number derived from the time, so that an ID from before a restart, or from before an
+//! idle channel was forgotten, is never mistaken for that of another request, nor is an ID that another
+//! process gave. They stay below 2^53, which the number type of every client can hold.
 //!
 //! Not here: HTTP, tokens, what makes an input safe.
 
@@ -46,13 +46,13 @@ conf::settings! {
 /// The distance of the ids of a channel where several processes share it.
 const STRIDE: u64 = 256;
 
-/// Which limit a request met.
+/// The limit that a request has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AckLimit {
-    /// Too many channels.
+    /// Too many channels; the value is the maximum.
     #[error("{0} channels are in use (max_number_of_ack_channel)")]
     Channels(usize),
-    /// Too many requests that nobody asked about.
+    /// Too many requests that no sender has asked about; the value is the maximum.
     #[error("{0} acknowledgements have not been queried; query them at /services/collector/ack")]
     Pending(usize),
 }
@@ -69,11 +69,11 @@ pub struct ChannelKey {
 /// Whether a request is safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AckState {
-    /// This process has no such request.
+    /// This process does not know the request.
     Unknown,
-    /// Not yet.
+    /// The request is not safe yet.
     Waiting,
-    /// It is, as durably as this at least; `None` for a request without events.
+    /// The request is safe, at least as durably as this; `None` for a request without events.
     Safe(Option<Durability>),
 }
 
@@ -98,29 +98,30 @@ struct State {
 #[derive(Debug)]
 struct Channel {
     next: u64,
-    /// By id: whether the request is safe.
+    /// The state of the requests, by ID.
     requests: BTreeMap<u64, AckState>,
     used: EventTime,
 }
 
 impl AckChannels {
-    /// No channels yet.
+    /// Creates an empty set of channels.
     #[must_use]
     pub fn new(settings: AckSettings) -> Self {
         Self { settings, slot: 0, stride: 1, state: Mutex::default() }
     }
 
-    /// The same for one of several processes. Those with other slots give other ids, also in a channel that
-    /// begins at the same time in both of them: a load balancer may spread the requests of a channel.
+    /// Creates the channels of one of several processes. Processes with other slots give other IDs, even if a
+    /// channel begins at the same time in both of them: a load balancer may distribute the requests of a
+    /// channel.
     #[must_use]
     pub fn sharing(settings: AckSettings, slot: u8) -> Self {
         Self { slot, stride: STRIDE, ..Self::new(settings) }
     }
 
-    /// The id of a request that is about to be taken.
+    /// Returns the ID of a request that is about to be accepted.
     ///
     /// # Errors
-    /// A limit is reached; the sender has to wait, and to ask for what it has sent.
+    /// If a limit is reached; the sender has to wait, and to ask for the requests that it has sent.
     pub fn begin(&self, key: &ChannelKey, now: EventTime) -> Result<u64, AckLimit> {
         let mut state = self.state.lock();
         self.sweep(&mut state, now);
@@ -168,7 +169,7 @@ impl AckChannels {
         }
     }
 
-    /// Which of the requests are safe; those are forgotten.
+    /// Returns which of the requests are safe, and forgets those.
     pub fn ask(&self, key: &ChannelKey, ids: &[u64], now: EventTime) -> Vec<(u64, AckState)> {
         let mut state = self.state.lock();
         self.sweep(&mut state, now);

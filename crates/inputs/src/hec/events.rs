@@ -28,7 +28,7 @@ pub fn decode_events(
     };
     let text = text.trim_start_matches('\u{feff}');
     match decode_text(text, defaults, allowed, stream.clone()) {
-        // Some senders cut a text within a character, and escape what is left of it.
+        // Some senders cut a text within a character, and escape the remaining half of it.
         Err(error) if error.is_malformed() => match text::with_whole_surrogates(text) {
             Some(text) => decode_text(&text, defaults, allowed, stream),
             None => Err(error),
@@ -68,11 +68,11 @@ struct Decoder<'d> {
     events: CutEvents,
     number: u64,
     names: Names,
-    /// The index named last, so that it is checked once per run of events.
+    /// The last index name, so that it is validated once per run of events.
     last_index: Option<IndexName>,
 }
 
-/// What an event says next to its text.
+/// The members of an event besides its text.
 #[derive(Default)]
 struct Envelope<'a> {
     event: Event,
@@ -181,7 +181,7 @@ impl Decoder<'_> {
         json.map_or(Ok(()), |json| limits.check_depth(json.as_bytes()).map_err(over))
     }
 
-    /// Reads an object; the event's text goes behind the others'.
+    /// Reads an object, and appends the event's text to the texts of the others.
     fn read<'a>(&mut self, scanner: &mut Scanner<'a>) -> Result<Envelope<'a>, Malformed> {
         let mut envelope = Envelope::default();
         scanner.expect(b'{')?;
@@ -267,7 +267,7 @@ impl Decoder<'_> {
     }
 }
 
-/// A name the event gives itself; an empty one is none.
+/// Reads a name of the event's metadata; an empty one counts as absent.
 fn text_or_null<'a>(scanner: &mut Scanner<'a>) -> Result<Option<Cow<'a, str>>, Malformed> {
     if scanner.peek() == Some(b'"') {
         return scanner.string().map(|text| Some(text).filter(|text| !text.is_empty()));

@@ -11,13 +11,13 @@ use crate::OverLimit;
 /// Why fields are not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WrongFields {
-    /// Not an object, or not JSON.
+    /// The value is not an object, or not JSON.
     Shape,
     /// A value that is neither plain nor a list of plain values.
     Nested,
     /// A data point whose measure is not one number.
     Measure,
-    /// A data point whose metric has no name, or several.
+    /// A data point has no metric name, or several.
     MetricName,
     /// More than an event may have.
     Over(OverLimit),
@@ -51,10 +51,10 @@ impl Names {
     }
 }
 
-/// Hands every name and value to `emit`; a list gives one per element, `null` none.
+/// Passes every name and value to `emit`; a list gives one value per element, `null` none.
 ///
-/// Data points that are numbers but not finite are left out: OpenTelemetry's exporter sends `"NaN"` on
-/// purpose, and nothing can be computed with them. To refuse them would refuse the rest of the request.
+/// Data points that are not finite numbers are left out: OpenTelemetry's exporter sends `"NaN"` on purpose,
+/// and it cannot be used in computations. An error would refuse the rest of the request.
 pub(super) fn take_fields(
     json: &str,
     names: &mut Names,
@@ -71,7 +71,7 @@ pub(super) fn take_fields(
         if !scanner.take(b'[') {
             if let Some(value) = plain(&mut scanner)? {
                 single.check(&name, Some(&value))?;
-                // Only what may be a data point is read as a number.
+                // Only possible data points are parsed as numbers.
                 if name.starts_with("metric_name:") && is_not_finite(&value) {
                     continue;
                 }
@@ -100,7 +100,7 @@ pub(super) fn take_fields(
     single.finish()
 }
 
-/// The data point in `metric_name` and `_value`, which may come in any order.
+/// A data point in `metric_name` and `_value`, which may come in any order.
 #[derive(Debug, Default)]
 struct SinglePoint {
     has_name: bool,
@@ -137,7 +137,7 @@ impl SinglePoint {
         Ok(())
     }
 
-    /// Without the other, each of the two is a field like any.
+    /// Checks the data point. Either of the two fields without the other is an ordinary field.
     fn finish(&self) -> Result<(), WrongFields> {
         let wrong = self.wrong.filter(|_| self.has_name && self.has_value);
         wrong.map_or(Ok(()), Err)

@@ -1,13 +1,13 @@
-//! The length of each event of a body while it arrives, so that an event that is too long ends its request
-//! before it is in memory.
+//! Measures the length of each event of a body while it arrives, so that a request with an event that is too
+//! long ends before the event is in memory.
 //!
-//! Only brackets and strings are looked at. Whether the body is JSON is decided when it is complete; what is
-//! not may be measured wrongly here, and is refused either way.
+//! Only brackets and strings are examined. Whether the body is JSON is decided when it is complete; an
+//! invalid body may be measured wrongly here, and is refused in any case.
 
 /// An escaped character is up to six times as long as itself.
 const ESCAPED: usize = 6;
 
-/// What an event's metadata may take besides.
+/// Maximum bytes of an event's metadata, in addition to its text.
 const ENVELOPE: usize = 1 << 20;
 
 /// Measures the events of `/services/collector/event`.
@@ -17,19 +17,19 @@ pub struct EventLengths {
     /// Bytes looked at.
     at: usize,
     depth: usize,
-    /// How deep events lie: in a list, or not.
+    /// The nesting depth of events: 1 more within a list.
     base: usize,
     in_string: bool,
     /// The next byte follows a backslash.
     escaped: bool,
-    /// Where the event begins that has begun last.
+    /// The offset at which the last event begins.
     start: usize,
     /// Events that have ended.
     number: u64,
 }
 
 impl EventLengths {
-    /// For events of so many bytes.
+    /// Creates a watch for events of at most this number of bytes.
     #[must_use]
     pub fn new(event_bytes: usize) -> Self {
         let limit = event_bytes.saturating_mul(ESCAPED).saturating_add(ENVELOPE);
@@ -39,7 +39,7 @@ impl EventLengths {
 
     /// Looks at all bytes so far; the number of the event, counted from 0, that is certainly too long.
     pub fn look(&mut self, body: &[u8]) -> Option<u64> {
-        // What fits as a whole fits in parts.
+        // If the body is within the limit, all its events are.
         if body.len() <= self.limit {
             return None;
         }
@@ -78,7 +78,7 @@ impl EventLengths {
         }
     }
 
-    /// Goes on to the end of the string; false if it has not come yet.
+    /// Advances to the end of the string; false if it has not arrived yet.
     fn pass_string(&mut self, body: &[u8]) -> bool {
         if self.escaped {
             self.escaped = false;
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// In pieces of so many bytes.
+    /// Feeds the body in pieces of this number of bytes.
     fn look(body: &str, piece: usize) -> Option<u64> {
         let mut lengths = EventLengths::new(1 << 10);
         let mut end = 0;

@@ -25,7 +25,7 @@ impl<'a> Scanner<'a> {
         Self { text, at: 0 }
     }
 
-    /// The first byte of what comes next, past white space.
+    /// Returns the first byte after white space.
     pub(super) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
@@ -37,7 +37,7 @@ impl<'a> Scanner<'a> {
         None
     }
 
-    /// Takes a byte of punctuation if it comes next.
+    /// Consumes a byte of punctuation if it is the next one.
     pub(super) fn take(&mut self, byte: u8) -> bool {
         let there = self.peek() == Some(byte);
         self.at += usize::from(there);
@@ -82,7 +82,7 @@ impl<'a> Scanner<'a> {
         self.rest_of_string(out)
     }
 
-    /// Appends what comes after the opening quote.
+    /// Appends the text after the opening quote.
     fn rest_of_string(&mut self, out: &mut Vec<u8>) -> Result<(), Malformed> {
         let bytes = self.text.as_bytes();
         let mut from = self.at;
@@ -162,7 +162,7 @@ impl<'a> Scanner<'a> {
     }
 }
 
-/// `12` or `12.5`, the numbers that need no parser to be told from anything else.
+/// Whether a word is a number such as `12` or `12.5`, which is recognized without a parser.
 fn is_plain_number(word: &str) -> bool {
     let (whole, fraction) = word.split_once('.').unwrap_or((word, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());

@@ -137,7 +137,7 @@ fn the_value_of_a_metric_is_one_number() {
         r#"{"metric_name:cpu":1.5,"metric_name:mem":"-2e3","region":["eu","us"]}"#,
         r#"{"metric_name:cpu":1,"metric_name:mem":null}"#,
         r#"{"metric_name":"cpu","_value":"7"}"#,
-        // Without the other, they are fields like any.
+        // Either of the two without the other is an ordinary field.
         r#"{"metric_name":["cpu","mem"]}"#,
         r#"{"_value":"high"}"#,
     ];
@@ -157,7 +157,7 @@ fn data_points_that_are_not_finite_are_left_out() {
         (r#"{"metric_name:a":"+Inf","metric_name:b":"-Inf","metric_name:c":1e999}"#, &[]),
         (r#"{"_value":"NaN","metric_name":"cpu"}"#, &[("metric_name", "cpu")]),
         (r#"{"metric_name":"cpu","_value":"inf"}"#, &[("metric_name", "cpu")]),
-        // No data point.
+        // It is not a data point.
         (r#"{"_value":"inf"}"#, &[("_value", "inf")]),
     ];
     for (fields, kept) in cases {

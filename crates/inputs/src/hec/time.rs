@@ -12,7 +12,7 @@ pub fn parse_time(json: &str) -> Option<EventTime> {
     CALENDAR.contains(&micros).then_some(EventTime(micros))
 }
 
-/// What nearly everybody sends: ten digits, and some more after a point.
+/// Parses the format that nearly all senders use: ten digits, with an optional fraction.
 fn seconds_of_today(json: &str) -> Option<i64> {
     let (whole, fraction) = json.as_bytes().split_first_chunk::<10>()?;
     let mut micros = 0;
@@ -44,7 +44,7 @@ fn epoch_micros(json: &str) -> Option<i64> {
         return seconds.is_finite().then(|| EventTime::from_seconds(seconds).0);
     }
     let whole = whole.trim_start_matches('0');
-    // How many digits after the (shifted) decimal point the text already has before its own.
+    // Number of digits after the (shifted) decimal point that are before the decimal point of the text.
     let shift = match whole.len() {
         0..=11 => 0,
         12..=14 => 3,

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use crate::CutEvents;
 
-/// The same events in batches of about so many bytes, cut between events; one that is larger is a batch of
-/// its own. The memory that the whole holds is held until the last part is taken and this is dropped.
+/// The events in batches of approximately the same number of bytes; a larger event is a batch of its own. The
+/// memory of the whole is held until the last part is taken and this is dropped.
 #[derive(Debug)]
 pub struct Parts {
     whole: CutEvents,
     bytes: usize,
-    /// The event that comes next, its run, and how many of that run are gone.
+    /// The next event, its run, and how many events of that run have been taken.
     row: usize,
     run: usize,
     of_run: u32,
-    /// The field that comes next.
+    /// The next field.
     field: usize,
 }
 

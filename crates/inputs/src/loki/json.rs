@@ -45,10 +45,10 @@ struct Line<'a> {
 pub(super) fn read(body: &[u8], decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
     let text = match std::str::from_utf8(body) {
         Ok(text) => Cow::Borrowed(text),
-        // As over HEC: clients do not retry a refused request, so one such byte would lose all its lines.
+        // As over HEC: clients do not retry a refused request, so one invalid byte would lose all its lines.
         Err(_) => Cow::Owned(repaired_json(body)),
     };
-    // Halves of surrogate pairs come from senders that cut texts; no decoder of JSON takes them.
+    // Senders that cut texts send halves of surrogate pairs, which no JSON decoder accepts.
     let whole = with_whole_surrogates(&text);
     let text = whole.as_deref().unwrap_or(&text);
     let push: Push<'_> =
@@ -92,7 +92,7 @@ fn read_stream(stream: &Stream<'_>, decoder: &mut Decoder<'_>) -> Result<(), Lok
 }
 
 fn malformed(error: &serde_json::Error) -> LokiError {
-    // The line and column are those of a part of the body.
+    // The line and column refer to a part of the body.
     let text = error.to_string();
     LokiError::Malformed(text.split(" at line ").next().unwrap_or_default().to_owned())
 }

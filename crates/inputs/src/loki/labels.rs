@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What follows a backslash.
+    /// Decodes the characters after a backslash.
     fn escape(&mut self, value: &mut Vec<u8>) -> Result<(), LabelError> {
         let unknown = LabelError { what: "an unknown escape", at: self.at - 1 };
         let kind = self.rest().bytes().next().ok_or(unknown.clone())?;

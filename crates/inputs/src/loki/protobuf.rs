@@ -21,7 +21,7 @@ pub(super) fn read(body: &[u8], decoder: &mut Decoder<'_>) -> Result<(), LokiErr
 }
 
 fn stream(message: &[u8], decoder: &mut Decoder<'_>) -> Result<(), LokiError> {
-    // Labels may come after the entries.
+    // The labels may come after the entries.
     let mut text: &[u8] = &[];
     let mut fields = Fields(message);
     while let Some((number, value)) = fields.field()? {
@@ -104,7 +104,7 @@ fn malformed(reason: &str) -> LokiError {
     LokiError::Malformed(format!("the protobuf {reason}"))
 }
 
-/// What a field has.
+/// The value of a field.
 #[derive(Debug, Clone, Copy)]
 enum Value<'a> {
     Varint(u64),

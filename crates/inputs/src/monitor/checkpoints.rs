@@ -24,14 +24,14 @@ const SMALL: u64 = 1 << 20;
 /// Longest record that makes sense.
 const MAX_RECORD: usize = 64 << 10;
 
-/// How far a file has been taken in.
+/// The position up to which a file has been indexed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Its name here.
+    /// The file's number in this log.
     pub(crate) key: u64,
     /// The file, while it is the one the record is about.
     pub(crate) id: Option<FileId>,
-    /// Where the file was seen last.
+    /// The last known path of the file.
     pub(crate) path: PathBuf,
     /// The first bytes, salted, and how many they are.
     pub(crate) start: Fingerprint,
@@ -87,7 +87,7 @@ impl Flush {
 }
 
 impl Checkpoints {
-    /// Opens or creates the log. At most `limit` records of files that are gone are kept.
+    /// Opens or creates the log. At most `limit` records of deleted files are kept.
     pub(crate) fn open(path: &Path, limit: usize) -> io::Result<Self> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
@@ -205,7 +205,7 @@ impl Checkpoints {
         found
     }
 
-    /// Takes over what a sink has kept with the last bytes it got, if that is further.
+    /// Adopts the note that a sink has kept with the last bytes it received, if its position is further.
     pub(crate) fn adopt(&mut self, note: &[u8]) {
         let Some((key, Some(noted))) = note.get(8..).and_then(decode) else { return };
         if crc32fast::hash(&note[8..]) != u32_at(note, 4) {
@@ -255,7 +255,7 @@ impl Checkpoints {
         !self.dirty.is_empty() || !self.unsynced.is_empty()
     }
 
-    /// Whether a crash of the machine would take back what is noted of a file.
+    /// Whether a crash of the machine would lose the current record of a file.
     pub(crate) fn is_dirty(&self, key: u64) -> bool {
         self.dirty.contains(&key) || self.unsynced.contains(&key)
     }
@@ -296,7 +296,7 @@ impl Checkpoints {
         }
     }
 
-    /// Writes what was noted; it is kept when the process ends in whatever way.
+    /// Writes the records; they then survive the end of the process.
     pub(crate) fn write(&mut self) -> io::Result<()> {
         let stale = self.log_size > SMALL.max(3 * 160 * self.records.len() as u64);
         if self.damaged || stale {
@@ -317,7 +317,8 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// What has to be synced for everything noted so far to be kept for good; `None` if nothing.
+    /// Returns the files that have to be synced before all current records are durable; `None` if there are
+    /// none.
     pub(crate) fn flush(&mut self) -> io::Result<Option<Flush>> {
         self.write()?;
         if self.unsynced.is_empty() {
@@ -351,7 +352,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Of the files that are gone, those that came first are forgotten when there are too many.
+    /// Removes the oldest records of deleted files when there are too many.
     fn drop_oldest(&mut self) {
         let mut gone: Vec<u64> =
             self.records.keys().copied().filter(|key| !self.live.contains(key)).collect();

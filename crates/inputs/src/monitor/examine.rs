@@ -1,9 +1,10 @@
-//! What a file is that was not there before: new, known under another name, a copy, or packed.
+//! Examines a file that has just appeared: whether it is new, known under another name, a copy, or
+//! compressed.
 //!
-//! A file is known by its identity, else by its start and by the bytes before the place up to which
-//! it was read. While the file that is known is still there, one with the same content is its copy
-//! and waits: when the original is truncated (copytruncate) or gone (compressed rotation), the copy
-//! is read from where the original ended.
+//! A file is recognized by its identity, otherwise by its start and by the bytes before the position up to
+//! which it was read. While a known file still exists, another file with the same content is its copy and
+//! waits: when the original is truncated (copytruncate) or removed (compressed rotation), the copy is read
+//! from the position at which the original ended.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,22 +24,22 @@ use crate::utf16::{self, Utf16};
 /// Bytes from which the format of a file is recognised.
 const SAMPLE: usize = 16 << 10;
 
-/// What is to be done with a file.
+/// The decision about a file.
 #[derive(Debug)]
 pub(crate) enum Decision {
-    /// Nothing is in it yet.
+    /// The file is empty.
     Empty,
     /// Its name leads to another file by now.
     Moved,
     /// Follow it from a place.
     Follow(Start),
-    /// The content of a file that is still followed: wait for what becomes of that.
+    /// The file has the content of one that is still followed: it waits for the fate of that one.
     CopyOf(u64),
     /// Packed: to be unpacked once it is complete.
     Packed(Fingerprint),
     /// Packed, and taken in before.
     Done(u64),
-    /// Not to be read, and why.
+    /// The file is not read, for this reason.
     Ignore(String),
 }
 
@@ -88,11 +89,11 @@ pub(crate) fn examine_opened(
     if candidate.outside.is_some_and(|own| own.holding_open(file).is_some()) {
         return Ok(Decision::Ignore("in a directory of this program".to_owned()));
     }
-    // It may have grown, or been truncated, since it was looked at.
+    // The file may have grown, or been truncated, since it was listed.
     let seen = Seen::of(&file.metadata()?);
     let candidate = Candidate { seen, ..candidate };
     let head = read_at(file, 0, SAMPLE.max(target.init_crc_length))?;
-    // One byte may be half of a byte order mark.
+    // A single byte may be half of a byte order mark.
     if head.is_empty() || matches!(head[..], [0xFF | 0xFE]) {
         return Ok(Decision::Empty);
     }
@@ -167,7 +168,7 @@ fn same_file(
     Ok(None)
 }
 
-/// Records of files that began the same way, the longest first.
+/// Returns the records of files with the same start, the longest first.
 fn alike(
     book: &Mutex<Checkpoints>,
     salt: Fingerprint,
@@ -175,7 +176,7 @@ fn alike(
     candidate: Candidate<'_>,
 ) -> Vec<Record> {
     let Candidate { path, target, .. } = candidate;
-    // A short start says little: then the name has to speak for it.
+    // A short start is not specific enough: the name has to match, too.
     let fits = |record: &&Record| {
         record.start_len as usize >= target.init_crc_length || family(&record.path) == family(path)
     };
@@ -185,18 +186,18 @@ fn alike(
     found
 }
 
-/// What a packed file continues.
+/// The relation of a compressed file to known files.
 #[derive(Debug)]
 pub(crate) enum Unpacked {
-    /// Nothing that is known, or a file that was read up to a place.
+    /// The content is new, or continues a known file from a position.
     From(Start),
     /// A file that is still there.
     CopyOf(u64),
-    /// Not text.
+    /// The content is not text.
     Binary,
 }
 
-/// Looks into a packed file: what is known of its content; blocks.
+/// Examines the content of a compressed file. Blocks the thread.
 pub(crate) fn examine_packed(
     book: &Mutex<Checkpoints>,
     candidate: Candidate<'_>,
@@ -223,7 +224,7 @@ pub(crate) fn examine_packed(
         sample: head[..head.len().min(SAMPLE)].to_vec(),
         utf16,
     };
-    // A file that is loaded once has nothing to do with others; but it may have been read before it was
+    // A file that is indexed once is independent of other files; but it may have been read before it was
     // complete.
     let is_own =
         |record: &Record| record.path == path && record.id.is_none() && record.packed.is_none();
@@ -265,7 +266,7 @@ fn seeks_in(mut reader: impl Read, places: &[u64]) -> io::Result<Vec<(u64, Finge
     Ok(found)
 }
 
-/// A packed file as it lies on the disk, told by its size and both ends.
+/// Returns the fingerprint of a compressed file on the disk: its size and both ends.
 fn signature(file: &File, size: u64) -> io::Result<Fingerprint> {
     let first = read_at(file, 0, SEEK)?;
     let last = read_at(file, size.saturating_sub(SEEK as u64), SEEK)?;
@@ -285,7 +286,7 @@ fn begins_like(record: &Record, file: &File, size: u64) -> bool {
     matches!((original, copy), (Ok(original), Ok(copy)) if original == copy)
 }
 
-/// Where the last whole line ends.
+/// Returns the offset at which the last whole line ends.
 fn last_line_end(file: &File, size: u64, utf16: Option<Utf16>) -> io::Result<u64> {
     let from = size.saturating_sub(SAMPLE as u64);
     let tail = read_at(file, from, SAMPLE)?;
@@ -308,7 +309,7 @@ fn whole_characters(
     Ok((offset, seek_at(file, offset)?))
 }
 
-/// The name of a file without what rotation adds to it: `app.log.2.gz` is `app.log`.
+/// Returns the name of a file without the suffixes of rotation: `app.log` for `app.log.2.gz`.
 fn family(path: &Path) -> (Option<&Path>, String) {
     let mut name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     loop {

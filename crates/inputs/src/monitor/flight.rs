@@ -1,4 +1,4 @@
-//! Inputs of a file on their way to safety.
+//! Inputs of a file that are not safe yet.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ impl Flight {
         Ok(safe)
     }
 
-    /// Stops waiting for what has been handed over.
+    /// Stops waiting for pending inputs.
     pub(crate) fn forget(&mut self) {
         self.waiting = VecDeque::new();
     }

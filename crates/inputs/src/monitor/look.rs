@@ -1,4 +1,4 @@
-//! Looking at files: which are there, which have changed, which are new, which are gone.
+//! Lists the files: existing, changed, new and deleted ones.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,13 +21,13 @@ use super::work::Done;
 use super::{Monitor, Parked, Slot, Why};
 use crate::StreamKey;
 
-/// New files that are judged together.
+/// Number of new files that are examined in one batch.
 const TOGETHER: usize = 256;
 /// A look at all files takes this part of the time at most.
 const SHARE: u32 = 50;
 /// All files are looked at at least that often.
 const SELDOM: Duration = Duration::from_secs(30);
-/// How long a file that could not be read is left alone.
+/// Time after which an unreadable file is tried again.
 const RETRY: Duration = Duration::from_secs(10);
 
 type Found = (PathBuf, Seen, usize);
@@ -68,7 +68,7 @@ impl Monitor {
         let mut new = Vec::new();
         let mut met = HashSet::default();
         for found in walk.files {
-            // Under a second name, or for a second target, a file is the same file.
+            // A file with a second name, or of a second target, is the same file.
             if met.insert(found.1.id) {
                 self.look(found, &mut new);
             }
@@ -296,7 +296,8 @@ impl Monitor {
         self.request(seen.id, Goal::Read);
     }
 
-    /// Files that no name led to: closed ones may have been renamed to where nobody looks.
+    /// Searches for files that are no longer found by name: closed files may have been renamed to directories
+    /// that are not monitored.
     async fn look_for_gone(&mut self) {
         let mut lost: BTreeMap<PathBuf, HashSet<FileId>> = BTreeMap::new();
         let (mut closed, mut read_on) = (Vec::new(), Vec::new());
@@ -360,7 +361,8 @@ fn is_too_old(target: &MonitorTarget, seen: Seen) -> bool {
     now.saturating_sub(written) > limit
 }
 
-/// Where a file is looked for that its name no longer leads to: beside the name, and where the link led.
+/// Returns the directories in which a renamed file is searched: that of its name, and that of the link's
+/// target.
 fn directories_of<'p>(path: &'p Path, home: Option<&'p Path>) -> impl Iterator<Item = &'p Path> {
     [Some(path), home].into_iter().flatten().filter_map(Path::parent)
 }

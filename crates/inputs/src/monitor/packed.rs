@@ -32,11 +32,11 @@ pub(crate) struct PackedFile {
     pub(crate) seen: Seen,
     pub(crate) signature: Fingerprint,
     pub(crate) target: Arc<MonitorTarget>,
-    /// Keeps the stream apart from those of earlier processes.
+    /// Distinguishes the stream from those of earlier processes.
     pub(crate) instance: uuid::Uuid,
 }
 
-/// What became of a packed file.
+/// The outcome for a compressed file.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// Everything in it is safe, under this key.
@@ -45,9 +45,9 @@ pub(crate) enum Taken {
     CopyOf(u64),
     /// Its name leads to another file by now.
     Moved,
-    /// Not text.
+    /// The content is not text.
     Binary,
-    /// It cannot be read to its end; what was read is safe.
+    /// The file cannot be read to its end; the data before the error is safe.
     Broken(Error),
     /// The sink failed or the process stops; to be tried again.
     Again(Error),
@@ -65,7 +65,7 @@ pub(crate) async fn take(
     let look = tokio::task::spawn_blocking(move || {
         let target = &file.target;
         let (path, seen) = (&*file.path, file.seen);
-        // It was compared with the program's directories when it was met.
+        // The file was compared with the program's directories when it was found.
         let outside = None;
         let candidate = Candidate { path, seen, target, from_end: false, utf16, outside };
         let Some(opened) = open(path, seen.id)? else { return Ok(None) };
@@ -112,7 +112,7 @@ impl Reading {
         Self { start, origin: None, flight: Flight::default(), at, last, held }
     }
 
-    /// Reads to the end; what is wrong with the file, if anything.
+    /// Reads to the end; returns the error of the file, if there is one.
     async fn run(
         &mut self,
         shared: &Shared,
@@ -214,7 +214,7 @@ impl Reading {
         let mut book = book.lock();
         let key = self.start.key.unwrap_or_else(|| book.new_key());
         let seek = match self.at == self.start.offset {
-            // Nothing was new: perhaps the bytes before were not reached.
+            // There was no new data: perhaps the bytes before the position were not reached.
             true => (self.start.offset, self.start.seek),
             false => (self.at, Fingerprint::of(&self.last)),
         };
@@ -232,8 +232,9 @@ impl Reading {
     }
 }
 
-/// Unpacks a file from its beginning, without its first bytes. If there are such, the first chunk is the last
-/// of them, a seek's worth at most: together with what is new, they tell how far the file has been read.
+/// Decompresses a file from its beginning, without its first `skip` bytes. If there are such, the first chunk
+/// has the last of them, up to the length of the seek checksum: together with the new data, they give the
+/// checksum of the new position.
 fn read(mut file: File, skip: u64, chunks: &mpsc::Sender<io::Result<Bytes>>) {
     let opened = file.rewind().and_then(|()| {
         let mut reader = unpack(file)?;

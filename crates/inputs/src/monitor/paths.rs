@@ -1,4 +1,4 @@
-//! Which files a path of `[monitor://...]` and `[batch://...]` stands for.
+//! The files that a path of `[monitor://...]` and `[batch://...]` matches.
 //!
 //! `*` stands for any part of one name, `...` for any part of the path; a path that ends in a plain
 //! name stands for that file, or for everything below that directory.
@@ -21,19 +21,19 @@ const DEEPEST: usize = 64;
 pub(crate) struct PathPattern {
     /// The directory, or the file, before the first wildcard.
     pub(crate) base: PathBuf,
-    /// What the names below the base have to look like, up to the first `...`.
+    /// Patterns of the names below the base, up to the first `...`.
     levels: Vec<Pattern>,
-    /// What the whole path has to look like; `None` if it has no wildcard.
+    /// Pattern of the whole path; `None` if it has no wildcard.
     whole: Option<Pattern>,
-    /// How many names below the base a file can have at most.
+    /// Maximum depth of a file below the base.
     deepest: usize,
-    /// Whether a directory that fits stands for everything below it.
+    /// Whether a matching directory includes everything below it.
     descends: bool,
 }
 
 impl PathPattern {
     /// # Errors
-    /// What the compiler of regular expressions says.
+    /// The error of the regular expression compiler.
     pub(crate) fn compile(text: &str) -> Result<Self, String> {
         let wild = |name: &&str| name.contains('*') || name.contains("...");
         let names: Vec<&str> = text.split('/').collect();
@@ -100,7 +100,7 @@ pub(crate) struct Link {
     pub(crate) id: FileId,
 }
 
-/// What a walk meets.
+/// The files and directories that a walk has found.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     /// Files, with the number of the target they belong to.
@@ -109,8 +109,8 @@ pub(crate) struct Walk {
     pub(crate) directories: Vec<PathBuf>,
     /// Files that links lead to, by their paths without links.
     pub(crate) links: HashMap<PathBuf, Link>,
-    /// Files of a target that links led to. They come after the others: a file that also has a name
-    /// without links goes by that.
+    /// Files of a target that were found through links. They come after the others: a file that also has a
+    /// name without links is known by that name.
     linked: Vec<(PathBuf, Seen, usize)>,
     /// Directories that a link behind another link led to, by target.
     entered: HashSet<(usize, FileId)>,
@@ -125,11 +125,12 @@ impl Walk {
         Self { own, ..Self::default() }
     }
 
-    /// All files of a target, in the order of their names; those that links led to come last.
+    /// Adds all files of a target, in the order of their names; files that were found through links come
+    /// last.
     pub(crate) fn target(&mut self, number: usize, target: &MonitorTarget) {
         let base = &target.pattern.base;
         let Ok(metadata) = fs::metadata(base) else {
-            // It may come: its directory tells.
+            // It may be created: its directory reports that.
             self.directories.extend(base.parent().map(Path::to_owned));
             return;
         };
@@ -229,13 +230,13 @@ impl Walk {
     }
 }
 
-/// The way down from the base of a target to a directory.
+/// The position of a walk below the base of a target.
 struct Way<'t> {
     number: usize,
     target: &'t MonitorTarget,
     /// The directories on it: the base first, the directory itself last.
     above: Vec<FileId>,
-    /// How many of them links led to.
+    /// Number of directories on the way that were entered through links.
     links: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a file is to the system: which one, how large, when written.
+//! The attributes of a file in the system: identity, size and modification time.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -9,11 +9,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use foldhash::{HashMap, HashSet};
 use model::EventTime;
 
-/// Files that a search by identity opens; of more, only the names are told.
+/// Maximum number of files that a search by identity opens; of further files, only the names are compared.
 const OPENED: usize = 100;
 
-/// A file whatever its name: device, inode and, where the file system knows it, the time of birth,
-/// which tells a file from a later one with the same inode.
+/// The identity of a file, independent of its name: device, inode and, where the file system has it, the time
+/// of creation, which distinguishes a file from a later one with the same inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FileId {
     pub(crate) device: u64,
@@ -49,7 +49,7 @@ impl Seen {
     }
 }
 
-/// Opens a file that was looked at; `None` if its name leads to another one by now, or to none.
+/// Opens a file that was listed; `None` if its name now refers to another file, or to none.
 ///
 /// Rotation moves files between a look at their names and the moment they are opened: whoever takes
 /// what the name leads to for the file that was seen reads one twice and the other never.

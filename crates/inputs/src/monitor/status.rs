@@ -1,4 +1,4 @@
-//! Where the monitored files are, for people and for the REST API.
+//! The status of the monitored files, for users and for the REST API.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// What the monitor does with a file.
+/// The state of a file in the monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
-    /// It is open and read.
+    /// The file is open and read.
     Open,
-    /// It is read to its end and looked at from time to time.
+    /// The file has been read to its end, and is checked from time to time.
     Finished,
-    /// It is left out.
+    /// The file is left out.
     Ignored,
     /// A copy of a file that is still followed, or a packed file that may still be written.
     Waiting,
@@ -32,7 +32,7 @@ impl FileState {
     }
 }
 
-/// How far a file has been taken in.
+/// The progress of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileStatus {
     /// The file.
@@ -41,12 +41,12 @@ pub struct FileStatus {
     pub position: u64,
     /// Its size when it was looked at last.
     pub size: u64,
-    /// What is done with it.
+    /// The state in the monitor.
     pub state: FileState,
 }
 
 impl FileStatus {
-    /// How much of it is safe, in percent.
+    /// Returns how much of the file is safe, in percent.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn percent(&self) -> f64 {
@@ -78,7 +78,7 @@ impl MonitorStatus {
         files.insert(path.to_owned(), status);
     }
 
-    /// Forgets all files: another monitor follows its own.
+    /// Removes all files, because another monitor adds its own.
     pub(crate) fn clear(&self) {
         self.0.lock().clear();
     }

@@ -1,8 +1,8 @@
-//! One file that is followed: what of it was handed over, what is safe, and how to go on.
+//! One followed file: the data that was sent, the data that is safe, and how to continue.
 //!
-//! Only whole lines are handed over; the beginning of a line waits in the file until the line is
-//! complete or the file has been still for long enough. Before anything is read, the bytes before
-//! the place are compared with what was there: a file that was written anew is noticed.
+//! Only whole lines are sent; an incomplete line waits in the file until the line is complete or the file has
+//! been unchanged for long enough. Before data is read, the bytes before the position are compared with the
+//! earlier ones: a file that was rewritten is noticed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -22,7 +22,7 @@ use crate::{Error, Input, InputMeta, Note, StreamKey, Utf16};
 
 /// Bytes read at once.
 const CHUNK: usize = 1 << 20;
-/// Bytes of one file that are read before it is the others' turn.
+/// Maximum bytes of one file that are read in one turn.
 const QUOTA: usize = 4 << 20;
 /// Bytes before the place that are remembered while a file is read.
 const WINDOW: usize = 16 << 10;
@@ -32,25 +32,25 @@ const WINDOW: usize = 16 << 10;
 pub(crate) struct Tail {
     pub(crate) key: u64,
     pub(crate) path: PathBuf,
-    /// Which target it belongs to.
+    /// The index of its target.
     pub(crate) target: usize,
     /// The file when it was looked at last.
     pub(crate) seen: Seen,
     /// Number of the last look at all files that met it.
     pub(crate) generation: u64,
-    /// No monitored name leads to it any more.
+    /// No monitored name refers to the file any more.
     pub(crate) gone: bool,
     /// Something else is in it than was read.
     pub(crate) replaced: bool,
     /// Whether it waits for its turn.
     pub(crate) queued: bool,
-    /// How long the file may be still before its unfinished event is complete.
+    /// Time without changes after which an unfinished event is complete.
     pub(crate) patience: Duration,
     pub(crate) last_growth: Instant,
     file: Option<Arc<File>>,
     origin: Arc<InputMeta>,
     stream: StreamKey,
-    /// The stream has begun and goes on.
+    /// Whether the stream has begun and is not finished.
     is_streaming: bool,
     /// The byte order, if the file is in UTF-16.
     utf16: Option<Utf16>,
@@ -73,7 +73,7 @@ pub(crate) struct Tail {
     held: Vec<u8>,
 }
 
-/// Where and how following a file begins.
+/// The position and the state at which following a file begins.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     pub(crate) key: u64,
@@ -92,10 +92,10 @@ pub(crate) struct Beginning {
     pub(crate) utf16: Option<Utf16>,
 }
 
-/// What a turn is for.
+/// The purpose of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goal {
-    /// Hand over what is new.
+    /// Send the new data.
     Read,
     /// Take the unfinished event as complete.
     Finish,
@@ -103,25 +103,25 @@ pub(crate) enum Goal {
     Close { with_held: bool },
 }
 
-/// How a turn ended.
+/// The outcome of a turn.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Everything is handed over and acknowledged.
     UpToDate,
-    /// There is more to read.
+    /// There is more data to read.
     More,
-    /// The file's content is not what it was.
+    /// The file's content has been replaced.
     Replaced,
     /// The file is not where it was.
     Missing,
     /// The file is done with.
     Closed,
-    /// The sink or the disk failed; what is not safe is read again.
+    /// The sink or the disk failed; data that is not safe is read again.
     Failed(Error),
 }
 
 enum Piece {
-    /// The remembered bytes before the place, then what follows.
+    /// The remembered bytes before the position, then the data after it.
     Bytes {
         bytes: Bytes,
         back: usize,
@@ -206,13 +206,13 @@ impl Tail {
         self.last_growth.elapsed() >= self.patience
     }
 
-    /// Goes on with a file that has another name by now.
+    /// Continues with a file that has been renamed.
     pub(crate) fn go_on_at(&mut self, path: PathBuf, file: Option<File>) {
         self.path = path;
         self.file = file.map(Arc::new);
     }
 
-    /// Lets go of the descriptor and of what can be read again.
+    /// Closes the file, and frees the data that can be read again.
     pub(crate) fn rest(&mut self) {
         self.file = None;
         self.window = Vec::new();
@@ -220,7 +220,7 @@ impl Tail {
     }
 
     pub(crate) async fn turn(&mut self, shared: &Shared, goal: Goal) -> Outcome {
-        // What was written since the last look at a file is lost if the file is let go now.
+        // Data that was written since the last check would be lost if the file were closed now.
         let grown = matches!(goal, Goal::Close { with_held: true })
             && self.gone
             && !self.replaced
@@ -357,7 +357,7 @@ impl Tail {
         }
     }
 
-    /// What a sink may keep with bytes that end at a place: the checkpoint once they are safe.
+    /// Returns the note for a sink with bytes that end at a position: the checkpoint once they are safe.
     fn note(&self, bytes: Bytes, place: u64) -> Note {
         let (record, key) = (self.record(), self.key);
         let back = &self.window[self.window.len().saturating_sub(2 * SEEK)..];
@@ -365,7 +365,7 @@ impl Tail {
         let at = move |behind: u64| {
             let offset = place.checked_sub(behind)?;
             let wanted = usize::try_from(offset).unwrap_or(usize::MAX).min(SEEK);
-            // The last bytes before the place: of this input, and of those before it.
+            // The last bytes before the position: of this input, and of those before it.
             let all = before.len() + bytes.len();
             let end = all.checked_sub(usize::try_from(behind).ok()?)?;
             let begin = end.checked_sub(wanted)?;
@@ -401,7 +401,7 @@ impl Tail {
         }
     }
 
-    /// Takes what is unfinished as complete.
+    /// Completes the unfinished event.
     async fn finish(&mut self, shared: &Shared) -> Result<(), Error> {
         if self.is_unfinished() {
             // The beginning of a character waits in the file.
@@ -412,7 +412,7 @@ impl Tail {
             self.push(shared, held.clone(), true).await?;
             if !held.is_empty() {
                 self.remember(&held);
-                // Without the bytes before, the name of the last bytes has to come from the file.
+                // Without the bytes before, the checksum of the last bytes has to be computed from the file.
                 if short {
                     self.back = self.name_back().await.unwrap_or(self.back);
                 }
@@ -433,7 +433,7 @@ impl Tail {
         tokio::task::spawn_blocking(work).await.ok().flatten()
     }
 
-    /// A file that was short when it was first seen is told apart by more bytes as it grows.
+    /// Extends the start checksum of a file that was short when it was first seen, as the file grows.
     async fn name_start(&mut self) {
         let wanted = self.start_limit.min(usize::try_from(self.seen.size).unwrap_or(usize::MAX));
         let Some(file) = self.file.clone().filter(|_| wanted > self.start_len) else { return };
@@ -446,7 +446,7 @@ impl Tail {
         }
     }
 
-    /// What was not acknowledged is read again, as a stream of its own.
+    /// Reads data that was not acknowledged again, as a new stream.
     fn read_again(&mut self) {
         self.flight.forget();
         (self.read, self.back) = (self.safe, self.seek);

@@ -1,4 +1,4 @@
-//! What is to be followed, and what its events are called.
+//! The monitored targets, and the metadata of their events.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use super::paths::PathPattern;
 use super::turn::Shared;
 use crate::{InputMeta, Utf16};
 
-/// Bytes that tell files apart unless `initCrcLength` says otherwise.
+/// Bytes that identify a file unless `initCrcLength` is set.
 pub(crate) const INIT_LENGTH: usize = 256;
 
-/// What is mixed into the checksum of a file's start.
+/// The salt of the checksum of a file's start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Salt {
-    /// Nothing: a file is what is in it, under whatever name.
+    /// No salt: a file is identified by its content, under any name.
     #[default]
     None,
     /// `<SOURCE>`: files under different paths are different files.
     Source,
-    /// A text: what was read without it, or with another one, is read again.
+    /// A text: files that were read without it, or with another text, are read again.
     Text(String),
 }
 
-/// Where the host of a file's events comes from.
+/// The source of the host of a file's events.
 #[derive(Debug, Clone)]
 pub enum HostFrom {
     /// The target's `host`.
@@ -43,11 +43,11 @@ pub enum HostFrom {
 pub struct MonitorTarget {
     pub(crate) text: String,
     pub(crate) pattern: PathPattern,
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
-    /// The machine they come from.
+    /// The host of events.
     pub host: Arc<str>,
-    /// What names the machine instead, if it can.
+    /// A source of the host that replaces it if possible.
     pub host_from: HostFrom,
     /// Their source; `None`: the path of each file.
     pub source: Option<Arc<str>>,
@@ -63,7 +63,7 @@ pub struct MonitorTarget {
     pub follow_symlink: bool,
     /// See [`Salt`].
     pub salt: Salt,
-    /// Bytes at the start of a file that tell it from others.
+    /// Bytes at the start of a file that distinguish it from others.
     pub init_crc_length: usize,
     /// Files that have not been written for longer are left, until they are.
     pub ignore_older_than: Option<Duration>,
@@ -74,7 +74,7 @@ pub struct MonitorTarget {
     pub time_before_close: Option<Duration>,
     /// Whether files are deleted once all of their events are safe (`move_policy = sinkhole`).
     pub delete_when_read: bool,
-    /// Whether the file is the program's, such as its log: it may be in a directory of the program.
+    /// Whether the file belongs to the program, such as its log: it may be in a directory of the program.
     pub of_program: bool,
 }
 
@@ -125,7 +125,7 @@ impl MonitorTarget {
         }
     }
 
-    /// What the events of a file are called.
+    /// Returns the metadata of a file's events.
     pub(crate) fn meta(&self, path: &Path, sample: &[u8], shared: &Shared) -> InputMeta {
         let source = self.source.clone().unwrap_or_else(|| path.to_string_lossy().into());
         let sourcetype = match &self.sourcetype {

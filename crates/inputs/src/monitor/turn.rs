@@ -1,4 +1,4 @@
-//! What all turns share, and how many may read at the same time.
+//! The shared state of all turns, and the limit of concurrent ones.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
-//! What the log has said of files that wait: once for each reason, until more of the file is safe.
+//! Which waiting files have been logged: once for each reason, until more of the file is safe.
 //!
-//! A process monitors its own log: a line for each attempt would make the next attempt, and so on.
+//! A process monitors its own log: a log line for each attempt would cause the next attempt, and so on.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Files that are remembered. With more of them, all are said again.
+/// Maximum number of remembered files. Above it, all files are logged again.
 const MOST: usize = 10_000;
 
 /// See the module.

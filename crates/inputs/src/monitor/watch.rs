@@ -1,11 +1,11 @@
-//! Being told of changes instead of asking for them: inotify, where there is one.
+//! Notifications of changes, where inotify exists, as an alternative to polling.
 //!
-//! Only a shortcut: every file is also looked at from time to time, because a watch can be refused
-//! (`fs.inotify.max_user_watches`), can overflow, and sees nothing that other machines do.
+//! Only an optimization: every file is also checked from time to time, because a watch can be refused
+//! (`fs.inotify.max_user_watches`), can overflow, and does not notice changes by other machines.
 
 use std::path::PathBuf;
 
-/// What may have changed.
+/// A possible change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     /// A file was made or written.
@@ -93,7 +93,7 @@ mod system {
                     }
                 }
                 self.places.remove(&descriptor);
-                // The directory may be gone, and its watch with it.
+                // The directory may have been removed, and its watch with it.
                 let _ = watches.remove(descriptor);
             }
         }
@@ -111,7 +111,7 @@ mod system {
                     let events = inner.get_mut().read_events(&mut buffer)?;
                     for event in events {
                         if event.mask.contains(EventMask::IGNORED) {
-                            // The directory is gone: one that gets its name needs a new watch.
+                            // The directory has been removed: a new directory of that name needs a new watch.
                             if self.places.remove(&event.wd).is_some() {
                                 self.watched.retain(|_, descriptor| *descriptor != event.wd);
                                 changes.push(Change::Names);
@@ -148,7 +148,7 @@ mod system {
         let plain = mask.intersects(written) && !mask.contains(EventMask::ISDIR);
         match (place, name) {
             (Some(place), Some(name)) if plain => Some(Change::File(place.join(name))),
-            // What a removed watch still had to say.
+            // A pending event of a removed watch.
             (None, _) if !mask.contains(EventMask::Q_OVERFLOW) => None,
             _ => Some(Change::Names),
         }
@@ -192,7 +192,7 @@ mod tests {
         std::fs::create_dir(&directory).unwrap();
         let told = async {
             loop {
-                // As the monitor does whenever it has looked at all names.
+                // The monitor does the same after each full listing.
                 watch.set(std::slice::from_ref(&directory));
                 std::fs::write(&file, "x").unwrap();
                 let changes = tokio::time::timeout(Duration::from_millis(100), watch.changes());
@@ -229,7 +229,7 @@ mod system {
 
     use super::Change;
 
-    /// Nothing tells of changes here.
+    /// A watch for systems without notifications.
     #[derive(Debug)]
     pub(crate) struct Watch;
 

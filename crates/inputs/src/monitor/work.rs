@@ -1,4 +1,4 @@
-//! Turns: who has one, what became of it, and what is due from time to time.
+//! Turns: starts them, handles their outcomes, and runs periodic tasks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Monitor {
         }
     }
 
-    /// Writes what is noted, so that it outlives the process.
+    /// Writes the checkpoints, so that they survive the process.
     pub(super) fn write(&self) {
         if let Err(error) = self.book.lock().write() {
             tracing::debug!(%error, "checkpoints wait; the next sync tells if that fails too");
@@ -164,7 +164,7 @@ impl Monitor {
         }
     }
 
-    /// What time brings: unfinished events are complete, files are closed and deleted.
+    /// Runs the periodic tasks: completes unfinished events, closes and deletes files.
     pub(super) fn tick(&mut self) {
         let mut wanted = Vec::new();
         let mut finished = Vec::new();
@@ -265,7 +265,7 @@ impl Monitor {
         }
     }
 
-    /// Writes what is noted.
+    /// Writes and syncs the checkpoints.
     pub(super) async fn flush(&mut self) -> Result<(), Error> {
         self.flushed = Instant::now();
         let fail = |error| Error::read("the monitor's checkpoints", error);

@@ -8,7 +8,7 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value as Attribute;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use serde_json::{Map, Value, json};
 
-/// Stands for a number that JSON does not have, followed by its name. No sender writes that.
+/// Marks a number that JSON cannot express; its name follows. No sender uses this text.
 const MARK: &str = "\u{0}karst-double:";
 
 /// Longest request that is read once more: as a tree, JSON takes up to twenty times its length.
@@ -29,7 +29,8 @@ pub(super) fn decode(json: &[u8]) -> Option<ExportLogsServiceRequest> {
     Some(request)
 }
 
-/// Leaves out what is `null`, and marks numbers that JSON does not have. As deep as the reader of JSON goes.
+/// Removes `null` values, and marks numbers that JSON cannot express. The recursion is limited by the depth
+/// of the JSON parser.
 fn normalize(value: &mut Value, marked: &mut bool) {
     match value {
         Value::Object(members) => {
@@ -48,7 +49,7 @@ fn normalize(value: &mut Value, marked: &mut bool) {
     }
 }
 
-/// Adds what the generated code demands: the key of an attribute, and the values of a list or map.
+/// Adds members that the generated code requires: the key of an attribute, and the values of a list or map.
 fn complete(members: &mut Map<String, Value>, is_attribute: bool) {
     if is_attribute {
         members.entry("key").or_insert_with(|| json!(""));

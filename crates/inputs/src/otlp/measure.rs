@@ -1,11 +1,11 @@
-//! What a request takes once it is decoded, told before it is: messages of two bytes become structures of a
+//! Estimates the decoded size of a request before it is decoded: messages of two bytes become structures of a
 //! hundred.
 
-/// About what a record, or a list of them, takes.
+/// Estimated bytes of a record, or of a list of records.
 const RECORD: usize = 256;
-/// About what an attribute or a value takes.
+/// Estimated bytes of an attribute or a value.
 const VALUE: usize = 96;
-/// As deep as the decoder goes.
+/// Maximum depth of the decoder.
 const DEPTH: usize = 100;
 
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// What the message in a field is; `None`: text, or nothing that is kept.
+    /// Returns the type of the message in a field; `None` for text, and for fields that are not kept.
     fn child(self, field: u64) -> Option<Self> {
         match (self, field) {
             (Self::Request, 1) => Some(Self::ResourceLogs),
@@ -49,8 +49,8 @@ impl Kind {
     }
 }
 
-/// About the memory that a request in protobuf takes when it is decoded, its text included. What is not
-/// protobuf is measured up to there: the decoder refuses it.
+/// Estimates the memory of a decoded protobuf request, its text included. An invalid request is measured up
+/// to the error: the decoder refuses it.
 #[must_use]
 pub fn protobuf_memory(request: &[u8]) -> usize {
     let mut memory = request.len();

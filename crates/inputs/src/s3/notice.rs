@@ -1,4 +1,4 @@
-//! What a message of the queue says: S3 event notifications, bare, through SNS, or from EventBridge.
+//! Parses the messages of the queue: S3 event notifications, sent directly, through SNS, or from EventBridge.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// Its name in the list of what was taken in.
+    /// Returns the object's name in the list of indexed objects.
     pub(crate) fn name(&self) -> String {
         format!("{} {} {} {}", self.bucket, self.e_tag, self.sequencer, self.key)
     }
@@ -65,8 +65,8 @@ impl Detail {
     }
 }
 
-/// The new objects of a message; none for tests and for what is not about new objects. `None` for
-/// a message that says something else altogether.
+/// Returns the new objects of a message; none for test messages and for events other than new objects. `None`
+/// for a message that is not a notification.
 pub(crate) fn notices(body: &str) -> Option<Vec<Notice>> {
     read(body, 0)
 }

@@ -1,4 +1,4 @@
-//! One object: its bytes unpacked, its text as inputs.
+//! One object: decompresses its bytes, and sends its text as inputs.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -20,13 +20,13 @@ const CHUNK: usize = 1 << 20;
 /// Largest object that is read whole, unpacked.
 const WHOLE: u64 = 256 << 20;
 
-/// How the text of an object falls into events.
+/// How the text of an object is split into events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Decoder {
-    /// By the rules of its sourcetype.
+    /// By the line breaking rules of its source type.
     #[default]
     CustomLogs,
-    /// One JSON document whose `Records` are the events.
+    /// The elements of `Records` in one JSON document.
     CloudTrail,
 }
 

@@ -17,33 +17,33 @@ use super::reader::SqsReader;
 use super::taken::Taken;
 use crate::Error;
 
-/// Objects whose names are remembered against messages that come twice.
+/// Maximum number of object names that are remembered to detect repeated messages.
 const REMEMBERED: usize = 100_000;
-/// How long one call waits for messages.
+/// Time that one call waits for messages, in seconds.
 const LONG_POLL: i32 = 20;
 
 /// A queue that tells of new objects.
 #[derive(Debug, Clone)]
 pub struct SqsInput {
-    /// What the stanza calls it.
+    /// The name in the stanza.
     pub name: String,
     /// The queue's address.
     pub queue_url: String,
-    /// Where the queue is; `None`: what the address says, else `AWS_REGION`.
+    /// The region of the queue; `None`: the one in the address, otherwise `AWS_REGION`.
     pub region: Option<String>,
-    /// Where to reach SQS, instead of AWS.
+    /// The endpoint of SQS, instead of AWS.
     pub sqs_endpoint: Option<String>,
-    /// Where to reach S3, instead of AWS; `None`: `AWS_ENDPOINT`.
+    /// The endpoint of S3, instead of AWS; `None`: `AWS_ENDPOINT`.
     pub s3_endpoint: Option<String>,
     /// Messages that are worked on at the same time, 1 to 10.
     pub batch_size: i32,
-    /// How long a message is nobody else's; it is extended while its objects are read.
+    /// Time for which a message is hidden from other consumers; it is extended while its objects are read.
     pub visibility_timeout: Duration,
-    /// How objects fall into events.
+    /// How objects are split into events.
     pub decoder: Decoder,
-    /// Where events go.
+    /// The index of events.
     pub index: IndexName,
-    /// The machine they come from.
+    /// The host of events.
     pub host: Arc<str>,
     /// Their source; `None`: `s3://bucket/key`.
     pub source: Option<Arc<str>>,
@@ -180,7 +180,7 @@ impl Queue {
         sent.map(drop).map_err(fail)
     }
 
-    /// Keeps a message from others for that long from now.
+    /// Hides a message from other consumers for this time from now on.
     pub(crate) async fn hold(&self, message: &Message, time: Duration) -> Result<(), Error> {
         let call = self.client.change_message_visibility().queue_url(&self.url);
         let call = call.receipt_handle(&message.receipt).visibility_timeout(seconds(time));

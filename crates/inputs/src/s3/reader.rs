@@ -1,8 +1,8 @@
-//! Messages into objects into events, and the message's end.
+//! Reads the objects of messages, sends their events, and deletes the messages.
 //!
-//! A message is deleted when all its objects are safe. One that cannot be worked on (not a
-//! notification, an object that is gone or broken) is counted and left: the queue gives it out
-//! again and, after as many times as it is told to, puts it aside (its dead-letter queue).
+//! A message is deleted when all its objects are safe. A message that cannot be processed (not a
+//! notification, an object that is missing or damaged) is counted and left in the queue: the queue delivers
+//! it again and, after the configured number of attempts, moves it to its dead-letter queue.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl SqsReader {
                 }
             };
             pause = PAUSES.0;
-            // What is left when the process stops is given out again by the queue.
+            // Messages that are unfinished when the process stops are delivered again by the queue.
             let works = messages.iter().map(|message| self.work(message, &sink));
             let all = futures::future::join_all(works);
             tokio::select! {
@@ -103,7 +103,7 @@ impl SqsReader {
         metrics::counter!(names::SQS_MESSAGES, "outcome" => outcome).increment(1);
     }
 
-    /// Takes in all objects of a message, keeping it from others meanwhile.
+    /// Indexes all objects of a message, which is hidden from other consumers meanwhile.
     async fn take(&self, message: &Message, sink: &Arc<dyn Sink>) -> Result<(), Error> {
         let Some(notices) = notices(&message.body) else {
             let reason = "the message is not a notification of S3".into();
@@ -127,7 +127,7 @@ impl SqsReader {
             self.take_unless_taken(&name, notice, sink).await
         };
         let mut turns = self.turns.lock().await;
-        // One in the map, one here: nobody else waits for it.
+        // The two references are the one in the map and this one: no other task waits for it.
         if Arc::strong_count(&turn) == 2 {
             turns.remove(&name);
         }
@@ -153,7 +153,7 @@ impl SqsReader {
         noted.map_err(|error| Error::read("the list of objects", error))
     }
 
-    /// Keeps a message from others, for as long as this is not dropped.
+    /// Hides a message from other consumers, until this future is dropped.
     async fn hold(&self, message: &Message) {
         let time = self.input.visibility_timeout;
         loop {

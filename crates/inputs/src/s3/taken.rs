@@ -1,4 +1,4 @@
-//! Which objects have been taken in: a log of names that survives crashes, bounded.
+//! The list of indexed objects: a bounded log of names that survives crashes.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};

@@ -32,7 +32,7 @@ const NOT_TEXT: &str = "it is not text: it contains NUL bytes; unpack archives f
 /// Bytes at the start of a file that the binary check reads.
 const CHECKED: u64 = 8 << 10;
 
-/// What may be indexed twice after a chunk was sent and not acknowledged.
+/// The note about events that may be indexed twice after a chunk was sent and not acknowledged.
 const IN_FLIGHT: &str = "; up to 4 MiB that were in flight may have been indexed, too, and sending them again may \
                          index them twice";
 
@@ -86,7 +86,7 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         bar.set_message(path.display().to_string());
         let reader = match open(path, &bar, &options) {
             Ok(reader) => reader,
-            // Found in a directory, not named by the user.
+            // The path was found in a directory, not named by the user.
             Err(error) if !options.paths.contains(path) => {
                 bar.suspend(|| eprintln!("skipped {}: {error:#}", path.display()));
                 continue;
@@ -116,7 +116,8 @@ async fn oneshot(options: OneshotOptions) -> Result<ExitCode> {
         if added.is_ok() || sent.events > 0 {
             bar.suspend(|| println!("{report}"));
         }
-        // Adding it again would fail in the same way, so it does not keep others from being added.
+        // A retry of an unreadable file would fail in the same way, so it does not keep others from being
+        // added.
         let is_unreadable = added.as_ref().is_err_and(|error| error.is::<Unreadable>());
         match added {
             Ok(()) => {}
@@ -154,7 +155,7 @@ async fn kept_since(client: &Client, index: &str) -> Option<i64> {
     Some(SystemClock.now().0.saturating_sub(seconds.saturating_mul(1_000_000)))
 }
 
-/// What was sent.
+/// The data that was sent.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     bytes: u64,
@@ -179,7 +180,7 @@ fn may_be_indexed(error: &anyhow::Error) -> bool {
     }
 }
 
-/// The message for an incomplete upload: what was loaded, and how to resume.
+/// Returns the message for an incomplete upload: how much was loaded, and how to resume.
 fn stopped(path: &Path, sent: Sent, before: &Sent, skip: u64, error: &anyhow::Error) -> String {
     let mut text = format!("cannot add {}", path.display());
     if before.events > 0 {
@@ -290,7 +291,8 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>, above: &mut Vec<PathBuf>) -> Resu
         entries.sort();
         above.push(real);
         for entry in entries {
-            // Found in a directory, not named by the user: one bad link must not stop the others.
+            // The link was found in a directory, not named by the user: one broken link must not stop the
+            // others.
             if let Err(error) = walk(&entry, files, above) {
                 eprintln!("skipped: {error:#}");
             }
@@ -364,8 +366,9 @@ fn open(path: &Path, bar: &ProgressBar, options: &OneshotOptions) -> Result<Box<
     Ok(Box::new(Cursor::new(first).chain(text)))
 }
 
-/// The first bytes of a text, for the binary check. One read may return only a few: of a plain file, it
-/// returns those that told how the file is packed, and images have their first NUL bytes behind them.
+/// Reads the first bytes of a text, for the binary check. One read may return only a few: for an uncompressed
+/// file, it returns those that were read to detect the compression, and the first NUL bytes of images come
+/// after them.
 fn first_block(text: &mut impl Read) -> std::io::Result<Vec<u8>> {
     let mut block = Vec::new();
     text.take(CHECKED).read_to_end(&mut block)?;

@@ -25,11 +25,11 @@ use crate::mistakes::{self, Mistake, Weight};
 const PATH: &str = "/services/apps/local";
 /// Time-out of an installation: the app is copied to object storage first.
 const INSTALL: Duration = Duration::from_secs(600);
-/// The command that lists what is wrong in an app, before the name of the app.
+/// The command that lists the mistakes in an app, before the name of the app.
 const CHECK: &str = "karst btool check --app";
-/// How remarks about settings begin, which count stanzas.
+/// The first words of remarks about settings, which are counted in stanzas.
 const SETTING: [&str; 2] = ["setting ", "unknown setting "];
-/// What `karst app list` shows.
+/// The columns of `karst app list`.
 const FIELDS: [&str; 5] = ["label", "version", "disabled", "installed", "author"];
 
 pub(crate) async fn app(options: AppOptions) -> Result<ExitCode> {
@@ -45,13 +45,13 @@ pub(crate) async fn app(options: AppOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What is used of an app.
+/// The parts of an app that are used.
 #[derive(Debug, Deserialize)]
 struct Report {
     files: usize,
     used: Vec<(String, usize)>,
     ignored: Vec<String>,
-    /// What is oddly written and counts; servers of version 0.1 do not send it.
+    /// Settings that are in force but unusual; servers of version 0.1 do not send them.
     #[serde(default)]
     notes: Vec<String>,
     not_used: Vec<Remark>,
@@ -72,7 +72,7 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
     let folder = format!("{}/", to.join("apps").display());
     let (mut ignored, mut notes) = (Vec::new(), Vec::new());
     for mistake in mistakes_in(to, &report.app)? {
-        // As the other lines of the report: from the app on.
+        // Consistent with the other lines of the report: paths begin at the app.
         let text = mistake.text.replace(&folder, "");
         match mistake.weight {
             Weight::Note => notes.push(text),
@@ -115,7 +115,7 @@ async fn install(options: AppInstallOptions) -> Result<()> {
     let entry = answer["entry"][0].take();
     let mut report: Report = serde_json::from_value(entry["content"].clone())
         .context("the server sent a report that this version of karst cannot read")?;
-    // They were not sent.
+    // These files were not sent.
     let left_out = package.left_out().map(|one| Remark { place: one.place, text: one.text });
     report.not_used.extend(left_out);
     let app = entry["name"].as_str().unwrap_or_default();
@@ -146,7 +146,7 @@ async fn remove(options: AppRemoveOptions) -> Result<()> {
     Ok(())
 }
 
-/// Prints the report. `place` is where the files are; `check` is the command that lists what is wrong.
+/// Prints the report. `place` is the directory of the files; `check` is the command that lists the mistakes.
 fn print(app: &str, (place, check): (&str, &str), report: &Report) -> Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{app}: {} in {place}", counted(report.files, "file"))?;
@@ -172,7 +172,7 @@ fn print(app: &str, (place, check): (&str, &str), report: &Report) -> Result<()>
     sums(&mut out, check, report)
 }
 
-/// What the app adds, and how much of it does not count.
+/// Prints the number of definitions of the app, and of the settings that are ignored.
 fn sums(out: &mut impl Write, check: &str, report: &Report) -> Result<()> {
     writeln!(out, "summary")?;
     let mut line = |what: &str, text: &str| writeln!(out, "  {what:<16}{text}");
@@ -195,7 +195,7 @@ fn sums(out: &mut impl Write, check: &str, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Remarks of one text together, the most frequent first.
+/// Groups remarks with the same text, the most frequent first.
 fn by_weight(remarks: &[Remark]) -> Vec<(&str, Vec<&str>)> {
     let mut all: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut known: HashMap<&str, usize> = HashMap::new();
@@ -210,8 +210,9 @@ fn by_weight(remarks: &[Remark]) -> Vec<(&str, Vec<&str>)> {
     all
 }
 
-/// What is wrong in an app: the server and its searches work without it. Other apps are not read, but for the
-/// names of stanzas that the app mentions and does not have: installing one among hundreds takes no longer.
+/// Returns the mistakes in an app, of which the server and its searches are independent. Other apps are not
+/// read, except for the names of stanzas that the app mentions and does not have: so the time of an
+/// installation does not depend on the number of apps.
 fn mistakes_in(directory: &Path, app: &str) -> Result<Vec<Mistake>> {
     let mut layers = Layers::read_app(directory, app)?;
     let tolerated = crate::settings::registry().tolerate_apps(&mut layers);

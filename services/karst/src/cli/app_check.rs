@@ -92,7 +92,7 @@ fn word(level: Level) -> &'static str {
     }
 }
 
-/// A view with what is lost, the same finding once.
+/// Prints a view with the parts that are not shown; equal findings are printed once.
 fn details(out: &mut impl Write, view: &View, ignored: bool) -> Result<()> {
     let View { path, report } = view;
     writeln!(out, "{:<9}  {}", word(report.level), path.display())?;

@@ -1,5 +1,5 @@
-//! `karst btool`: prints the effective configuration with the file of each value, and its errors; `check`
-//! prints what is wrong in all files.
+//! `karst btool`: prints the effective configuration with the file of each value; `check` prints the mistakes
+//! in all files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,9 +18,9 @@ use crate::config::BtoolOptions;
 use crate::mistakes::{self, Weight};
 use crate::settings;
 
-/// Where a server keeps the files of installed apps, in its data directory.
+/// The directory of installed apps, in the data directory of a server.
 const INSTALLED: &str = "installed";
-/// In place of the name of a file.
+/// The word `check`, which is given in place of the name of a file.
 const CHECK: &str = "check";
 /// Between file and stanza in Splunk's command.
 const LIST: &str = "list";
@@ -80,7 +80,7 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     let layers = knowledge.layers();
     let stanzas = layers.stanzas(&options.conf);
     let invalid = stanzas.flat_map(|(_, stanza)| registry.invalid(&options.conf, stanza));
-    // What knowledge compiles has been checked by it, in more detail.
+    // Settings that the knowledge compiles have been checked by it, in more detail.
     let is_told = |place: &str| errors.iter().any(|error| error.starts_with(place));
     let invalid = invalid
         .filter(|one| one.place.as_ref().is_none_or(|place| !is_told(&format!("{place}:"))))
@@ -103,7 +103,8 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The stanzas to print: the one with this name, else those that begin with it, as in Splunk's command.
+/// Returns the stanzas to print: the one with this name, otherwise those that begin with it, as in Splunk's
+/// command.
 fn chosen<'a>(names: &[&'a str], wanted: Option<&str>) -> Vec<&'a str> {
     let wanted = wanted.unwrap_or_default();
     let is_name = names.contains(&wanted);
@@ -144,8 +145,8 @@ fn installed(data: &Path) -> Result<BTreeMap<String, PathBuf>> {
     Ok(newest.into_iter().map(|(app, (_, version))| (app, version)).collect())
 }
 
-/// The folders in a folder; none if there is no such folder. Those whose names begin with a dot are not
-/// complete.
+/// Returns the subdirectories; none if the directory does not exist. Those whose names begin with a dot are
+/// incomplete.
 fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -165,7 +166,7 @@ fn folders(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Prints what is wrong, one line each; fails if something prevents the start of the server.
+/// Prints the mistakes, one per line; fails if one of them prevents the start of the server.
 fn check(layers: Layers, app: Option<&str>) -> Result<ExitCode> {
     if let Some(app) = app.filter(|app| !layers.apps().contains(*app)) {
         let apps: Vec<String> = layers.apps().into_iter().collect();

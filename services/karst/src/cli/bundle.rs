@@ -18,9 +18,9 @@ const CONTROL: &str = "/services/cluster/manager/control/default";
 const FILES: &str = "/services/cluster/manager/bundle?output_mode=json&count=0";
 const INFO: &str = "/services/cluster/manager/info?output_mode=json";
 const PEERS: &str = "/services/cluster/manager/peers?output_mode=json&count=0";
-/// Time-out of a request: files are copied to object storage.
+/// Time-out of a request: the server copies files to object storage.
 const SLOW: Duration = Duration::from_secs(600);
-/// How often is looked which processes work by the bundle, and how many times.
+/// Interval and number of checks of which processes use the bundle.
 const LOOK: Duration = Duration::from_secs(1);
 const LOOKS: usize = 60;
 /// The fields of an answer with mistakes, and the word for each of them.
@@ -95,7 +95,7 @@ fn there(feed: &Value) -> BTreeMap<String, BTreeSet<String>> {
     there
 }
 
-/// Whether something in a bundle is wrong. What has no effect in Karst is no mistake.
+/// Whether a bundle has mistakes. Settings without effect in Karst are not mistakes.
 fn has_mistakes(content: &Value) -> bool {
     MISTAKES.iter().any(|(field, _)| content[*field].as_array().is_some_and(|all| !all.is_empty()))
 }
@@ -106,7 +106,7 @@ fn print(content: &Value) {
     }
 }
 
-/// What a bundle changes and what is wrong in it, as lines.
+/// Returns the changes and mistakes of a bundle, as lines.
 fn report(content: &Value) -> Vec<String> {
     let texts = |value: &Value| -> Vec<String> {
         let texts = value.as_array().into_iter().flatten();
@@ -171,7 +171,7 @@ impl Process {
     }
 }
 
-/// That all processes work by a bundle that answer, and which do not answer.
+/// Returns the message that all processes that answer use a bundle, with the ones that do not answer.
 fn in_effect(all: &[Process]) -> String {
     let down: Vec<String> = all.iter().filter(|one| !one.is_up).map(Process::shown).collect();
     match (all.len(), down.len()) {
@@ -186,7 +186,7 @@ fn in_effect(all: &[Process]) -> String {
     }
 }
 
-/// Those of the cluster.
+/// Returns the processes of the cluster.
 fn processes(peers: &Value, latest: &Value) -> Vec<Process> {
     let entries = peers["entry"].as_array().into_iter().flatten();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

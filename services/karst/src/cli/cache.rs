@@ -66,7 +66,7 @@ fn show(read: Read, time: &str, output: Output, first: bool) -> Result<()> {
         if first {
             writeln!(out, "{}", aligned(HEADER))?;
         }
-        // With an interval, a reader that has gone is the end.
+        // With an interval, the command ends when the reader of its output does.
         writeln!(out, "{}", read.line(time))?;
         return Ok(());
     }

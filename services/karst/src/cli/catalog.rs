@@ -114,7 +114,7 @@ fn holder(data: &Path, lock: Option<&File>) -> catalog::Holder {
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
     let place = lock.and_then(|lock| lock.metadata().ok());
     let lock = boot.zip(place).map(|(boot, place)| {
-        // In the format of the server, so that its own lease after `kill -9` is recognized as free.
+        // The format of the server, so that its own lease after `kill -9` is recognized as free.
         format!("{}:{}:{}", boot.trim(), place.dev(), place.ino())
     });
     catalog::Holder {

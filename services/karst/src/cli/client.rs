@@ -38,13 +38,13 @@ impl LocalSession {
 /// A failure with a specific exit code.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// What the command was given is invalid.
+    /// The arguments of the command are invalid.
     Usage(String),
     /// The search is invalid; the text is a diagnostic.
     Search(String),
     /// The server is unreachable.
     Unreachable(String),
-    /// Not logged in.
+    /// The user is not logged in.
     Unauthorized(String),
     /// Logged in, and not allowed.
     Forbidden(String),
@@ -91,7 +91,7 @@ pub(crate) struct Client {
 
 /// Default response time-out.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// How long commands wait for a server that is starting, and between two questions.
+/// Time for which commands wait for a server that is starting, and interval between the attempts.
 const START: Duration = Duration::from_secs(15);
 const PAUSE: Duration = Duration::from_millis(300);
 /// Time-out for asking an unresponsive server for the reason.
@@ -99,7 +99,7 @@ const REASON: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone)]
 enum Auth {
-    /// For what anybody may ask.
+    /// No credentials, for public requests.
     None,
     Session(String),
     Password {
@@ -122,7 +122,7 @@ impl Client {
     /// A client for slow requests.
     pub(crate) fn with_timeout(options: &ClientOptions, usual: Duration) -> Result<Self> {
         let local = read_local(&options.data.data_dir)?;
-        // A server that is named is not the local one, unless nobody has logged in to it.
+        // A server given by URI is not the local one, unless there is no stored session for it.
         let stored = match &options.uri {
             Some(uri) if options.auth.is_none() => Sessions::read()?.of(uri),
             _ => None,
@@ -188,8 +188,8 @@ impl Client {
         Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
-    /// Sends a request and converts error responses to [`Failure`]s. No content is null. A server that is
-    /// starting, and takes no requests yet, is asked again for some seconds.
+    /// Sends a request and converts error responses to [`Failure`]s. An empty response is null. Requests to a
+    /// server that is starting, and accepts no requests yet, are repeated for some seconds.
     pub(crate) async fn send(&self, mut request: RequestBuilder) -> Result<Value> {
         let began = Instant::now();
         loop {
@@ -270,7 +270,7 @@ impl Client {
     }
 }
 
-/// What helps against an error of the connection that says nothing to those who see it first.
+/// Returns a remedy for connection errors whose text does not explain the cause.
 fn advice(cause: &str, connecting: bool) -> Option<&'static str> {
     let has = |texts: &[&str]| texts.iter().any(|text| cause.contains(text));
     if has(&["InvalidContentType", "tls handshake eof", "wrong version number"]) {
@@ -394,7 +394,7 @@ const NEEDS_TLS: &str = "This port speaks TLS";
 fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
     let shown = body.trim_end();
     let text = message(body).unwrap_or_else(|| format!("the server answered {status}: {shown}"));
-    // The parameter of the REST API is this flag here.
+    // The parameter of the REST API is a flag of this command.
     let is_cluster = path.starts_with("/services/cluster/");
     let text = if is_cluster { text.replace("force=1", "--force") } else { text };
     match status {
@@ -420,7 +420,7 @@ fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
     }
 }
 
-/// What the parts of a path are of that names an object.
+/// The kind of object that a path names, by the parts of the path.
 const KINDS: &[(&str, &str)] = &[
     ("/data/indexes/", "index"),
     ("/data/buckets/", "bucket"),
@@ -432,7 +432,7 @@ const KINDS: &[(&str, &str)] = &[
     ("/search/v2/jobs/", "search job"),
 ];
 
-/// Splunk's words for an object that is not there do not say what kind of object it is.
+/// Returns the message for a missing object, with its kind, which Splunk's text does not have.
 fn named(path: &str, text: &str) -> Option<String> {
     let name = text.strip_prefix("Could not find object id=")?;
     let (_, kind) = KINDS.iter().find(|(part, _)| path.contains(part))?;
@@ -449,7 +449,7 @@ fn message(body: &str) -> Option<String> {
     let start = body.find("<msg")?;
     let text = &body[start + body[start..].find('>')? + 1..];
     let text = &text[..text.find("</msg>")?];
-    // Some refusals come before the parameters of a form are read, output_mode among them.
+    // Some errors occur before the parameters of a form are read, including output_mode.
     Some(quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned))
 }
 

@@ -85,7 +85,7 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
     let mut all_up = true;
     for entry in entries {
         let content = &entry["content"];
-        // One that is taken out does its work until it stops.
+        // A process that is being decommissioned works until it stops.
         all_up &= content["status"] == "Up" || content["status"] == "Decommissioning";
         let cells = FIELDS.iter().map(|field| cell(&content[*field]));
         rows.rows.push(cells.chain([entry["name"].clone()]).collect());
@@ -133,7 +133,7 @@ async fn maintenance_mode(options: &MaintenanceOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// How often a rolling restart is looked at.
+/// Interval between checks of a rolling restart.
 const LOOK: Duration = Duration::from_secs(1);
 /// The processes of the cluster, and the progress of a rolling restart.
 const STATUS: &str = "/services/cluster/manager/status?output_mode=json";
@@ -172,7 +172,7 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
     let mut said = 0;
     loop {
         tokio::time::sleep(LOOK).await;
-        // The process that is asked may be one of those that restart.
+        // The restart may include the process that answers.
         let Ok(answer) = client.get(STATUS).await else { continue };
         let content = &answer["entry"][0]["content"];
         let progress = &content["restart_progress"];

@@ -1,4 +1,4 @@
-//! `karst cluster offline`: takes an indexer out of the cluster.
+//! `karst cluster offline`: decommissions an indexer.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use crate::config::OfflineOptions;
 
 const DECOMMISSION: &str = "/services/cluster/peer/control/control/decommission";
 const STATUS: &str = "/services/cluster/manager/status?output_mode=json";
-/// How often is looked how far it is.
+/// Interval between checks of the progress.
 const LOOK: Duration = Duration::from_secs(1);
-/// For how many looks a process has to be silent before it counts as stopped.
+/// Number of checks without an answer after which a process counts as stopped.
 const SILENT: usize = 5;
-/// For how many looks an indexer may have stopped and still be in the list.
+/// Number of checks for which a stopped indexer may still be in the list.
 const STOPPED: usize = 30;
 
 pub(super) async fn offline(options: &OfflineOptions) -> Result<ExitCode> {
@@ -50,7 +50,8 @@ pub(super) async fn offline(options: &OfflineOptions) -> Result<ExitCode> {
     watch(&client, (id, name), is_asked).await
 }
 
-/// How many indexers do not answer, if there are some: the end of a sentence about those that do.
+/// Returns the number of indexers that do not answer, if there are some, as the end of a sentence about those
+/// that do.
 fn down(count: &Value) -> String {
     match count.as_u64().unwrap_or_default() {
         0 => String::new(),
@@ -59,7 +60,8 @@ fn down(count: &Value) -> String {
     }
 }
 
-/// Shows how far the indexer is, until it has left. `is_asked`: it is the server that answers here.
+/// Shows the progress of the indexer until it has left. `is_asked`: the indexer is the server that answers
+/// the requests.
 async fn watch(client: &Client, (id, name): (&str, &str), is_asked: bool) -> Result<ExitCode> {
     let (mut said, mut silent, mut stopped) = (String::new(), 0, 0);
     loop {
@@ -107,16 +109,16 @@ async fn watch(client: &Client, (id, name): (&str, &str), is_asked: bool) -> Res
     }
 }
 
-/// How far an indexer is.
+/// The progress of an indexer.
 #[derive(Debug, PartialEq, Eq)]
 enum Progress {
-    /// It is not in the list any more.
+    /// The indexer is no longer in the list.
     Left,
-    /// It is, and nobody asks it to leave.
+    /// The indexer is in the list, and is not asked to leave.
     Stays,
-    /// It does not answer any more, and is in the list.
+    /// The indexer is in the list, and does not answer any more.
     Stopped,
-    /// What it still has.
+    /// The data that the indexer still has.
     Leaves(String),
 }
 

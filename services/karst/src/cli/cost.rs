@@ -78,7 +78,7 @@ fn parts(report: &Value) -> Vec<Vec<Value>> {
     members(&report["of"]).map(row).collect()
 }
 
-/// Two tables, and what a reader has to know of the total.
+/// Prints two tables, and notes about the total.
 fn show(report: &Value) -> Result<()> {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
     let monthly = &report["monthly_cost"];
@@ -113,7 +113,7 @@ fn show(report: &Value) -> Result<()> {
     print_listing(&Rows { fields: names(&["input", "value", "unit", "source", "how"]), rows }, None)
 }
 
-/// One listing of everything, for programs.
+/// Returns all items in one listing, for programs.
 fn listing(report: &Value) -> Rows {
     let fields = ["kind", "name", "value", "unit", "source", "how"].map(str::to_owned).into();
     let mut rows: Vec<Vec<Value>> = Vec::new();

@@ -19,7 +19,7 @@ pub(crate) async fn inspect(options: InspectOptions) -> Result<ExitCode> {
         Some(("", name)) => ("/", name),
         Some(parts) => parts,
     };
-    // The error of an object store does not say that a file is missing.
+    // The error of an object store does not tell whether a file is missing.
     if !options.url.contains("://") {
         std::fs::metadata(&options.url).with_context(|| format!("cannot read {}", options.url))?;
     }

@@ -55,7 +55,8 @@ pub(crate) fn print_stats(out: &mut impl Write, inspection: &Value) -> Result<()
     )
 }
 
-/// The plans, each operator with its rows and time, and what was answered without reading events.
+/// Prints the plans, each operator with its rows and time, and the parts that were answered without reading
+/// events.
 pub(crate) fn print_plans(out: &mut impl Write, inspection: &Value) -> Result<()> {
     for text in texts(&inspection["answered_from"]) {
         writeln!(out, "{text}")?;

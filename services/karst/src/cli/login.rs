@@ -1,4 +1,4 @@
-//! `karst login` and `karst logout`: sessions on servers that are named with `--uri`.
+//! `karst login` and `karst logout`: sessions on servers that are given by `--uri`.
 
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;

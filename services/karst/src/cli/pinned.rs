@@ -1,7 +1,7 @@
 //! TLS to the server of a data directory: its certificate is the one in a file of this machine.
 //!
-//! A certificate of `--tls-cert` is trusted whatever its names, its issuer and its age are: the file says
-//! which server is meant, as the key in `known_hosts` does for SSH.
+//! A certificate of `--tls-cert` is trusted independent of its names, issuer and age: the file identifies the
+//! server, as the key in `known_hosts` does for SSH.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ pub(super) fn trusting_only(path: &Path) -> Result<ClientConfig> {
         .context("cannot set up TLS")?;
     let builder = builder.dangerous().with_custom_certificate_verifier(verifier);
     let mut config = builder.with_no_client_auth();
-    // As the client offers without a configuration of its own: a refusal reaches it while it uploads.
+    // The protocols that the client offers without a custom configuration: a refusal reaches it while it
+    // uploads.
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
 }
@@ -92,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// A certificate that no chain of trust allows here: a CA of another name.
+    /// A certificate that cannot be verified here: it is issued by an unknown CA for another name.
     fn certificate() -> String {
         let mut params = CertificateParams::new(vec!["logs.example".to_owned()]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);

@@ -1,4 +1,4 @@
-//! Numbers of things in messages, in singular and plural.
+//! Singular and plural of counted nouns in messages.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ pub(super) fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str) ->
     format!("{count} {one}{ending}")
 }
 
-/// The verb behind a number of things.
+/// Returns the verb after a counted noun.
 pub(super) fn is_or_are<T: PartialEq + From<u8>>(count: T) -> &'static str {
     if is_one(&count) { "is" } else { "are" }
 }

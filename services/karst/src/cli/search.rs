@@ -1,7 +1,8 @@
 //! `karst search`: runs a search, shows its progress, prints its results.
 //!
-//! The job is removed when the command ends: with the results, with an error, because nobody reads its output
-//! any more, or by a signal. Only `kill -9` and a lost connection leave it to the server.
+//! The job is removed when the command ends: with the results, with an error, because the reader of its
+//! output has ended, or by a signal. Only after `kill -9` or a lost connection is its removal left to the
+//! server.
 
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -62,7 +63,7 @@ pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
             Ok(code)
         }
         Err(error) => {
-            // The error says more than that of a removal, which often has the same cause.
+            // This error is more specific than that of the removal, which often has the same cause.
             let _ = tokio::time::timeout(REMOVAL, remove(&client, &sid)).await;
             Err(error)
         }
@@ -165,7 +166,7 @@ async fn dispatch(client: &Client, options: &SearchOptions) -> Result<String> {
         ("search", &*search),
         ("output_mode", "json"),
         ("max_count", limit.as_str()),
-        // Previews are not displayed here.
+        // Previews are not displayed.
         ("preview", "0"),
     ];
     form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));

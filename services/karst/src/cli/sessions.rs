@@ -1,7 +1,7 @@
-//! The file of `karst login`.
+//! The file with the sessions of `karst login`.
 //!
-//! It holds session keys, no passwords, and is readable by its user only. A session ends when the server
-//! ends it (`sessionTimeout`); commands then say to log in again.
+//! It contains session keys, no passwords, and is readable by its user only. A session ends when the server
+//! ends it (`sessionTimeout`); commands then ask the user to log in again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,7 +63,7 @@ impl Sessions {
         let folder = path.parent().with_context(failed)?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(failed)?;
         let new = path.with_extension("new");
-        // The mode is for files that are created; an old one may be open to others.
+        // The mode applies to new files only; an existing file may be readable by others.
         let _ = fs::remove_file(&new);
         let file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new);
         let mut file = file.with_context(failed)?;

@@ -25,7 +25,7 @@ impl Rows {
         Self { fields, rows }
     }
 
-    /// Without internal fields, such as the `_tc` of `top`.
+    /// Returns the table without internal fields, such as the `_tc` of `top`.
     fn shown(&self) -> Self {
         self.with_fields(|name| !name.starts_with('_') || matches!(name, "_time" | "_raw"))
     }
@@ -40,7 +40,7 @@ impl Rows {
         Self { fields, rows: self.rows.iter().map(cells).collect() }
     }
 
-    /// Without the column in which `top` and `rare` keep the number of all values.
+    /// Returns the table without the column in which `top` and `rare` keep the number of all values.
     fn without_total(&self) -> Self {
         self.with_fields(|name| name != TOTAL)
     }
@@ -93,7 +93,8 @@ fn delimited(out: &mut impl Write, rows: &Rows, header: bool) -> Result<()> {
     if rows.fields.is_empty() {
         return Ok(());
     }
-    // Into memory first, as the writer hides the kind of an error, and a closed pipe is none.
+    // Written to memory first, because the writer hides the kind of an error, and a closed pipe is not an
+    // error.
     let mut page = csv::Writer::from_writer(Vec::new());
     if header {
         page.write_record(&rows.fields)?;
@@ -160,7 +161,7 @@ pub(crate) fn print_listing(rows: &Rows, output: Option<Output>) -> Result<()> {
     print_rows(&mut std::io::stdout().lock(), rows, output, false, &[], true)
 }
 
-/// How a table is drawn.
+/// The style of a table's lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lines {
     /// Ruled and as wide as the terminal.

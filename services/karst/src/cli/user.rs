@@ -85,7 +85,7 @@ async fn list(client: &Client, output: Option<Output>) -> Result<()> {
     print_listing(&rows, output)
 }
 
-/// Where a user comes from. `Splunk` is Splunk's name for users of the server itself.
+/// Returns the origin of a user. `Splunk` is Splunk's name for users of the server itself.
 fn origin(kind: &serde_json::Value) -> serde_json::Value {
     match kind.as_str() {
         Some("Splunk") => "local".into(),
@@ -233,11 +233,11 @@ async fn change_in(
     password: &str,
     must_change: bool,
 ) -> Result<()> {
-    // No browser is sent anywhere.
+    // No redirects of browsers are created here.
     let console = Console { host: "localhost".to_owned(), port: 0, tls: true };
     let settings = AuthenticationSettings::read(layers, &console)?;
     let mut accounts = Accounts::load(catalog.clone(), settings, clock).await?;
-    // The user's sessions, which the server would know again after its start, end with the password.
+    // The user's sessions, which the server would restore at its start, end when the password changes.
     accounts.keep_sessions();
     let change = UserChange {
         password: Some(password.to_owned()),

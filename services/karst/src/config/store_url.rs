@@ -1,7 +1,7 @@
 //! The value of `--object-store`: `s3://bucket/prefix` or a directory.
 //!
-//! Refuses what was meant as an address and would be taken for a directory. Whether the store exists is
-//! found out when it is opened.
+//! Refuses a value that was meant as a URL and would be taken for a directory. Whether the store exists is
+//! checked when it is opened.
 
 /// Beginnings of addresses of stores, and of other places that are written like them.
 const SCHEMES: [&str; 10] =
@@ -28,7 +28,7 @@ mod tests {
         for text in ["s3:/b/x", "s3:b", "S3:/b", "gs:/b", "az:x"] {
             assert!(store_url(text).is_err_and(|error| error.contains("s3://bucket")), "{text}");
         }
-        // The scheme of the last is refused with its own message when the store is opened.
+        // The scheme of the last one is refused with a specific message when the store is opened.
         for text in ["s3://b/x", "data/objects", "/a:b", "./s3:/b/x", "file:///a", "gs://b"] {
             assert_eq!(store_url(text).as_deref(), Ok(text));
         }

@@ -1,9 +1,9 @@
-//! Whether this process answers at the address that it gives to the others. If another process does, whose
-//! address `--cluster-advertise` names, the others take this one for lost: searches do not find its hot
-//! events, and another indexer recovers its events, again and again.
+//! Checks whether this process answers at the address that it gives to the others. If another process has the
+//! address in `--cluster-advertise`, the others consider this one lost: searches do not find its hot events,
+//! and another indexer recovers its events, again and again.
 //!
-//! This is a warning only: the other process may be one that this one is just replacing. Without an answer
-//! nothing is known: the network may lead only others to the address.
+//! The result is only a warning: this process may just be replacing the other one. Without an answer nothing
+//! is known: the address may be reachable from other machines only.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use runtime::health::{self, Severity};
 use runtime::{Health, Shutdown};
 use transport::Transport;
 
-/// How often the address is asked.
+/// Interval between checks of the address.
 const LOOK: Duration = Duration::from_secs(10);
 /// The time for the connection and for the answer.
 const ANSWER: Duration = Duration::from_secs(5);

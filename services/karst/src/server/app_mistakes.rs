@@ -9,7 +9,8 @@ use knowledge::Knowledge;
 
 use crate::mistakes::{self, Mistake, Weight};
 
-/// Messages about single apps; one more stands for all others. Clients have room for messages too.
+/// Maximum number of messages about single apps; one more summarizes all others, so that there is room for
+/// the messages of clients.
 const APPS: usize = 200;
 /// Mistakes that a message shows.
 const SHOWN: usize = 3;

@@ -56,7 +56,7 @@ use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
 const PEERS: Duration = Duration::from_secs(1);
-/// Time of a process that has lost its catalog or its events to another one for storing what it can.
+/// Time-out of the last writes of a process whose catalog or events another process has taken over.
 const FENCED: Duration = Duration::from_secs(1);
 /// Time-out of closing the catalog and the cache.
 const CLOSE: Duration = Duration::from_secs(5);
@@ -89,11 +89,11 @@ pub(crate) struct Karst {
     trail: Trail,
     pub(crate) failover: Failover,
     own_events: OwnEvents,
-    /// Keeps other servers out of them.
+    /// The locks that keep other servers out of the directories.
     _directories: Directories,
 }
 
-/// What every step of the assembly may need.
+/// The values that all steps of the assembly share.
 #[derive(Debug, Clone)]
 struct Base<'a> {
     options: &'a ServerOptions,
@@ -395,7 +395,7 @@ async fn start_ingest(base: &Base<'_>, parts: ingest::Parts) -> Result<Arc<Inges
     Ok(Arc::new(ingest))
 }
 
-/// Keeps up with what other processes change: apps, and documents in memory.
+/// Follows the changes by other processes: apps, and documents in memory.
 fn follow_changes(state: &ApiState, not_copied: &NotCopied) {
     let follower = Arc::new(installed_apps::Follower::default());
     for (app, error) in not_copied {
@@ -441,7 +441,7 @@ async fn begin_incarnation(
     Incarnation::begin(catalog, data, known, &place).await
 }
 
-/// What has documents in memory that other processes may change.
+/// Returns the components with documents in memory that other processes may change.
 fn kept_documents(state: &ApiState) -> Vec<Arc<dyn Followed>> {
     vec![
         Arc::clone(&state.accounts) as Arc<dyn Followed>,
@@ -504,17 +504,17 @@ impl Karst {
 
     fn fence_for(&self, condition: &'static str, reason: &Arc<str>) {
         self.state.health.set(condition, Severity::Fatal, Arc::clone(reason));
-        // Senders hear it, who need not know whose server it is.
+        // Senders see this text, and need not know whose server it is.
         let summary = self.state.health.fatal().map_or("", |condition| condition.summary());
         self.ingest.fence(&Arc::from(summary));
     }
 
-    /// Puts hot buckets into object storage, as far as time allows; the journal keeps the rest. Searches of
-    /// other processes (`peers`) read hot buckets here until they are in the catalog.
+    /// Uploads hot buckets, as far as time allows; the journal keeps the rest. Searches of other processes
+    /// (`peers`) read hot buckets here until they are in the catalog.
     pub(crate) async fn close(self, deadline: Duration, peers: &Shutdown) {
         let conditions = self.state.health.conditions();
         let is_of_directory = |name: &str| name == health::DATA_DIRECTORY_LOST;
-        // Only own events are not accepted any more then; what is stored counts.
+        // At this point only own events are refused; stored events are valid.
         let is_lost = conditions.iter().any(|condition| is_of_directory(condition.name));
         let fenced = conditions.iter().any(|condition| {
             condition.severity == Severity::Fatal && !is_of_directory(condition.name)
@@ -523,8 +523,8 @@ impl Karst {
             self.own_events.close().await;
             self.trail.close().await;
         };
-        // Nothing that it stores now would count: its events are others', or in the journal for the next
-        // start.
+        // Buckets stored now would have no effect: the events belong to another indexer, or are in the
+        // journal for the next start.
         let (time, deadline) = match (fenced, is_lost) {
             (true, _) => (FENCED, FENCED),
             (false, true) => (FENCED, deadline),
@@ -549,12 +549,13 @@ impl Karst {
                  the next start"
             );
         }
-        // What is still read here is read again from object storage.
+        // Rows that are still read from here will be read from object storage.
         let _ = peers.finish(PEERS).await;
         // Neither holds anything that a start after a crash would not find again: a store that does not
         // answer must not keep the process.
         let close_catalog = async {
-            // What is another's cannot be closed, and the attempt would only be logged.
+            // A catalog that another process has taken over cannot be closed; the attempt would only be
+            // logged.
             if fenced { Ok(()) } else { self.catalog.close().await }
         };
         let closing = async { tokio::join!(close_catalog, self.cache.close()) };
@@ -563,7 +564,7 @@ impl Karst {
             return;
         };
         match catalog {
-            // It has been said, and is no fault of closing.
+            // The take-over has been logged, and is not a failure of closing.
             Ok(()) | Err(catalog::Error::Fenced { .. }) => {}
             Err(error) => {
                 tracing::warn!(%error, "cannot close the catalog; the next start recovers it")
@@ -575,7 +576,8 @@ impl Karst {
     }
 }
 
-/// An empty directory for what searches spill. What is there is of a server that was killed.
+/// Creates an empty directory for the temporary files of searches. Existing files are from a server that was
+/// killed.
 async fn spill_directory(data: &Path) -> Result<PathBuf> {
     let directory = data.join("spill");
     let cleared = match tokio::fs::remove_dir_all(&directory).await {
@@ -597,7 +599,7 @@ pub(crate) async fn object_store(
     Ok((opened.store, has_catalog))
 }
 
-/// Where the object store is.
+/// Returns the URL of the object store.
 pub(crate) fn store_url(options: &ServerOptions) -> String {
     let default = || options.data.data_dir.join("objects").display().to_string();
     options.object_store.clone().unwrap_or_else(default)
@@ -617,7 +619,7 @@ async fn reach(store: &dyn ObjectStore) -> Result<bool> {
     })
 }
 
-/// What helps if a store of S3 cannot be read.
+/// Returns a remedy if an S3 store cannot be read.
 fn store_advice(error: &str) -> &'static str {
     let has = |texts: &[&str]| texts.iter().any(|text| error.contains(text));
     if has(&["169.254.169.254", "169.254.170.2"]) {
@@ -677,7 +679,7 @@ fn server_info(
     }
 }
 
-/// Where browsers reach the console, as far as the server knows.
+/// Returns the address of the console for browsers, as far as the server knows it.
 pub(crate) fn console_address(options: &ServerOptions) -> access::Console {
     let address = options.web_address;
     let host = match address {

@@ -25,16 +25,16 @@ use uuid::Uuid;
 
 use super::identity::write_once;
 
-/// The channel of the records' numbers in earlier releases, in which all processes had the same one: an
-/// indexer that recovered the journal of another one took the numbers of its records for its own.
+/// The channel of the records' numbers in earlier releases, which was the same in all processes: an indexer
+/// that recovered the journal of another one mistook the numbers of its records for its own.
 const EARLIER: Uuid = Uuid::from_u128(0x6b61_7273_7400_4175_8469_7400_0000_0001);
 /// The document kind of the saved head.
 const KIND: &str = "audit";
 const NAME: &str = "head";
-/// Records on their way to the index.
+/// Maximum number of records that are sent to the index together.
 const BATCH: usize = 256;
 const RETRY: Duration = Duration::from_secs(1);
-/// How long a stop waits for the last records to be indexed; the next start has the rest.
+/// Time-out of indexing the last records at a stop; the next start indexes the rest.
 const END: Duration = Duration::from_secs(3);
 
 /// The directory of the files below a data directory.
@@ -53,7 +53,7 @@ pub(crate) fn head_path(data: &Path) -> PathBuf {
 }
 
 conf::settings! {
-    /// What the settings say.
+    /// The settings of the trail.
     #[derive(Debug)]
     pub(super) struct Configured {
         "server"["audit"] {
@@ -74,7 +74,7 @@ const PROXIES: Type = Type::Form {
     fits: |text| Proxies::parse(text).is_some(),
 };
 
-/// What the trail is opened with.
+/// The parameters for opening the trail.
 pub(crate) struct Parts<'a> {
     pub(crate) data: &'a Path,
     pub(crate) layers: &'a Layers,
@@ -187,11 +187,11 @@ fn channel_of(indexer: IndexerId) -> Uuid {
     Uuid::from_u128(EARLIER.as_u128() ^ indexer.0.as_u128())
 }
 
-/// The records behind the noted place that an earlier release has indexed: at most one batch was on its way
-/// when it ended. `known`: the numbers of its channel.
+/// Returns the records after the noted position that an earlier release has indexed: at most one batch was
+/// unfinished when it ended. `known`: the numbers of its channel.
 fn indexed_earlier(known: impl Fn(u64) -> bool, noted: u64, head: u64) -> BTreeSet<u64> {
     let last = head.min(noted.saturating_add(BATCH as u64));
-    // The numbers are those of other processes: these records are perhaps in no index.
+    // The numbers are those of other processes: these records may not be in any index.
     if known(last.saturating_add(1)) {
         return BTreeSet::new();
     }
@@ -224,14 +224,14 @@ fn read_key(data: &Path) -> Result<[u8; Key::BYTES]> {
     }
 }
 
-/// Where the head is noted: where those who change the files do not look.
+/// The storage of the head's position, outside the directory of the audited files.
 #[derive(Debug, Clone)]
 struct Notes {
     catalog: Catalog,
     /// Beside the key.
     path: PathBuf,
-    /// The identity of this process, which names its document: each process of a cluster has a trail of its
-    /// own.
+    /// The identity of this process, which is the name of its document: each process of a cluster has its own
+    /// trail.
     id: String,
 }
 
@@ -326,7 +326,7 @@ fn read_checkpoint(path: &Path) -> Option<u64> {
 struct Feeder {
     log: AuditLog,
     ingest: Arc<Ingest>,
-    /// Of the records' numbers.
+    /// The channel of the records' numbers.
     channel: Uuid,
     /// Records that need not be indexed any more.
     earlier: BTreeSet<u64>,
@@ -391,7 +391,7 @@ impl Feeder {
             sourcetype: Some("audittrail"),
         };
         let mut events = CutEvents::new(MissingTime::Now);
-        // A record is far smaller than what an input may have.
+        // A record is far smaller than the limit of an input.
         let _ = events.push(origin, entry.time, entry.text.as_bytes());
         Input::Events { stream: StreamKey("audittrail".into()), events }
     }
@@ -400,7 +400,7 @@ impl Feeder {
         self.log.set_indexed(seq);
         metrics::gauge!(runtime::metrics::AUDIT_INDEXED).set(seq as f64);
         self.told.send_replace(seq);
-        // Only of use where the journal with its table of numbers is gone.
+        // Needed only if the journal with its table of numbers is lost.
         if let Err(error) = write_once(&self.checkpoint, seq.to_string().as_bytes(), 0o600) {
             tracing::warn!(%error, "the place in the audit trail is not noted");
         }
@@ -426,7 +426,7 @@ mod tests {
         };
         assert_eq!(found(&[1, 2, 3], 3, 3), [0; 0]);
         assert_eq!(found(&[1, 2, 3, 4, 6], 3, 7), [4, 6]);
-        // The files end before them, or they are more than a batch: they are those of another process.
+        // The files end before them, or there is more than one batch: they are from another process.
         assert_eq!(found(&[4, 5, 6], 3, 5), [0; 0]);
         let many: Vec<u64> = (1..=600).collect();
         assert_eq!(found(&many, 3, 700), [0; 0]);

@@ -31,7 +31,7 @@ impl Patience {
         Self { idle: timeouts.body_idle, grace: timeouts.body_grace, rate: timeouts.body_min_rate }
     }
 
-    /// For an endless body, whose events arrive at any time.
+    /// Creates the time-outs of an endless body, whose events arrive at any time.
     pub(crate) fn of_stream(timeouts: &Timeouts) -> Self {
         Self { idle: timeouts.stream_idle, grace: Duration::ZERO, rate: 0 }
     }

@@ -30,7 +30,7 @@ pub(super) fn of(rules: &Knowledge, apps: &BTreeSet<&str>) -> Vec<String> {
     found
 }
 
-/// What is wrong in the settings of a name that the apps have in a file.
+/// Adds warnings about the settings of a name that the apps have in a file.
 fn settings(
     (rules, apps): (&Knowledge, &BTreeSet<&str>),
     (file, key): (&str, &str),
@@ -83,7 +83,7 @@ fn endless_event_types(
 ) -> Vec<String> {
     let mut referred: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for event_type in rules.event_types() {
-        // An invalid search is told as ignored.
+        // An invalid search is already reported as ignored.
         let Ok(parsed) = spl::parse_search_terms_with(&event_type.search, options) else {
             continue;
         };

@@ -1,4 +1,4 @@
-//! This process among those of its cluster: its connections, the catalog that it follows, who else there is.
+//! This process in its cluster: its connections, the catalog that it follows, the other processes.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -50,12 +50,12 @@ pub(crate) struct Cluster {
     transport: Transport,
     listener: Option<TcpListener>,
     later: Later,
-    /// Where the others reach this process.
+    /// The address at which the others reach this process.
     address: Option<String>,
     managers: Vec<String>,
-    /// What all processes of the cluster know, and nobody else.
+    /// The secret that all processes of the cluster share.
     secret: Option<String>,
-    /// Where this process is.
+    /// The site of this process.
     pub(crate) site: String,
     pub(crate) placement: Placement,
 }
@@ -114,18 +114,19 @@ impl Cluster {
         self.address.is_some()
     }
 
-    /// Where the others reach this process.
+    /// Returns the address at which the others reach this process.
     pub(crate) fn address(&self) -> Option<&str> {
         self.address.as_deref()
     }
 
-    /// The address of another process that runs with the identity, as the list of the cluster says and the
-    /// process confirms. `None` also if the list has the address of this process: it may be that of its
-    /// former life.
+    /// Returns the address of another process that runs with the identity, according to the list of the
+    /// cluster and the process itself. `None` also if the list has the address of this process: the entry may
+    /// be from its previous start.
     pub(crate) async fn runs_elsewhere(&self, catalog: &Catalog, id: &str) -> Option<String> {
         /// The time for the connection and for the answer.
         const ANSWER: Duration = Duration::from_secs(5);
-        /// How long the process at the address may be starting: it does not tell its identity until then.
+        /// Time for which the process at the address may be starting: it does not report its identity until
+        /// then.
         const START: Duration = Duration::from_secs(30);
         const PAUSE: Duration = Duration::from_millis(200);
         let (own, began) = (self.address.as_ref()?, Instant::now());
@@ -194,7 +195,7 @@ impl Cluster {
         }
     }
 
-    /// The hot buckets of this process and of the others, if this one is part of a cluster.
+    /// Returns the hot buckets of this process and of the others, if this one is part of a cluster.
     pub(crate) fn directory(
         &self,
         ingest: &Ingest,
@@ -205,7 +206,7 @@ impl Cluster {
         self.address.as_ref()?;
         let (catalog, own) = (catalog.clone(), own.to_owned());
         let known = Mutex::new((None, Arc::<[Indexer]>::from([])));
-        // Those of the newest snapshot: a search compares them with those that it has asked.
+        // The list of the newest snapshot: a search compares it with the indexers that it has asked.
         let indexers = move || {
             let snapshot = catalog.snapshot();
             let mut known = known.lock();
@@ -220,8 +221,8 @@ impl Cluster {
         Some(Directory::new(Some(ingest.hot()), Arc::new(indexers), connect, settings))
     }
 
-    /// Serves the other processes until `peers` stops: at first what their own starts may need. The copies of
-    /// journals that this process has, if it is part of a cluster.
+    /// Serves the other processes until `peers` stops: first the data that their own starts may need. Returns
+    /// the copies of journals that this process has, if it is part of a cluster.
     ///
     /// # Errors
     /// If the copies cannot be read.
@@ -272,7 +273,7 @@ impl Cluster {
                 let leaves = leaving.contains_key(id);
                 let id = Uuid::parse_str(id).ok().map(IndexerId).filter(|id| *id != own)?;
                 let Registration { address, site, .. } = registration.clone();
-                // It was lost with its disk, or it would have kept its identity.
+                // It was lost with its disk, otherwise it would have kept its identity.
                 let is_own = own_address.as_ref() == Some(&address);
                 let is_replaced = is_own || registration.is_replaced(&all);
                 Some(Peer { id, address, site, leaves, is_replaced })
@@ -300,7 +301,7 @@ impl Cluster {
         Ok(replicas)
     }
 
-    /// Recovers events of indexers that are gone, and decides who does if this process leads.
+    /// Recovers events of lost indexers, and assigns the recoveries if this process leads.
     pub(crate) fn fail_over(
         &self,
         failover: &Failover,
@@ -453,8 +454,8 @@ impl Cluster {
     }
 }
 
-/// Says in /readyz and in the log why no catalog is followed. The log has each reason once a minute: those of
-/// several managers alternate.
+/// Reports in /readyz and in the log why no catalog is followed. Each reason is logged once a minute: those
+/// of several managers alternate.
 async fn tell_failures(
     step: &str,
     mut failures: watch::Receiver<String>,
@@ -507,13 +508,14 @@ async fn restart_when_told(catalog: Catalog, (id, started): (String, String), co
     }
 }
 
-/// How often the levels at which events are acknowledged are looked at.
+/// Interval between checks of the acknowledgement levels.
 const LEVELS: Duration = Duration::from_secs(1);
 
-/// Puts this process into the list again if somebody takes it out who believes that it is gone: nobody would
-/// search its events. One whose sets are another's is about to be started again. Notes there, too, once
-/// events may be acknowledged that are on its disk only: an index may be given that level at any time, and
-/// a search head, which takes in nothing else, may collect events.
+/// Adds this process to the list again if another process, which considers it lost, has removed it: otherwise
+/// searches would not find its events. A process whose pipeline sets were taken over is about to restart and
+/// is not added. Also updates the entry once events may be acknowledged that are on its disk only: an index
+/// may be given that level at any time, and a search head, which receives no other events, may collect
+/// events.
 fn stay(
     karst: &Karst,
     (id, mut registration): (String, Registration),
@@ -556,7 +558,7 @@ fn stay(
     }
 }
 
-/// Tells the others who leads, once this process does.
+/// Notifies the others that this process leads, once it does.
 async fn note_leader(catalog: &Catalog, id: &str) {
     catalog.leads().await;
     if let Err(error) = peers::note_leader(catalog, id, &now_text()).await {
@@ -564,11 +566,11 @@ async fn note_leader(catalog: &Catalog, id: &str) {
     }
 }
 
-/// Takes this process out of the list, once everything that it had is in object storage. Its next start may
-/// be in the list before the request arrives.
+/// Removes this process from the list, once all its events are in object storage. Its next start may be in
+/// the list before the request arrives.
 pub(crate) async fn leave(catalog: &Catalog, id: &str) {
     const LEAVE: Duration = Duration::from_secs(2);
-    /// Search heads hear of it a moment later, and ask here until then.
+    /// Time until search heads have received the change; they ask this process until then.
     const HEARD: Duration = Duration::from_secs(1);
     let Some(Registration { started, .. }) = Registration::of(&catalog.snapshot(), id) else {
         return;
@@ -582,7 +584,7 @@ pub(crate) async fn leave(catalog: &Catalog, id: &str) {
     }
 }
 
-/// The address for others.
+/// Returns the address for others.
 fn reached_at(bound: SocketAddr) -> String {
     if bound.ip().is_unspecified() {
         return format!("{}:{}", host_name(), bound.port());

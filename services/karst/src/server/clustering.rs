@@ -25,10 +25,10 @@ conf::settings! {
 const MODES: [&str; 6] = ["manager", "peer", "searchhead", "disabled", "master", "slave"];
 
 impl Clustering {
-    /// Adds to the flags what they leave open.
+    /// Completes the flags with the settings.
     ///
     /// # Errors
-    /// A setting is invalid.
+    /// If a setting is invalid.
     pub(super) fn complete(options: &mut ServerOptions, layers: &Layers) -> Result<()> {
         // A single server may have the files of a Splunk server.
         if options.cluster_address.is_none() {

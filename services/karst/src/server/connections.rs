@@ -37,7 +37,7 @@ impl Refusal {
     }
 }
 
-/// Which limit a connection counts against.
+/// The limit that a connection counts against.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Share {
     General,

@@ -135,7 +135,7 @@ impl Conversation {
     }
 }
 
-/// How late a connection may be found overdue: a fraction of the times that are watched.
+/// Returns the interval between checks for overdue connections: a fraction of the shortest time-out.
 fn look_again_after(timeouts: &Timeouts) -> Duration {
     let shortest = timeouts.head.min(timeouts.busy_keep_alive).min(timeouts.keep_alive);
     (shortest.min(timeouts.stall) / 4).clamp(Duration::from_millis(100), Duration::from_secs(5))

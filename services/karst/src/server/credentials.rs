@@ -93,9 +93,9 @@ impl InitialPassword {
         write_once(&self.path, format!("{HEAD}{earlier}{lines}").as_bytes(), 0o600)
     }
 
-    /// Removes the file if the password was changed: an old password is useless, and a valid one
-    /// should not be stored longer than necessary. Without a local user admin nothing is known: the catalog
-    /// may be another one.
+    /// Removes the file if the password was changed: an old password is useless, and a valid one should not
+    /// be stored longer than necessary. Without a local user admin, the file is kept, because the catalog may
+    /// be another one.
     async fn forget_what_changed(&self, accounts: &Accounts) {
         if !accounts.user(USER).is_some_and(|user| user.is_local()) {
             return;
@@ -157,7 +157,7 @@ pub(crate) fn leave_local_session(
     Ok(OwnSession { path, key: session.session_key })
 }
 
-/// Where a port is reached from this machine: no certificate is valid for 0.0.0.0.
+/// Returns the address of a port for clients on this machine: no certificate is valid for 0.0.0.0.
 fn from_here(mut bound: SocketAddr) -> SocketAddr {
     match bound.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => bound.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -167,20 +167,20 @@ fn from_here(mut bound: SocketAddr) -> SocketAddr {
     bound
 }
 
-/// Removes the session file, whoever has written it.
+/// Removes the session file of any process.
 pub(crate) fn remove_local_session(data: &Path) {
-    // It may already be gone.
+    // The file may already have been removed.
     let _ = fs::remove_file(LocalSession::path(data));
 }
 
 impl OwnSession {
-    /// Removes the file, unless it is another server's: the data directory may have been replaced. In
+    /// Removes the file, unless it belongs to another server: the data directory may have been replaced. In
     /// containers, both may have the same process ID.
     pub(crate) fn remove(&self) {
         let text = fs::read(&self.path).unwrap_or_default();
         let session = serde_json::from_slice::<LocalSession>(&text);
         if session.is_ok_and(|session| session.session_key == self.key) {
-            // It may already be gone.
+            // The file may already have been removed.
             let _ = fs::remove_file(&self.path);
         }
     }

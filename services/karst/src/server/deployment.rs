@@ -1,8 +1,8 @@
-//! The deployment server of this process: it begins with what the files say, and reads them again when they
-//! have changed.
+//! The deployment server of this process: it starts with the settings in the files, and reads them again when
+//! they have changed.
 //!
-//! Every process of a cluster can be one; forwarders get what the directory of configuration of the process
-//! says that they ask, and it lists those that asked it.
+//! Every process of a cluster can be a deployment server; forwarders get apps according to the configuration
+//! directory of the process that they ask, and this process lists them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use runtime::{Clock, Shutdown};
 use super::assemble::host_name;
 use crate::config::ServerOptions;
 
-/// How often a server that does not look at its files is asked whether it does now.
+/// Interval of checking whether a server that does not watch its files has to do so now.
 const IDLE: Duration = Duration::from_secs(60);
 
 /// Starts reading; a mistake in the files does not keep the server from starting.
@@ -55,7 +55,7 @@ async fn keep_reading(server: Arc<DeploymentServer>, clock: Arc<dyn Clock>, shut
     }
 }
 
-/// Says what was read, and what is wrong with it.
+/// Logs the outcome of reading the settings.
 fn tell(server: &DeploymentServer, read: Option<Result<(), Error>>) {
     match read {
         None => {}

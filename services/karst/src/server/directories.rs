@@ -17,7 +17,7 @@ use crate::config::ServerOptions;
 /// The file with the identity of a data directory.
 const IDENTITY: &str = "directories.id";
 
-/// The directories in use; other servers are kept out of them until this is dropped.
+/// The directories in use, locked against other servers until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Directories {
     cache: PathBuf,
@@ -55,7 +55,7 @@ impl Directories {
         Ok(Self { cache, _locks: locks })
     }
 
-    /// Where the cache is.
+    /// Returns the directory of the cache.
     pub(crate) fn cache(&self) -> &Path {
         &self.cache
     }
@@ -174,7 +174,7 @@ fn link(data: &Path, name: &str, place: &Path, flag: &str) -> Result<()> {
                  directory"
             );
         }
-        // An empty one is of a first start that did not come far.
+        // An empty directory is left from a first start that failed early.
         Ok(known) if known.is_dir() && fs::remove_dir(&link).is_ok() => {}
         Ok(_) => bail!(
             "{flag}: the {name} is in {from}: with the server stopped, move it (cp -a {from}/. {to}/ && \

@@ -1,6 +1,6 @@
-//! What a process serves to the others of its cluster while it starts: its copies of their journals and,
-//! where it may lead, the catalog. Their own starts may need both: processes that start together would wait
-//! for each other. Everything else is unavailable until the process has started.
+//! Services for the other processes of the cluster during the start: the copies of their journals and, if
+//! this process may lead, the catalog. The starts of the others may need both: processes that start together
+//! would otherwise wait for each other. Everything else is unavailable until the process has started.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,12 +16,12 @@ use tower::ServiceExt;
 /// The answer of a process to requests that it does not serve yet.
 pub(crate) const STARTING: &str = "the process is starting";
 
-/// Where everything is served from once the process has started. Clones share it.
+/// The routes that are available once the process has started. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Later(Arc<OnceLock<Router>>);
 
 impl Later {
-    /// The routes of the start, behind which those are served that come later.
+    /// Returns the routes of the start, with the later routes as their fallback.
     pub(crate) fn behind(&self, early: Routes) -> Routes {
         let later = self.clone();
         let rest = move |request| later.answer(request);
@@ -30,7 +30,7 @@ impl Later {
 
     /// Serves everything from now on.
     pub(crate) fn open(&self, routes: Router) {
-        // Once: a process starts once.
+        // Set only once, because a process starts only once.
         let _ = self.0.set(routes);
     }
 

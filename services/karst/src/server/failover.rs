@@ -1,5 +1,6 @@
-//! Events of indexers that are gone: the control plane that leads decides who recovers them (`cluster`), and
-//! indexers recover them (`ingest`). Between both is the catalog: whose the sets of an indexer are.
+//! Events of lost indexers: the leading control plane assigns their recovery (`cluster`), and indexers
+//! recover them (`ingest`). They communicate through the catalog, which has the owner of each indexer's
+//! pipeline sets.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,12 +21,13 @@ use uuid::Uuid;
 use super::gateway::Progress;
 use super::incarnation::Incarnation;
 
-/// How often journals in object storage are listed, and while an indexer of the list does not answer.
+/// Interval between listings of the journals in object storage; also applies while an indexer of the list
+/// does not answer.
 const LIST: Duration = Duration::from_secs(10);
 const LIST_SOON: Duration = Duration::from_secs(2);
 /// Pause after a recovery that failed.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How often a start repeats that it waits.
+/// Interval of the log message that a start is waiting.
 const SAY: Duration = Duration::from_secs(60);
 
 /// See the module.
@@ -40,7 +42,7 @@ pub(crate) struct Failover {
     pub(crate) searches: Arc<dyn CountsSearches>,
 }
 
-/// Why the sets of this process are not its own any more.
+/// Why this process no longer owns its pipeline sets.
 #[derive(Debug)]
 pub(crate) enum Lost {
     /// Another indexer recovers its events, or has recovered them.
@@ -59,9 +61,10 @@ impl CountsSearches for OwnSearches {
     }
 }
 
-/// Waits while another indexer stores what it has taken over from this one: until then its events would be
-/// there twice. Who opens the catalog itself takes its sets back instead, as the other one needs the catalog:
-/// what that one has not stored is in the journals of this one, and it stores nothing of it any more.
+/// Waits while another indexer stores the events that it has taken over from this one: until then the events
+/// would exist twice. A process that opens the catalog itself takes its sets back instead, because the other
+/// indexer needs the catalog: events that the other one has not stored are in the journals of this one, and
+/// the other one stores no more of them.
 ///
 /// # Errors
 /// If the catalog does not take the change.
@@ -160,7 +163,7 @@ impl Failover {
         }
     }
 
-    /// Goes on with a rolling restart, if one is under way.
+    /// Continues a rolling restart, if there is one.
     async fn restart(
         &self,
         restarts: &mut Restarts,
@@ -235,7 +238,7 @@ impl Failover {
         Ok((Seen { registered, answered, unrecovered, sets, leaving }, present))
     }
 
-    /// Where journals of indexers are besides their own disks.
+    /// Returns the stores of journals besides the indexers' own disks.
     fn stores(&self) -> Vec<Arc<dyn ObjectStore>> {
         let replicas = self
             .replicas
@@ -251,7 +254,7 @@ impl Failover {
         let mut take_over: Vec<Takeover> =
             sets.map(|taken| Takeover { epoch: taken.epoch + 1, owner: by, ..taken }).collect();
         if take_over.is_empty() {
-            // It has run without a cluster.
+            // The process has run without a cluster.
             let sets =
                 ingest::sets_of_log(&self.store, from).await.context("cannot read its journal")?;
             let taken = |set| {
@@ -264,8 +267,8 @@ impl Failover {
         self.catalog.commit(commit).await.context("cannot give its sets to another indexer")
     }
 
-    /// Recovers what the catalog gives to this indexer, until the process stops. One whose journal cannot be
-    /// read yet does not keep the others waiting, which may be those that have a copy of it.
+    /// Recovers the pipeline sets that the catalog assigns to this indexer, until the process stops. A
+    /// journal that cannot be read yet does not delay the others, whose indexers may have a copy of it.
     pub(crate) async fn recover(self, shutdown: Shutdown) {
         let mut changes = self.catalog.subscribe();
         let mut gone = Gone::default();
@@ -278,7 +281,7 @@ impl Failover {
             note(&mut gone, given, &snapshot);
             let mut is_done = true;
             for (from, registered) in &gone {
-                // It may have its sets again since the last attempt.
+                // The indexer may have its sets again since the last attempt.
                 let is_given = self.is_given(*from);
                 is_done &= !is_given || self.adopt(*from, registered.as_ref()).await;
             }
@@ -296,7 +299,8 @@ impl Failover {
         snapshot.taken_over().any(|taken| taken.indexer == from && taken.owner == self.own)
     }
 
-    /// Recovers what any other indexer has left in the object store, which no other process uses.
+    /// Recovers the journals that any other indexer has left in the object store, which no other process
+    /// uses.
     pub(crate) async fn recover_all(self, shutdown: Shutdown) {
         let mut left = loop {
             match self.with_logs().await {
@@ -352,8 +356,8 @@ impl Failover {
         true
     }
 
-    /// Takes an indexer out of the list of the cluster, if all that it can have acknowledged is stored; not
-    /// one that has been started again.
+    /// Removes an indexer from the list of the cluster, if all events that it can have acknowledged are
+    /// stored, unless it has been restarted.
     async fn let_go(&self, from: IndexerId, known: &Registration, has_lost_copies: bool) {
         let id = from.to_string();
         if known.local_acks || has_lost_copies {
@@ -396,18 +400,18 @@ impl Failover {
 struct Logs {
     listed: Option<Instant>,
     with_records: BTreeSet<IndexerId>,
-    /// Those that could not be listed, which is said once.
+    /// Indexers whose journals could not be listed, which is logged once.
     unlisted: BTreeSet<IndexerId>,
-    /// Those without records whose processes are not in the list of the cluster: they get none. One that is
-    /// in the list may only be cut off from here.
+    /// Indexers without records whose processes are not in the list of the cluster: they get no more records.
+    /// An indexer in the list may only be unreachable from here.
     empty: BTreeSet<IndexerId>,
 }
 
-/// Indexers that are gone, as they were then: they may be started again at once when their sets are given
+/// Lost indexers, with their entries at that time: they may be restarted at once when their sets are given
 /// back.
 type Gone = BTreeMap<IndexerId, Option<Registration>>;
 
-/// Adds those that are not known yet.
+/// Adds the indexers that are not known yet.
 fn note(gone: &mut Gone, all: BTreeSet<IndexerId>, snapshot: &Snapshot) {
     for from in all {
         gone.entry(from).or_insert_with(|| Registration::of(snapshot, &from.to_string()));
@@ -418,7 +422,7 @@ fn note(gone: &mut Gone, all: BTreeSet<IndexerId>, snapshot: &Snapshot) {
 struct Others<'a> {
     /// All in the list of the cluster: other processes have journals, too.
     listed: BTreeSet<IndexerId>,
-    /// Those all of whose events others can recover.
+    /// The indexers whose events can all be recovered by others.
     recoverable: BTreeSet<IndexerId>,
     answered: &'a BTreeSet<IndexerId>,
 }
@@ -439,8 +443,8 @@ impl Logs {
         self.with_records.remove(&indexer);
     }
 
-    /// The journals of those whose sets are another indexer's are listed again before anything is decided of
-    /// them: by the time that they have their sets again, what was listed is stored.
+    /// Forgets the listings of journals of indexers whose sets another indexer has: they are listed again
+    /// before any decision, because the listed records are stored by the time the sets are given back.
     fn forget_taken(&mut self, sets: &[Owned]) {
         for set in sets.iter().filter(|set| set.owner != set.indexer) {
             self.forget(set.indexer);
@@ -470,7 +474,8 @@ impl Logs {
             self.with_records.clear();
             for (indexer, stores) in logs {
                 match has_log(indexer, (stores, replicas)).await {
-                    // Everything of one without records is in buckets: its recovery takes it out of the list.
+                    // All events of an indexer without records are in buckets: its recovery removes it from
+                    // the list.
                     Ok(has_log) if has_log || recoverable.contains(&indexer) => {
                         self.with_records.insert(indexer);
                         self.unlisted.remove(&indexer);
@@ -479,7 +484,7 @@ impl Logs {
                         self.empty.insert(indexer);
                         self.unlisted.remove(&indexer);
                     }
-                    // The others are looked at all the same.
+                    // The other indexers are checked nevertheless.
                     Err(error) if self.unlisted.insert(indexer) => {
                         tracing::warn!(%indexer, %error, "the journal of an indexer cannot be listed");
                     }

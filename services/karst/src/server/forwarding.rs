@@ -18,13 +18,13 @@ use super::handshake;
 use super::ports::BoundForwarderPort;
 use crate::config::ServerOptions;
 
-/// For forwarders that do not use TLS.
+/// Advice for forwarders that do not use TLS.
 const ADVICE: &str = "set useSSL = true or sslRootCAPath in the outputs.conf of the forwarder";
 /// Maximum frame size: a batch with the longest event.
 const MAX_FRAME: usize = 72 << 20;
 
-/// Serves forwarders: on the port of the command line at once, and on those of `inputs.conf` by what is
-/// returned.
+/// Serves forwarders: on the port of the command line at once, and on those of `inputs.conf` through the
+/// returned function.
 ///
 /// # Errors
 /// If a port has no address.
@@ -66,7 +66,7 @@ pub(crate) fn address(options: &ServerOptions) -> Option<(SocketAddr, bool)> {
     options.forwarding_address.map(|address| (address, options.forwarding_tls))
 }
 
-/// What a port leads to.
+/// The services behind a port.
 struct House {
     tls: Option<TlsAcceptor>,
     ingest: Arc<Ingest>,

@@ -4,7 +4,7 @@
 use runtime::Shutdown;
 use tokio::signal::unix::Signal;
 
-/// Of a server without TLS: says that there was nothing to do.
+/// Handles SIGHUP for a server without TLS: logs that there is nothing to reload.
 pub(crate) async fn ignore(mut hangups: Signal, shutdown: Shutdown) {
     loop {
         tokio::select! {

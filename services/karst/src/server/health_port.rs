@@ -29,11 +29,11 @@ use super::http_conf::HttpServer;
 use super::ports::Role;
 use super::serving::{Port, Serving};
 
-/// How often the runtime of the server shows that it runs tasks.
+/// Interval at which the runtime of the server proves that it runs tasks.
 const BEAT: Duration = Duration::from_secs(1);
-/// Without a beat for so long, the process is stuck.
+/// Time without a heartbeat after which the process counts as stuck.
 const STUCK: Duration = Duration::from_secs(60);
-/// How long the last answers may take.
+/// Time-out of the last responses.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The open port.
@@ -45,10 +45,10 @@ pub(crate) struct HealthPort {
 }
 
 impl HealthPort {
-    /// Serves the port on a thread of its own.
+    /// Serves the port on its own thread.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// If the system cannot create a thread.
     pub(crate) fn start(
         listener: TcpListener,
         settings: &HttpServer,
@@ -111,7 +111,7 @@ struct Started {
     metrics: tower::util::BoxCloneService<Request, Response, std::convert::Infallible>,
 }
 
-/// What the answers come from. Clones share it.
+/// The sources of the responses. Clones share them.
 #[derive(Clone)]
 struct Probes {
     progress: Progress,

@@ -50,7 +50,7 @@ pub(crate) struct Incarnation {
     number: Uuid,
 }
 
-/// Where a process runs, for the messages of others.
+/// The location of a process, for the messages of other processes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Place {
     pub(crate) host: String,
@@ -62,7 +62,7 @@ pub(crate) struct Place {
     pub(crate) started: String,
 }
 
-/// What the directory of the journal says.
+/// The content of the file in the directory of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Noted {
     indexer: IndexerId,
@@ -90,7 +90,8 @@ enum Start {
     Split,
 }
 
-/// `noted`: what the directory says of this id. `recorded`: the number of the last start with this id.
+/// Decides how to start. `noted`: the file's content for this id. `recorded`: the number of the last start
+/// with this id.
 fn decide(noted: Option<&Noted>, recorded: Option<Uuid>, has_records: bool) -> Start {
     let Some(recorded) = recorded else { return Start::Continue };
     match noted {
@@ -128,7 +129,7 @@ impl Incarnation {
             if own.record(catalog, (data, noted), (before, place)).await? {
                 return Ok(own);
             }
-            // Another process has recorded its start since: the next look says which.
+            // Another process has recorded its start since: the next check reads which one.
             let _ = tokio::time::timeout(NEWS, changes.changed()).await;
         }
         bail!(
@@ -153,7 +154,7 @@ impl Incarnation {
         begun.push(number);
         let excess = begun.len().saturating_sub(BEGUN);
         begun.drain(..excess);
-        // First here: a process that is killed after the change of the catalog finds its number.
+        // Written here first: a process that is killed after the change of the catalog finds its number.
         write(data, &Noted { indexer, current, begun, split_from })?;
         let named = |json| vec![(KIND.to_owned(), indexer.to_string(), json)];
         let expected = named(before.map(|json| (*json).clone()));
@@ -236,7 +237,7 @@ fn split(data: &Path, from: IndexerId, latest: Option<&Value>) -> Result<Indexer
     Ok(indexer)
 }
 
-/// Where and when a process was started.
+/// Returns where and when a process was started.
 fn whereabouts(document: &Value) -> String {
     let Ok(place) = serde_json::from_value::<Place>(document["place"].clone()) else {
         return "has been started".to_owned();
@@ -259,8 +260,8 @@ fn known_id(data: &Path) -> Option<IndexerId> {
     Uuid::parse_str(&identity::known(data)?).ok().map(IndexerId)
 }
 
-/// What the directory of the journal says. A file that is damaged says nothing: a journal with records is
-/// then compared with the buckets.
+/// Reads the file in the directory of the journal. A damaged file counts as missing: a journal with records
+/// is then compared with the buckets.
 fn read(data: &Path) -> Option<Noted> {
     let path = data.join("journal").join(FILE);
     let bytes = match fs::read(&path) {

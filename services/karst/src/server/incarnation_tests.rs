@@ -65,7 +65,7 @@ async fn the_original_gets_a_new_id_after_a_copy_has_run() {
     assert_ne!(again.indexer, id());
     assert!(is_split(data.path()) && !is_split(copy.path()));
     assert_eq!(known_id(data.path()), Some(again.indexer));
-    // Both go on with what they are.
+    // Both continue with their identities.
     let next = Incarnation::begin(&catalog, data.path(), again.indexer, &place()).await.unwrap();
     assert_eq!(next.indexer, again.indexer);
     assert_eq!(begin(&catalog, copy.path()).await.indexer, id());

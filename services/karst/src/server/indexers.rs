@@ -16,7 +16,7 @@ pub(crate) struct Indexers {
     transport: Transport,
     /// The identity of this process.
     own: String,
-    /// Its site, if those in the same site are to read stored buckets.
+    /// The site of this process, if stored buckets are to be read by indexers in the same site.
     site: Option<String>,
     /// The connections so far, by address.
     channels: Mutex<HashMap<String, Channel>>,
@@ -37,7 +37,7 @@ impl Indexers {
         Self { catalog, transport, own, site, channels: Mutex::default() }
     }
 
-    /// The connection to an address; `None` if it is none, which a warning says.
+    /// Returns the connection to an address; `None`, with a warning, if the address is invalid.
     fn channel(&self, name: &str, address: &str) -> Option<Channel> {
         let mut channels = self.channels.lock();
         if let Some(channel) = channels.get(address) {

@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::handshake;
 use super::tls::Certificates;
 
-/// For senders that do not use TLS.
+/// Advice for senders that do not use TLS.
 const ADVICE: &str = "send over TLS, or to a port without it ([tcp://<port>], --syslog-tcp)";
 
 /// TLS of inputs.

@@ -43,7 +43,7 @@ pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Resu
     Ok(all)
 }
 
-/// What a process without the role indexer takes in: its own log.
+/// Returns the input of a process without the role indexer: its own log.
 ///
 /// # Errors
 /// If its path cannot be monitored.
@@ -83,8 +83,8 @@ pub(crate) fn running(
     }))
 }
 
-/// The directories of this server: the data directory, those of its parts that are on other disks, and the
-/// credentials of the cluster, without the copies of installed apps.
+/// Returns the directories of this server: the data directory, its parts on other disks, and the credentials
+/// of the cluster, without the copies of installed apps.
 fn own_directories(options: &ServerOptions) -> OwnDirectories {
     let data = &options.data.data_dir;
     let linked = ["journal", "spool"].map(|name| data.join(name));
@@ -101,7 +101,7 @@ fn own_directories(options: &ServerOptions) -> OwnDirectories {
     OwnDirectories::new(own).except([data.join("installed")])
 }
 
-/// Starts the inputs on their bound ports: what the files say, as it was changed over REST.
+/// Starts the inputs on their bound ports, with the settings of the files and the changes over REST.
 ///
 /// # Errors
 /// If an input that is not an app's has an unknown index, or if a token cannot be kept.
@@ -144,7 +144,7 @@ pub(crate) async fn start(
     } else {
         Knowledge::builtin().conf("inputs")
     };
-    // What is wrong in files has been told; what was changed over REST was checked then.
+    // Mistakes in files have been logged; changes over REST were checked when they were made.
     let now = Configured::read_tolerating(&conf, &host, &|_| true).unwrap_or_default();
     for token in now.http {
         let known = token.indexes.iter().chain([&token.index]);
@@ -213,7 +213,7 @@ async fn keep_token(karst: &Karst, token: HttpToken) -> Result<()> {
     kept.host = token.host;
     kept.disabled = token.disabled;
     kept.use_ack = token.use_ack;
-    // Where the stanza does not say it, a change over REST stays.
+    // Settings that the stanza does not have keep their values from REST.
     let known = karst.state.tokens.named(&token.name);
     kept.allow_query_string_auth = token
         .query_string_auth

@@ -1,7 +1,8 @@
-//! Apps that are installed at run time: what goes by them is told when others are in force.
+//! Apps that are installed at run time: notifies the components that depend on apps when the apps in force
+//! change.
 //!
-//! Guarantees: when an installation is answered, this process works by the app; the other processes of the
-//! cluster do a moment later. What cannot be copied is tried again, and administrators are told.
+//! Guarantees: when an installation is answered, this process uses the app; the other processes of the
+//! cluster do a moment later. A failed copy is retried, and administrators are notified.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,17 +24,17 @@ use tokio::sync::Notify;
 use super::{app_mistakes, bundle_warnings};
 use crate::mistakes::{self, Mistake, Weight};
 
-/// How long after a failure copying is tried again.
+/// Time after which a failed copy is retried.
 const RETRY: Duration = Duration::from_secs(5);
 /// The document kind of installed apps.
 const KIND: &str = "installed_app";
 
-/// Takes out what is wrong in apps.
+/// Removes invalid settings of apps.
 pub(super) fn tolerate(layers: &mut Layers) -> Vec<Warning> {
     crate::settings::registry().tolerate_apps(layers)
 }
 
-/// What goes by the files of apps, and what is wrong in them.
+/// The components that depend on the files of apps, and the mistakes in them.
 #[derive(Debug)]
 pub(super) struct Consumers {
     pub(super) ingest: Arc<Ingest>,
@@ -46,7 +47,7 @@ pub(super) struct Consumers {
     pub(super) told: Mutex<Told>,
 }
 
-/// What administrators have been told.
+/// The messages that administrators have received.
 #[derive(Debug, Default)]
 pub(super) struct Told {
     mistakes: Vec<Mistake>,
@@ -56,7 +57,7 @@ pub(super) struct Told {
 }
 
 impl Consumers {
-    /// Leaves messages about what is wrong in apps. It takes a moment with many of them.
+    /// Creates messages about mistakes in apps. This takes some time if there are many.
     pub(super) fn tell(&self, rules: &Knowledge, ignored: &[Warning]) {
         let ignored: Vec<Warning> = self.ignored_at_start.iter().chain(ignored).cloned().collect();
         let mut mistakes = mistakes::ignored(rules, &ignored);
@@ -67,7 +68,7 @@ impl Consumers {
         for name in told.messages.iter().filter(|name| !messages.contains(name)) {
             self.messages.remove(name);
         }
-        // The log of the start has those of the start.
+        // Mistakes at the start are in the log of the start.
         if told.is_started {
             for mistake in mistakes.iter().filter(|mistake| !told.mistakes.contains(mistake)) {
                 match mistake.weight {
@@ -135,7 +136,7 @@ impl AppReports for Consumers {
     }
 }
 
-/// Follows what other processes install.
+/// Follows the installations by other processes.
 #[derive(Debug, Default)]
 pub(super) struct Follower(Notify);
 
@@ -164,7 +165,7 @@ impl Telling {
         let Some(checksum) = now.filter(|now| told.as_ref() != Some(now)) else { return };
         match peers::note_bundle(&self.catalog, &self.id, &checksum).await {
             Ok(()) => *told = Some(checksum),
-            // It is tried again with the next change.
+            // It is retried with the next change.
             Err(error) => tracing::warn!(%error, "cannot say by which apps this process works"),
         }
     }
@@ -176,8 +177,8 @@ impl Follower {
         self.0.notify_one();
     }
 
-    /// Puts installed apps and shared objects in force whenever others change them, and again after a
-    /// failure, until shutdown.
+    /// Applies installed apps and shared objects when other processes change them, and again after a failure,
+    /// until shutdown.
     pub(super) async fn run(
         self: Arc<Self>,
         apps: Apps,

@@ -1,9 +1,9 @@
-//! The object store that a process with a catalog of its own has used, in its data directory: with another
-//! one, or below an empty mount point, it would begin anew, and what it takes in there would be lost to the
-//! installation.
+//! The object store that a process with its own catalog has used, recorded in its data directory: with
+//! another store, or below an empty mount point, the process would create a new catalog, and the events it
+//! receives would be lost to the installation.
 //!
-//! It is compared before a process leads from its start. A control plane that finds a leader learns from that
-//! one's catalog whether the store is the right one (`leadership`).
+//! It is compared before a process leads at its start. A control plane that finds a leader compares the store
+//! with the leader's catalog (`leadership`).
 
 use std::fs;
 use std::io::ErrorKind;
@@ -31,7 +31,7 @@ impl KnownStore {
         Self { path: data.join(FILE), takes_any: false }
     }
 
-    /// With `true`, any store is accepted, and then remembered.
+    /// With `true`, accepts any store, and then records it.
     pub(crate) fn taking_any(self, takes_any: bool) -> Self {
         Self { takes_any, ..self }
     }
@@ -54,11 +54,12 @@ impl KnownStore {
         }
     }
 
-    /// Fails if the store at this URL is not the one that was remembered. With `has_catalog`, it may be one
-    /// without an identity: that of its catalog counts ([`refuse_catalog`](Self::refuse_catalog)).
+    /// Fails if the store at this URL is not the recorded one. With `has_catalog`, a store without an
+    /// identity is accepted: the identity of its catalog is compared
+    /// ([`refuse_catalog`](Self::refuse_catalog)).
     ///
     /// # Errors
-    /// The same; or the file or the identity of the store cannot be read.
+    /// If the store is not the recorded one, or the file or the identity of the store cannot be read.
     pub(crate) async fn refuse_other(
         &self,
         store: &dyn ObjectStore,
@@ -122,7 +123,7 @@ impl KnownStore {
 
     fn refusal(&self, other: OtherStore, url: &str, known_url: &str) -> Error {
         let OtherStore { found, expected } = other;
-        // Of a store that has lost its catalog and identity, the buckets may be there.
+        // If a store has lost its catalog and identity, its buckets may still exist.
         let rebuild = if found.is_none() {
             ", or run karst catalog rebuild if its buckets are there"
         } else {

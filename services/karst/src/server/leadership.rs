@@ -1,5 +1,5 @@
-//! Which of the processes with the role control-plane leads: the one that has the catalog open. The others
-//! follow it, and take over when it is gone (docs/decisions/0033).
+//! Determines which of the processes with the role control-plane leads: the one that has the catalog open.
+//! The others follow it, and take over when it is lost (docs/decisions/0033).
 //!
 //! ```text
 //! start ----> somebody gives the feed ----------> standby --+
@@ -32,26 +32,26 @@ use super::ownership::{Ownership, holder};
 use super::whole;
 use crate::config::ServerOptions;
 
-/// Where the catalog is in the object store.
+/// The path of the catalog in the object store.
 pub(crate) const CATALOG: &str = "catalog";
-/// How long a start looks for a process that leads.
+/// Time for which a start looks for a leader.
 const LOOK: Duration = Duration::from_secs(1);
-/// The same if its object store has no catalog. It would begin a new cluster; with a wrong `--object-store`,
-/// it learns from the process that leads that it must not.
+/// The same if the object store of the process has no catalog. The process would begin a new cluster; with a
+/// wrong `--object-store`, it learns from the leader that it must not.
 const LOOK_BEFORE_BEGINNING: Duration = Duration::from_secs(5);
-/// How often a standby that receives no feed looks at the lease.
+/// Interval at which a standby that receives no feed checks the lease.
 const OFTEN: Duration = Duration::from_millis(200);
-/// How long a standby waits that may not lead: each attempt takes the lease for a moment.
+/// Interval between attempts of a standby that may not lead: each attempt takes the lease for a moment.
 const REFUSED: Duration = Duration::from_secs(10);
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Leadership {
     store: Arc<dyn ObjectStore>,
-    /// Whether the first request of the start has found a catalog there. It stays; if there was none, the
-    /// store is asked again, because another process may have created one.
+    /// Whether the first request of the start has found a catalog. A catalog is not removed; if there was
+    /// none, the store is asked again, because another process may have created one.
     found_catalog: bool,
-    /// Where the store is, for messages.
+    /// The URL of the store, for messages.
     url: String,
     /// The store that this process has used before.
     known: KnownStore,
@@ -64,10 +64,10 @@ pub(crate) struct Leadership {
 }
 
 impl Leadership {
-    /// Of the store, and whether a catalog was found there.
+    /// Creates the leadership over a store; `found_catalog` tells whether it has a catalog.
     ///
     /// # Errors
-    /// If a setting is wrong.
+    /// If a setting is invalid.
     pub(crate) fn new(
         (store, found_catalog): (&Arc<dyn ObjectStore>, bool),
         options: &ServerOptions,
@@ -209,8 +209,8 @@ impl Leadership {
         }
     }
 
-    /// Fails if the object store of this process is not that of the catalog that it follows: it would find no
-    /// bucket there, and store its own buckets where nobody else reads them.
+    /// Fails if the object store of this process is not that of the followed catalog: this process would not
+    /// find the buckets, and would store its own buckets where no other process reads them.
     async fn refuse_other_store(&self, catalog: &Catalog) -> Result<()> {
         match OtherStore::find_at_start(self.store.as_ref(), &catalog.snapshot()).await {
             Ok(None) => Ok(()),
@@ -221,14 +221,14 @@ impl Leadership {
         }
     }
 
-    /// What is wrong if the object store is not that of the catalog. It is asked once: who asks tries again.
+    /// Returns the error if the object store is not that of the catalog. It asks once; the caller retries.
     async fn other_store(&self, catalog: &Catalog) -> Result<Option<String>, catalog::Error> {
         let other = OtherStore::find(self.store.as_ref(), &catalog.snapshot()).await?;
         Ok(other.map(|other| not_of_the_cluster(&self.url, &other)))
     }
 
-    /// Takes over once the leader is gone: this process receives no feed, and the lease is not renewed. One
-    /// of both is not enough: the network between two processes can fail alone, and so can the store of a
+    /// Takes over once the leader is lost: this process receives no feed, and the lease is not renewed. One
+    /// of both is not sufficient: the network between two processes can fail alone, and so can the store of a
     /// leader.
     async fn stand_by(
         &self,
@@ -308,21 +308,21 @@ impl Leadership {
         metrics::counter!(names::CATALOG_TAKEOVERS).increment(1);
         let (write, seconds) = (catalog.snapshot().number(), began.elapsed().as_secs_f64());
         tracing::warn!(write, seconds, "the leader is gone; this process leads now");
-        // A catalog of an earlier release has no identity yet. Without one everything goes on as before.
+        // A catalog of an earlier release has no identity yet. Without one, the process continues as before.
         if let Err(error) = Box::pin(catalog.identify(self.store.as_ref())).await {
             tracing::error!(%error, "the object store and the catalog have no common identity");
         }
         Ok(true)
     }
 
-    /// Whether this process stands by while another one leads. One that was told to take over does not: after
-    /// a restart it would take over again.
+    /// Whether this process stands by while another one leads. A process with the flag to take over does not:
+    /// after a restart it would take over again.
     pub(crate) fn stands_by(&self) -> bool {
         self.has_others && !self.take_over
     }
 
-    /// Whether this process follows who has the catalog instead of stopping. One that was told to take over
-    /// would not: it and another one that was told the same would take the lease from each other for ever.
+    /// Whether this process follows the new owner of the catalog instead of stopping. A process with the flag
+    /// to take over does not follow: two such processes would take the lease from each other forever.
     fn follows_after(&self, error: &catalog::Error) -> bool {
         self.stands_by() && matches!(error, catalog::Error::Held { .. })
     }
@@ -450,7 +450,7 @@ mod tests {
         assert!(begins.has_catalog().await.unwrap() && begins.seems_to_have_catalog().await);
     }
 
-    /// Of a control plane that is not the only one.
+    /// The leadership of a control plane that is not the only one.
     fn leadership(store: &Arc<dyn ObjectStore>, data: &std::path::Path) -> Leadership {
         let renewal = Duration::from_secs(1);
         Leadership {

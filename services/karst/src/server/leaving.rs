@@ -24,11 +24,11 @@ use replication::Replicas;
 use runtime::Shutdown;
 use tokio::time::Instant;
 
-/// How often is looked how far it is.
+/// Interval between checks of the progress.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long others may take for copies of journals before an indexer goes that is forced to.
+/// Time that others have for copies of journals before an indexer that is forced to leave stops.
 const FORCED: Duration = Duration::from_secs(30);
-/// How often others try again to get copies away from an indexer that leaves.
+/// Interval at which others retry moving copies away from an indexer that leaves.
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// An indexer that may be asked to leave.
@@ -38,13 +38,13 @@ pub(crate) struct Leaver {
     pub(crate) ingest: Arc<Ingest>,
     pub(crate) control: Control,
     pub(crate) own: IndexerId,
-    /// As it is in the list of the cluster.
+    /// The indexer's ID in the list of the cluster.
     pub(crate) id: String,
     pub(crate) started: String,
 }
 
 impl Leaver {
-    /// Waits until this indexer is asked to leave, and makes it stop once nothing is left here.
+    /// Waits until this indexer is asked to leave, and stops it once all its data is stored.
     pub(crate) async fn run(self) {
         let mut changes = self.catalog.subscribe();
         loop {
@@ -100,7 +100,8 @@ impl Leaver {
                 }
             }
             if handover.stops {
-                // Whoever has asked no more before this was written has been told that it stays.
+                // If the request was withdrawn before this write, the administrator was told that the indexer
+                // stays.
                 if peers::asked(&self.catalog.snapshot(), &self.id, &self.started).is_none() {
                     return Outcome::Cancelled;
                 }
@@ -113,7 +114,8 @@ impl Leaver {
         }
     }
 
-    /// What is here. Events that come now do not count any more once all were stored: the stop stores them.
+    /// Returns the data that is still here. Events that arrive after all were stored do not count: the stop
+    /// stores them.
     fn look(&self, snapshot: &Snapshot, is_rolled: bool) -> Handover {
         let all = Registration::all(snapshot);
         let name_of = |indexer: IndexerId| {
@@ -138,7 +140,7 @@ impl Leaver {
     }
 }
 
-/// How a hand-over has ended.
+/// The outcome of a hand-over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
@@ -163,7 +165,7 @@ pub(crate) async fn move_copies(replicas: Arc<Replicas>, catalog: Catalog, shutd
         said = waits;
         tokio::select! {
             () = shutdown.stopped() => return,
-            // Who could not move a copy tries again after a while, not at each change of the catalog.
+            // After a failed move of a copy, retries after some time, not at each change of the catalog.
             () = tokio::time::sleep(AGAIN), if said.is_some() => {}
             changed = changes.changed(), if said.is_none() => if changed.is_err() { return },
         }

@@ -36,15 +36,15 @@ pub(crate) struct Opened {
     pub(crate) path: PathBuf,
     pub(crate) file: File,
     pub(crate) place: Place,
-    /// What the path showed.
+    /// The file that was found at the path.
     pub(crate) named: FileMark,
 }
 
 impl Opened {
-    /// Of a file that has just been opened at the path.
+    /// Creates the mark of a file that has just been opened at the path.
     ///
     /// # Errors
-    /// The file cannot be looked at.
+    /// If the file's metadata cannot be read.
     pub(crate) fn new(path: PathBuf, file: File) -> io::Result<Self> {
         let open = FileMark::from(&file.metadata()?);
         let named = FileMark::from(&fs::metadata(&path)?);
@@ -154,8 +154,8 @@ pub(super) fn identity_of(file: &File) -> Option<String> {
 }
 
 impl Owner {
-    /// The server that is running on a data directory. Nothing is locked: a server that starts meanwhile
-    /// is not disturbed.
+    /// Returns the server that is running on a data directory. Takes no lock, so that a server that starts
+    /// meanwhile is not disturbed.
     pub(crate) fn running(directory: &Path) -> Option<Self> {
         let path = fs::canonicalize(directory).ok()?.join("server.lock");
         let owner: Self = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
@@ -202,8 +202,8 @@ fn occupied(lock: &Path, directory: &Path) -> String {
     )
 }
 
-/// The directory contains raw events, keys and passwords. One created by an earlier release or
-/// manually may be open to others.
+/// Restricts the directory's mode: it contains raw events, keys and passwords. A directory created by an
+/// earlier release or manually may be readable by others.
 fn close_to_others(directory: &Path) {
     let Ok(metadata) = directory.metadata() else { return };
     if metadata.permissions().mode() & 0o077 == 0 {

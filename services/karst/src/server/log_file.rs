@@ -1,7 +1,8 @@
-//! `karst.log`: renamed when it is large, and patient when the disk is full.
+//! `karst.log`: renamed when it reaches its maximum size, and tolerant of a full disk.
 //!
-//! Guarantees: no line is torn, and none is lost in silence. Lines that cannot be written are counted; once
-//! there is room, a line says how many are missing. Nobody waits for the log, nor fails because of it.
+//! Guarantees: no line is torn, and every lost line is counted. Lines that cannot be written are counted;
+//! once there is space, a line reports the number of missing ones. No caller waits for the log, or fails
+//! because of it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const MAX_BYTES: u64 = 25_000_000;
 /// Renamed files kept.
 const KEPT: usize = 5;
-/// How often a log that cannot be written is tried, whether there are lines or not.
+/// Interval between attempts to write a log after a failure, even without new lines.
 const RETRY: Duration = Duration::from_secs(2);
 
 /// The file; clones share it.
@@ -86,7 +87,7 @@ impl LogFile {
 impl Open {
     fn line(&mut self, bytes: &[u8]) {
         self.warnings.line(bytes);
-        // No line of log may be written here: it would come back to this very place.
+        // No log line may be written here: it would recurse into this function.
         let written = self.say_what_is_missing().and_then(|()| self.put(bytes));
         let Err(error) = written else { return };
         self.missing += 1;
@@ -117,7 +118,7 @@ impl Open {
             self.rotate()?;
         }
         if let Err(error) = self.file.write_all(bytes) {
-            // What there was room for of the line would stand before the next one.
+            // The written part of the line would be a prefix of the next one.
             let _ = self.file.set_len(self.size);
             return Err(error);
         }
@@ -141,7 +142,7 @@ impl Open {
     }
 }
 
-/// One line's access to the file.
+/// Access to the file for one line.
 #[derive(Debug)]
 pub(crate) struct Line<'a>(MutexGuard<'a, Open>);
 

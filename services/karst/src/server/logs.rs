@@ -57,7 +57,7 @@ pub(crate) fn component(target: &str) -> String {
 #[derive(Debug)]
 pub(crate) struct Loggers {
     levels: telemetry::Levels,
-    /// Splunk's names of what was changed.
+    /// The changed levels, under Splunk's names.
     shown: Mutex<BTreeMap<&'static str, String>>,
     file: LogFile,
 }
@@ -80,7 +80,7 @@ impl api::LogLevels for Loggers {
         let Some((name, target)) = PARTS.iter().find(|(known, _)| *known == name) else {
             return false;
         };
-        // There is nothing above an error.
+        // ERROR is the highest level.
         let least = if matches!(level, "CRIT" | "FATAL") { "ERROR" } else { level };
         if let Err(error) = self.levels.set(target, least) {
             tracing::warn!(%error, name, "the level of a log is not changed");

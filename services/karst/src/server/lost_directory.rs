@@ -28,17 +28,17 @@ use super::lock::Opened;
 /// Time between two looks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What is stopped when a directory is lost.
+/// The components that are stopped when a directory is lost.
 #[derive(Debug)]
 pub(crate) struct Watch {
     /// The data directory.
     pub(crate) data: PathBuf,
-    /// Whose journal it is.
+    /// The owner of the journal.
     pub(crate) ingest: Arc<Ingest>,
     /// Learns of the loss.
     pub(crate) health: Health,
-    /// Whether events are received here. Other processes have only their own events in the journal, and go on
-    /// serving searches.
+    /// Whether this process is an indexer. Other processes have only their own events in the journal, and
+    /// continue to serve searches.
     pub(crate) is_indexer: bool,
     /// The inputs.
     pub(crate) intake: Shutdown,
@@ -95,7 +95,7 @@ impl Watch {
             "no events are accepted: the data directory, or the journal in it, was removed or replaced",
         );
         self.health.set(health::DATA_DIRECTORY_LOST, severity, text);
-        // What is refused would be logged by every input that goes on.
+        // Inputs that continue would log each refusal.
         self.intake.stop();
     }
 }
@@ -106,7 +106,7 @@ struct OpenFile {
     path: PathBuf,
     file: File,
     place: Place,
-    /// What the path showed when it was opened.
+    /// The file at the path when it was opened.
     named: FileMark,
     /// Directories change while the server runs; the files that are watched do not.
     is_directory: bool,
@@ -127,7 +127,7 @@ impl OpenFile {
         Ok(opened.await??.into())
     }
 
-    /// What happened to the file, if it was removed or replaced.
+    /// Returns a description of the loss, if the file was removed or replaced.
     async fn loss(&self) -> Option<String> {
         let open = FileMark::from(&self.file.metadata().await.ok()?);
         if self.place.is_removed(&open) {
@@ -151,7 +151,7 @@ impl OpenFile {
     }
 }
 
-/// A file whose loss says that more is lost.
+/// A file whose loss shows that a directory is lost.
 #[derive(Debug)]
 struct Watched {
     file: OpenFile,
@@ -161,7 +161,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// What is lost, and how that is known; and whether it is lost. Otherwise it is the file alone.
+    /// Returns the loss with its evidence, and whether the directory is lost. Otherwise only the file is.
     async fn loss(&self) -> Option<(String, bool)> {
         let loss = self.file.loss().await?;
         let mut is_all = self.beside.is_empty();
@@ -173,7 +173,7 @@ impl Watched {
     }
 }
 
-/// What is lost of the journal, and how that is known.
+/// Returns the lost part of the journal, with the evidence.
 async fn lost_journal(ingest: &Arc<Ingest>) -> Option<String> {
     let ingest = Arc::clone(ingest);
     let look = tokio::task::spawn_blocking(move || ingest.journal_loss());
@@ -228,8 +228,8 @@ async fn noticed(
     None
 }
 
-/// Sets the condition if a file of these is on another device. It stays: what has been refused once is
-/// refused until the restart.
+/// Sets the condition if one of these files is on another device. The condition is never cleared: an
+/// operation that has been refused once is refused until the restart.
 async fn warn_of_other_devices(files: &[Watched], health: &Health) {
     for Watched { file, .. } in files {
         if file.is_on_other_device().await {
@@ -277,7 +277,7 @@ mod tests {
         fs::remove_file(directory.path().join("instance.id")).unwrap();
         let (loss, is_all) = lock.loss().await.unwrap();
         assert!(is_all && loss.ends_with("all is lost"), "{loss}");
-        // So it is if another directory is there.
+        // The same applies if another directory is there.
         lock.beside.pop();
         assert!(!lock.loss().await.unwrap().1);
         fs::remove_dir(directory.path()).unwrap();
@@ -350,7 +350,8 @@ mod tests {
         assert_eq!(file.loss().await, None);
         fs::write(&file.file.path, "longer").unwrap();
         assert_eq!(file.loss().await, None);
-        // As a network file system whose server is away, or a directory that was moved: it still has a name.
+        // As if the server of a network file system were away, or a directory was moved: the file still has a
+        // name.
         fs::rename(&file.file.path, directory.path().join("moved")).unwrap();
         assert_eq!(file.loss().await, None);
         let shutdown = Shutdown::new();

@@ -1,8 +1,8 @@
 //! `--memory-limit`: one limit for the process, divided among the parts that have settings of their own.
 //!
 //! A setting of a file or flag keeps its value. Without the limit nothing is derived, and every setting has
-//! its default. A fifth of the limit is not divided: it is for the program, the catalog and all that has no
-//! limit.
+//! its default. A fifth of the limit is not divided: it is reserved for the program, the catalog and all
+//! parts without a limit.
 
 use std::fmt::Write;
 
@@ -31,10 +31,10 @@ const ENCODED: u64 = 3;
 const QUEUES: u64 = 5;
 /// A search may take this part of the memory of all.
 const SEARCH: u64 = 4;
-/// What the derived settings have as their place.
+/// The place of derived settings.
 const FLAG: &str = "--memory-limit (KARST_MEMORY_LIMIT)";
 
-/// How a setting writes bytes.
+/// The unit in which a setting is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unit {
     Bytes,
@@ -144,7 +144,7 @@ impl Memory {
         Ok(Self { limit: Some(limit), parts, search: search.map(|bytes| bytes.max(MIB)) })
     }
 
-    /// Bytes that are derived for a setting; `None` if it keeps its own value.
+    /// Returns the bytes that are derived for a setting; `None` if it keeps its own value.
     fn derived(&self, name: &str) -> Option<u64> {
         let part = self.parts.iter().find(|part| part.name == name && part.source == "derived");
         part.map(|part| part.value)
@@ -191,7 +191,7 @@ impl Memory {
         self.derived_size(REQUESTS)
     }
 
-    /// The settings that the limit sets, for the list of those in force.
+    /// Returns the settings that the limit sets, for the list of effective settings.
     pub(crate) fn flags(&self) -> Vec<FlagSetting> {
         let of = |(conf, stanza, name), unit, bytes: u64| FlagSetting {
             conf,
@@ -210,7 +210,7 @@ impl Memory {
         flags.chain(search).collect()
     }
 
-    /// What administrators are shown.
+    /// Returns the limits as administrators see them.
     pub(crate) fn view(&self) -> MemoryLimits {
         let share = |part: &Derived| MemoryShare {
             name: part.name,
@@ -266,7 +266,7 @@ fn too_little(error: &runtime::memory::TooLittle, limit: u64, parts: &[Part]) ->
     )
 }
 
-/// To whole units of the setting.
+/// Rounds to whole units of the setting.
 fn rounded(bytes: u64, unit: Unit) -> u64 {
     match unit {
         Unit::Bytes => bytes,
@@ -348,7 +348,7 @@ fn parts(setup: &Setup, options: &ServerOptions, roles: Roles) -> Result<Vec<Par
     }
     if searches {
         let setting = ("limits", "search", "total_mem_usage_mb");
-        // Searches of its own, and parts of those of others, have as much each.
+        // Its own searches, and parts of the searches of others, have the same limit each.
         let has_both = roles.indexer && roles.search_head && options.cluster_address.is_some();
         parts.push(Part {
             factor: if has_both { 2 } else { 1 },
@@ -389,7 +389,7 @@ fn parts(setup: &Setup, options: &ServerOptions, roles: Roles) -> Result<Vec<Par
     let dram = part(CACHE, ("server", "cachemanager", "dram_size"), Unit::Megabytes);
     parts.push(Part {
         weight: 16,
-        // A control plane reads no buckets but those that it merges.
+        // A control plane reads only the buckets that it merges.
         bounds: (32 * MIB, if searches { u64::MAX } else { 64 * MIB }),
         value: size(cache.dram_bytes),
         is_set: dram.is_set || options.cache_dram_mib.is_some(),

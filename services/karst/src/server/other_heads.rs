@@ -30,11 +30,11 @@ use transport::Transport;
 
 use super::gateway::{self, HttpService};
 
-/// What paths begin with on the cluster's port.
+/// The prefix of paths on the cluster's port.
 const PREFIX: &str = "/karst.rest.v1";
 /// The address of the client.
 const CLIENT: HeaderName = HeaderName::from_static("karst-client");
-/// How its request came: `tls` and `web`, as far as that is so.
+/// How the request arrived: `tls` and `web`, if they apply.
 const ARRIVAL: HeaderName = HeaderName::from_static("karst-arrival");
 /// The host that it asked.
 const ASKED: HeaderName = HeaderName::from_static("karst-host");
@@ -84,7 +84,7 @@ impl OtherHeads {
     }
 }
 
-/// How long other processes have to answer.
+/// Time-out of responses of other processes.
 const ANSWER: Duration = Duration::from_secs(5);
 /// Bytes that an answer may have.
 const MAX_ANSWER: usize = 64 << 20;
@@ -150,12 +150,12 @@ impl OtherHeads {
     }
 }
 
-/// Bytes of a request's body that is kept to be answered here if the other process does not answer. With a
-/// larger one, a request is passed on only.
+/// Maximum bytes of a request's body that are kept, so that the request can be answered here if the other
+/// process does not answer. A request with a larger body can only be passed on.
 const KEPT_BODY: u64 = 1 << 20;
 
-/// REST that passes requests about jobs of others on. Those about a job in object storage are answered here
-/// if its search head does not answer, or is starting or stopping.
+/// Returns a REST service that passes on requests about jobs of other search heads. Requests about a job in
+/// object storage are answered here if its search head does not answer, or is starting or stopping.
 pub(crate) fn passing_on(heads: OtherHeads, rest: impl HttpService) -> impl HttpService {
     tower::service_fn(move |request: Request| {
         let (heads, rest) = (heads.clone(), rest.clone());
@@ -279,7 +279,7 @@ fn incoming(mut request: Request) -> Request {
         *request.uri_mut() = path;
     }
     let extensions = request.extensions_mut();
-    // Also which route has led here: it is none of REST.
+    // Also removes the matched route, which is not a REST route.
     extensions.clear();
     extensions.insert(arrival);
     extensions.insert(api::FromOther);
@@ -289,7 +289,7 @@ fn incoming(mut request: Request) -> Request {
     request
 }
 
-/// What HTTP/2 does not have, and what is of one connection.
+/// Removes headers that HTTP/2 does not have, and those of a single connection.
 fn without_hops(headers: &mut HeaderMap) {
     const HOPS: [HeaderName; 6] = [
         CONNECTION,
@@ -345,7 +345,7 @@ mod tests {
             request.body(Body::from("action=touch")).unwrap()
         };
         assert!(is_short(&post(Some("12"))) && is_short(&Request::new(Body::empty())));
-        // What is longer, or nobody knows how long, is not held in memory.
+        // Longer bodies, and those of unknown length, are not kept in memory.
         assert!(!is_short(&post(None)) && !is_short(&post(Some("1048577"))));
         let mut request = post(Some("12"));
         request.extensions_mut().insert(api::Arrival { tls: true, web: true });

@@ -26,18 +26,18 @@ pub(crate) use observed::Observed;
 
 /// Bytes of own events that may wait while nothing is taken in; the oldest go first.
 const MAX_PENDING: usize = 4 << 20;
-/// How long own events wait for room in the first queue.
+/// Time for which own events wait for space in the first queue.
 const ROOM: Duration = Duration::from_secs(5);
-/// How long they are waited for until they are durable.
+/// Time-out of making own events durable.
 const DURABLE: Duration = Duration::from_secs(5);
-/// How long a stop waits for the last of them.
+/// Time-out of the last own events at a stop.
 const END: Duration = Duration::from_secs(3);
 
 /// The running task.
 #[derive(Debug)]
 pub(crate) struct OwnEvents(Shutdown);
 
-/// Where own events go.
+/// The destination of own events.
 #[derive(Debug)]
 pub(crate) struct To {
     pub(crate) ingest: Arc<Ingest>,
@@ -46,7 +46,7 @@ pub(crate) struct To {
 }
 
 impl OwnEvents {
-    /// Begins to write, unless the settings say otherwise.
+    /// Starts to write own events, unless the settings disable them.
     pub(crate) fn start(settings: &Settings, collector: Collector, to: To) -> Self {
         let tasks = Shutdown::new();
         if !settings.metrics.disabled {
@@ -63,7 +63,7 @@ impl OwnEvents {
     }
 }
 
-/// When what is due; `None` for never.
+/// The next time of each kind of event; `None` for never.
 #[derive(Debug)]
 struct Timetable {
     periods: [Option<Duration>; 3],
@@ -78,7 +78,7 @@ impl Timetable {
             (!resources.disabled).then_some(resources.period),
             (!disk_objects.disabled).then_some(disk_objects.period),
         ];
-        // Who starts a server need not wait ten minutes for the sizes of its indexes.
+        // The sizes of indexes are available soon after a start, not only after ten minutes.
         let first = |period: Duration| Instant::now() + period.min(metrics.interval);
         Self { periods, next: periods.map(|period| period.map(first)) }
     }
@@ -88,7 +88,7 @@ impl Timetable {
         next.copied().unwrap_or_else(|| Instant::now() + Duration::from_secs(3_600))
     }
 
-    /// What is due now, which is put off by its period.
+    /// Returns the kinds that are due now, and schedules them again after their period.
     fn take(&mut self) -> Due {
         let now = Instant::now();
         let mut due = [false; 3];
@@ -138,7 +138,7 @@ impl Writer {
                 () = tokio::time::sleep_until(timetable.next()) => false,
             };
             let mut due = timetable.take();
-            // What was counted since the last interval is not lost by a stop.
+            // Counts since the last interval are not lost by a stop.
             due.metrics |= stops;
             let dropped = self.dropped;
             let collected = tokio::task::spawn_blocking(move || {
@@ -169,7 +169,7 @@ impl Writer {
         }
     }
 
-    /// Hands over what waits. If it is refused it goes on waiting.
+    /// Sends the waiting events. If they are refused, they continue to wait.
     async fn deliver(&mut self) {
         while let Some(interval) = self.pending.front() {
             if let Some(input) = self.input(interval)
@@ -191,7 +191,8 @@ impl Writer {
         let outcome = self.to.ingest.deliver(id, input, ROOM).await?;
         match tokio::time::timeout(DURABLE, outcome.wait()).await {
             Ok(outcome) => outcome.map(drop),
-            // With ackLevel = remote, object storage does not answer: the journal on the disk has it.
+            // With ackLevel = remote, object storage does not answer: the events are in the journal on the
+            // disk.
             Err(_) => Ok(()),
         }
     }
@@ -210,7 +211,7 @@ impl Writer {
                 source: event.log.source(),
                 sourcetype: Some(event.log.sourcetype()),
             };
-            // They are far smaller than what an input may have.
+            // They are far smaller than the limit of an input.
             let _ = events.push(origin, Some(event.time), event.text.as_bytes());
         }
         let stream = StreamKey("own-events".into());

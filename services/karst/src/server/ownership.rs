@@ -1,5 +1,5 @@
-//! Ownership of the catalog: takes the lease before the catalog is opened, renews it while the
-//! server runs, and watches for takeovers. Who of several may own it: `leadership`.
+//! Ownership of the catalog: takes the lease before the catalog is opened, renews it while the server runs,
+//! and watches for takeovers. `leadership` determines which of several processes may own it.
 
 use std::fs::File;
 use std::path::Path;
@@ -55,7 +55,7 @@ pub(crate) async fn claim(
     Ok(Lease::take(Arc::clone(store), holder, LeaseSettings::default(), false, waiting).await?)
 }
 
-/// What the lease of a server says of it.
+/// Returns the data of a server in its lease.
 pub(crate) fn holder(options: &ServerOptions, lock: &DataLock) -> Holder {
     Holder {
         instance: identity::known(lock.directory()).unwrap_or_default(),
@@ -80,12 +80,12 @@ pub(crate) struct Ownership {
 
 impl Ownership {
     /// Takes the lease; if another server has it, watches whether that server is alive. A server that loses
-    /// it to `take_over` gets the time to notice that: otherwise it would acknowledge events which nobody
-    /// finds any more, as the catalog is not its own.
+    /// the lease to `take_over` gets time to notice that: otherwise it would acknowledge events which cannot
+    /// be found any more, because it no longer owns the catalog.
     ///
     /// # Errors
-    /// [`Held`](catalog::Error::Held): it lives, or another one has taken the lease over meanwhile; or the
-    /// store cannot be asked.
+    /// [`Held`](catalog::Error::Held): the other server is alive, or another one has taken the lease over
+    /// meanwhile; or the store cannot be read.
     pub(crate) async fn take(
         store: &Arc<dyn ObjectStore>,
         holder: Holder,
@@ -101,7 +101,7 @@ impl Ownership {
             );
             println!("karst: {text}");
             tracing::info!(%holder, seconds, "checking whether the catalog's last user is alive");
-            // `/readyz` shows what the start is waiting for.
+            // `/readyz` shows why the start is waiting.
             progress.set(format!(
                 "checking for up to {seconds} s whether the server that last used the catalog is alive"
             ));

@@ -68,7 +68,7 @@ impl Ports {
         roles: Roles,
         inputs: &Configured,
     ) -> Result<Self> {
-        // First: whoever restarts processes that do not answer may ask from now on.
+        // First: probes may ask from now on.
         let health = match options.health_address {
             Some(address) => Some(bind("health", address).await?),
             None => None,

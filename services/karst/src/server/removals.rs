@@ -1,5 +1,5 @@
-//! Removals of indexes between the processes of a cluster: what this one tells the others of its hot events,
-//! and what the others tell. It rolls hot buckets for the others, too.
+//! Removals of indexes between the processes of a cluster: the state of hot events that this process reports,
+//! and that of the others. Also rolls hot buckets on request of the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use ingest::{IndexCatalog, Ingest, OtherHot};
 use model::IndexName;
 use peers::{Answered, Directory, EmptiesIndexes, Registration};
 
-/// What processes answer, by identity, or why they do not.
+/// The answers of processes by identity, or why they did not answer.
 type Answers = BTreeMap<String, Result<Answered, String>>;
 
-/// The removals in this process, for the others.
+/// The removals in this process, as others see them.
 #[derive(Debug)]
 pub(crate) struct OwnRemovals {
     pub(crate) indexes: Arc<IndexCatalog>,
@@ -57,14 +57,13 @@ impl OtherHot for OtherRemovals {
     }
 }
 
-/// Whether a process may have events of an index: those without these roles have only events of the cluster
-/// itself.
+/// Whether a process may have events of an index: processes without these roles have only internal events.
 fn may_have(process: &Registration, index: &IndexName) -> bool {
     let takes = |role: &String| role == "indexer" || role == "search-head";
     index.is_internal() || process.roles.iter().any(takes)
 }
 
-/// What the removal of an index waits for; `None`: no process has hot events of the index.
+/// Returns the reason why the removal of an index waits; `None` if no process has hot events of the index.
 fn waits_for(
     index: &IndexName,
     listed: &[(String, Registration)],
@@ -123,7 +122,8 @@ mod tests {
         Ok(Answered { write: 0, searches: ::cluster::Searches::default(), emptied })
     }
 
-    /// What the removal of the index `shop` waits for, with these answers of the indexers idx1 and idx2.
+    /// Returns the reason for which the removal of the index `shop` waits, with these answers of the indexers
+    /// idx1 and idx2.
     fn waits(answers: &[(&str, Result<Answered, String>)]) -> Option<String> {
         let listed = ["idx1", "idx2"].map(|name| (name.to_owned(), process(name, "indexer")));
         let answers = answers.iter().map(|(id, answer)| ((*id).to_owned(), answer.clone()));

@@ -1,4 +1,4 @@
-//! The roles of this process, and what it refuses because it does not have one.
+//! The roles of this process, and the requests that it refuses because it lacks a role.
 
 use anyhow::{Result, bail};
 use axum::extract::Request;
@@ -76,7 +76,7 @@ impl Roles {
     }
 }
 
-/// REST without what is for processes of other roles.
+/// Returns the REST service without the routes for processes of other roles.
 pub(crate) fn limited(roles: Roles, rest: impl HttpService) -> impl HttpService {
     tower::service_fn(move |request: Request| {
         let rest = rest.clone();
@@ -93,7 +93,7 @@ pub(crate) fn limited(roles: Roles, rest: impl HttpService) -> impl HttpService 
     })
 }
 
-/// Whether the path stands for searches: jobs, exports, SQL.
+/// Whether the path is for searches: jobs, exports, SQL.
 fn searches(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
     match parts.next() {
@@ -105,7 +105,7 @@ fn searches(path: &str) -> bool {
     }
 }
 
-/// Whether the path stands for events to take in.
+/// Whether the path is for receiving events.
 fn takes_events(path: &str) -> bool {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
     let rest: Vec<&str> = match parts.next() {

@@ -208,7 +208,7 @@ impl Context {
         };
         counter!(names::HTTP_TIMEOUTS, "reason" => cause.setting()).increment(1);
         tracing::debug!(%peer, "connection closed: [httpServer] {}", cause.setting());
-        // Requests in progress are answered; what does not end in time is closed.
+        // Requests in progress are answered; connections that do not end in time are closed.
         let _ = tokio::time::timeout(FAREWELL, connection).await;
     }
 
@@ -273,7 +273,7 @@ struct Sent {
 
 fn builder(settings: &HttpServer) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    // Header time-outs are those of the connection, which distinguishes slow from idle ones.
+    // The time-outs of headers are those of the connection, which distinguishes slow from idle ones.
     builder.http1().header_read_timeout(None).max_buf_size(settings.max_head_bytes);
     let http2 = &settings.http2;
     builder

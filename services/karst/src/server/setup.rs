@@ -23,11 +23,11 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Reads the files, and the inputs of files and command line. What is wrong in an app is ignored, with
-    /// a warning.
+    /// Reads the files, and the inputs of files and command line. Mistakes in apps are ignored, with a
+    /// warning.
     ///
     /// # Errors
-    /// If the directory is missing, or something in `system/local` or a flag is invalid.
+    /// If the directory is missing, or a setting in `system/local` or a flag is invalid.
     pub(crate) fn read(options: &ServerOptions) -> Result<(Self, Configured)> {
         let mut layers = match &options.conf_dir {
             Some(directory) => {
@@ -67,7 +67,7 @@ impl Setup {
     }
 }
 
-/// Reads settings; without those of apps if only they are at fault.
+/// Reads settings; without those of apps if only apps have mistakes.
 fn tolerating<T, E>(
     layers: &Layers,
     file: &str,

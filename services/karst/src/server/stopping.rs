@@ -16,14 +16,14 @@ use super::assemble::Karst;
 use super::credentials::OwnSession;
 use crate::config::ServerOptions;
 
-/// How much of the time unfinished requests may take.
+/// Maximum time for unfinished requests.
 const REQUESTS: Duration = Duration::from_secs(8);
-/// How long searches may take to end that are cancelled then.
+/// Maximum time for searches to end after they are cancelled.
 pub(crate) const SEARCHES: Duration = Duration::from_secs(2);
-/// The time of an indexer that is taken out of the cluster: what it has come by since everything was stored
-/// has to get into object storage, however slow that is.
+/// Time-out of the stop of an indexer that is decommissioned: the events that it has received since all were
+/// stored have to be uploaded, even to slow object storage.
 const RETIREMENT: Duration = Duration::from_secs(600);
-/// How much of the time is kept for what comes last: commits under way, catalog, cache and lease.
+/// Time that is reserved for the last steps: pending commits, catalog, cache and lease.
 const LAST_STEPS: Duration = Duration::from_secs(12);
 
 /// # Errors
@@ -39,8 +39,8 @@ pub(crate) fn check(options: &ServerOptions) -> Result<()> {
     Ok(())
 }
 
-/// Says that this process leaves, and goes on answering until load balancers have noticed. A further signal
-/// changes nothing.
+/// Announces that this process stops, and continues to answer until load balancers have noticed. A further
+/// signal has no effect.
 pub(crate) async fn leave(karst: &Karst, options: &ServerOptions) {
     karst.state.control.leave();
     if options.drain_delay > 0 {
@@ -52,7 +52,7 @@ pub(crate) async fn leave(karst: &Karst, options: &ServerOptions) {
     }
 }
 
-/// Ends everything, within what [`leave`] has left of the time.
+/// Stops all components, within the time that [`leave`] has left.
 pub(crate) async fn stop(
     karst: Karst,
     options: &ServerOptions,
@@ -80,17 +80,17 @@ pub(crate) async fn stop(
     tracing::info!(seconds, "stopped");
 }
 
-/// The signals that tell the server to stop, from when it listens for them. Whoever asks later is told of one
-/// that has arrived, too. Clones share it.
+/// The signals that stop the server. A signal that has arrived earlier is reported to later callers, too.
+/// Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct StopSignal {
     arrived: Shutdown,
-    /// Whether the server is open, and ends in its own way.
+    /// Whether the server is open, so that it handles signals itself.
     is_open: Shutdown,
 }
 
 impl StopSignal {
-    /// Is told of what the listener hears.
+    /// Creates the signal from a listener.
     pub(crate) fn of(mut listener: Stop) -> Self {
         let own = Self { arrived: Shutdown::new(), is_open: Shutdown::new() };
         let arrived = own.arrived.clone();
@@ -105,12 +105,12 @@ impl StopSignal {
         self.arrived.stopped().await;
     }
 
-    /// Whether one has arrived until now, whoever waits for it.
+    /// Whether a signal has arrived until now, independent of other waiters.
     pub(crate) async fn has_arrived(&self) -> bool {
         tokio::time::timeout(ON_ITS_WAY, self.arrived()).await.is_ok()
     }
 
-    /// From here on a signal is for whoever waits for [`arrived`](Self::arrived), also one that has arrived
+    /// From now on, signals are for the waiters of [`arrived`](Self::arrived), including one that has arrived
     /// already.
     pub(crate) fn open(&self) {
         self.is_open.stop();

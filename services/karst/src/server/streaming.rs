@@ -36,7 +36,7 @@ pub(crate) struct Streaming<I> {
     mode: Mode,
     /// Bytes read and not passed on yet.
     held: Vec<u8>,
-    /// How many of them have been passed on.
+    /// Number of bytes that have been passed on.
     passed: usize,
 }
 
@@ -136,7 +136,7 @@ impl<I: AsyncRead + Unpin> AsyncRead for Streaming<I> {
                 outcome?;
                 this.held.extend_from_slice(bytes);
                 if bytes.is_empty() {
-                    // Not even a complete header: the HTTP server reports that.
+                    // Not even a complete header: the HTTP server reports the error.
                     this.mode = Mode::Plain;
                 } else {
                     this.look();

@@ -1,4 +1,4 @@
-//! What parts say of themselves, as conditions of the server's health.
+//! Status messages of components, as conditions of the server's health.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use runtime::health::Severity;
 use runtime::{Health, Shutdown};
 use tokio::sync::watch;
 
-/// The condition holds, as a warning, while the part has something to say.
+/// Sets the condition, as a warning, while the component has a message.
 pub(crate) async fn tell(
     mut said: watch::Receiver<Option<Arc<str>>>,
     condition: &'static str,

@@ -160,7 +160,7 @@ impl Certificates {
         }
     }
 
-    /// Renews and reads what there is to; a warning where the certificate ends soon.
+    /// Renews and reloads the certificate if necessary; returns a warning if it expires soon.
     fn look(&self, now: i64) -> Result<Option<String>> {
         if let Some(names) = &self.own {
             renew_if_due(&self.certificate, &self.key, names, now)?;
@@ -202,7 +202,7 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// Renews and reads what there is to, of all certificates; a warning where one ends soon.
+/// Renews and reloads all certificates if necessary; returns a warning if one expires soon.
 fn look_at(all: &[Arc<Certificates>], now: i64) -> Result<Option<String>> {
     let looked: Vec<_> = all.iter().map(|one| one.look(now)).collect();
     if let Some(end) = all.iter().filter_map(|one| one.end()).min() {
@@ -216,9 +216,9 @@ fn look_at(all: &[Arc<Certificates>], now: i64) -> Result<Option<String>> {
     Ok(soon)
 }
 
-/// The same, without tickets for later connections. A sender of streamed input reads nothing: were there
-/// bytes it has not read when it closes, its system would break the connection off and throw away what is
-/// still on the way.
+/// Returns the acceptor without session tickets. A sender of streamed input reads nothing: if there were
+/// unread bytes when it closes the connection, its system would reset the connection and discard the data in
+/// flight.
 pub(crate) fn without_tickets(tls: &TlsAcceptor) -> TlsAcceptor {
     let mut config = tls.config().as_ref().clone();
     config.send_tls13_tickets = 0;
@@ -238,7 +238,8 @@ fn listening(options: &ServerOptions) -> Vec<IpAddr> {
     all.iter().map(std::net::SocketAddr::ip).collect()
 }
 
-/// Both files as they are; empty where they cannot be read, which reading them says better.
+/// Returns the content of both files; empty if they cannot be read, because loading them reports a better
+/// error.
 fn files(certificate: &Path, key: &Path) -> Vec<u8> {
     [certificate, key].iter().flat_map(|path| fs::read(path).unwrap_or_default()).collect()
 }

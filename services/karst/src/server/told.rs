@@ -1,4 +1,4 @@
-//! What the API tells of the command line: the settings that flags replace, and the ports for events.
+//! The command line as the API reports it: the settings that flags replace, and the ports for events.
 
 use ::inputs::configured::TlsSettings;
 use api::{Declared, FlagSetting, Intake, IntakeKind, IntakePort};
@@ -8,8 +8,8 @@ use super::forwarding;
 use super::roles::Roles;
 use crate::config::ServerOptions;
 
-/// All declared settings, and those that the command line sets in place of files, with those that follow from
-/// the limit of memory.
+/// Returns all declared settings, and those that the command line sets in place of files, with those derived
+/// from the memory limit.
 pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> Declared {
     let mut flags = derived;
     let mut add = |value: Option<String>, stanza, name, flag| {
@@ -50,9 +50,9 @@ pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> De
     Declared { registry: crate::settings::registry(), flags }
 }
 
-/// Where events are taken in, and which ports are off.
+/// Returns the ports that receive events, and those that are off.
 pub(crate) fn intake(options: &ServerOptions, layers: &Layers, roles: Roles) -> Intake {
-    // With mistakes in it, no sender is accepted.
+    // If there are mistakes in it, no sender is accepted.
     let input_tls = TlsSettings::read(&layers.effective("inputs")).unwrap_or_default();
     let hec = |kind, address: Option<_>, flag, variable| {
         let tls = address.is_some_and(|address| options.hec_tls.at(address));

@@ -1,7 +1,7 @@
-//! Traces of this process: on if a collector is named, sent in the background, in batches.
+//! Traces of this process: enabled if a collector is configured; sent in the background, in batches.
 //!
-//! A search waits for nothing of this. Spans that end while the queue is full are dropped, and a batch that
-//! the collector does not take in time as well: both are counted (`karst_trace_spans_dropped_total`), and an
+//! Searches do not wait for traces. Spans that end while the queue is full are dropped, and so is a batch
+//! that the collector does not accept in time: both are counted (`karst_trace_spans_dropped_total`), and an
 //! outage is logged once.
 
 mod exporter;
@@ -24,13 +24,13 @@ const LAST_SPANS: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
     tracer: Tracer,
-    /// What is to be sent, until that begins.
+    /// The spans before sending begins.
     waiting: Mutex<Option<(Settings, Spans)>>,
     sending: Shutdown,
 }
 
 impl Traces {
-    /// Traces as the variables of OpenTelemetry say; without an endpoint there are none.
+    /// Creates the traces from the variables of OpenTelemetry; without an endpoint there are none.
     pub(crate) fn new(settings: Option<Settings>) -> Self {
         let Some(settings) = settings else { return Self::default() };
         let (tracer, spans) = Tracer::new(settings.sampler.clone(), &settings.queue);
@@ -43,7 +43,7 @@ impl Traces {
         self.tracer.clone()
     }
 
-    /// Begins to send spans, as those of a process with these attributes.
+    /// Starts to send spans, as those of a process with these attributes.
     ///
     /// # Errors
     /// If the connection to the collector cannot be set up, for example for its certificate.
@@ -54,7 +54,7 @@ impl Traces {
         Ok(())
     }
 
-    /// Sends what waits, and ends.
+    /// Sends the waiting spans, and ends.
     pub(crate) async fn close(&self) {
         if self.sending.finish(LAST_SPANS).await.is_err() {
             tracing::warn!("the last spans of traces could not be sent in time");

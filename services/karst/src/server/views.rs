@@ -17,7 +17,7 @@ use runtime::metrics::{Program, Recorder};
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) ingest: Arc<Ingest>,
-    /// Where other processes keep theirs.
+    /// The directory of other processes' hot buckets.
     pub(crate) directory: Option<Directory>,
     pub(crate) cache: Arc<CachedStore>,
     pub(crate) store: Arc<dyn ObjectStore>,

@@ -1,4 +1,4 @@
-//! What a client does first at a TLS port, and plain HTTP there: a readable response instead of a TLS error.
+//! The first bytes of a client at a TLS port: plain HTTP gets a readable response instead of a TLS error.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -14,14 +14,14 @@ use tower::Service;
 /// First byte of every TLS connection: a handshake record.
 const HANDSHAKE: u8 = 0x16;
 
-/// What a client does first at a TLS port.
+/// The first action of a client at a TLS port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum First {
-    /// It begins a handshake.
+    /// The client begins a handshake.
     Tls,
-    /// It sends something else.
+    /// The client sends other bytes.
     Plain,
-    /// It closes the connection without a byte, as health checks of load balancers do.
+    /// The client closes the connection without a byte, as health checks of load balancers do.
     Gone,
 }
 

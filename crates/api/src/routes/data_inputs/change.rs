@@ -1,7 +1,7 @@
-//! Changes of inputs: checked, written down beside the files of apps, then brought about.
+//! Changes of inputs: checked, stored beside the files of apps, then applied.
 //!
-//! In this order a server that is killed in between has the input at its next start. Whoever asked may
-//! leave meanwhile: what has begun is finished.
+//! In this order, a server that is killed in between has the input at its next start. If the client
+//! disconnects, the change is completed nevertheless.
 
 use apps::{NOBODY, Namespace, SEARCH, SYSTEM, Settings};
 use conf::{Effective, Entry, Layer, Place, Stanza};
@@ -13,18 +13,18 @@ use crate::params::is_true;
 
 const CONF: &str = "inputs";
 
-/// What happens to a stanza.
+/// The change of a stanza.
 #[derive(Debug, Clone)]
 pub(crate) enum Edit {
-    /// It is made, in an app.
+    /// Creates the stanza in an app.
     Create(String, Settings),
-    /// Its settings change; others stay.
+    /// Changes settings; the others are kept.
     Set(Settings),
-    /// It goes.
+    /// Removes the stanza.
     Remove,
 }
 
-/// Where a stanza is.
+/// The location of a stanza.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Home {
     /// The app whose value counts, or `system`.
@@ -35,7 +35,7 @@ pub(crate) struct Home {
     pub(crate) is_stored: bool,
 }
 
-/// Where a stanza of `inputs.conf` is; none if there is none.
+/// Returns the location of a stanza of `inputs.conf`; `None` if there is no such stanza.
 pub(crate) fn home(state: &ApiState, stanza: &str) -> Option<Home> {
     let knowledge = state.apps.knowledge();
     let mut home: Option<Home> = None;
@@ -54,10 +54,10 @@ pub(crate) fn home(state: &ApiState, stanza: &str) -> Option<Home> {
     home
 }
 
-/// Brings a change about.
+/// Makes a change.
 ///
 /// # Errors
-/// What is wrong with it; nothing is changed then.
+/// If the change is invalid; nothing is changed then.
 pub(crate) async fn change(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), RestError> {
     let (own, stanza) = (state.clone(), stanza.to_owned());
     let task = state.shutdown.spawn(async move { bring_about(&own, &stanza, edit).await });
@@ -100,10 +100,10 @@ async fn bring_about(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), R
     Ok(())
 }
 
-/// Runs what `inputs.conf` says after it was changed elsewhere.
+/// Applies `inputs.conf` after it was changed by other means.
 ///
 /// # Errors
-/// If the server is stopping. What is wrong with an input is logged.
+/// If the server is stopping. Invalid inputs are logged.
 pub(crate) async fn follow(state: &ApiState) -> Result<(), RestError> {
     let own = state.clone();
     let task = state.shutdown.spawn(async move {

@@ -1,4 +1,4 @@
-//! The kinds of inputs: their paths, what they take, and what their names are.
+//! The kinds of inputs: their paths, their parameters, and the meaning of their names.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ const REQUEST_PARAMETERS: [&str; 12] = [
     "summarize",
 ];
 
-/// What every kind takes, and the setting that it is.
+/// The parameters of every kind, with their settings.
 const COMMON: [(&str, &str); 6] = [
     ("disabled", "disabled"),
     ("host", "host"),
@@ -63,7 +63,7 @@ const OF_PORTS: &[(&str, &str)] = &[
     ("SSL", "SSL"),
 ];
 
-/// What the name of an input is.
+/// The meaning of an input's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
     /// A path, perhaps with wildcards.
@@ -79,13 +79,13 @@ enum Name {
 pub(super) struct Kind {
     /// Its path below `data/inputs`.
     pub(super) path: &'static str,
-    /// How the names of its stanzas begin.
+    /// The prefix of the names of its stanzas.
     scheme: &'static str,
-    /// What changing its inputs needs.
+    /// The capability for changing its inputs.
     pub(super) capability: &'static str,
     pub(super) one: &'static str,
     pub(super) many: &'static str,
-    /// What it takes besides [`COMMON`].
+    /// The parameters in addition to [`COMMON`].
     takes: &'static [(&'static str, &'static str)],
     name: Name,
 }
@@ -161,10 +161,10 @@ impl Kind {
         names
     }
 
-    /// What the input of a stanza is called; none if the stanza is of another kind.
+    /// Returns the name of a stanza's input; `None` if the stanza is of another kind.
     pub(super) fn name_of<'s>(&self, stanza: &'s str) -> Option<&'s str> {
         let name = stanza.strip_prefix(self.scheme)?.strip_prefix("://")?;
-        // `tcp://:9514`: the name is what is listened to.
+        // `tcp://:9514`: the name is the port.
         Some(if self.name == Name::Port { name.trim_start_matches(':') } else { name })
     }
 
@@ -209,10 +209,10 @@ impl Kind {
         Ok(settings)
     }
 
-    /// The name of a new input, and what its settings need besides.
+    /// Returns the name of a new input, and its additional settings.
     ///
     /// # Errors
-    /// A name that the kind cannot have, or that is outside of what is allowed.
+    /// If the kind cannot have the name, or the name is not permitted.
     pub(super) fn name_of_new(
         &self,
         state: &ApiState,
@@ -260,10 +260,10 @@ fn port_name(given: &str, settings: &Settings) -> Result<String, RestError> {
     }
 }
 
-/// Refuses what is not a file that may be read over REST.
+/// Checks that a path is a file that may be read over REST.
 ///
 /// # Errors
-/// A relative path, or one that leads to the server's own files: keys and passwords are among them.
+/// If the path is relative, or leads to the server's own files, which include keys and passwords.
 pub(super) fn check_path(state: &ApiState, path: &Path) -> Result<(), RestError> {
     if !path.is_absolute() {
         let text = format!("\"{}\": expected an absolute path", path.display());

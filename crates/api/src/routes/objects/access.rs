@@ -1,7 +1,7 @@
-//! Who may read and change an object, and how that is changed (`acl`).
+//! Permissions of objects, and their changes (`acl`).
 //!
-//! An object that is not shared is its owner's. One that is shared is read and changed by the roles that
-//! its permissions name; whoever may `admin_all_objects` reads and changes all.
+//! An object that is not shared belongs to its owner. A shared object is read and changed by the roles in its
+//! permissions; users with `admin_all_objects` read and change all.
 
 use apps::{ConfObject, NOBODY, Namespace, Settings, Sharing};
 
@@ -11,7 +11,7 @@ use crate::error::RestError;
 use crate::params::is_true;
 use access::{Object, Perms};
 
-/// Files that only say something to searches: users may have stanzas of their own there.
+/// Files that affect only searches: users may have private stanzas in them.
 const SEARCH_TIME: [&str; 18] = [
     "collections",
     "datamodels",
@@ -33,7 +33,7 @@ const SEARCH_TIME: [&str; 18] = [
     "workflow_actions",
 ];
 
-/// Who reads and changes an object; none for one that is its owner's alone.
+/// Returns the permissions of an object; `None` for a private one.
 pub(super) fn perms_of(state: &ApiState, object: &ConfObject) -> Option<Perms> {
     let shared = object.sharing != Sharing::User;
     shared.then(|| state.permissions.of(&object.place()))

@@ -1,5 +1,5 @@
-//! What objects that are sent over REST must be, so that searches can use them. Files of apps may have
-//! mistakes, of which searches warn.
+//! Checks of objects that are sent over REST, so that searches can use them. Files of apps may have mistakes,
+//! of which searches warn.
 
 use apps::{Namespace, Settings};
 
@@ -33,8 +33,8 @@ fn check_event_type(asked: &Asked<'_>, there: &Namespace, search: &str) -> Resul
     })
 }
 
-/// Refuses a name by which no call finds the macro, and arguments that no call gives values to. What a macro
-/// keeps, be it from the files of its app, is not looked at.
+/// Refuses a macro name that no call can refer to, and arguments that do not match it. Unchanged values of a
+/// macro, also those from the files of its app, are not checked.
 fn check_macro(
     asked: &Asked<'_>,
     name: &str,
@@ -50,13 +50,13 @@ fn check_macro(
     }
 }
 
-/// What is wrong with the name of a macro, such as `m` or `m(2)`, and its arguments.
+/// Returns why the name of a macro, such as `m` or `m(2)`, or its arguments are invalid.
 fn macro_fault(name: &str, args: &str) -> Option<String> {
     let (plain, count) = match name.split_once('(') {
         None => (name, Some(0)),
         Some((plain, count)) => {
             let count = count.strip_suffix(')').and_then(|count| count.parse::<usize>().ok());
-            // As calls write it: the stanza [m(01)] is not found.
+            // The form that calls use: the stanza [m(01)] would not be found.
             (plain, count.filter(|count| *count > 0 && name == format!("{plain}({count})")))
         }
     };

@@ -1,4 +1,4 @@
-//! The kinds of objects, and what is particular to each.
+//! The kinds of objects, and their properties.
 
 use apps::{ConfObject, NOBODY, Namespace, Settings, TEXT, simple_xml};
 use futures::future::BoxFuture;
@@ -10,16 +10,16 @@ use crate::atom::Attributes;
 use crate::error::RestError;
 use crate::params::is_true;
 
-/// What a kind adds to what is shown of an object.
+/// Adds values of the kind to the entry of an object.
 type Add = fn(&ApiState, &ConfObject, &mut Map<String, Value>);
-/// What goes with an object that is removed.
+/// Removes data that belongs to a removed object.
 type Removed = fn(ApiState, ConfObject) -> BoxFuture<'static, Result<(), RestError>>;
 
 /// A kind of objects.
 pub(crate) struct Kind {
-    /// Of its feeds.
+    /// The title of its feeds.
     pub(crate) title: &'static str,
-    /// One object, with its article.
+    /// The name of one object, with its article.
     pub(crate) one: &'static str,
     /// Several.
     pub(crate) many: &'static str,
@@ -27,19 +27,20 @@ pub(crate) struct Kind {
     pub(crate) path: &'static str,
     /// The file its objects are stanzas of.
     pub(crate) conf: &'static str,
-    /// What a new object needs besides its name.
+    /// Required parameters of a new object besides its name.
     pub(crate) required: &'static [&'static str],
-    /// Settings it takes; those that end in `*` begin so.
+    /// The accepted settings; names that end in `*` are prefixes.
     pub(crate) settings: &'static [&'static str],
     /// Settings that are true or false.
     pub(crate) flags: &'static [&'static str],
-    /// What is shown where nothing is set.
+    /// The values that are shown for settings that are not set.
     pub(crate) defaults: &'static [(&'static str, &'static str)],
-    /// What lies below an object.
+    /// The links of an object.
     pub(crate) links: &'static [&'static str],
     /// Stanzas as they are: any setting, no defaults.
     pub(crate) is_raw: bool,
-    /// Files of apps, whose `default` is one of them and not what all others begin with.
+    /// Whether the objects are files of apps, in which case `default` is an ordinary object, not the defaults
+    /// of others.
     pub(crate) is_page: bool,
     /// Changed only as stanzas of their file, `configs/conf-*`.
     pub(crate) is_read_only: bool,
@@ -97,7 +98,7 @@ impl Kind {
         self.flags.contains(&key)
     }
 
-    /// What objects of the kind take: a new one, or one that is there.
+    /// Returns the parameters of the kind's objects: of a new one, or of an existing one.
     pub(crate) fn attributes(&self, new: bool) -> Attributes {
         let (wildcard, mut optional): (Vec<&str>, Vec<&str>) =
             self.settings.iter().partition(|name| name.ends_with('*'));
@@ -181,7 +182,7 @@ pub(crate) static VIEWS: Kind = Kind {
     ..Kind::new("views", ("a view", "views"), "data/ui/views", "views")
 };
 
-/// What the bar of an app names, and where.
+/// The navigation bars of apps.
 pub(crate) static NAVIGATION: Kind = Kind {
     required: &[TEXT],
     settings: &[TEXT],
@@ -219,12 +220,12 @@ pub(crate) static TIMES: Kind = Kind {
         "sub_menu",
     ],
     flags: &["disabled", "is_sub_menu"],
-    // What the picker shows besides.
+    // Additional values for the picker.
     lists: |object| object.name != "settings",
     ..Kind::new("times", ("a time range", "time ranges of the picker"), "data/ui/times", "times")
 };
 
-/// What apps do with the results of alerts.
+/// Actions of apps on the results of alerts.
 pub(crate) static ALERT_ACTIONS: Kind = Kind {
     is_read_only: true,
     flags: &["disabled", "is_custom"],
@@ -272,7 +273,7 @@ pub(crate) static SOURCETYPES: Kind = Kind {
     )
 };
 
-/// What the interface keeps of pages.
+/// The stored state of pages of the interface.
 pub(crate) static UI_PREFS: Kind = Kind {
     is_read_only: true,
     ..Kind::new(
@@ -283,7 +284,7 @@ pub(crate) static UI_PREFS: Kind = Kind {
     )
 };
 
-/// What is offered for events and their fields.
+/// Actions for events and their fields.
 pub(crate) static WORKFLOW_ACTIONS: Kind = Kind {
     is_read_only: true,
     ..Kind::new(
@@ -521,7 +522,7 @@ pub(crate) static SAVED_SEARCHES: Kind = Kind {
     )
 };
 
-/// What `savedsearches.conf` says of every search.
+/// The defaults of `savedsearches.conf` for every search.
 const SAVED_SEARCH_DEFAULTS: &[(&str, &str)] = &[
     ("action.email", "0"),
     ("action.populate_lookup", "0"),

@@ -11,10 +11,10 @@ use crate::ApiState;
 use crate::atom::{Acl, Entry, segment};
 use crate::params::is_true;
 
-/// What `[default]` of a file says, by namespace: looked up once for all objects of a namespace.
+/// The settings of `[default]` of a file, by namespace: looked up once for all objects of a namespace.
 type Defaults = HashMap<Namespace, Settings>;
 
-/// The entry of an object: the defaults of its kind, those of its file, its own settings.
+/// Returns the entry of an object: the defaults of its kind, those of its file, its own settings.
 pub(super) fn entry(asked: &Asked<'_>, object: &ConfObject) -> Entry {
     entry_above(asked, object, &mut Defaults::new())
 }

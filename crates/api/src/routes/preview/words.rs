@@ -1,10 +1,10 @@
-//! What a preview says of a text and its events in words.
+//! Messages of a preview about a text and its events.
 
 use ingest::{Began, Preview, PreviewedEvent, TimeFrom};
 use knowledge::timestamp::NoTime;
 use model::EventTime;
 
-/// Why an event begins where it does, and the setting that says so.
+/// Returns why an event begins at its position, and the setting that decides it.
 pub(super) fn began(began: Began) -> (&'static str, Option<&'static str>) {
     match began {
         Began::Beginning => ("beginning", None),
@@ -17,7 +17,7 @@ pub(super) fn began(began: Began) -> (&'static str, Option<&'static str>) {
     }
 }
 
-/// Where the time of an event comes from.
+/// Returns the origin of an event's time.
 pub(super) fn time_from(from: TimeFrom) -> &'static str {
     match from {
         TimeFrom::Text(_) => "text",
@@ -31,7 +31,7 @@ pub(super) fn time_from(from: TimeFrom) -> &'static str {
     }
 }
 
-/// What is odd about a text.
+/// Returns warnings about a text.
 pub(super) fn warnings(preview: &Preview, is_whole: bool) -> Vec<String> {
     let mut all = Vec::new();
     if !is_whole {
@@ -58,7 +58,7 @@ pub(super) fn warnings(preview: &Preview, is_whole: bool) -> Vec<String> {
     all
 }
 
-/// What is odd about an event.
+/// Returns warnings about an event.
 pub(super) fn warnings_of(event: &PreviewedEvent) -> Vec<String> {
     let mut all = Vec::new();
     if !event.dated {

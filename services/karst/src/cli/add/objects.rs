@@ -69,7 +69,7 @@ pub(super) async fn list(url: &str) -> Result<Vec<Object>> {
     Ok(found.into_iter().map(object).collect())
 }
 
-/// The content of an object is at fault: others can be added all the same.
+/// The content of an object is invalid: other objects can still be added.
 #[derive(Debug)]
 pub(super) struct Unreadable;
 
@@ -79,7 +79,7 @@ impl fmt::Display for Unreadable {
     }
 }
 
-/// What reading an object has failed with.
+/// Converts an error of reading an object.
 fn unreadable(error: io::Error) -> anyhow::Error {
     let of_store = error.get_ref().is_some_and(|inner| inner.is::<object_store::Error>());
     let error = anyhow::Error::from(error);

@@ -1,7 +1,7 @@
-//! Directories of servers, which `karst add` leaves out: keys, passwords and an administrator's session are
-//! among their files.
+//! Directories of servers, which `karst add` leaves out: they contain keys, passwords and an administrator's
+//! session.
 //!
-//! They are recognised by the files in them or beside them: the command does not know the options of each
+//! They are recognized by the files in them or beside them: the command does not know the options of each
 //! server on this machine, and a copy of a data directory has the same secrets.
 
 use std::path::Path;

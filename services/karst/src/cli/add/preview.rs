@@ -1,4 +1,4 @@
-//! `karst add oneshot --preview`: the first events of a file as the server would take them in. Nothing is
+//! `karst add oneshot --preview`: shows the first events of a file as the server would index them. Nothing is
 //! loaded.
 
 use std::io::Read;
@@ -16,12 +16,12 @@ use crate::cli::plural::counted;
 use crate::cli::table::{Rows, print_listing};
 use crate::config::{OneshotOptions, Output};
 
-/// Bytes of a file that are sent: one more than what the server reads unless `max_preview_bytes` says
-/// otherwise, so that it knows whether there is more.
+/// Bytes of a file that are sent: one more than the default of `max_preview_bytes`, so that the server knows
+/// whether there is more.
 const READ: u64 = 2_000_001;
-/// Events that are shown unless `--limit` says otherwise.
+/// Number of events that are shown, unless `--limit` is set.
 const EVENTS: usize = 10;
-/// Characters of an event that are shown in a table.
+/// Maximum number of characters of an event in a table.
 const SHOWN: usize = 120;
 
 /// Prints how a file would be taken in.
@@ -77,7 +77,7 @@ async fn ask(client: &Client, path: &Path, options: &OneshotOptions) -> Result<V
     client.send(request).await
 }
 
-/// The source type and what told it, and how many events there are.
+/// Returns the source type, how it was determined, and the number of events.
 fn summary(answer: &Value) -> String {
     let told = match answer["recognised"]["by"].as_str() {
         Some("stanza") => {
@@ -104,7 +104,8 @@ fn summary(answer: &Value) -> String {
     text
 }
 
-/// A row for each event: where it begins, its time and where that comes from, its source type, its text.
+/// Returns a row for each event: where it begins, its time and the origin of the time, its source type, its
+/// text.
 fn rows(answer: &Value) -> Rows {
     let fields = ["line", "_time", "time_from", "sourcetype", "event"].map(str::to_owned).to_vec();
     let each = |event: &Value| {
@@ -130,7 +131,7 @@ fn rows(answer: &Value) -> Rows {
     Rows { fields, rows: events.iter().map(each).collect() }
 }
 
-/// What is odd, and the settings that are not the defaults.
+/// Returns the warnings, and the settings that are not the defaults.
 fn notes(answer: &Value) -> Vec<String> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut notes: Vec<String> =

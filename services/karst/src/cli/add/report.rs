@@ -1,4 +1,5 @@
-//! What `karst add` says of each file: whether its format was understood, and how much of it was taken.
+//! The report of `karst add` for each file: whether its format was recognized, and how much of it was
+//! indexed.
 
 use std::fmt;
 
@@ -6,10 +7,10 @@ use serde_json::Value;
 
 use crate::cli::plural::counted;
 
-/// Characters of a header that are shown.
+/// Maximum number of characters of a header.
 const SHOWN: usize = 100;
 
-/// How durable events are (`ackLevel`), the least first.
+/// The durability of events (`ackLevel`), the lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Local,
@@ -28,7 +29,7 @@ impl Level {
     }
 }
 
-/// What the server has acknowledged of a file or object.
+/// The data of a file or object that the server has acknowledged.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     name: String,
@@ -41,7 +42,7 @@ pub(super) struct Report {
     truncated: u64,
     split: u64,
     headers: u64,
-    /// How durable all of the events are at least.
+    /// The lowest durability of all events.
     level: Option<Level>,
     first_line: String,
     /// Events before this time are deleted, or moved to the archive of the index: microseconds since 1970.
@@ -72,7 +73,7 @@ impl Report {
     pub(super) fn take(&mut self, answer: &Value) {
         let count = |name: &str| answer[name].as_u64().unwrap_or(0);
         if self.sourcetype.is_empty() {
-            // Only the beginning of a file tells what it is.
+            // The source type is recognized by the beginning of the file only.
             self.sourcetype = answer["sourcetype"].as_str().unwrap_or_default().to_owned();
         }
         self.events += count("events");

@@ -1,6 +1,7 @@
 //! `karst spl explain`: shows how a search is parsed and how it would run.
 //!
-//! Without a server it is planned over indexes without events: what it names exists, and fields are texts.
+//! Without a server, it is planned over empty indexes: all names in it are assumed to exist, and fields are
+//! texts.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,7 +33,7 @@ pub(super) async fn explain(options: &ExplainOptions) -> Result<ExitCode> {
 
 async fn ask(options: &ExplainOptions) -> Result<Value> {
     let client = Client::new(&options.client)?;
-    // As `karst search` sends it.
+    // The search as `karst search` sends it.
     let search = spl::with_search(&options.search);
     let mut form = vec![("search", &*search), ("output_mode", "json")];
     form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
@@ -133,7 +134,7 @@ fn print(out: &mut impl Write, explanation: &Value) -> Result<()> {
     Ok(())
 }
 
-/// What the search reads at most.
+/// Returns the upper bounds of the data that the search reads.
 fn estimate(estimate: &Value) -> Vec<String> {
     let count = |value: &Value| value.as_u64().unwrap_or(0);
     let bytes = |value: &Value| HumanBytes(count(value)).to_string();

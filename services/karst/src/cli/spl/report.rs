@@ -1,4 +1,4 @@
-//! What `karst spl check` prints: messages with positions, and a summary.
+//! The output of `karst spl check`: messages with positions, and a summary.
 
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -11,7 +11,7 @@ use conf::ConfFile;
 use super::{json, xml, yaml};
 use crate::config::FileKind;
 
-/// How to parse a text.
+/// The format of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     /// A whole search.

@@ -10,7 +10,7 @@ const KEYS: [&str; 3] = ["search", "query", "spl"];
 /// A collection that is being read.
 enum Open {
     Sequence,
-    /// A mapping, and the key whose value comes next.
+    /// A mapping, with the key of the next value.
     Mapping(Option<String>),
 }
 
@@ -59,7 +59,7 @@ pub(super) fn searches(text: &str) -> Result<Vec<Found>> {
     Ok(found)
 }
 
-/// Takes the key that the value to come belongs to.
+/// Takes the key of the next value.
 fn key(open: &mut [Open]) -> Option<String> {
     match open.last_mut() {
         Some(Open::Mapping(key)) => key.take(),

@@ -15,7 +15,7 @@ use crate::server::cluster::Cluster;
 use crate::server::http_conf::HttpServer;
 use crate::server::identity;
 
-/// Who may do what.
+/// Users, roles and permissions.
 #[derive(Debug)]
 pub(super) struct Access {
     pub(super) accounts: Arc<Accounts>,

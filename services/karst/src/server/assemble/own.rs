@@ -10,7 +10,7 @@ use crate::server::log_file::LogFile;
 use crate::server::own_events::{self, Collector, Observed, OwnEvents};
 use crate::server::views::MetricsText;
 
-/// What is known of them before the server is assembled.
+/// The parts of own events that exist before the server is assembled.
 #[derive(Debug)]
 pub(super) struct OwnEventsParts {
     pub(super) settings: introspection::Settings,

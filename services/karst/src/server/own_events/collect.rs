@@ -22,7 +22,7 @@ use super::super::logs;
 use super::super::views::MetricsText;
 use super::observed::Observed;
 
-/// Which events are due.
+/// The kinds of events that are due.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Due {
     pub(super) metrics: bool,
@@ -30,7 +30,7 @@ pub(super) struct Due {
     pub(super) disk_objects: bool,
 }
 
-/// Where the numbers come from.
+/// The sources of the numbers.
 #[derive(Debug)]
 pub(crate) struct Sources {
     pub(crate) ingest: Arc<Ingest>,
@@ -42,7 +42,7 @@ pub(crate) struct Sources {
     pub(crate) clock: Arc<dyn Clock>,
     /// The data directory.
     pub(crate) data: PathBuf,
-    /// Where REST finds what was observed last.
+    /// The latest observations, for REST.
     pub(crate) observed: Arc<Observed>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Collector {
     metrics: MetricsLog,
     license: License,
     resources: ResourceUsage,
-    /// What the catalog has, as of the number of its write.
+    /// The indexes in the catalog, as of the number of its write.
     stored: Option<(u64, Vec<StoredIndex>)>,
 }
 
@@ -76,7 +76,7 @@ impl Collector {
         }
     }
 
-    /// The events that are due. `dropped` of those before could not be indexed.
+    /// Returns the events that are due. `dropped` earlier events could not be indexed.
     pub(super) fn collect(&mut self, due: Due, dropped: u64) -> Vec<OwnEvent> {
         let time = self.sources.clock.now();
         let mut events = Vec::new();
@@ -142,7 +142,7 @@ impl Collector {
         events
     }
 
-    /// The indexes in object storage, if this process leads: all others have the same.
+    /// Returns the indexes in object storage, if this process leads: all others have the same.
     fn stored(&mut self) -> Option<Vec<StoredIndex>> {
         if self.sources.catalog.follows() {
             return None;

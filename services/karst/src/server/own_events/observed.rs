@@ -1,4 +1,4 @@
-//! What the process has last observed of the machine and of itself, for `/services/server/status`.
+//! The latest observations of the machine and of the process, for `/services/server/status`.
 
 use introspection::{Log, OwnEvent};
 use parking_lot::Mutex;
@@ -12,7 +12,7 @@ pub(crate) struct Observed {
 }
 
 impl Observed {
-    /// Takes what was collected: the events of the logs that were due.
+    /// Records the collected events of the logs that were due.
     pub(super) fn note(&self, events: &[OwnEvent]) {
         let logs = [(Log::ResourceUsage, &self.resources), (Log::DiskObjects, &self.disks)];
         for (log, kept) in logs {

@@ -46,8 +46,8 @@ pub(super) struct Exporter {
 }
 
 impl Exporter {
-    /// To the collector of the settings. `own` are attributes of this process, which those of the settings
-    /// take precedence over.
+    /// Creates an exporter to the collector of the settings. `own` are attributes of this process; those of
+    /// the settings take precedence.
     ///
     /// # Errors
     /// If the connection cannot be set up.
@@ -66,7 +66,7 @@ impl Exporter {
         Ok(Self { client, endpoint, resource, timeout, is_failing: false })
     }
 
-    /// Sends batches until it is told to stop, then what waits.
+    /// Sends batches until it is stopped, then the waiting spans.
     pub(super) async fn run(mut self, mut spans: Spans, stop: Shutdown) {
         loop {
             let batch = tokio::select! {
@@ -114,7 +114,7 @@ impl Exporter {
         }
     }
 
-    /// How many spans the collector has refused.
+    /// Sends a request within the time-out; returns the number of spans that the collector has refused.
     async fn send_in_time(&self, request: &ExportTraceServiceRequest) -> Result<i64, Failure> {
         let until = Instant::now() + self.timeout;
         let mut pause = PAUSE;
@@ -188,7 +188,7 @@ impl Client {
         Ok(Self::Http { client, url, headers: headers.into_iter().collect(), gzip })
     }
 
-    /// How many spans the collector has refused.
+    /// Sends a request; returns the number of spans that the collector has refused.
     async fn send(&self, request: &ExportTraceServiceRequest) -> Result<i64, Failure> {
         match self {
             Self::Grpc { client, metadata } => {

@@ -1,7 +1,7 @@
-//! Where traces go and which are kept: the `OTEL_*` variables, as operators know them from other programs.
+//! Settings of traces: the destination and the sampling, from the standard `OTEL_*` variables.
 //!
-//! An empty variable is one that is not set. An invalid one ends the start, with its name: traces that are
-//! missing would be noticed when they are needed.
+//! An empty variable counts as not set. An invalid one stops the start, with its name: otherwise missing
+//! traces would only be noticed when they are needed.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,24 +15,24 @@ use runtime::trace::{QueueSettings, Sampler};
 /// The name of the service, unless something else is said.
 const SERVICE: &str = "karst";
 
-/// How spans travel.
+/// The transport of spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Protocol {
     Grpc,
     HttpProtobuf,
 }
 
-/// What the variables say.
+/// The values of the variables.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(super) protocol: Protocol,
-    /// For gRPC the address of the collector, for HTTP the whole URL.
+    /// The address of the collector for gRPC, the whole URL for HTTP.
     pub(super) endpoint: String,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) gzip: bool,
-    /// How long a batch may take, further attempts included.
+    /// Time-out of a batch, including retries.
     pub(super) timeout: Duration,
-    /// PEM of the authorities that the collector's certificate may be of; those of the system without it.
+    /// PEM of the authorities that may issue the collector's certificate; without it, those of the system.
     pub(super) authorities: Option<Vec<u8>>,
     pub(super) sampler: Sampler,
     pub(super) queue: QueueSettings,
@@ -41,10 +41,10 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Reads the variables; `None` if no endpoint is named, or traces are switched off.
+    /// Reads the variables; `None` if no endpoint is set, or traces are disabled.
     ///
     /// # Errors
-    /// The variable that is invalid, and what it may be.
+    /// The invalid variable, and its valid values.
     pub(crate) fn read(variables: &BTreeMap<String, String>) -> Result<Option<Self>> {
         let variables = Variables(variables);
         if variables.get("OTEL_SDK_DISABLED").is_some_and(|text| text.eq_ignore_ascii_case("true"))
@@ -115,7 +115,7 @@ impl<'a> Variables<'a> {
     }
 }
 
-/// Where spans are sent to. Over HTTP, the address of all signals is that of a directory.
+/// Returns the address to which spans are sent. Over HTTP, the address for all signals is a base URL.
 fn address(name: &str, text: &str, protocol: Protocol) -> Result<String> {
     let example = match protocol {
         Protocol::Grpc => "http://collector:4317",
@@ -141,8 +141,8 @@ fn milliseconds(name: &str, text: &str) -> Result<Duration> {
     Ok(Duration::from_millis(number))
 }
 
-/// Pairs as in `name=value,name=value`, values percent-encoded. What is wrong is said without the values:
-/// they may be secrets.
+/// Parses pairs as in `name=value,name=value`, values percent-encoded. Errors do not contain the values,
+/// which may be secrets.
 fn pairs(name: &str, text: &str) -> Result<Vec<(String, String)>> {
     let pair = |part: &str| {
         let (key, value) = part.split_once('=')?;
