@@ -1,21 +1,21 @@
-//! A checksum for every page, so that the decoder only ever sees bytes that were written.
+//! A checksum for every page, so that the decoder never sees damaged bytes.
 //!
-//! Parquet's decoders trust their input; with a flipped bit they may give wrong rows or panic.
+//! Parquet's decoders trust their input: for a flipped bit they may return wrong rows or panic.
 
 use std::ops::Range;
 
 use parquet::errors::Result;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 
-/// Where each column chunk lies: row group by row group, column by column.
+/// Returns the byte range of each column chunk: row group by row group, column by column.
 pub(crate) fn chunks(footer: &ParquetMetaData) -> Vec<Range<u64>> {
     let columns = footer.row_groups().iter().flat_map(|group| group.columns());
     let range = |(start, length): (u64, u64)| start..start.saturating_add(length);
     columns.map(|column| range(column.byte_range())).collect()
 }
 
-/// Where each page lies, in the order of the file; what precedes the first data page of a chunk is
-/// its dictionary. Needs the offset index.
+/// Returns the byte range of each page, in the order of the file; the bytes before the first data page of a
+/// chunk are its dictionary. Needs the offset index.
 pub(crate) fn pages(metadata: &ParquetMetaData) -> Vec<Range<u64>> {
     let mut pages = Vec::new();
     let indexes = metadata.offset_index().into_iter().flatten().flatten();
@@ -33,7 +33,7 @@ pub(crate) fn pages(metadata: &ParquetMetaData) -> Vec<Range<u64>> {
     pages
 }
 
-/// Checksums of the chunks and of the pages of a finished file.
+/// Computes the checksums of the chunks and of the pages of a finished file.
 pub(crate) fn compute(file: &bytes::Bytes) -> Result<(Vec<u32>, Vec<u32>)> {
     let mut reader =
         ParquetMetaDataReader::new().with_offset_index_policy(PageIndexPolicy::Required);
@@ -44,14 +44,14 @@ pub(crate) fn compute(file: &bytes::Bytes) -> Result<(Vec<u32>, Vec<u32>)> {
     Ok((chunks, pages(&metadata).into_iter().map(sum).collect()))
 }
 
-/// Stretches of an object with their checksums, in the order of the file.
+/// Byte ranges of an object with their checksums, in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Checksums {
     stretches: Vec<(Range<u64>, u32)>,
 }
 
 impl Checksums {
-    /// `None` where there are not as many checksums as stretches.
+    /// Returns `None` if the number of checksums differs from the number of ranges.
     pub(crate) fn new(ranges: Vec<Range<u64>>, checksums: &[u32]) -> Option<Self> {
         if ranges.len() != checksums.len() {
             return None;
@@ -61,12 +61,12 @@ impl Checksums {
         Some(Self { stretches })
     }
 
-    /// The stretches, in the order of the file.
+    /// Returns the ranges, in the order of the file.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.stretches.iter().map(|(range, _)| range.clone())
     }
 
-    /// Whether the bytes of the range are whole stretches, and what was written.
+    /// Whether the range consists of whole checksummed ranges, and the bytes match their checksums.
     pub(crate) fn verify(&self, range: &Range<u64>, bytes: &[u8]) -> bool {
         let mut at = self.stretches.partition_point(|(stretch, _)| stretch.start < range.start);
         let mut start = range.start;

@@ -1,4 +1,4 @@
-//! What can go wrong with a bucket, as facts.
+//! Errors of writing and reading buckets.
 
 use model::{BucketId, ErrorKind};
 
@@ -6,96 +6,96 @@ use model::{BucketId, ErrorKind};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The batches handed to the writer are not hot rows.
+    /// The batches passed to the writer are not hot rows.
     #[error("bucket {id}: batch {batch} has {found}, expected {expected}")]
     Schema {
         /// The bucket being written.
         id: BucketId,
-        /// Which of the batches, from 0.
+        /// The number of the batch, from 0.
         batch: usize,
-        /// What it has.
+        /// The schema of the batch.
         found: String,
-        /// What hot rows have.
+        /// The schema of hot rows.
         expected: String,
     },
-    /// There is nothing to write.
+    /// There are no rows to write.
     #[error("bucket {id}: no rows to write; drop the hot bucket instead")]
     Empty {
         /// The bucket being written.
         id: BucketId,
     },
-    /// More than the format can address.
+    /// The rows exceed what the format can address.
     #[error("bucket {id}: {what} is {found}, over the format's limit of {limit}; roll it earlier")]
     TooLarge {
         /// The bucket being written.
         id: BucketId,
-        /// What is too large.
+        /// The quantity that is too large.
         what: &'static str,
-        /// How large it is.
+        /// Its value.
         found: u64,
-        /// What the format allows.
+        /// The maximum of the format.
         limit: u64,
     },
-    /// Options that do not fit together.
+    /// The options are inconsistent.
     #[error("write option {option} is {found}, must be {expected}")]
     Options {
         /// The option.
         option: &'static str,
         /// Its value.
         found: u64,
-        /// The rule it breaks.
+        /// The violated rule.
         expected: &'static str,
     },
-    /// The encoder refused.
+    /// The encoder failed.
     #[error("bucket {id}: encoding failed")]
     Encode {
         /// The bucket being written.
         id: BucketId,
-        /// The encoder's reason.
+        /// The error of the encoder.
         #[source]
         source: parquet::errors::ParquetError,
     },
-    /// Stored bytes are not what was written.
+    /// Stored bytes are damaged.
     #[error("bucket object \"{path}\" is corrupt: {section}: {reason}; restore it from a copy")]
     Corrupt {
         /// The object.
         path: String,
-        /// Which part of it.
+        /// The damaged part.
         section: &'static str,
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: String,
     },
-    /// Written by a newer Karst.
+    /// The bucket was written by a newer version of Karst.
     #[error("bucket object \"{path}\" has format {found}, this version reads up to {supported}")]
     Version {
         /// The object.
         path: String,
         /// Its format.
         found: u32,
-        /// The newest format known here.
+        /// The newest format that this version supports.
         supported: u32,
     },
-    /// A column that the bucket does not have.
+    /// The bucket does not have the requested column.
     #[error("bucket object \"{path}\" has no column \"{column}\"; see its field catalogue")]
     NoColumn {
         /// The object.
         path: String,
-        /// The name asked for.
+        /// The requested name.
         column: String,
     },
-    /// The store failed.
+    /// A request to the store failed.
     #[error("reading bucket object \"{path}\" failed")]
     Store {
         /// The object.
         path: String,
-        /// The store's reason.
+        /// The error of the store.
         #[source]
         source: object_store::Error,
     },
 }
 
 impl Error {
-    /// What a caller can do about it.
+    /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

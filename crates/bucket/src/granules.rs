@@ -1,6 +1,6 @@
 //! A set of granules of one bucket.
 
-/// Which granules of a bucket, as a bitmap. Granule `g` is rows `g * rows_per_granule ..`.
+/// A set of granules of a bucket, as a bitmap. Granule `g` has the rows from `g * rows_per_granule`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GranuleSet {
     words: Vec<u64>,
@@ -8,13 +8,13 @@ pub struct GranuleSet {
 }
 
 impl GranuleSet {
-    /// None of `granules`.
+    /// Creates an empty set for a bucket with this number of granules.
     #[must_use]
     pub fn none(granules: usize) -> Self {
         Self { words: vec![0; granules.div_ceil(64)], granules }
     }
 
-    /// All of `granules`.
+    /// Creates a set of all granules of a bucket.
     #[must_use]
     pub fn all(granules: usize) -> Self {
         let mut words = vec![u64::MAX; granules.div_ceil(64)];
@@ -25,19 +25,19 @@ impl GranuleSet {
         Self { words, granules }
     }
 
-    /// How many granules the bucket has.
+    /// Returns the number of granules of the bucket.
     #[must_use]
     pub fn granules(&self) -> usize {
         self.granules
     }
 
-    /// How many are in the set.
+    /// Returns the number of granules in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Whether none is in the set.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
@@ -55,7 +55,7 @@ impl GranuleSet {
         granule < self.granules && self.words[granule / 64] >> (granule % 64) & 1 == 1
     }
 
-    /// Adds a granule; one the bucket does not have is ignored.
+    /// Adds a granule; a granule that the bucket does not have is ignored.
     pub fn insert(&mut self, granule: usize) {
         if granule < self.granules {
             self.words[granule / 64] |= 1 << (granule % 64);
@@ -69,7 +69,7 @@ impl GranuleSet {
         }
     }
 
-    /// Keeps what is in both; both must be of the same bucket.
+    /// Keeps the granules that are in both sets, which must be of the same bucket.
     pub fn intersect(&mut self, other: &Self) {
         debug_assert_eq!(self.granules, other.granules);
         for (word, theirs) in self.words.iter_mut().zip(&other.words) {
@@ -77,7 +77,7 @@ impl GranuleSet {
         }
     }
 
-    /// Adds what is in the other; both must be of the same bucket.
+    /// Adds the granules of the other set, which must be of the same bucket.
     pub fn union(&mut self, other: &Self) {
         debug_assert_eq!(self.granules, other.granules);
         for (word, theirs) in self.words.iter_mut().zip(&other.words) {
@@ -85,7 +85,7 @@ impl GranuleSet {
         }
     }
 
-    /// The granules in ascending order.
+    /// Iterates over the granules in ascending order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = usize> + '_ {
         (0..self.granules).filter(|granule| self.contains(*granule))
     }

@@ -1,5 +1,5 @@
-//! Hot rows: what ingest hands to search and to [`write_bucket`](crate::write_bucket) without either
-//! knowing the other.
+//! Hot rows: the format in which ingest passes rows to search and to [`write_bucket`](crate::write_bucket),
+//! so that these crates do not depend on each other.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Debug;
@@ -37,17 +37,18 @@ pub(crate) fn fixed_fields() -> Vec<Field> {
     ]
 }
 
-/// Names that events have anyway; a column of that name could not be told from the fixed one.
+/// Whether a name is that of a field that every event has; a column with it could not be told from the fixed
+/// column.
 pub(crate) fn is_reserved(name: &str) -> bool {
     use columns::{HOST, INDEX, INDEX_TIME, RAW, SOURCE, SOURCETYPE, TIME};
     [TIME, INDEX_TIME, RAW, HOST, SOURCE, SOURCETYPE, INDEX, FIELDS, ""].contains(&name)
 }
 
-/// A snapshot of a bucket that is still being filled. Batches share their memory with the writer's,
-/// so that a snapshot costs no copy; rows are in arrival order.
+/// A snapshot of a bucket that is still being filled. Batches share their memory with those of the writer, so
+/// that a snapshot costs no copy; rows are in arrival order.
 #[derive(Debug, Clone)]
 pub struct HotBucket {
-    /// Its identity, kept when it becomes an object.
+    /// Its ID, which is kept when it becomes an object.
     pub id: BucketId,
     /// The index it belongs to.
     pub index: IndexName,
@@ -55,56 +56,56 @@ pub struct HotBucket {
     pub first_time: EventTime,
     /// Latest event time.
     pub last_time: EventTime,
-    /// Events so far.
+    /// Number of events so far.
     pub rows: u64,
     /// Bytes of `_raw` so far.
     pub raw_bytes: u64,
-    /// The rows, each batch with [`hot_schema`]; none when `stored` or `elsewhere` has them.
+    /// The rows, each batch with [`hot_schema`]; empty if `stored` or `elsewhere` has them.
     pub batches: Vec<RecordBatch>,
-    /// The finished bucket while it waits for its upload: the indexer's own store serves its path.
+    /// The finished bucket while it waits for its upload; the indexer's own store has its path.
     pub stored: Option<Arc<BucketEntry>>,
-    /// Who owns its events: two processes may show them for a moment, one after the other of an indexer, or
-    /// that of the indexer that recovers them.
+    /// The owner of its events. For a moment two processes may return the same events: two processes of one
+    /// indexer, or an indexer and the one that recovers its events.
     pub owner: Option<HotOwner>,
-    /// Where the rows are, if they have stayed with another process.
+    /// The location of the rows, if they are in another process.
     pub elsewhere: Option<Elsewhere>,
 }
 
 /// A hot bucket whose rows are in the memory of another process.
 #[derive(Debug, Clone)]
 pub struct Elsewhere {
-    /// The view that it is part of.
+    /// The view to which it belongs.
     pub view: Arc<dyn RemoteView>,
     /// The source types of its events.
     pub sourcetypes: Arc<[String]>,
 }
 
-/// The hot buckets of another process at one moment, which it keeps until this is dropped.
+/// The hot buckets of another process at one moment, which that process keeps until this value is dropped.
 pub trait RemoteView: Send + Sync + Debug {
-    /// The identity of the process.
+    /// Returns the identity of the process.
     fn indexer(&self) -> &str;
 
-    /// What the process calls the view: see [`OpenViews`].
+    /// Returns the number of the view in the other process: see [`OpenViews`].
     fn number(&self) -> u64;
 
-    /// Moves the rows of a bucket here.
+    /// Fetches the rows of a bucket.
     ///
     /// # Errors
-    /// If the process does not answer, or has no such view any more.
+    /// The process does not answer, or no longer has the view.
     fn rows<'a>(
         &'a self,
         bucket: BucketId,
     ) -> BoxFuture<'a, Result<Vec<RecordBatch>, MissingIndexer>>;
 }
 
-/// Snapshots of the hot buckets of this process that others read from: their rows stay in memory until
-/// nobody does, whatever becomes of the buckets.
+/// Snapshots of the hot buckets of this process that other processes read: their rows stay in memory until
+/// the last reader is done, even if the buckets are removed.
 #[derive(Debug, Clone, Default)]
 pub struct OpenViews {
     open: Arc<Mutex<HashMap<u64, Arc<[HotBucket]>>>>,
 }
 
-/// A view that is open as long as this is there.
+/// A view that stays open until this value is dropped.
 #[derive(Debug)]
 pub struct OpenView {
     views: OpenViews,
@@ -112,8 +113,8 @@ pub struct OpenView {
 }
 
 impl OpenViews {
-    /// Opens a view of these buckets; `None` if so many are open already. The number has to be random, so
-    /// that no view of a former process is taken for it.
+    /// Opens a view of these buckets; returns `None` if `most` views are already open. The number must be
+    /// random, so that a view of a former process is not mistaken for it.
     #[must_use]
     pub fn open(&self, number: u64, buckets: &[HotBucket], most: usize) -> Option<OpenView> {
         let mut open = self.open.lock();
@@ -124,13 +125,13 @@ impl OpenViews {
         Some(OpenView { views: self.clone(), number })
     }
 
-    /// The buckets of a view; `None` if it is not open.
+    /// Returns the buckets of a view; `None` if it is not open.
     #[must_use]
     pub fn get(&self, number: u64) -> Option<Arc<[HotBucket]>> {
         self.open.lock().get(&number).map(Arc::clone)
     }
 
-    /// How many are open.
+    /// Returns the number of open views.
     #[must_use]
     pub fn count(&self) -> usize {
         self.open.lock().len()
@@ -138,7 +139,7 @@ impl OpenViews {
 }
 
 impl OpenView {
-    /// What to ask [`OpenViews::get`] for.
+    /// Returns the number for [`OpenViews::get`].
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
@@ -147,55 +148,56 @@ impl OpenView {
 
 impl Drop for OpenView {
     fn drop(&mut self) {
-        // Its rows are freed without the lock.
+        // The rows are freed after the lock is released.
         let closed = self.views.open.lock().remove(&self.number);
         drop(closed);
     }
 }
 
-/// In which epoch a process owns a set of hot buckets. If the catalog knows a later one, another process has
-/// all their events.
+/// The epoch in which a process owns a set of hot buckets. If the catalog has a later epoch, another process
+/// has all their events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HotOwner {
-    /// The indexer that has received the events.
+    /// The indexer that received the events.
     pub indexer: IndexerId,
     /// Its set.
     pub set: u16,
-    /// The epoch of the process that shows them.
+    /// The epoch of the process that returns them.
     pub epoch: u64,
-    /// Whether they are on its disk only: no other indexer can recover them.
+    /// Whether they are only on its disk, so that no other indexer can recover them.
     pub is_local: bool,
 }
 
-/// The hot buckets of this process. A search takes this snapshot first and the catalog's second, and ignores
-/// hot buckets that the catalog has, so that no event is missed or met twice.
+/// The hot buckets of this process. A search takes this snapshot before that of the catalog, and ignores hot
+/// buckets that are in the catalog, so that no event is missed or returned twice.
 pub trait HotBuckets: Send + Sync + Debug {
-    /// The hot buckets of the indexes that may have events in the range.
+    /// Returns the hot buckets of the indexes that may have events in the range.
     fn snapshot(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<HotBucket>;
 
-    /// All buckets whose rows are in memory.
+    /// Returns all buckets whose rows are in memory.
     fn in_memory(&self) -> HashSet<BucketId>;
 
-    /// The sets of indexers that are gone and whose recovered events are here, and the epochs in which they
-    /// were recovered. Asked before [`snapshot`](Self::snapshot), it promises that they are in it or in the
+    /// Returns the sets of lost indexers whose recovered events are here, with the epochs in which they were
+    /// recovered. If it is called before [`snapshot`](Self::snapshot), their events are guaranteed to be in
+    /// the snapshot or in the catalog.
     /// catalog.
     fn adopted(&self) -> Vec<HotOwner> {
         Vec::new()
     }
 }
 
-/// Hot buckets of this process, of others, or of both.
+/// A source of hot buckets: of this process, of others, or of both.
 pub trait HotDirectory: Send + Sync + Debug {
-    /// The hot buckets of the indexes that may have events in the range. Never fails: what is not known is
-    /// [missing](HotView::missing).
+    /// Returns the hot buckets of the indexes that may have events in the range. Never fails: indexers that
+    /// do not answer are listed as [missing](HotView::missing).
     fn view<'a>(&'a self, indexes: &'a [IndexName], range: &'a TimeRange)
     -> BoxFuture<'a, HotView>;
 
-    /// Whether a view costs requests to other processes.
+    /// Whether a view requires requests to other processes.
     fn is_remote(&self) -> bool;
 
-    /// Whether each process that has hot buckets now was asked for a view. One that has joined since may have
-    /// acknowledged events that are not in it.
+    /// Whether each process that has hot buckets now was asked for this view. A process that has joined since
+    /// may have acknowledged events that are not in it.
     fn has_asked_all(&self, _view: &HotView) -> bool {
         true
     }
@@ -206,20 +208,21 @@ pub trait HotDirectory: Send + Sync + Debug {
 pub struct HotView {
     /// The buckets.
     pub buckets: Vec<HotBucket>,
-    /// The number of a write of the catalog. A bucket that had left its indexer before the view was taken
-    /// is in the catalog as of this write: a search looks into the catalog once it has it.
+    /// The minimum number of the catalog write that a search must wait for. A bucket that had left its
+    /// indexer before the view was taken is in the catalog as of this write.
     pub floor: u64,
     /// Indexers that did not answer: the view lacks their buckets.
     pub missing: Vec<MissingIndexer>,
-    /// Indexers that did not answer, and whose events others say to have recovered: the view lacks them
-    /// unless that was in the [newest](Self::adopted) epochs.
+    /// Indexers that did not answer and whose events have been recovered by others: the view lacks events
+    /// unless the recovery was in the [newest](Self::adopted) epochs.
     pub covered: Vec<(IndexerId, MissingIndexer)>,
-    /// The identities of those that did not answer: each is in `missing` or in `covered`, with its name.
+    /// The identities of the indexers that did not answer: each is in `missing` or in `covered`, with its
+    /// name.
     pub silent: Vec<IndexerId>,
-    /// The sets of indexers that are gone and whose recovered events are in the view. In later epochs there
-    /// may be other events.
+    /// The sets of lost indexers whose recovered events are in the view, with their epochs. There may be
+    /// other events in later epochs.
     pub adopted: Vec<HotOwner>,
-    /// The other processes that were asked, by identity, with what they were known as.
+    /// The other processes that were asked: the identity of each, and what it was known as.
     pub asked: Vec<(String, String)>,
 }
 
@@ -228,7 +231,7 @@ pub struct HotView {
 pub struct MissingIndexer {
     /// Its server name.
     pub name: String,
-    /// Why.
+    /// Why it did not answer.
     pub reason: String,
 }
 
@@ -243,7 +246,7 @@ impl HotDirectory for LocalHot {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, HotView> {
         Box::pin(async move {
-            // What has left is in the catalog of this process already.
+            // Buckets that have left the process are already in its own catalog.
             let adopted = self.0.adopted();
             HotView { buckets: self.0.snapshot(indexes, range), adopted, ..HotView::default() }
         })

@@ -1,4 +1,5 @@
-//! The term index: which granules have which word, how often, in blocks that answer one word each.
+//! The term index: which granules have which word and how often, in blocks. A lookup of a word reads one
+//! block.
 
 pub(crate) mod bits;
 pub(crate) mod block;

@@ -1,7 +1,7 @@
 //! The bucket format: write, read and prune one immutable Parquet object with its term index inside.
 //!
-//! Not here: which buckets exist (`catalog`), where their bytes are cached (`cache`), what a search
-//! means (`plan`, `search`), how fields are extracted (`knowledge`, through [`FieldSource`]).
+//! Leaves to others: the list of buckets (`catalog`), caching of their bytes (`cache`), the meaning of a
+//! search (`plan`, `search`), and field extraction (`knowledge`, through [`FieldSource`]).
 //!
 //! ```text
 //! hot rows (Arrow) --write_bucket--> [row groups][term index][vocabulary][page index][tail][footer]
@@ -9,14 +9,13 @@
 //! search <------------- read (granules) <--+   lookup <-+  open: one read of the end <+
 //! ```
 //!
-//! Several buckets become one by handing the batches of [`BucketReader::read_rows`] of each to one
-//! [`write_bucket`].
+//! Buckets are merged by passing the batches of [`BucketReader::read_rows`] of each to one [`write_bucket`].
 //!
 //! Invariants: rows are sorted by (`_time`, `_indextime`) ascending; a granule is a fixed number of
-//! consecutive rows ([`WriteOptions::granule_rows`]), and pages are cut at its borders; the term
-//! index never misses a row that has the term ([`TermQuery`] gives supersets); every embedded
-//! section carries a checksum, and bytes that fail it are [`Error::Corrupt`], never a panic.
-//! `schemas/bucket/README.md` is the format in prose.
+//! consecutive rows ([`WriteOptions::granule_rows`]), and pages are cut at its borders; the term index never
+//! misses a row that has the term ([`TermQuery`] returns supersets); every embedded section has a checksum,
+//! and a mismatch is reported as [`Error::Corrupt`], never a panic. `schemas/bucket/README.md` describes the
+//! format.
 
 mod checksums;
 mod error;

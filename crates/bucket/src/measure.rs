@@ -1,4 +1,4 @@
-//! Single phases of writing, for the example that measures them.
+//! Single phases of writing, for the example that benchmarks them.
 
 #[doc(hidden)]
 pub use crate::write::phases;

@@ -1,7 +1,8 @@
-//! By which rules of sources and hosts the fields of a bucket were made.
+//! The rules of sources and hosts that produced the fields of a bucket.
 //!
-//! A note of the footer, so that versions that do not know it read the bucket as before: two fingerprints of
-//! 16 hexadecimal digits each, that of all such rules and that of those that applied to some event.
+//! They are a note in the footer, so that versions that do not know it read the bucket as before: two
+//! fingerprints of 16 hexadecimal digits each, that of all such rules and that of the rules that applied to
+//! some event.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +11,13 @@ use crate::OriginRules;
 /// The key of the note.
 pub(crate) const NOTE: &str = "karst.origin_rules";
 
-/// The rules of the origins of a bucket, one after the other.
+/// The rules of the origins of a bucket, collected one by one.
 #[derive(Debug, Default)]
 pub(crate) enum Noted {
     #[default]
     Nothing,
     Some(OriginRules),
-    /// They are not known, or were changed while the bucket was written.
+    /// The rules are unknown, or changed while the bucket was written.
     Unknown,
 }
 
@@ -39,12 +40,12 @@ impl Noted {
     }
 }
 
-/// One fingerprint of those of several rules.
+/// Returns one fingerprint for several rules.
 pub(crate) fn of_set(rules: &BTreeSet<u64>) -> u64 {
     rules.iter().fold(0, |all, one| all ^ one)
 }
 
-/// The two fingerprints of a note.
+/// Decodes the two fingerprints of a note.
 pub(crate) fn read(note: &str) -> Option<(u64, u64)> {
     let number = |digits: Option<&str>| u64::from_str_radix(digits?, 16).ok();
     (note.len() == 32).then_some(())?;

@@ -1,4 +1,4 @@
-//! Which words a row must have: what a search can say to the term index before it reads any row.
+//! Conditions on words: the part of a search that the term index can evaluate before any row is read.
 
 use hashbrown::HashSet;
 
@@ -17,18 +17,18 @@ use crate::segment::{is_breaker, lower, segments};
 /// it asks for the words of the value too (`status=200` then finds `200.0`, but not `2e2`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum TermQuery {
-    /// All of them; an empty list is [`TermQuery::All`].
+    /// All of the conditions; an empty list is [`TermQuery::All`].
     And(Vec<TermQuery>),
-    /// Any of them; an empty list is [`TermQuery::Nothing`].
+    /// Any of the conditions; an empty list is [`TermQuery::Nothing`].
     Or(Vec<TermQuery>),
-    /// The word occurs. Case does not matter; with breakers in it, all its segments occur.
+    /// The word occurs, in any case; if it has breakers, all its segments occur.
     Word(String),
-    /// A word with this beginning occurs. Without breakers.
+    /// A word with this prefix occurs. The prefix has no breakers.
     Prefix(String),
-    /// A word occurs that matches the whole pattern, `*` standing for any characters of that one
-    /// word. Without other breakers. Use it only where `*` cannot stand for a breaker.
+    /// A word occurs that matches the whole pattern; `*` stands for any characters of that word. The pattern
+    /// has no other breakers. Use it only if `*` cannot stand for a breaker.
     Pattern(String),
-    /// The inner query, counting only words of `_raw`: what a bare search term means.
+    /// The inner query, applied only to words of `_raw`: the meaning of a bare search term.
     InRaw(Box<TermQuery>),
     /// Every row may match.
     All,
@@ -37,23 +37,23 @@ pub enum TermQuery {
 }
 
 impl TermQuery {
-    /// The text occurs with a breaker or an end on both sides: a bare search term, a quoted
+    /// Returns the query for a text with a breaker or an end on both sides: a bare search term, a quoted
     /// phrase, `TERM()`, or the whole value of a field. All its segments are complete.
     #[must_use]
     pub fn for_text(text: &str) -> Self {
         Self::all_words(segments(text))
     }
 
-    /// The text occurs anywhere, also inside of words: `*text*`, a literal of a regex. Only
-    /// segments that have a breaker of the text itself on both sides are complete.
+    /// Returns the query for a text that may occur anywhere, also inside words: `*text*`, a literal of a
+    /// regex. Only segments that have a breaker of the text itself on both sides are complete.
     #[must_use]
     pub fn for_substring(text: &str) -> Self {
         Self::part(text, false, false)
     }
 
-    /// The pattern occurs with a breaker or an end on both sides; `*` stands for any characters,
-    /// breakers too. `foo*` is a prefix, `*foo` and `foo*bar` keep what is complete, `10.1.2.*` the
-    /// words `10`, `1` and `2`.
+    /// Returns the query for a pattern with a breaker or an end on both sides; `*` stands for any characters,
+    /// including breakers. `foo*` is a prefix; `*foo` and `foo*bar` keep the complete segments; `10.1.2.*`
+    /// requires the words `10`, `1` and `2`.
     #[must_use]
     pub fn for_wildcard(pattern: &str) -> Self {
         let Some((first, rest)) = pattern.split_once('*') else { return Self::for_text(pattern) };
@@ -69,13 +69,13 @@ impl TermQuery {
         Self::and(parts)
     }
 
-    /// This query over `_raw` alone.
+    /// Restricts the query to `_raw`.
     #[must_use]
     pub fn in_raw(self) -> Self {
         Self::InRaw(Box::new(self))
     }
 
-    /// All of them, simplified.
+    /// Combines conditions that must all hold, and simplifies the result.
     #[must_use]
     pub fn and(parts: Vec<Self>) -> Self {
         let mut kept: Vec<Self> = Vec::with_capacity(parts.len());
@@ -95,7 +95,7 @@ impl TermQuery {
         }
     }
 
-    /// Any of them, simplified.
+    /// Combines conditions of which one must hold, and simplifies the result.
     #[must_use]
     pub fn or(parts: Vec<Self>) -> Self {
         let mut kept: Vec<Self> = Vec::with_capacity(parts.len());
@@ -115,7 +115,7 @@ impl TermQuery {
         }
     }
 
-    /// The complete segments of a part of a text that is bounded on the left or right or not.
+    /// Returns the complete segments of a part of a text, which may be bounded on the left and on the right.
     fn part(text: &str, bounded_left: bool, bounded_right: bool) -> Self {
         let breaker = |c: char| c.is_ascii() && is_breaker(c as u8);
         let start = if bounded_left { Some(0) } else { text.find(breaker) };
@@ -131,7 +131,8 @@ impl TermQuery {
     }
 }
 
-/// The first of each, in their order. There may be 100,000: `field IN (...)` asks for a word of each value.
+/// Removes duplicates and keeps the order. There may be 100,000 parts: `field IN (...)` has a word for each
+/// value.
 fn distinct(mut parts: Vec<TermQuery>) -> Vec<TermQuery> {
     let is_first: Vec<bool> = {
         let mut seen = HashSet::with_capacity(parts.len());
@@ -142,7 +143,7 @@ fn distinct(mut parts: Vec<TermQuery>) -> Vec<TermQuery> {
     parts
 }
 
-/// Whether the pattern, `*` being any bytes, matches all of the text.
+/// Whether the pattern matches the whole text; `*` stands for any bytes.
 pub(crate) fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut seen) = (0, 0);
     let mut retry: Option<(usize, usize)> = None;
@@ -214,7 +215,7 @@ mod tests {
         let found = TermQuery::or(vec![a.clone(), TermQuery::Nothing, nested, a.clone()]);
         assert_eq!(found, TermQuery::Or(vec![a.clone(), b.clone()]));
         assert_eq!(TermQuery::and(vec![a.clone(), All, a.clone()]), a);
-        // As many as a list of values may have: compared with each other, they would take minutes.
+        // As many as a list of values may have: pairwise comparison would take minutes.
         let many: Vec<_> = (0..200_000).map(|at| word(&at.to_string())).collect();
         assert_eq!(TermQuery::or(many.clone()), TermQuery::Or(many));
     }

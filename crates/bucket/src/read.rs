@@ -1,4 +1,4 @@
-//! One bucket object, opened: its summary, its term index, its rows.
+//! An open bucket object: its summary, its term index and its rows.
 
 mod candidates;
 mod describe;
@@ -40,27 +40,27 @@ use crate::{Error, GranuleSet, TermHash, TermQuery, origin_rules};
 /// Rows of a bucket, ascending by (`_time`, `_indextime`).
 pub type EventStream = BoxStream<'static, Result<RecordBatch, Error>>;
 
-/// What [`BucketReader::open`] reads at first, at least and at most: footer, directory and summary of most
-/// buckets.
+/// Minimum and maximum size of the first read of [`BucketReader::open`], in bytes: it includes footer,
+/// directory and summary of most buckets.
 const TAIL_READ: [u64; 2] = [64 << 10, 256 << 10];
 
-/// Where a word occurs in one bucket.
+/// The occurrences of a word in one bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Postings {
     /// The granules with a row that has the word.
     pub granules: GranuleSet,
-    /// For each granule of the set in ascending order: how many rows have the word in `_raw`
-    /// (0: only in `host`, `source`, `sourcetype` or a field).
+    /// For each granule of the set in ascending order, the number of rows that have the word in `_raw` (0 if
+    /// it is only in `host`, `source`, `sourcetype` or a field).
     pub rows: Vec<u32>,
-    /// Whether this is surely about the asked word and no other: then `rows` are exact counts (and
-    /// no granules mean that the word does not occur). If not, another word may share its
-    /// fingerprint (about 1 in 1,000 words): the granules are still a superset. Words in few
-    /// granules are never exact; words in many always are.
+    /// Whether the result is certainly for this word alone: then `rows` are exact counts, and without
+    /// granules the word does not occur. If not, another word may have the same fingerprint (about 1 in 1,000
+    /// words), and the granules are still a superset. Words in few granules are never exact; words in many
+    /// always are.
     pub exact: bool,
 }
 
 impl Postings {
-    /// The granules with a row that has the word in `_raw`.
+    /// Returns the granules with a row that has the word in `_raw`.
     #[must_use]
     pub fn in_raw(&self) -> GranuleSet {
         let mut set = GranuleSet::none(self.granules.granules());
@@ -72,22 +72,22 @@ impl Postings {
         set
     }
 
-    /// Rows that have the word in `_raw`.
+    /// Returns the number of rows that have the word in `_raw`.
     #[must_use]
     pub fn total_rows(&self) -> u64 {
         self.rows.iter().map(|rows| u64::from(*rows)).sum()
     }
 }
 
-/// An open bucket. Holds the decoded footer, directory and summary, and from their first use on the
-/// vocabulary and the page index; everything else is read when asked for. Clones share all of it.
+/// An open bucket. It holds the decoded footer, directory and summary, and from their first use on the
+/// vocabulary and the page index; everything else is read on demand. Clones share all of it.
 #[derive(Debug, Clone)]
 pub struct BucketReader {
     object: Object,
     known: Arc<Known>,
 }
 
-/// What does not depend on how the object is reached.
+/// The decoded parts, which do not depend on the store that is used to read the object.
 #[derive(Debug)]
 struct Known {
     directory: Directory,
@@ -98,7 +98,7 @@ struct Known {
     page_index: OnceCell<Pages>,
 }
 
-/// How to read pages: all of a column chunk at once, or single ones.
+/// The layout for reading pages: whole column chunks, or single pages.
 #[derive(Debug, Clone)]
 struct Pages {
     metadata: ArrowReaderMetadata,
@@ -109,8 +109,8 @@ impl BucketReader {
     /// Opens an object of known size, usually with one range read of its end.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] where the bytes are not a bucket, [`Error::Version`] where it is newer,
-    /// [`Error::Store`] where the store fails.
+    /// [`Error::Corrupt`] if the bytes are not a bucket, [`Error::Version`] if its format is newer,
+    /// [`Error::Store`] if the store fails.
     pub async fn open(store: Arc<dyn ObjectStore>, path: &Path, size: u64) -> Result<Self, Error> {
         let object = Object::new(store, path.clone(), size);
         let (directory, summary, footer) = open_tail(&object).await?;
@@ -133,21 +133,21 @@ impl BucketReader {
         Ok(Self { object, known: Arc::new(known) })
     }
 
-    /// The same open bucket, read through another way to the same object: a cache, or one that counts
-    /// for one search.
+    /// Returns the same open bucket that reads through another store with the same object: a cache, or one
+    /// that counts requests of one search.
     #[must_use]
     pub fn through(&self, store: Arc<dyn ObjectStore>) -> Self {
         Self { object: self.object.through(store), known: Arc::clone(&self.known) }
     }
 
-    /// What is in the bucket.
+    /// Returns the summary of the bucket.
     #[must_use]
     pub fn summary(&self) -> &BucketSummary {
         &self.known.summary
     }
 
-    /// Whether the text of some event of a source type may have a field, by the rules that made the columns
-    /// of fields.
+    /// Whether the text of some event of a source type may have a field, according to the rules that produced
+    /// the columns of fields.
     #[must_use]
     pub fn may_be_in_texts(&self, field: &str, sourcetype: &str) -> bool {
         let Some(noted) = self.sourcetypes_with(field) else { return true };
@@ -156,13 +156,13 @@ impl BucketReader {
         at.map_or(true, |at| noted.iter().any(|noted| *noted as usize == at))
     }
 
-    /// Whether no text has the field, by the same rules: events were sent with it.
+    /// Whether no text has the field, according to the same rules: it is only an indexed field.
     #[must_use]
     pub fn is_in_no_text(&self, field: &str) -> bool {
         self.sourcetypes_with(field).is_some_and(<[u32]>::is_empty)
     }
 
-    /// The positions of the source types whose texts have the field, if they are noted.
+    /// Returns the positions of the source types whose texts have the field, if they are noted.
     fn sourcetypes_with(&self, field: &str) -> Option<&[u32]> {
         let fields = &self.known.summary.fields;
         let at = fields.binary_search_by(|known| known.name.as_str().cmp(field)).ok()?;
@@ -173,35 +173,35 @@ impl BucketReader {
         texts.of(at)
     }
 
-    /// What all rules of sources and hosts by which the columns were made are in the fingerprints of its
-    /// summary ([`OriginRules::all`](crate::OriginRules)), if it is noted, and if those that applied to some
-    /// event were these.
+    /// Returns the contribution of all rules of sources and hosts to the fingerprints in the summary
+    /// ([`OriginRules::all`](crate::OriginRules)), if it is noted and if exactly these rules applied to some
+    /// event.
     #[must_use]
     pub fn made_by_origin_rules(&self, applied: &BTreeSet<u64>) -> Option<u64> {
         let (all, noted) = origin_rules::read(self.note(origin_rules::NOTE)?)?;
         (noted == origin_rules::of_set(applied)).then_some(all)
     }
 
-    /// A note of the footer.
+    /// Returns a note in the footer.
     fn note(&self, key: &str) -> Option<&str> {
         let metadata = self.known.whole_chunks.metadata.metadata();
         let mut notes = metadata.file_metadata().key_value_metadata().into_iter().flatten();
         notes.find(|note| note.key == key)?.value.as_deref()
     }
 
-    /// The columns: six fixed ones, then fields by name.
+    /// Returns the schema: six fixed columns, then fields by name.
     #[must_use]
     pub fn schema(&self) -> &SchemaRef {
         self.known.whole_chunks.metadata.schema()
     }
 
-    /// How many granules the bucket has.
+    /// Returns the number of granules of the bucket.
     #[must_use]
     pub fn granules(&self) -> usize {
         self.known.directory.layout.granules
     }
 
-    /// How many rows the granule has: the same for all but the last; none beyond it.
+    /// Returns the number of rows of the granule: the same for all but the last; 0 beyond it.
     #[must_use]
     pub fn granule_rows(&self, granule: usize) -> usize {
         let full = self.known.directory.granule_rows;
@@ -209,13 +209,13 @@ impl BucketReader {
         self.known.directory.rows.saturating_sub(before).min(full) as usize
     }
 
-    /// Per granule the first and last `_time`, both inside.
+    /// Returns the first and last `_time` of each granule, both inclusive.
     #[must_use]
     pub fn granule_times(&self) -> &[(EventTime, EventTime)] {
         &self.known.directory.times
     }
 
-    /// Granules that may have a row in the range.
+    /// Returns the granules that may have a row in the range.
     #[must_use]
     pub fn granules_in(&self, range: &TimeRange) -> GranuleSet {
         let mut set = GranuleSet::none(self.granules());
@@ -227,8 +227,8 @@ impl BucketReader {
         set
     }
 
-    /// Granules that may have a row whose integer in a column passes a test of the least and the greatest
-    /// value around it, as the footer has them per row group.
+    /// Returns the granules that may have a row whose integer in a column passes a test. The test gets the
+    /// minimum and the maximum of the row group, which are in the footer.
     #[must_use]
     pub fn granules_where(&self, column: &str, may_pass: impl Fn(i64, i64) -> bool) -> GranuleSet {
         let mut set = GranuleSet::all(self.granules());
@@ -253,7 +253,7 @@ impl BucketReader {
         set
     }
 
-    /// Where the words occur, in one batched round of small range reads (about 5 KB a word).
+    /// Looks up words in one batch of small range reads (about 5 KB per word).
     ///
     /// # Errors
     /// [`Error::Corrupt`] or [`Error::Store`].
@@ -284,8 +284,8 @@ impl BucketReader {
         Ok(Postings { granules, rows, exact })
     }
 
-    /// Granules that may have a row that satisfies the query: a superset, in at most two rounds of
-    /// range reads (the vocabulary once, when the query has wildcards; then the index blocks).
+    /// Returns the granules that may have a row that satisfies the query: a superset, in at most two rounds
+    /// of range reads (first the vocabulary, once, if the query has wildcards; then the index blocks).
     ///
     /// # Errors
     /// [`Error::Corrupt`] or [`Error::Store`].
@@ -311,7 +311,7 @@ impl BucketReader {
         Ok(resolved.evaluate(&known, &Found { granules, rows }))
     }
 
-    /// The vocabulary, if the bucket has one.
+    /// Returns the vocabulary, if the bucket has one.
     async fn vocabulary(&self) -> Result<Option<&Vocabulary>, Error> {
         let opened = self.known.vocabulary.get_or_try_init(|| self.open_vocabulary()).await?;
         Ok(opened.as_ref())
@@ -351,7 +351,7 @@ impl BucketReader {
         &self.known.whole_chunks
     }
 
-    /// The footer together with where each page lies; read once, when first needed.
+    /// Returns the footer with the offsets of all pages; read once, on demand.
     async fn single_pages(&self) -> Result<&Pages, Error> {
         self.known.page_index.get_or_try_init(|| self.open_page_index()).await
     }
@@ -409,14 +409,15 @@ fn decode_page_index(
     }
 }
 
-/// A quarter of a small object has its term index too, so that a search that finds nothing in it needs
-/// one read; that of a large one would be a read too long.
+/// Returns the size of the first read: a quarter of the object, within limits. For a small object this
+/// includes the term index, so that a search that finds nothing in it needs one read; for a large one such a
+/// read would be too long.
 fn first_read(size: u64) -> u64 {
     let [least, most] = TAIL_READ;
     (size / 4).clamp(least, most).min(size)
 }
 
-/// Directory, summary and the bytes of the footer.
+/// Reads directory, summary and the bytes of the footer.
 async fn open_tail(object: &Object) -> Result<(Directory, BucketSummary, Bytes), Error> {
     let corrupt = |(section, reason)| object.corrupt(section, reason);
     let size = object.size();
@@ -449,7 +450,7 @@ async fn open_tail(object: &Object) -> Result<(Directory, BucketSummary, Bytes),
     Ok((directory, summary, footer))
 }
 
-/// At least the last `length` bytes of the object, of which `have` are known.
+/// Returns at least the last `length` bytes of the object, of which `have` is already read.
 async fn read_end(object: &Object, have: Bytes, length: u64) -> Result<Bytes, Error> {
     if have.len() as u64 >= length && !have.is_empty() {
         return Ok(have);

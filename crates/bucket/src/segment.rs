@@ -1,9 +1,9 @@
-//! Words: Splunk's minor segments, and the hash that stands for one in the term index.
+//! Words: Splunk's minor segments, and the hash that represents a word in the term index.
 //!
-//! Everything here is part of the format: a change of the breakers, of lower-casing or of the hash
-//! makes old indexes miss rows.
+//! Everything here is part of the format: after a change of the breakers, of lower-casing or of the hash,
+//! searches would miss rows in old indexes.
 
-/// Longest part of a word that the index tells apart, in bytes of its lower-cased form.
+/// Maximum number of bytes of a lower-cased word that the index distinguishes.
 pub const MAX_TERM_BYTES: usize = 255;
 
 const MAJOR: &[u8] = b"[]<>(){}|!;,'\"*\n\r \t&?+";
@@ -12,7 +12,7 @@ const MINOR: &[u8] = b"/:=@.-$#%\\_";
 const BREAKER: u8 = 1;
 const MAJOR_BREAKER: u8 = 2;
 
-/// What each byte is.
+/// The class of each byte.
 const CLASS: [u8; 256] = classes();
 
 const fn classes() -> [u8; 256] {
@@ -43,23 +43,23 @@ pub const fn is_major_breaker(byte: u8) -> bool {
     CLASS[byte as usize] & MAJOR_BREAKER != 0
 }
 
-/// The minor segments of a text in order, as they stand (not lower-cased).
+/// Returns the minor segments of a text in order, not lower-cased.
 pub fn segments(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_ascii() && is_breaker(c as u8)).filter(|word| !word.is_empty())
 }
 
-/// A word as the term index knows it.
+/// The hash of a word, as in the term index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TermHash(pub u64);
 
 impl TermHash {
-    /// The hash of a word in any case. Two words that are equal lower-cased have the same hash.
+    /// Returns the hash of a word, ignoring case: words that are equal when lower-cased have the same hash.
     #[must_use]
     pub fn of(word: &str) -> Self {
         Self(hash(lower(word).as_bytes()))
     }
 
-    /// The hash of a stem: what stands for all words with digits that begin alike.
+    /// Returns the hash of a stem, which stands for all words with digits that begin with it.
     pub(crate) fn of_stem(stem: &[u8]) -> Self {
         let mut key = [0; 1 + STEM_BYTES];
         let length = stem.len().min(STEM_BYTES);
@@ -68,18 +68,19 @@ impl TermHash {
     }
 }
 
-/// Longest stem in bytes: enough to tell `err*` from `web*`, few enough to stay a small vocabulary.
+/// Maximum length of a stem in bytes: long enough to tell `err*` from `web*`, short enough for a small
+/// vocabulary.
 pub(crate) const STEM_BYTES: usize = 3;
 
-/// The bytes before the first digit, at most [`STEM_BYTES`].
+/// Returns the bytes before the first digit, at most [`STEM_BYTES`].
 pub(crate) fn stem(word: &[u8]) -> &[u8] {
     let head = &word[..word.len().min(STEM_BYTES)];
     let digit = head.iter().position(u8::is_ascii_digit);
     &head[..digit.unwrap_or(head.len())]
 }
 
-/// Lower case, character by character: ASCII and Unicode simple rules, without context (a final
-/// capital sigma becomes the ordinary small one).
+/// Lower-cases a text character by character, by the simple rules of ASCII and Unicode, without context (a
+/// final capital sigma becomes the ordinary small one).
 pub(crate) fn lower(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -129,23 +130,24 @@ impl<'a> Words<'a> {
 /// processor does several at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Segmenter {
-    /// [`BEFORE`] blanks, the text in lower case, and blanks up to the end of a stretch.
+    /// [`BEFORE`] blanks, the lower-cased text, and blanks up to the end of a stretch.
     text: Vec<u8>,
-    /// Where words begin and end in `text`, in turn; what is behind the last is of other texts.
+    /// Alternating starts and ends of words in `text`; entries after the last word are left over from other
+    /// texts.
     borders: Vec<u32>,
     hashes: Vec<u64>,
     word: String,
 }
 
-/// Bytes in front of the text, so that the eight bytes up to any place of it can be read.
+/// Number of bytes before the text, so that the eight bytes before any of its positions can be read.
 const BEFORE: usize = 8;
-/// How many bytes are classified at a time.
+/// Number of bytes that are classified at a time.
 const STRETCH: usize = 64;
-/// Longest text that is handled in one piece: each byte of it takes nine of the segmenter's memory.
+/// Maximum length of a text that is processed in one piece: each byte of it takes nine bytes of memory.
 const WINDOW: usize = 1 << 20;
 
-/// A text in parts of at most [`WINDOW`] bytes, cut at breakers; a longer word is a part of its own. The
-/// parts have the words of the whole.
+/// Splits a text into parts of at most [`WINDOW`] bytes, at breakers; a longer word is a part of its own. The
+/// parts have the same words as the whole.
 pub(crate) fn windows(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
@@ -157,7 +159,7 @@ pub(crate) fn windows(text: &str) -> impl Iterator<Item = &str> {
         let (head, tail) = text.as_bytes().split_at(WINDOW);
         let cut = head.iter().rposition(breaker).map(|last| last + 1);
         let cut = cut.or_else(|| tail.iter().position(breaker).map(|next| WINDOW + next));
-        // Breakers are ASCII: they lie between characters.
+        // Breakers are ASCII, so this is a character boundary.
         let (window, others) = text.split_at(cut.unwrap_or(text.len()));
         rest = Some(others).filter(|others| !others.is_empty());
         Some(window)
@@ -176,7 +178,7 @@ impl Segmenter {
         }
     }
 
-    /// All words of a window at once; `None` for one that only [`Self::any_words`] can take.
+    /// Returns all words of a window; `None` if the window must be processed by [`Self::any_words`].
     #[inline]
     pub(crate) fn split(&mut self, text: &str) -> Option<Words<'_>> {
         if text.len() > WINDOW || !text.is_ascii() {
@@ -187,10 +189,10 @@ impl Segmenter {
         Some(Words { text: &self.text, borders, hashes: &self.hashes[..words] })
     }
 
-    /// Fills all but `word`; how many words there are.
+    /// Fills all buffers except `word`. Returns the number of words.
     fn find_words(&mut self, text: &[u8]) -> usize {
         let Self { text: lowered, borders, hashes, .. } = self;
-        // At least one blank follows, which ends the last word, and seven more can be read.
+        // At least one blank follows, which ends the last word, and seven more bytes can be read.
         let stretches = text.len() / STRETCH + 1;
         lowered.clear();
         lowered.extend_from_slice(&[b' '; BEFORE]);
@@ -213,7 +215,7 @@ impl Segmenter {
         words
     }
 
-    /// The same for any text, byte by byte.
+    /// Calls `found` for every word of any text, byte by byte.
     pub(crate) fn any_words(&mut self, text: &str, mut found: impl FnMut(Word<'_>)) {
         for word in segments(text) {
             self.word.clear();
@@ -221,13 +223,13 @@ impl Segmenter {
             let bytes = self.word.as_bytes();
             found(Word { bytes, hash: hash(bytes) });
         }
-        // One long word should not cost its memory for ever.
+        // Releases the memory of an unusually long word.
         self.word.clear();
         self.word.shrink_to(WINDOW);
     }
 }
 
-/// Writes where words begin and end, in turn, counted from [`BEFORE`]; how many borders there are.
+/// Writes alternating starts and ends of words, as offsets from [`BEFORE`]. Returns the number of borders.
 #[inline]
 fn find_borders(text: &[u8], stretches: usize, borders: &mut [u32]) -> usize {
     let mut count = 0;
@@ -235,7 +237,8 @@ fn find_borders(text: &[u8], stretches: usize, borders: &mut [u32]) -> usize {
     let mut before = 1;
     for stretch in &text.as_chunks::<STRETCH>().0[..stretches] {
         let breakers = breakers(stretch);
-        // A bit where a byte is a breaker and the one before is not, or the other way round.
+        // One bit for each byte at which a word begins or ends: breaker after non-breaker, or the other way
+        // round.
         let mut changes = breakers ^ (breakers << 1 | before);
         before = breakers >> 63;
         while changes != 0 {
@@ -248,7 +251,7 @@ fn find_borders(text: &[u8], stretches: usize, borders: &mut [u32]) -> usize {
     count
 }
 
-/// One bit per byte: whether it is a breaker.
+/// Returns one bit per byte: whether it is a breaker.
 #[inline]
 fn breakers(bytes: &[u8; STRETCH]) -> u64 {
     let mut flags = [0u8; STRETCH];
@@ -257,14 +260,14 @@ fn breakers(bytes: &[u8; STRETCH]) -> u64 {
     }
     let mut mask = 0;
     for (at, eight) in flags.as_chunks::<8>().0.iter().enumerate() {
-        // Gathers the lowest bits of eight bytes in the highest byte of the product.
+        // Collects the lowest bits of eight bytes in the highest byte of the product.
         let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
         mask |= bits << (8 * at);
     }
     mask
 }
 
-/// [`is_breaker`] for lower-cased bytes, in comparisons alone.
+/// [`is_breaker`] for lower-cased bytes, as comparisons without a table, which the compiler vectorizes.
 #[inline]
 const fn breaks(byte: u8) -> u8 {
     let blank_to_slash = byte.wrapping_sub(b' ') < 16;
@@ -276,7 +279,7 @@ const fn breaks(byte: u8) -> u8 {
     (blank_to_slash | colon_to_at | brackets | braces | tab_or_feed | single) as u8
 }
 
-/// Whether two byte strings are the same. Most are short, and most are the same: no call is worth it.
+/// Whether two byte strings are equal. Most are short and equal, so a call of `memcmp` would not pay off.
 #[inline]
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     if a.len() != b.len() {
@@ -293,8 +296,8 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a.iter().zip(b).all(|(a, b)| a == b)
 }
 
-/// [`hash`] of the word at `start..end` of 1 to 16 bytes, without a branch on its length. Eight
-/// bytes must lie before its end and behind its start.
+/// Computes the [`hash`] of the word at `start..end`, which has 1 to 16 bytes, without a branch on its
+/// length. There must be eight bytes before its end and after its start.
 #[inline(always)]
 fn short_hash(bytes: &[u8], start: usize, end: usize) -> u64 {
     let length = end - start;
@@ -310,7 +313,7 @@ fn short_hash(bytes: &[u8], start: usize, end: usize) -> u64 {
 
 const KEYS: [u64; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
 
-/// The term hash, version 1, of a lower-cased word; `schemas/bucket/README.md` has it in prose.
+/// Computes the term hash, version 1, of a lower-cased word; `schemas/bucket/README.md` describes it.
 #[inline]
 pub(crate) fn hash(word: &[u8]) -> u64 {
     let word = &word[..word.len().min(MAX_TERM_BYTES)];
@@ -453,7 +456,7 @@ mod tests {
         assert_ne!(TermHash::of(&long), TermHash::of(&long[..254]));
     }
 
-    /// The format is forever: these values never change.
+    /// The hash is part of the format: these values must never change.
     #[test]
     fn the_hash_keeps_its_values() {
         let known = [

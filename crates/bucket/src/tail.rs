@@ -1,4 +1,4 @@
-//! The end of a bucket object: directory and summary, found and checked from its last bytes.
+//! The end of a bucket object: directory and summary, located and verified from its last bytes.
 //!
 //! ```text
 //! ... [page index][page checksums][directory, zstd][summary, zstd][trailer, 40 bytes][footer][length]["PAR1"]
@@ -11,28 +11,28 @@ use crate::checksums;
 use crate::index::bits::{put_varint, take, take_varint};
 use crate::index::block::Layout;
 
-/// The format this version writes, and the newest it reads.
+/// The format version that is written, and the newest that can be read.
 pub(crate) const FORMAT: u32 = 1;
 /// Length and magic number at the very end of a Parquet file.
 pub(crate) const PARQUET_END: usize = 8;
 pub(crate) const TRAILER: usize = 40;
 const MAGIC: &[u8; 8] = b"KARSTBK1";
 
-/// Where everything that is not Parquet lies.
+/// The layout of all sections that are not Parquet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Directory {
     pub(crate) rows: u64,
     pub(crate) granule_rows: u64,
     pub(crate) layout: Layout,
     pub(crate) pairs: u64,
-    /// Where each index block begins, and where the last one ends.
+    /// The start of each index block, and the end of the last one.
     pub(crate) block_starts: Vec<u64>,
     /// Length and checksum of the vocabulary, which follows the blocks.
     pub(crate) vocabulary: (u64, u32),
     /// Length of Parquet's page index, which follows the vocabulary, and checksum of it together
     /// with the page checksums.
     pub(crate) page_index: (u64, u32),
-    /// How many page checksums follow the page index.
+    /// Number of page checksums after the page index.
     pub(crate) pages: u64,
     /// Checksum per column chunk, row group by row group.
     pub(crate) chunk_checksums: Vec<u32>,
@@ -49,7 +49,7 @@ impl Directory {
         self.index_end() + self.vocabulary.0
     }
 
-    /// Bytes of page index and page checksums.
+    /// Returns the size of page index and page checksums in bytes.
     pub(crate) fn page_section(&self) -> u64 {
         self.page_index.0.saturating_add(self.pages.saturating_mul(4))
     }
@@ -137,7 +137,7 @@ impl Directory {
     }
 }
 
-/// Little-endian 32-bit numbers, as checksums are stored.
+/// Decodes little-endian 32-bit numbers, such as stored checksums.
 pub(crate) fn numbers(bytes: &[u8]) -> Vec<u32> {
     bytes.as_chunks::<4>().0.iter().map(|number| u32::from_le_bytes(*number)).collect()
 }
@@ -150,8 +150,8 @@ fn unzigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
-/// Puts page checksums, directory and summary between the page index and the footer of a finished
-/// Parquet file.
+/// Inserts page checksums, directory and summary between the page index and the footer of a finished Parquet
+/// file.
 pub(crate) fn splice(
     file: Vec<u8>,
     mut directory: Directory,
@@ -205,7 +205,7 @@ pub(crate) struct Trailer {
     pub(crate) format: u32,
 }
 
-/// Why the end of an object is not a bucket's.
+/// Why the end of an object is invalid: section and reason.
 pub(crate) type Damage = (&'static str, String);
 
 impl Trailer {
@@ -225,7 +225,7 @@ impl Trailer {
         })
     }
 
-    /// Bytes of directory and summary before the trailer.
+    /// Returns the size of directory and summary before the trailer, in bytes.
     pub(crate) fn body_length(&self) -> usize {
         self.lengths[0] as usize + self.lengths[2] as usize
     }

@@ -1,18 +1,18 @@
-//! In the texts of which source types a field occurs, for the fields that a scan may have to extract.
+//! The source types in whose texts a field occurs, for the fields that a scan may have to extract.
 //!
-//! A note of the footer, so that versions that do not know it read the bucket as before: one entry per field
-//! of the catalogue, separated by `;`. An entry is the positions of the source types in the summary,
-//! separated by commas; `-` where no text has the field; and empty where nothing is noted.
+//! They are a note in the footer, so that versions that do not know it read the bucket as before: one entry
+//! per field of the catalogue, separated by `;`. An entry has the positions of the source types in the
+//! summary, separated by commas; `-` if no text has the field; and nothing if it is unknown.
 
 use model::ValueCount;
 
 /// The key of the note.
 pub(crate) const NOTE: &str = "karst.field_sourcetypes";
-/// Source types that are noted for a field. A field of more of them may be in any text. Every open bucket has
-/// the note in memory: 10,000 fields of 64 source types took megabytes.
+/// Maximum number of source types that are noted for a field. A field with more of them may be in any text.
+/// Every open bucket has the note in memory: 10,000 fields of 64 source types took megabytes.
 pub(crate) const NOTED: usize = 16;
 
-/// Source types by the positions of the fields in the catalogue; `None` where nothing is noted.
+/// Source types by the position of the field in the catalogue; `None` if they are unknown.
 #[derive(Debug, Default)]
 pub(crate) struct Texts(Vec<Option<Box<[u32]>>>);
 
@@ -21,7 +21,7 @@ impl Texts {
         Self(note.split(';').map(entry).collect())
     }
 
-    /// The positions of the source types, where they are noted.
+    /// Returns the positions of the source types, if they are known.
     pub(crate) fn of(&self, field: usize) -> Option<&[u32]> {
         self.0.get(field)?.as_deref()
     }
@@ -30,13 +30,13 @@ impl Texts {
 fn entry(text: &str) -> Option<Box<[u32]>> {
     match text {
         "-" => Some(Box::default()),
-        // What cannot be read, an empty entry for one, is not noted.
+        // An unreadable entry, such as an empty one, means that they are unknown.
         list => list.split(',').map(|number| number.parse().ok()).collect(),
     }
 }
 
-/// The note for fields in order of the catalogue. `names` are the source types that the numbers in `fields`
-/// stand for.
+/// Encodes the note for fields in the order of the catalogue. `names` are the source types to which the
+/// numbers in `fields` refer.
 pub(crate) fn encode<N: AsRef<str>>(
     fields: &[Option<Vec<u32>>],
     names: &[N],

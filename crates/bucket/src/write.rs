@@ -1,4 +1,4 @@
-//! From hot rows to one finished bucket object.
+//! Writes hot rows as one finished bucket object.
 
 mod chunk;
 mod column;
@@ -29,7 +29,7 @@ use crate::index::{BuiltIndex, IndexBuilder};
 use crate::tail::{self, Directory};
 use crate::{Error, FieldExtractor, FieldSource, is_breaker, origin_rules, texts};
 
-/// How a bucket is laid out.
+/// The layout options of a bucket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WriteOptions {
     /// Rows per granule, the unit of pruning and of reading. Smaller granules read less per needle
@@ -40,8 +40,8 @@ pub struct WriteOptions {
     pub row_group_rows: usize,
     /// zstd level, 1 to 19. Level 3 costs a third of the speed and is no smaller on logs.
     pub zstd_level: i32,
-    /// At most this many fields become columns of their own, the most frequent ones. Indexed fields
-    /// always do, since the column is their only copy.
+    /// Maximum number of fields that become columns, the most frequent ones. Indexed fields always become
+    /// columns, because the column is their only copy.
     pub max_columns: usize,
     /// A field becomes a column when at least one in this many rows has it.
     pub column_rows_per_value: u64,
@@ -51,10 +51,10 @@ pub struct WriteOptions {
     /// (a 16-digit id in every line of 300 bytes: 2.6 % of raw). One of their values is found through
     /// the term index in any case; a report over all of them reads `_raw` instead of the column.
     pub unique_text_columns: bool,
-    /// At most this many distinct field names in the catalogue; beyond, `fields_complete` is false.
+    /// Maximum number of distinct field names in the catalogue; beyond it, `fields_complete` is false.
     pub max_fields: usize,
-    /// At most this many distinct words without digits in the vocabulary; beyond, the bucket has
-    /// none, and wildcards in it are decided by the scan alone.
+    /// Maximum number of distinct words without digits in the vocabulary; beyond it, the bucket has no
+    /// vocabulary, and only the scan evaluates wildcards.
     pub max_vocabulary: usize,
 }
 
@@ -74,10 +74,10 @@ impl Default for WriteOptions {
 }
 
 impl WriteOptions {
-    /// Checks that the options fit together.
+    /// Checks that the options are consistent.
     ///
     /// # Errors
-    /// [`Error::Options`] names the one that does not.
+    /// [`Error::Options`] names the invalid option.
     pub fn validate(&self) -> Result<(), Error> {
         let fail = |option, found: usize, expected| {
             Err(Error::Options { option, found: found as u64, expected })
@@ -101,17 +101,17 @@ impl WriteOptions {
 pub struct Written {
     /// The object.
     pub bytes: Bytes,
-    /// What is in it; also stored inside.
+    /// Its summary, which is also stored inside the object.
     pub summary: BucketSummary,
 }
 
-/// Sorts the rows by (`_time`, `_indextime`), makes frequent fields columns, builds the term index,
-/// and encodes everything as one object. The same rows, rules and options give the same bytes.
-/// It works for seconds on a full bucket: call it where blocking is allowed.
+/// Sorts the rows by (`_time`, `_indextime`), makes frequent fields columns, builds the term index, and
+/// encodes everything as one object. The same rows, rules and options result in the same bytes. It takes
+/// seconds for a full bucket, so call it where blocking is allowed.
 ///
 /// # Errors
-/// [`Error::Empty`] without rows, [`Error::Schema`] where a batch is not hot rows,
-/// [`Error::Options`] and [`Error::TooLarge`] where a limit is broken.
+/// [`Error::Empty`] without rows, [`Error::Schema`] if a batch is not hot rows, [`Error::Options`] and
+/// [`Error::TooLarge`] if a limit is exceeded.
 pub fn write_bucket(
     id: BucketId,
     index: &IndexName,
@@ -135,14 +135,14 @@ pub fn write_bucket(
 
 type Rules = BTreeSet<(u32, u64)>;
 
-/// The rules that the fields were made by.
+/// The rules that produced the fields.
 #[derive(Default)]
 struct MadeBy {
     of_sourcetypes: Rules,
     of_origins: origin_rules::Noted,
 }
 
-/// The one pass over all events: words into the index, fields into columns.
+/// Adds words to the index and fields to columns, in one pass over all events.
 fn scan(
     id: BucketId,
     rows: &Rows,
@@ -194,7 +194,7 @@ fn bad_fields(id: BucketId, row: usize, error: &serde_json::Error) -> Error {
     Error::Schema { id, batch: 0, found, expected: "an object of texts or lists of texts".into() }
 }
 
-/// Whether the value's words are words of the event's text, so that the index has them already.
+/// Whether the words of the value are words of the event's text, so that the index already has them.
 fn ends_at_breakers(row: &RowText<'_>, value: &str) -> bool {
     let Some(start) = row.offset_of(value) else { return false };
     let text = row.text.as_bytes();
@@ -203,7 +203,7 @@ fn ends_at_breakers(row: &RowText<'_>, value: &str) -> bool {
     breaker(before) && breaker(text.get(start + value.len()))
 }
 
-/// Indexes the values of a name column once per granule.
+/// Adds each distinct value of a name column to the index once per granule.
 struct Seen<'a> {
     names: &'a Names,
     last_granule: Vec<usize>,
@@ -231,7 +231,7 @@ struct Origins<'a> {
     made_by: MadeBy,
 }
 
-/// Extractors kept at a time; a bucket of more origins resolves some of them again.
+/// Maximum number of extractors that are kept; a bucket with more origins resolves some of them again.
 const KNOWN_ORIGINS: usize = 10_000;
 
 impl<'a> Origins<'a> {
@@ -295,7 +295,7 @@ fn summarize(rows: &Rows, shredded: &Shredded, rules: Rules) -> BucketSummary {
     }
 }
 
-/// Everything but the tail.
+/// Encodes everything except the tail.
 fn encode(
     (id, index, (texts, of_origins)): (BucketId, &IndexName, (String, Option<String>)),
     rows: &Rows,
@@ -303,8 +303,8 @@ fn encode(
     built: BuiltIndex,
     options: &WriteOptions,
 ) -> Result<(Vec<u8>, Directory), ParquetError> {
-    // A rough estimate is enough: reserved memory that is never touched costs nothing, while a vector that
-    // grows is copied.
+    // A rough estimate is enough: reserved memory that is never touched costs nothing, while a growing vector
+    // is copied.
     let size = built.bytes.len() + rows.raw_bytes as usize / 3;
     let mut encoder = Encoder::new(shredded, options, size)?;
     encoder.rows(rows, shredded, options)?;

@@ -1,6 +1,6 @@
-//! The buckets of an index in the order in which they are looked for, in columns: a bucket takes some
-//! 90 bytes, and a header is made of them when somebody looks at it. Snapshots share chunks: a commit copies
-//! the one that it changes, not the whole list.
+//! The buckets of an index in search order, stored in columns: a bucket takes about 90 bytes, and its header
+//! is built when it is read. Snapshots share chunks: a commit copies only the chunk that it changes, not the
+//! whole list.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,8 +14,8 @@ mod numbers;
 pub(crate) use by_id::{ById, Place};
 use numbers::Numbers;
 
-/// Most buckets of a chunk. A commit copies one chunk and one pointer per chunk, so both stay small up to
-/// millions of buckets.
+/// Maximum number of buckets in a chunk. A commit copies one chunk and one pointer per chunk, so both stay
+/// small up to millions of buckets.
 const CHUNK: usize = 1024;
 
 const FIELDS_COMPLETE: u8 = 1;
@@ -23,12 +23,12 @@ const SUMMARY_ROWS: u8 = 1 << 1;
 const THAWED: u8 = 1 << 2;
 const FROZEN: u8 = 1 << 3;
 
-/// Neighbours in the order of an index, oldest first: new buckets mostly go to the end. Of each column, one
-/// value a bucket.
+/// Adjacent buckets in the order of an index, oldest first, because new buckets mostly go to the end. Each
+/// column has one value per bucket.
 #[derive(Debug, Clone)]
 struct Chunk {
     index: IndexName,
-    /// No event of theirs is earlier.
+    /// Lower bound of the event times of its buckets.
     earliest: EventTime,
     ids: Vec<BucketId>,
     first_times: Vec<EventTime>,
@@ -42,11 +42,11 @@ struct Chunk {
     versions: Numbers,
     shapes: Vec<Option<Arc<BucketShape>>>,
     flags: Vec<u8>,
-    /// Of those that have one.
+    /// Paths of buckets whose path does not follow from their ID.
     other_paths: BTreeMap<BucketId, Box<str>>,
 }
 
-/// Does the same with every column of chunks that has one value a bucket.
+/// Applies the same operation to every column of a chunk that has one value per bucket.
 macro_rules! for_each_column {
     ($chunk:expr, $column:ident => $do:expr) => {{
         let Chunk {
@@ -72,7 +72,7 @@ macro_rules! for_each_column {
     (@ $column:ident => $do:expr; $($name:ident)*) => { $({ let $column = $name; $do; })* };
 }
 
-/// The place of a bucket: by its newest event, and of equal ones the greater ID first.
+/// The sort key of a bucket: its newest event time; among equal ones the greater ID is first.
 type Key = (EventTime, Reverse<BucketId>);
 
 impl Chunk {
@@ -104,14 +104,14 @@ impl Chunk {
         (self.last_times[at], Reverse(self.ids[at]))
     }
 
-    /// The place of the first one that is not before a key.
+    /// Returns the index of the first bucket that is not before a key.
     fn position(&self, key: &Key) -> usize {
         let earlier = self.last_times.partition_point(|last| *last < key.0);
         let same = self.last_times[earlier..].partition_point(|last| *last == key.0);
         earlier + self.ids[earlier..earlier + same].partition_point(|id| Reverse(*id) < key.1)
     }
 
-    /// The place of the one with the key.
+    /// Returns the index of the bucket with this key.
     fn find(&self, key: &Key) -> Option<usize> {
         let at = self.position(key);
         (at < self.len() && self.key(at) == *key).then_some(at)
@@ -166,7 +166,7 @@ impl Chunk {
         removed
     }
 
-    /// Leaves the older half, and returns the newer one.
+    /// Keeps the older half, and returns the newer one.
     fn split(&mut self) -> Self {
         let (half, mut newer) = (self.len() / 2, Self::new(self.index.clone()));
         for at in half..self.len() {
@@ -203,31 +203,31 @@ fn state(flags: u8) -> BucketState {
 /// The buckets of one index, newest event first, then by ID.
 #[derive(Debug, Clone, Default)]
 pub struct Buckets {
-    /// The oldest ones first. None of them is empty.
+    /// The oldest chunks first. None of them is empty.
     chunks: Vec<Arc<Chunk>>,
-    /// Of each chunk, the newest event of its first bucket: a key is looked for without a look at the chunks,
-    /// which are all over the memory.
+    /// The newest event time of the first bucket of each chunk, so that a key is found without access to the
+    /// chunks, which are scattered in memory.
     starts: Vec<EventTime>,
     len: usize,
     searchable: usize,
     totals: Totals,
 }
 
-/// What a search looks into.
+/// The buckets that a search reads.
 #[derive(Debug, Default)]
 pub struct Selected {
-    /// Newest event first.
+    /// The selected buckets, newest event first.
     pub left: Vec<BucketHeader>,
-    /// Those that are not wanted.
+    /// Number of buckets that were not wanted.
     pub excluded: u64,
 }
 
 /// Sums over buckets in all states.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Sizes of their objects in bytes.
+    /// Sum of the sizes of their objects, in bytes.
     pub size: u64,
-    /// Their events.
+    /// Number of their events.
     pub rows: u64,
     /// Bytes of `_raw` before compression.
     pub raw_bytes: u64,
@@ -236,7 +236,8 @@ pub struct Totals {
 impl Totals {
     const NONE: Self = Self { size: 0, rows: 0, raw_bytes: 0 };
 
-    /// Damaged headers may have any numbers: what is added can be taken away again.
+    /// Adds or subtracts a header. The arithmetic wraps, because damaged headers may have any numbers and an
+    /// addition must be reversible.
     fn change(&mut self, header: &BucketHeader, change: fn(u64, u64) -> u64) {
         self.size = change(self.size, header.size);
         self.rows = change(self.rows, header.rows);
@@ -245,7 +246,7 @@ impl Totals {
 }
 
 impl Buckets {
-    /// No buckets.
+    /// An empty list of buckets.
     pub(crate) const EMPTY: Self = Self {
         chunks: Vec::new(),
         starts: Vec::new(),
@@ -254,42 +255,42 @@ impl Buckets {
         totals: Totals::NONE,
     };
 
-    /// How many there are.
+    /// Returns the number of buckets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// How many of them searches look into.
+    /// Returns the number of searchable buckets.
     #[must_use]
     pub fn searchable(&self) -> usize {
         self.searchable
     }
 
-    /// Their sums.
+    /// Returns the sums over the buckets.
     #[must_use]
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Whether there are none.
+    /// Whether there are no buckets.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The one with the newest event.
+    /// Returns the bucket with the newest event.
     #[must_use]
     pub fn first(&self) -> Option<BucketHeader> {
         self.iter().next()
     }
 
-    /// All of them.
+    /// Iterates over all buckets.
     pub fn iter(&self) -> impl Iterator<Item = BucketHeader> + Clone {
         self.iter_from(0)
     }
 
-    /// All but so many first ones, which are hardly looked at.
+    /// Iterates over all buckets after the first `offset`, which are skipped cheaply.
     pub fn iter_from(&self, offset: usize) -> impl Iterator<Item = BucketHeader> + Clone {
         let (mut chunks, mut left) = (self.chunks.as_slice(), offset);
         while let Some((newest, others)) = chunks.split_last().filter(|(it, _)| it.len() <= left) {
@@ -303,25 +304,26 @@ impl Buckets {
         })
     }
 
-    /// All of them, oldest event first.
+    /// Iterates over all buckets, oldest event first.
     pub fn oldest_first(&self) -> impl Iterator<Item = BucketHeader> + Clone {
         self.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(move |at| chunk.header(at)))
     }
 
-    /// All of them, for as long as it takes.
+    /// Iterates over all buckets; the iterator keeps the list alive.
     pub(crate) fn all(self: Arc<Self>) -> impl Iterator<Item = BucketHeader> + Send + use<> {
         let chunks = self.chunks.clone().into_iter().rev();
         chunks.flat_map(|chunk| (0..chunk.len()).rev().map(move |at| chunk.header(at)))
     }
 
-    /// Those that may have events in the range. What lies outside is mostly passed over without a look.
+    /// Iterates over the buckets that may have events in the range. Most chunks outside the range are skipped
+    /// without reading them.
     pub fn overlapping(&self, range: &TimeRange) -> impl Iterator<Item = BucketHeader> {
         self.places(range).map(|(chunk, at)| chunk.header(at))
     }
 
-    /// The buckets that searches look into and that may have events in the range. `wanted` decides by index,
-    /// shape, `fields_complete` and `summary_rows`, and is asked once for all that share these: going through
-    /// millions of buckets takes a few nanoseconds each.
+    /// Returns the searchable buckets that may have events in the range. `wanted` decides by index, shape,
+    /// `fields_complete` and `summary_rows`, and is called once for all buckets that share these: iterating
+    /// over millions of buckets takes a few nanoseconds each.
     pub fn searchable_in(
         &self,
         range: &TimeRange,
@@ -329,7 +331,7 @@ impl Buckets {
     ) -> Selected {
         let mut selected = Selected::default();
         let mut known: HashMap<(*const BucketShape, u8), bool> = HashMap::new();
-        // Neighbours mostly have the same shape.
+        // Adjacent buckets mostly have the same shape.
         let mut last = None;
         for (chunk, at) in self.places(range) {
             if !state(chunk.flags[at]).is_searchable() {
@@ -356,7 +358,7 @@ impl Buckets {
         selected
     }
 
-    /// Where those are that may have events in the range.
+    /// Iterates over the places of the buckets that may have events in the range.
     fn places(&self, range: &TimeRange) -> impl Iterator<Item = (&Chunk, usize)> {
         let range = *range;
         let chunks = self.chunks.iter().rev().map(Arc::as_ref);
@@ -371,14 +373,14 @@ impl Buckets {
         })
     }
 
-    /// The bucket with this ID and this newest event.
+    /// Returns the bucket with this ID and this newest event time.
     pub(crate) fn find(&self, id: BucketId, last_time: EventTime) -> Option<BucketHeader> {
         let key = (last_time, Reverse(id));
         let chunk = &self.chunks[self.chunk_of(&key)?];
         chunk.find(&key).map(|at| chunk.header(at))
     }
 
-    /// The chunk in which a bucket with the key is, if there is one.
+    /// Returns the chunk whose range includes the key, if there is one.
     fn chunk_of(&self, key: &Key) -> Option<usize> {
         let earlier = self.starts.partition_point(|start| *start < key.0);
         let same = self.starts[earlier..].partition_point(|start| *start == key.0);
@@ -386,18 +388,18 @@ impl Buckets {
         (earlier + same.partition_point(|chunk| chunk.key(0) <= *key)).checked_sub(1)
     }
 
-    /// Inserts a bucket that is not there.
+    /// Inserts a bucket that must not be present.
     pub(crate) fn insert(&mut self, header: BucketHeader) {
         self.len += 1;
         self.searchable += usize::from(header.state.is_searchable());
         self.totals.change(&header, u64::wrapping_add);
         let key = (header.last_time, Reverse(header.id));
-        // Those before all chunks go into the first one.
+        // Keys before all chunks go into the first one.
         let mut at = self.chunk_of(&key).unwrap_or(0);
         let is_newest = || self.chunks[at].key(self.chunks[at].len() - 1) < key;
         match self.chunks.get(at).map(|chunk| chunk.len() >= CHUNK) {
             Some(false) => {}
-            // Full chunks stay full where buckets come in the order of their times.
+            // Full chunks are not split if buckets arrive in the order of their times.
             Some(true) if at + 1 < self.chunks.len() || !is_newest() => {
                 let newer = Arc::make_mut(&mut self.chunks[at]).split();
                 let is_newer = newer.key(0) < key;
@@ -416,11 +418,11 @@ impl Buckets {
         self.starts[at] = chunk.last_times[0];
     }
 
-    /// Removes the bucket with this ID and this newest event.
+    /// Removes the bucket with this ID and this newest event time.
     pub(crate) fn remove(&mut self, id: BucketId, last_time: EventTime) {
         let key = (last_time, Reverse(id));
         let Some(at) = self.chunk_of(&key) else { return };
-        // Looking first: `make_mut` would copy the chunk for nothing.
+        // Looked up first, because `make_mut` would copy the chunk even if the bucket is missing.
         let Some(position) = self.chunks[at].find(&key) else { return };
         let chunk = Arc::make_mut(&mut self.chunks[at]);
         let removed = chunk.remove(position);

@@ -1,4 +1,4 @@
-//! The open catalog: opening it, reading it, and the changes that it takes.
+//! The open catalog: opening, reading, and changes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ use crate::ticks::{Ticks, last_write};
 use crate::writer::{Opened, Writer, patiently};
 use crate::{Commit, Document, Error, Settings, Snapshot, Stalled, load, migration};
 
-/// How long a follower is without a leader before that is a condition of its health: a standby takes over in
-/// about three seconds.
+/// Time without a leader after which a follower reports a health condition: a standby takes over in about
+/// three seconds.
 const WITHOUT_LEADER: Duration = Duration::from_secs(5);
 
 /// The catalog: open for writing, or following the process that has it open. Clones share it.
@@ -38,9 +38,9 @@ pub struct Catalog {
 }
 
 struct Inner {
-    /// The newest snapshot, whichever role it is of.
+    /// The newest snapshot, in either role.
     view: Arc<watch::Sender<Arc<Snapshot>>>,
-    /// A follower may become the writer, and stays it.
+    /// The role. A follower may become the writer, and then stays it.
     role: watch::Sender<Role>,
 }
 
@@ -48,7 +48,7 @@ struct Inner {
 enum Role {
     Writer(Arc<Writer>),
     Follower(Arc<Follower>),
-    /// Changes are made by a simulation.
+    /// A simulation makes the changes.
     Simulated(Arc<dyn Changes>),
 }
 
@@ -93,7 +93,7 @@ impl Catalog {
         Ok(Self::with(view, Role::Writer(Arc::new(writer))))
     }
 
-    /// A catalog that follows a simulated one: whoever has the sender of its snapshots sends them, and
+    /// Creates a catalog that follows a simulated one: the owner of the sender sends its snapshots, and
     /// `changes` makes changes.
     #[must_use]
     pub fn simulated(view: Arc<watch::Sender<Arc<Snapshot>>>, changes: Arc<dyn Changes>) -> Self {
@@ -113,7 +113,7 @@ impl Catalog {
     /// the leader; reading needs no request, except summaries.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for an address that is none, [`Error::Unreachable`] if no leader answers in time,
+    /// [`Error::Invalid`] for an invalid address, [`Error::Unreachable`] if no leader answers in time,
     /// [`Error::Refused`] if a process belongs to another cluster, or has another secret or version.
     pub async fn follow(
         addresses: &[String],
@@ -125,7 +125,7 @@ impl Catalog {
             .await
     }
 
-    /// As [`follow`](Self::follow). `failure` has the last reason why no leader has been found, with the
+    /// As [`follow`](Self::follow). `failure` receives the last reason why no leader has been found, with the
     /// address; it is empty until a process has been asked.
     ///
     /// # Errors
@@ -142,9 +142,9 @@ impl Catalog {
         Ok(Self::with(view, Role::Follower(Arc::new(follower))))
     }
 
-    /// Opens the catalog that this process has followed, and fences the writer. Who has subscribed to it
-    /// notices nothing but the next snapshot, and changes that wait for the former leader are made here. If
-    /// it fails, this process goes on following. A catalog that does not exist is not created.
+    /// Opens the catalog that this process has followed, and fences the writer. Subscribers only see the next
+    /// snapshot, and changes that wait for the former leader are made here. If it fails, this process
+    /// continues to follow. A catalog that does not exist is not created.
     ///
     /// # Errors
     /// As [`open`](Self::open). [`Error::OtherCatalog`] if the store has no catalog, another one than the one
@@ -163,12 +163,13 @@ impl Catalog {
             return Err(other_catalog(path, &reason));
         }
         let database = open_database(store, path, (&settings, Arc::default()), &failure).await?;
-        // Nobody writes any more. What was fed is durable, so the follower has this state or an older one.
+        // The former writer is fenced. All states that it has sent are durable, so the follower has this
+        // state or an older one.
         let number = load::number_of(&database, path).await?;
         let found = (load::store_id_of(&database, path).await?, number);
         let followed = Arc::clone(&view.borrow());
         if let Some(reason) = contradiction((followed.store_id(), followed.number()), found) {
-            // Nothing was written, so a failure loses nothing.
+            // Nothing was written, so an error on close is irrelevant.
             let _ = Box::pin(database.close()).await;
             return Err(other_catalog(path, &reason));
         }
@@ -190,8 +191,8 @@ impl Catalog {
         Ok(())
     }
 
-    /// Gives the catalog, which this process has open, and its object store the same identity. An identity
-    /// that only one of them has becomes that of the other.
+    /// Gives the catalog, which this process has open, and its object store the same identity. If only one of
+    /// them has an identity, the other one gets it.
     ///
     /// # Errors
     /// [`Error::OtherCatalog`] if they have two identities. [`Error::Store`] if the object cannot be read or
@@ -226,7 +227,7 @@ impl Catalog {
         let _ = role.wait_for(|role| matches!(role, Role::Writer(_))).await;
     }
 
-    /// Whether this process follows, and nobody whom it could follow answers.
+    /// Whether this process follows and no leader answers.
     #[must_use]
     pub fn lacks_leader(&self) -> bool {
         match self.role() {
@@ -235,7 +236,7 @@ impl Catalog {
         }
     }
 
-    /// How long this process has heard of nobody who leads: it does not know what others have changed since.
+    /// Returns for how long this process has had no leader, and so may lack later changes.
     #[must_use]
     pub fn leader_lost_for(&self) -> Option<Duration> {
         match self.role() {
@@ -244,7 +245,7 @@ impl Catalog {
         }
     }
 
-    /// What keeps this catalog from taking changes, if it has done so for several seconds.
+    /// Returns what prevents this catalog from accepting changes, if it has done so for several seconds.
     #[must_use]
     pub fn stalled(&self) -> Option<Stalled> {
         let follower = match self.role() {
@@ -257,7 +258,7 @@ impl Catalog {
         Some(Stalled::Following { leader, seconds: lost.as_secs(), reason })
     }
 
-    /// The writer, if this process leads.
+    /// Returns the writer, if this process leads.
     pub(crate) fn writer(&self) -> Result<Arc<Writer>> {
         match self.role() {
             Role::Writer(writer) => Ok(writer),
@@ -266,9 +267,9 @@ impl Catalog {
         }
     }
 
-    /// Makes one atomic change durable. After `Ok`, [`snapshot`](Self::snapshot) includes it. While
-    /// the store is unavailable it waits and retries. Commits are idempotent. Commits that wait at the same
-    /// time are written together, each of them with its own outcome.
+    /// Makes one atomic change durable. After `Ok`, [`snapshot`](Self::snapshot) includes it. While the store
+    /// is unavailable it waits and retries. Commits are idempotent. Commits that wait at the same time are
+    /// written together, and each of them has its own outcome.
     ///
     /// # Errors
     /// [`Error::Fenced`] if another process took the catalog over; [`Error::Conflict`],
@@ -283,12 +284,12 @@ impl Catalog {
         };
         tokio::select! {
             done = Box::pin(follower.commit(&commit)) => done,
-            // It may have been made already; then making it again changes nothing.
+            // The leader may already have made the change; repeating it is harmless.
             () = self.leads() => self.writer()?.commit(commit).await,
         }
     }
 
-    /// The catalog as of the last commit.
+    /// Returns the snapshot after the last commit.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.inner.view.borrow().clone()
@@ -300,10 +301,10 @@ impl Catalog {
         self.inner.view.subscribe()
     }
 
-    /// The summaries of buckets, in their order; `None` for a bucket that has left the catalog, and for one
-    /// of which a follower asks its leader in vain: the object of a bucket has its summary, too. Those that
-    /// are not in memory are read in one pass: it is better to ask for many at a time than for one after the
-    /// other.
+    /// Returns the summaries of buckets, in their order. `None` for a bucket that is no longer in the
+    /// catalog, and at a follower whose leader does not answer: then the caller can read the summary from the
+    /// object of the bucket. Summaries that are not in memory are read in one pass, so a single call for many
+    /// buckets is faster than several calls.
     ///
     /// # Errors
     /// [`Error::Store`], [`Error::Corrupt`] or [`Error::Version`] if a summary cannot be read.
@@ -323,16 +324,16 @@ impl Catalog {
         !matches!(*self.inner.role.borrow(), Role::Writer(_))
     }
 
-    /// Waits until this process leads and cannot write any more; returns why: [`Error::Fenced`] if another
-    /// process has taken the catalog over, otherwise why the database has ended, which only opening the
-    /// catalog again mends. A database that ends while nothing is written is noticed, too.
+    /// Waits until this process, as the leader, can no longer write. Returns why: [`Error::Fenced`] if
+    /// another process has taken over the catalog; otherwise the reason why the database has ended, in which
+    /// case the catalog must be opened again. Also notices a database that ends while nothing is written.
     pub async fn lost(&self) -> Error {
         self.leads().await;
         let Role::Writer(writer) = self.role() else { return std::future::pending().await };
         writer.lost().await
     }
 
-    /// Whether the database of this process has ended, although no other process has taken the catalog over.
+    /// Whether the database of this process has ended although no other process has taken over the catalog.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         let Role::Writer(writer) = self.role() else { return false };
@@ -340,8 +341,8 @@ impl Catalog {
         ended.as_ref().is_some_and(|error| !matches!(error, Error::Fenced { .. }))
     }
 
-    /// The journal positions up to which the streams of an indexer are in object storage; recovery
-    /// replays only what is above them.
+    /// Returns the journal positions up to which the streams of an indexer are in object storage; recovery
+    /// only replays records above them.
     #[allow(clippy::unused_async)] // A remote catalog would have to ask.
     pub async fn positions(&self, indexer: IndexerId) -> Vec<(StreamId, JournalPosition)> {
         self.snapshot().positions(indexer)
@@ -365,7 +366,7 @@ impl Catalog {
         self.change_documents(documents.into_iter().map(some).collect()).await
     }
 
-    /// Writes several documents, and deletes those without content, in one atomic, durable change.
+    /// Writes documents, and deletes those without content, in one atomic, durable change.
     ///
     /// # Errors
     /// As [`put_documents`](Self::put_documents).
@@ -376,9 +377,8 @@ impl Catalog {
         self.make(documents.into()).await
     }
 
-    /// Changes documents as [`change_documents`](Self::change_documents), for callers that somebody waits
-    /// for: it returns after the same time as [`put_document`](Self::put_document), and each document has
-    /// its size limit.
+    /// Changes documents as [`change_documents`](Self::change_documents), for interactive callers: it has the
+    /// deadline of [`put_document`](Self::put_document), and the size limit applies to each document.
     ///
     /// # Errors
     /// As [`put_document`](Self::put_document).
@@ -396,11 +396,11 @@ impl Catalog {
         self.make_in_time(documents.into()).await
     }
 
-    /// Changes documents as [`change_documents`](Self::change_documents), if each of `before` is in the
-    /// catalog with that content, or is not there where it has none. So a change that is under way for long
-    /// does not undo what was changed after it. A change that has been made may be made again.
+    /// Changes documents as [`change_documents`](Self::change_documents), if the catalog has each document of
+    /// `before` with that content, or lacks it if it has none. So a delayed change does not undo a later one.
+    /// Repeating a change that has been made is harmless.
     ///
-    /// # Errors
+    /// [`Error::Changed`] if a document differs; then nothing is changed. As
     /// [`Error::Changed`]: one is not, and nothing is changed. As
     /// [`change_documents`](Self::change_documents).
     pub async fn replace_documents(
@@ -445,7 +445,7 @@ impl Catalog {
         }
     }
 
-    /// Documents of a kind, by name.
+    /// Returns the documents of a kind, by name.
     #[allow(clippy::unused_async)] // A remote catalog would have to ask.
     pub async fn documents(&self, kind: &str) -> Vec<Document> {
         self.snapshot().documents(kind)
@@ -508,7 +508,7 @@ fn other_catalog(path: &str, reason: &str) -> Error {
     Error::OtherCatalog { reason }
 }
 
-/// Whether there is a database.
+/// Whether a database exists.
 async fn exists(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool> {
     let manifests = Path::from(format!("{path}/manifest"));
     let first = store.list(Some(&manifests)).next().await.transpose();
@@ -548,8 +548,9 @@ async fn open_database(
         let last = Box::pin(last_write(&database, path)).await?;
         let is_far_behind = last.is_some_and(|last| ticks.is_far_behind(last));
         if is_far_behind {
-            // Its files are kept by the clock that it was opened with. It is closed before the clock moves,
-            // or a cleanup that runs now would take them for old.
+            // The cleanup of the open database uses the clock that it was opened with. The database is closed
+            // before the clock is changed, because otherwise a cleanup that runs now would delete its files
+            // as old.
             let closing = Box::pin(database.close_with_options(CloseOptions { flush_type: None }));
             let closed = closing.await;
             closed.map_err(|error| Error::from_database(path, "close", &error))?;
@@ -564,8 +565,8 @@ async fn open_database(
     }
 }
 
-/// Files whose ages come from times of the store are kept for longer: by a clock that is ahead they look
-/// older.
+/// Raises the minimum age of files whose age is computed from times of the store: to a clock that is ahead
+/// they look older.
 fn keep_longer(cleanup: &mut GarbageCollectorOptions, ahead: Duration) {
     let by_store =
         [&mut cleanup.manifest_options, &mut cleanup.wal_options, &mut cleanup.compactions_options];
@@ -574,7 +575,7 @@ fn keep_longer(cleanup: &mut GarbageCollectorOptions, ahead: Duration) {
     }
 }
 
-/// Reads everything that is kept in memory.
+/// Reads all entries that are kept in memory.
 async fn read(
     database: &Db,
     path: &str,
@@ -588,8 +589,8 @@ async fn read(
     patiently((settings.slow_commit, failure), "reading the catalog", loading).await
 }
 
-/// Tries a conditional update that must fail. `false`: the store reports that it has no conditional
-/// updates (the database then works without them); an error: the store ignores the condition, or is
+/// Tries a conditional update that must fail. Returns false if the store reports that it has no conditional
+/// updates (the database then works without them). Fails if the store ignores the condition or is
 /// unavailable.
 async fn has_conditions(store: &Arc<dyn ObjectStore>, path: &str) -> Result<bool> {
     let probe = Path::from(format!("{path}/conditions-probe"));
@@ -649,7 +650,7 @@ mod tests {
         ahead
     }
 
-    /// Every opening of the database counts it up.
+    /// Returns the epoch of the database, which each opening increments.
     async fn epoch(store: &Arc<dyn ObjectStore>) -> u64 {
         let adapter = Arc::new(Adapter::new(Arc::clone(store), LastFailure::default()));
         let admin = Admin::builder("catalog".to_owned(), adapter).build();
@@ -667,7 +668,7 @@ mod tests {
         assert_eq!(cleanup.compacted_options.unwrap().min_age, settings.cleanup_age);
     }
 
-    /// A copy of the files that no writer changes, without those that say what is to be compacted: they are
+    /// Returns a copy of the files that no writer changes, without those of the compactor, which can be
     /// written at any time.
     async fn copied(store: &Arc<dyn ObjectStore>) -> Arc<dyn ObjectStore> {
         let copy: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -694,7 +695,7 @@ mod tests {
             assert!(is_shown || !is_closed);
             let before = epoch(&store).await;
             let after = open_by(&store, Arc::default()).await;
-            // The cleanup has the settings with which the database was opened.
+            // The cleanup uses the settings with which the database was opened.
             assert_eq!(epoch(&store).await > before + 1, !is_shown, "{is_closed}");
             after.put_document("user", "b", json!(2)).await.unwrap();
             assert_eq!(after.documents("user").await.len(), 2);
@@ -706,7 +707,7 @@ mod tests {
         for is_closed in [true, false] {
             let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
             let _ahead = write_ahead_of_time(&store, is_closed).await;
-            // Twice: the second one has what the first one wrote.
+            // Twice, because the second opening uses the files of the first one.
             for name in ["b", "c"] {
                 let after = open_by(&store, Arc::default()).await;
                 after.put_document("user", name, json!(2)).await.unwrap();
@@ -724,7 +725,7 @@ mod tests {
         catalog.put_document("user", "a", json!(1)).await.unwrap();
         catalog.writer().unwrap().database.close().await.unwrap();
         catalog.put_document("user", "b", json!(1)).await.unwrap_err();
-        // The write and the database both tell; who asks sees either of them first.
+        // Both the failed write and the database report the end; either may be seen first.
         for _ in 0..20 {
             let why = tokio::time::timeout(LONG, catalog.lost()).await.unwrap();
             assert!(!matches!(why, Error::Fenced { .. }), "{why:?}");

@@ -1,4 +1,4 @@
-//! Atomic changes of the catalog: what they check, and what they write.
+//! Atomic changes of the catalog: their checks and their writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::error::Result;
 use crate::summaries::Summaries;
 use crate::{Commit, Discarded, Error, JournalRange, Snapshot, Takeover, codec};
 
-/// What a group of changes writes to the database. A later change of a key replaces an earlier one.
+/// The writes of a group of changes to the database. A later write of a key replaces an earlier one.
 #[derive(Debug, Default)]
 pub(crate) struct Writes {
     /// Values by key; `None` deletes the key.
     pub(crate) entries: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Bytes of keys and values.
+    /// Size of keys and values in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -33,10 +33,10 @@ impl Writes {
     }
 }
 
-/// A bucket to write.
+/// An encoded bucket.
 struct Encoded {
     header: BucketHeader,
-    /// The summary and its value, if the catalog does not have it.
+    /// The summary and its encoding, unless the catalog already has it.
     summary: Option<(Arc<BucketSummary>, Vec<u8>)>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Change<'a> {
     pub(crate) writes: &'a mut Writes,
     pub(crate) shared: &'a mut Shared,
     pub(crate) summaries: &'a Summaries,
-    /// Where the catalog is, for errors.
+    /// Path of the catalog, for errors.
     pub(crate) path: &'a str,
 }
 
@@ -56,7 +56,7 @@ impl Change<'_> {
     /// Applies a commit.
     pub(crate) fn commit(&mut self, commit: Commit) -> Result<()> {
         if let Some(id) = commit.expect.iter().find(|id| self.state.bucket(**id).is_none()) {
-            // Who did not get the answer repeats a replacement that has been made.
+            // A client that did not receive the answer repeats a replacement that has been made.
             if !commit.add.is_empty() && self.has_all(&commit.add) {
                 return Ok(());
             }
@@ -76,7 +76,7 @@ impl Change<'_> {
         }
         for range in ahead {
             let (stream, upto) = (range.stream.clone(), range.upto);
-            // A commit may name a stream twice.
+            // A commit may contain a stream twice.
             if self.state.positions.get(&stream).is_some_and(|known| *known >= upto) {
                 continue;
             }
@@ -105,7 +105,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// The takeovers that the catalog does not have yet.
+    /// Returns the takeovers that the catalog does not have yet.
     fn taken(&self, all: &[Takeover]) -> Result<Vec<Takeover>> {
         let mut taken = Vec::new();
         for new in all {
@@ -131,7 +131,7 @@ impl Change<'_> {
         Error::OldEpoch { path, indexer, set, epoch, known, owner }
     }
 
-    /// The ranges that end above the known positions.
+    /// Returns the ranges that end above the known positions.
     fn ahead<'r>(
         &self,
         ranges: &'r [JournalRange],
@@ -143,7 +143,7 @@ impl Change<'_> {
             let taken = take_over.iter().find(|taken| (taken.indexer, taken.set) == set);
             let known = taken
                 .map_or_else(|| self.state.owner(set.0, set.1), |taken| (taken.epoch, taken.owner));
-            // A later one than the known one is from a takeover that is not in this catalog.
+            // A later epoch than the known one is from a takeover that is not in this catalog.
             if range.epoch != known.0 {
                 return Err(self.old_epoch(set, range.epoch, known));
             }
@@ -166,7 +166,7 @@ impl Change<'_> {
         Ok(ahead)
     }
 
-    /// Whether the catalog has all the buckets as they are.
+    /// Whether the catalog has all these buckets, unchanged.
     fn has_all(&mut self, entries: &[BucketEntry]) -> bool {
         entries.iter().all(|entry| {
             self.state.bucket(entry.id).is_some()
@@ -174,7 +174,7 @@ impl Change<'_> {
         })
     }
 
-    /// A bucket that is new or has changed; `None` if the catalog has it as it is.
+    /// Encodes a bucket that is new or has changed; returns `None` if the catalog has it unchanged.
     fn encoded(&mut self, entry: BucketEntry, is_repeated: bool) -> Result<Option<Encoded>> {
         let failed = |damage: codec::Damage| {
             damage.at(self.path, &codec::header_key(&entry.index, entry.id))
@@ -226,7 +226,7 @@ impl Change<'_> {
         for (kind, name, expected) in &before {
             let now = self.state.documents.get(&(kind.clone(), name.clone())).map(Arc::as_ref);
             let is_now = |json: &Option<Value>| json.as_ref() == now;
-            // Who did not get the answer repeats a change that has been made.
+            // A client that did not receive the answer repeats a change that has been made.
             let is_made = || {
                 after.iter().any(|(other, of, json)| (other, of) == (kind, name) && is_now(json))
             };

@@ -1,8 +1,8 @@
 //! Requests of a follower to the leader of the catalog, over gRPC.
 //!
-//! A follower knows the addresses of all processes that may lead. It asks all of them for the feed, again and
-//! again, until one of them gives it: that one leads. Requests go to the process that is followed; while none
-//! is, and when it does not answer, they wait and are repeated, until the deadline.
+//! A follower knows the addresses of all processes that may lead. It repeatedly asks all of them for the feed
+//! until one of them sends it: that one is the leader. Requests go to the process that is followed; while
+//! there is none, or it does not answer, they wait and are retried until the deadline.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,15 +39,15 @@ struct Peer {
 /// The processes that may lead.
 pub(crate) struct Leader {
     peers: Vec<Peer>,
-    /// The one that leads, as far as is known: it gives the feed.
+    /// The current leader, as far as it is known: the process that sends the feed.
     followed: watch::Sender<Option<usize>>,
-    /// Since when none is followed.
+    /// Since when there is no known leader.
     lost: Mutex<Option<Instant>>,
-    /// Why none is followed; empty until one has been asked.
+    /// Why there is no known leader; empty until a process has been asked.
     failure: watch::Sender<String>,
-    /// Of a request with its repetitions, and of one of them.
+    /// Deadline of a request with its retries, and of one attempt.
     deadlines: (Duration, Duration),
-    /// Of a request for summaries, which can be read elsewhere.
+    /// Deadline of a request for summaries, which can be read elsewhere.
     summaries_deadline: Duration,
     pauses: (Duration, Duration),
 }
@@ -59,7 +59,8 @@ impl std::fmt::Debug for Leader {
 }
 
 impl Leader {
-    /// Connects when the first request is made. Why none is followed, `failure` says.
+    /// Creates the client; connections are made with the first request. `failure` receives the reason while
+    /// there is no leader.
     pub(crate) fn new(
         addresses: &[String],
         transport: &Transport,
@@ -101,7 +102,8 @@ impl Leader {
         self.deadlines.0
     }
 
-    /// A change; the number of a state that has it. It may be made more than once.
+    /// Sends a change. Returns the number of a state that includes it. The change may be applied more than
+    /// once.
     pub(crate) async fn commit(&self, request: CommitRequest) -> Result<u64> {
         let length = request.encoded_len();
         if length > MAX_MESSAGE {
@@ -120,7 +122,7 @@ impl Leader {
         Ok(self.ask((self.deadlines.0, true), ask).await?.into_inner().number)
     }
 
-    /// Summaries of buckets, those that the leader has.
+    /// Returns the summaries of buckets that the leader has.
     pub(crate) async fn summaries(
         &self,
         ids: &[BucketId],
@@ -154,8 +156,8 @@ impl Leader {
         Ok(found)
     }
 
-    /// Asks all processes for the feed until one of them gives it. `refused` is told of those that do not
-    /// belong to this one.
+    /// Asks all processes for the feed until one of them sends it. `refused` receives the error of processes
+    /// that belong to another cluster.
     pub(crate) async fn follow(
         &self,
         request: FollowRequest,
@@ -169,12 +171,12 @@ impl Leader {
             .collect();
         match asked.next().await {
             Some(first) => first,
-            // There is at least one, and each is asked for ever.
+            // There is at least one process, and each is asked without end.
             None => std::future::pending().await,
         }
     }
 
-    /// The feed of one process, once it leads.
+    /// Returns the feed of one process, once it leads.
     async fn feed_of(
         &self,
         place: usize,
@@ -212,7 +214,7 @@ impl Leader {
                     "it leads another catalog: not followed"
                 );
             }
-            // That somebody does not lead says least about why nobody does.
+            // "Not the leader" is the least informative failure, so it does not replace others.
             let leads_not = matches!(error, Some(Error::NotLeading { .. }));
             if !leads_not || self.peers.len() == 1 {
                 self.fail(reason);
@@ -222,13 +224,13 @@ impl Leader {
         }
     }
 
-    /// Why no process is followed.
+    /// Returns why there is no known leader.
     pub(crate) fn failure(&self) -> String {
         let known = self.failure.borrow();
         if known.is_empty() { "no leader has sent its state".to_owned() } else { known.clone() }
     }
 
-    /// Why a change takes long, as far as is known.
+    /// Returns why a change takes long, as far as it is known.
     pub(crate) fn delay(&self) -> String {
         if self.is_lost() {
             return self.failure();
@@ -242,17 +244,17 @@ impl Leader {
         self.failure.send_replace(reason);
     }
 
-    /// Whether no process is followed: then nobody is asked for what can be had elsewhere.
+    /// Whether there is no known leader: then data that is available elsewhere is not requested.
     pub(crate) fn is_lost(&self) -> bool {
         self.followed.borrow().is_none()
     }
 
-    /// How long no process has been followed; `None` while one is.
+    /// Returns for how long there has been no known leader; `None` while there is one.
     pub(crate) fn lost_for(&self) -> Option<Duration> {
         self.lost.lock().map(|since| since.elapsed())
     }
 
-    /// Notes which process is followed; whether another one was, or none.
+    /// Sets the process that is followed. Returns whether that is a change.
     pub(crate) fn note(&self, followed: Option<usize>) -> bool {
         let changes = |known: &mut Option<usize>| std::mem::replace(known, followed) != followed;
         let is_changed = self.followed.send_if_modified(changes);
@@ -266,12 +268,12 @@ impl Leader {
         &self.peers[place].address
     }
 
-    /// The pauses between attempts, at first and at most.
+    /// Returns the minimum and maximum pause between attempts.
     pub(crate) fn pauses(&self) -> (Duration, Duration) {
         self.pauses
     }
 
-    /// Asks until there is an answer of the catalog. `waits`: also for a leader, where there is none.
+    /// Repeats a request until the catalog answers. `waits`: whether to wait for a leader if there is none.
     async fn ask<T, F>(
         &self,
         (deadline, waits): (Duration, bool),
@@ -299,7 +301,7 @@ impl Leader {
                     Ok(Err(status)) => status,
                     Err(_) => silent(attempt),
                 },
-                // What a process is asked that is followed no more is asked of the next one.
+                // The leader has changed: the request is repeated to the new one.
                 _ = followed.changed() => continue,
             };
             failure = match self.judge(&status) {
@@ -322,7 +324,8 @@ impl Leader {
 
     fn judge(&self, status: &Status) -> Judgement {
         match wire::error_of(status) {
-            // It is no leader any more, or never was that of this catalog; another one is, or will be.
+            // The process does not lead (any more), or leads another catalog; another process leads or will
+            // lead.
             Some(
                 error @ (Error::Fenced { .. }
                 | Error::Closed { .. }
@@ -342,24 +345,24 @@ impl Leader {
     }
 }
 
-/// What a failed request means.
+/// The meaning of a failed request.
 enum Judgement {
-    /// The leader has refused it.
+    /// The leader has refused the request.
     Answer(Error),
-    /// Whether it took effect is not known.
+    /// It is not known whether the request took effect.
     AskAgain(String),
 }
 
-/// Why a process gives no feed, with its address.
+/// Returns why a process sends no feed, with its address.
 fn no_feed(address: &str, status: &Status) -> String {
-    // Processes without the role of a control plane serve no catalog.
+    // Processes without the control-plane role do not serve the catalog.
     if status.code() == Code::Unimplemented {
         return format!(
             "{address} is an indexer or a search head, not a control plane: correct --manager-uri"
         );
     }
     let reason = transport::reason(status);
-    // Failures of connections name the place already, without a scheme.
+    // Connection errors already contain the address, without a scheme.
     let place = address.rsplit('/').next().unwrap_or(address);
     if reason.contains(place) { reason } else { format!("{address}: {reason}") }
 }
@@ -382,7 +385,7 @@ fn silent(attempt: Duration) -> Status {
     Status::deadline_exceeded(format!("there was no answer for {} s", attempt.as_secs_f32()))
 }
 
-/// Between half and all of the pause, so that many do not come back at once.
+/// Returns a random time between half and all of the pause, so that clients do not retry at the same time.
 pub(crate) fn jittered(pause: Duration) -> Duration {
     let random = runtime::random::uuid().as_u64_pair().0 % 1000;
     pause / 2 + (pause / 2).mul_f64(f64::from(u16::try_from(random).unwrap_or(0)) / 1000.0)

@@ -1,8 +1,8 @@
 //! Binary encoding of the keys and values of the catalog.
 //!
-//! A key's first byte is its kind, so that one scan reads all of a kind in order. A value's first byte is
-//! its format version. Documents are JSON compressed with zstd; headers are binary; summaries are binary
-//! compressed with zstd (hosts and fields repeat much). Old versions stay readable.
+//! The first byte of a key is its kind, so that one scan reads all entries of a kind in order. The first byte
+//! of a value is its format version. Documents are JSON compressed with zstd; headers are binary; summaries
+//! are binary compressed with zstd, because hosts and fields repeat much. Old versions stay readable.
 //!
 //! ```text
 //! d <kind> 0 <name>                                          -> 1 zstd(json)
@@ -19,7 +19,8 @@
 //! ```text
 //! b <id, 16 bytes>                                           -> 1 zstd(json BucketEntry)
 //! ```
-//! A release that knows version 1 only refuses a catalog with headers, and says that it is too old.
+//! A release that only knows version 1 refuses a catalog with headers, and reports that the release is too
+//! old.
 
 mod fields;
 mod header;
@@ -35,9 +36,9 @@ use model::{
 pub(crate) use self::header::Shared;
 use crate::Error;
 
-/// Of documents, garbage objects, positions, and buckets as one entry.
+/// Version of documents, garbage objects, positions, and buckets as one entry.
 const FIRST: u8 = 1;
-/// Of headers, summaries and the number of the last write.
+/// Version of headers, summaries and the number of the last write.
 const SPLIT: u8 = 2;
 const BUCKET: u8 = b'b';
 const DOCUMENT: u8 = b'd';
@@ -125,7 +126,7 @@ pub(crate) fn header_key(index: &IndexName, id: BucketId) -> Vec<u8> {
     key
 }
 
-/// All keys of headers of the index that a key of one is about.
+/// Returns the range of all header keys of the same index as this key.
 pub(crate) fn headers_of_same_index(key: &[u8]) -> Result<std::ops::Range<Vec<u8>>, Damage> {
     let end = key.iter().position(|byte| *byte == 0);
     let prefix = &key[..end.ok_or_else(|| content("the key has no index"))?];
@@ -184,7 +185,7 @@ pub(crate) fn header_value(header: &BucketHeader) -> Vec<u8> {
     bytes
 }
 
-/// The value of a summary, and the fingerprint of the summary.
+/// Encodes a summary. Returns its value and its fingerprint.
 pub(crate) fn summary_value(summary: &BucketSummary) -> Result<(Vec<u8>, u64), Damage> {
     let plain = summary::encode(summary);
     let packed = zstd::bulk::compress(&plain, LEVEL).map_err(content)?;
@@ -194,7 +195,7 @@ pub(crate) fn summary_value(summary: &BucketSummary) -> Result<(Vec<u8>, u64), D
     Ok((bytes, fingerprint(&plain)))
 }
 
-/// FNV-1a: the same in every release, as it is compared with what others have written.
+/// Computes FNV-1a, which is the same in every release, because it is compared with values of other releases.
 fn fingerprint(bytes: &[u8]) -> u64 {
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
@@ -225,7 +226,7 @@ pub(crate) fn time_value(time: EventTime) -> Vec<u8> {
     bytes
 }
 
-/// Decodes an entry. What headers have in common is taken from `shared`.
+/// Decodes an entry. Parts that headers have in common are taken from `shared`.
 pub(crate) fn decode(key: &[u8], value: &[u8], shared: &mut Shared) -> Result<Entry, Damage> {
     let (&kind, rest) = key.split_first().ok_or_else(|| content("the key is empty"))?;
     let (&version, body) = value.split_first().ok_or_else(|| content("the value is empty"))?;
@@ -297,7 +298,7 @@ fn name_of(key: &[u8]) -> Result<(String, String), Damage> {
     Ok((kind.to_owned(), name.to_owned()))
 }
 
-/// Kind and name of the document of a key.
+/// Returns kind and name of the document of a key.
 pub(crate) fn document_name(key: &[u8]) -> Result<(String, String), Damage> {
     match key.split_first() {
         Some((&DOCUMENT, rest)) => name_of(rest),
@@ -305,12 +306,12 @@ pub(crate) fn document_name(key: &[u8]) -> Result<(String, String), Damage> {
     }
 }
 
-/// Whether the entry of a key is in the memory of everybody who has the catalog.
+/// Whether every process that has the catalog keeps the entry of this key in memory.
 pub(crate) fn is_in_memory(key: &[u8]) -> bool {
     IN_MEMORY.contains(&key)
 }
 
-/// What is gone when the entry of a key is deleted.
+/// Decodes which entry the deletion of a key removes.
 pub(crate) fn deleted(key: &[u8]) -> Result<Deleted, Damage> {
     match key.split_first() {
         Some((&DOCUMENT, rest)) => {

@@ -1,4 +1,4 @@
-//! What an atomic change of the catalog consists of.
+//! The parts of an atomic change of the catalog.
 
 use std::collections::HashSet;
 
@@ -29,8 +29,8 @@ pub struct Commit {
     /// missing, the commit fails without changes, unless it is a repetition: the catalog has all that it
     /// adds.
     pub expect: Vec<BucketId>,
-    /// Objects without a bucket, from now on or not yet: the garbage collector deletes them when
-    /// they are due, also after a crash.
+    /// Objects without a bucket, which become unused or are about to be written: the garbage collector
+    /// deletes them when they are due, also after a crash.
     pub discard: Vec<Discarded>,
     /// Paths of garbage objects that have been deleted, or now belong to a bucket.
     pub forget: Vec<String>,
@@ -50,11 +50,11 @@ pub struct JournalRange {
     pub epoch: u64,
 }
 
-/// Another owner of a hot set of an indexer: the process that commits its buckets from now on. Epochs of a
-/// set grow by takeovers only, from [`OWN_EPOCH`](crate::OWN_EPOCH) on.
+/// A new owner of a hot set of an indexer: the process that commits its buckets from now on. Epochs of a set
+/// start at [`OWN_EPOCH`](crate::OWN_EPOCH) and are only raised by takeovers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Takeover {
-    /// The indexer that has received the events.
+    /// The indexer that received the events.
     pub indexer: IndexerId,
     /// Its set.
     pub set: u16,
@@ -74,7 +74,7 @@ pub struct Discarded {
 }
 
 impl Commit {
-    /// The rule that the commit violates regardless of the catalog, if any.
+    /// Returns the rule that the commit violates regardless of the catalog, if any.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let mut seen = HashSet::new();
         for entry in &self.add {
@@ -102,15 +102,15 @@ impl Commit {
     }
 }
 
-/// A document: kind, name, content; none if there is no such document.
+/// A document: kind, name and content; `None` if there is no such document.
 pub type NamedDocument = (String, String, Option<Value>);
 
 /// A change of documents.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Documents {
-    /// What they are to be.
+    /// The documents after the change.
     pub after: Vec<NamedDocument>,
-    /// What the catalog has to have; if it has something else, nothing is changed.
+    /// The documents that the catalog must have; otherwise nothing is changed.
     pub before: Vec<NamedDocument>,
 }
 
@@ -120,7 +120,7 @@ impl From<Vec<NamedDocument>> for Documents {
     }
 }
 
-/// The rule that kind and name of a document violate, if any.
+/// Returns the rule that kind and name of a document violate, if any.
 pub(crate) fn violated_by_name(kind: &str, name: &str) -> Option<&'static str> {
     let bad = |text: &str| text.is_empty() || text.contains('\0') || text.len() > 1024;
     (bad(kind) || bad(name)).then_some("kind and name must have 1 to 1024 bytes and no NUL")

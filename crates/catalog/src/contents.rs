@@ -1,5 +1,5 @@
-//! The entries of a catalog on their way into memory: all of them when it is opened or first followed, and
-//! those of one write after it.
+//! Loads the entries of a catalog into memory: all of them when it is opened or first followed, then those of
+//! each write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::Snapshot;
 use crate::codec::{Deleted, Entry};
 
-/// Entries of a whole state.
+/// The entries of a complete state.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    /// Has the buckets only: the rest is in the fields below until all entries are there.
+    /// Has only the buckets: the other entries are in the fields below until all have arrived.
     snapshot: Snapshot,
     positions: BTreeMap<StreamId, JournalPosition>,
     documents: BTreeMap<(String, String), Arc<Value>>,
@@ -37,7 +37,7 @@ impl Contents {
             Entry::Position(stream, position) => {
                 self.positions.insert(stream, position);
             }
-            // They are not in memory.
+            // These entries are not kept in memory.
             Entry::Bucket(_) | Entry::Summary(..) | Entry::Number(_) => {}
         }
     }
@@ -55,7 +55,7 @@ impl Contents {
 }
 
 impl Snapshot {
-    /// Takes over an entry that another process has written.
+    /// Applies an entry that another process has written.
     pub(crate) fn put(&mut self, entry: Entry) {
         match entry {
             Entry::Header(header) => self.insert(*header),

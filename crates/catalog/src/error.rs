@@ -22,7 +22,7 @@ pub enum Error {
     /// This process follows another one that has the catalog open.
     #[error("this process does not lead the cluster; ask another control plane ({leader})")]
     NotLeading {
-        /// Addresses of processes that may.
+        /// Addresses of processes that may lead.
         leader: String,
     },
     /// A live server uses the catalog.
@@ -89,7 +89,7 @@ pub enum Error {
         /// The last failure.
         reason: String,
     },
-    /// The process at an address and this one do not belong together.
+    /// The process at an address belongs to another cluster.
     #[error("the catalog cannot be followed: {reason}")]
     Refused {
         /// The address, why, and what helps.
@@ -98,7 +98,7 @@ pub enum Error {
     /// The catalog, or the object store, is not the one of the cluster.
     #[error("{reason}")]
     OtherCatalog {
-        /// What is compared, how it differs, and what helps.
+        /// What was compared, how it differs, and what helps.
         reason: String,
     },
     /// The store ignores conditional puts, so two writers could overwrite each other's changes.
@@ -137,7 +137,7 @@ pub enum Error {
         /// The position up to which the stream is in the catalog.
         known: u64,
     },
-    /// The committer does not own the stream any more, or not yet.
+    /// The committer no longer owns the stream, or does not own it yet.
     #[error(
         "catalog \"{path}\" refuses epoch {epoch} of set {set} of indexer {indexer}: it is in epoch {known}, \
              owned by indexer {owner}; only the owner stores its buckets"
@@ -164,7 +164,7 @@ pub enum Error {
         /// The bucket.
         id: BucketId,
     },
-    /// A document is not what the change was made for.
+    /// A document differs from the state on which the change is based.
     #[error(
         "the document {kind}/{name} of catalog \"{path}\" has been changed in the meantime; read it \
          again"
@@ -218,7 +218,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do.
+    /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -258,7 +258,7 @@ impl Error {
             Kind::Data => {
                 Self::Corrupt { path, key: "of the database".to_owned(), reason: chain(error) }
             }
-            // The database has no kind of its own for it.
+            // The database has no separate kind for this error.
             Kind::Invalid if chain(error).contains("invalid clock tick") => {
                 Self::Clock { path, what, reason: chain(error) }
             }
@@ -282,7 +282,7 @@ pub(crate) async fn opened<T: Send + 'static>(
     }
 }
 
-/// An error and its causes in one line.
+/// Returns an error and its causes in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,8 +1,8 @@
-//! What followers of the catalog are sent: a whole state in parts, and every write after it.
+//! The feed for followers of the catalog: a complete state in parts, and every later write.
 //!
-//! The last writes are kept, up to a number of bytes, once for all followers. A follower's stream remembers
-//! only up to which number it has sent, so a slow follower costs no memory: when what it lacks is not kept
-//! any more, it is sent a whole state again.
+//! The last writes are kept once for all followers, up to a number of bytes. The stream of a follower only
+//! remembers the number up to which it has sent, so a slow follower costs no memory: if the writes that it
+//! lacks are no longer kept, it gets a complete state again.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -35,12 +35,12 @@ impl Delta {
         Self { number, entries, bytes }
     }
 
-    /// As messages, of the kinds that are wanted.
+    /// Returns the entries as messages, filtered by kind.
     pub(crate) fn responses(&self, kinds: &Kinds) -> VecDeque<FollowResponse> {
         let entries = self.entries.iter().filter(|pair| kinds.has(&pair.key)).cloned();
         let mut parts = Parts { entries: entries.map(Ok), number: self.number, is_over: false };
         let mut responses = VecDeque::new();
-        // Entries of a write cannot fail.
+        // Entries of a write are valid, so this cannot fail.
         while let Some(Ok(response)) = parts.next() {
             responses.push_back(response);
         }
@@ -48,7 +48,7 @@ impl Delta {
     }
 }
 
-/// The last writes, one after the other.
+/// The last writes, in order.
 #[derive(Debug)]
 pub(crate) struct Feed {
     deltas: VecDeque<Arc<Delta>>,
@@ -71,7 +71,7 @@ impl Feed {
         }
     }
 
-    /// The write after the state of a number; `None` if it is not kept.
+    /// Returns the write that follows a state; `None` if it is not kept.
     pub(crate) fn after(&self, number: u64) -> Option<Arc<Delta>> {
         let first = self.deltas.front()?.number;
         let place = usize::try_from((number + 1).checked_sub(first)?).ok()?;
@@ -79,7 +79,7 @@ impl Feed {
     }
 }
 
-/// First bytes of the keys that a follower wants; none: all.
+/// First bytes of the keys that a follower wants; empty for all.
 #[derive(Debug, Clone)]
 pub(crate) struct Kinds(pub(crate) Vec<u8>);
 
@@ -89,7 +89,7 @@ impl Kinds {
     }
 }
 
-/// Puts entries into messages of a bounded size.
+/// An iterator that packs entries into messages of a bounded size.
 #[derive(Debug)]
 struct Parts<I> {
     entries: I,
@@ -127,10 +127,10 @@ impl<I: Iterator<Item = Result<Pair, Damage>>> Iterator for Parts<I> {
     }
 }
 
-/// Messages that bring a whole state.
+/// The messages of a complete state.
 pub(crate) type Whole = Box<dyn Iterator<Item = Result<FollowResponse, Damage>> + Send>;
 
-/// A whole state as messages, which are made one after the other as they are sent.
+/// Returns a complete state as messages, which are made one by one as they are sent.
 pub(crate) fn whole(snapshot: &Arc<Snapshot>, kinds: &Kinds) -> Whole {
     let number = snapshot.number();
     let documents = (*snapshot.documents).clone().into_iter();

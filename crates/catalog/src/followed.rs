@@ -7,28 +7,28 @@ use serde_json::Value;
 
 use crate::{Catalog, Snapshot};
 
-/// What keeps the documents of a kind in memory.
+/// A component that keeps the documents of a kind in memory.
 pub trait Followed: Send + Sync {
     /// The kind.
     fn kind(&self) -> &'static str;
 
-    /// Takes the documents of [`Catalog::snapshot`] in place of those that it has. The snapshot is taken
-    /// while what is kept is locked: a change that this process has just made is in it.
+    /// Replaces the documents in memory by those of [`Catalog::snapshot`]. The snapshot is taken while the
+    /// memory is locked, so that it includes a change that this process has just made.
     ///
     /// # Errors
-    /// Which document is not understood. What was kept before stays.
+    /// Which document is invalid. The documents in memory are then unchanged.
     fn reload(&self) -> Result<(), String>;
 }
 
 type Version = Vec<(String, Arc<Value>)>;
 
 impl Catalog {
-    /// Lets those that keep documents follow all changes, until shutdown.
+    /// Reloads these components after every change, until shutdown.
     pub async fn keep_up(self, all: Vec<Arc<dyn Followed>>, shutdown: Shutdown) {
         let mut changes = self.subscribe();
         let mut known: Vec<Version> =
             all.iter().map(|one| version(&changes.borrow(), one.kind())).collect();
-        // Somebody may have changed them between their first reading and the first look here.
+        // The documents may have changed between their first reading and the subscription.
         all.iter().for_each(reload);
         loop {
             tokio::select! {
@@ -62,7 +62,7 @@ fn version(snapshot: &Snapshot, kind: &str) -> Version {
     documents.map(|document| (document.name, document.json)).collect()
 }
 
-/// Unchanged documents are shared by snapshots.
+/// Whether the versions are equal: snapshots share unchanged documents.
 fn is_same(known: &Version, now: &Version) -> bool {
     let pairs = || known.iter().zip(now);
     known.len() == now.len()

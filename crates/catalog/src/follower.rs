@@ -1,9 +1,9 @@
-//! A follower of the catalog: the same snapshots as the leader's, a moment later, and changes that the leader
-//! makes.
+//! A follower of the catalog: it has the same snapshots as the leader, slightly later, and sends changes to
+//! the leader.
 //!
-//! A task of its own keeps the state up to date. When the connection is lost, reading goes on with the state
-//! as it is, and following goes on from its number once a leader answers. The state never goes back: a leader
-//! with an older one is not followed, and neither is one with another catalog.
+//! A background task keeps the state up to date. If the connection is lost, readers keep the current state,
+//! and following continues from its number once a leader answers. The state never goes back: a leader with an
+//! older state or with another catalog is not followed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl Drop for Follower {
 }
 
 impl Follower {
-    /// Follows; returns once it has a state. While there is none, `failure` has the reason.
+    /// Starts to follow; returns once there is a state. Until then `failure` has the reason.
     pub(crate) async fn start(
         (addresses, transport): (&[String], &Transport),
         settings: Settings,
@@ -91,7 +91,7 @@ impl Follower {
         self.send(request.map_err(|damage| self.unsendable(damage))?).await
     }
 
-    /// Makes a change, and waits until the own state has it.
+    /// Sends a change to the leader, and waits until the local state includes it.
     async fn send(&self, request: CommitRequest) -> Result<()> {
         let store_id = self.view.borrow().store_id().map(|id| id.to_string());
         let request = CommitRequest { store_id, ..request };
@@ -114,7 +114,7 @@ impl Follower {
         self.shutdown.stop();
     }
 
-    /// Follows no more: the view is not touched from then on.
+    /// Stops following: the view does not change from then on.
     pub(crate) async fn end(&self) {
         self.shutdown.stop();
         while self.shutdown.finish(Duration::from_secs(1)).await.is_err() {}
@@ -125,14 +125,14 @@ impl Follower {
     }
 }
 
-/// The task that follows.
+/// The task that follows the leader.
 struct Task {
     leader: Arc<Leader>,
     view: Arc<watch::Sender<Arc<Snapshot>>>,
     summaries: Arc<Summaries>,
     clock: Arc<dyn Clock>,
     has_state: watch::Sender<bool>,
-    /// Why a process that was asked and this one do not belong together.
+    /// Why a process that was asked belongs to another cluster.
     refused: watch::Sender<Option<String>>,
     state: State,
 }
@@ -163,7 +163,7 @@ impl Task {
         }
     }
 
-    /// Follows until the connection ends; why it ended.
+    /// Follows until the connection ends. Returns why it ended.
     async fn follow(&mut self) -> String {
         let number = self.has_state.borrow().then(|| self.state.next.number());
         self.state.interrupted();
@@ -173,7 +173,7 @@ impl Task {
             self.refused.send_replace(Some(reason));
         };
         let (place, mut responses) = self.leader.follow(request, &refused).await;
-        // With its state, requests can be answered; a follower that has one already need not wait for it.
+        // A follower that already has a state can answer requests now; it need not wait for the new one.
         if number.is_some() {
             self.followed(place);
         }
@@ -211,7 +211,7 @@ impl Task {
     }
 }
 
-/// The state, and what has arrived of the next one.
+/// The current state, and the received part of the next one.
 #[derive(Default)]
 struct State {
     next: Snapshot,
@@ -226,13 +226,13 @@ enum Change {
 }
 
 impl State {
-    /// Forgets what has arrived of an incomplete state.
+    /// Discards the received part of an incomplete state.
     fn interrupted(&mut self) {
         self.whole = None;
         self.write.clear();
     }
 
-    /// Takes a message; whether the next state is complete.
+    /// Applies a message. Returns whether the next state is complete.
     fn take(
         &mut self,
         response: FollowResponse,

@@ -1,13 +1,13 @@
-//! What searches ask of the indexes.
+//! The interface through which searches get the names of indexes.
 
 use model::IndexName;
 
 /// Names of the indexes that exist now.
 pub trait IndexNames: Send + Sync + std::fmt::Debug {
-    /// All of them, internal ones included.
+    /// Returns all names, including internal indexes.
     fn names(&self) -> Vec<IndexName>;
-    /// Those searched when a search names none.
+    /// Returns the indexes that are searched if a search names none.
     fn default_names(&self) -> Vec<IndexName>;
-    /// Those with `datatype = metric`, which searches of events leave out.
+    /// Returns the indexes with `datatype = metric`, which event searches leave out.
     fn metric_names(&self) -> Vec<IndexName>;
 }

@@ -43,12 +43,12 @@ use crate::holder::Holder;
 const PLACE: &str = "lease/catalog.json";
 /// Maximum interval between checks of a waiting server.
 const LOOK: Duration = Duration::from_secs(1);
-/// Followers are sent nothing more once the lease was not renewed for so long: another process may lead, and
-/// they would not hear of what it changes. Longer than the standby waits, so that a slow store ends nothing.
+/// Time since the last renewal after which followers get no more updates: another process may lead, and they
+/// would miss its changes. It is longer than a standby waits, so that a slow store does not end the feed.
 const UNRENEWED: Duration = Duration::from_secs(10);
 /// Margin for the requests with which a holder finds that its lease was taken over.
 const NOTICE: Duration = Duration::from_secs(2);
-/// Maximum number of characters that are told of an error of the store.
+/// Maximum number of characters of an error of the store in messages.
 const MAX_SAID: usize = 400;
 /// Maximum size that is read: a larger object is not a lease.
 const MAX_BYTES: u64 = 64 << 10;
@@ -79,8 +79,8 @@ struct Document {
     renewal: u64,
     /// The renewal interval of the holder, from which others derive how long to watch.
     renewal_ms: u64,
-    /// How long the server from which it was taken over may still go on; zero once that is over. A holder
-    /// that ends before has not opened the catalog.
+    /// How long the server from which the lease was taken over may still run; zero once that time is over. A
+    /// holder that ends before has not opened the catalog.
     #[serde(default)]
     grace_ms: u64,
 }
@@ -94,20 +94,20 @@ impl Document {
         Duration::from_millis(self.renewal_ms).min(Duration::from_secs(60))
     }
 
-    /// Two renewal intervals, plus a margin for a slow store.
+    /// Returns two renewal intervals, plus a margin for a slow store.
     fn window(&self) -> Duration {
         let renewal = self.renewal();
         renewal * 2 + renewal.min(Duration::from_secs(1))
     }
 
-    /// When a holder that reaches the store has noticed at the latest that its lease is gone: it looks once
-    /// in an interval, with a margin for a slow store.
+    /// Returns the time within which a holder that reaches the store notices that its lease is gone: it
+    /// checks once per interval; the margin is for a slow store.
     fn grace(&self) -> Duration {
         let renewal = self.renewal();
         renewal + renewal.min(NOTICE)
     }
 
-    /// The time that the server before the holder had to notice the same, if it may not be over.
+    /// Returns the grace period of the server before the holder, unless it is certainly over.
     fn grace_before(&self) -> Duration {
         Duration::from_millis(self.grace_ms).min(Duration::from_secs(60) + NOTICE)
     }
@@ -124,17 +124,17 @@ pub struct Lease {
     settings: LeaseSettings,
     document: Document,
     version: UpdateVersion,
-    /// How long the holder before this one may go on after it has lost the lease, since it was taken.
+    /// Time after `taken` for which the former holder may continue after it has lost the lease.
     grace: Duration,
-    /// When it was taken.
+    /// The time at which the lease was taken.
     taken: Instant,
-    /// When the last renewal was begun that succeeded.
+    /// The start of the last successful renewal.
     renewed: watch::Sender<Instant>,
-    /// Why renewals fail.
+    /// The last error of a renewal.
     failure: LastFailure,
 }
 
-/// How long ago a lease was renewed. Outlives the lease.
+/// The age of the last renewal. It can be read after the lease is dropped.
 #[derive(Debug, Clone)]
 pub struct Renewals {
     last: watch::Receiver<Instant>,
@@ -143,19 +143,19 @@ pub struct Renewals {
 }
 
 impl Renewals {
-    /// For how long, if that is too long for anybody to be followed. So it is at once where the lease is
-    /// not kept any more: somebody else may have it.
+    /// Returns the time since the last renewal, if it is so long that nobody may follow this process. That
+    /// applies at once if the lease is no longer kept, because another process may have it.
     pub(crate) fn overdue(&self) -> Option<Duration> {
         let age = self.last.borrow().elapsed();
         (age >= self.limit || self.last.has_changed().is_err()).then_some(age)
     }
 
-    /// Why the lease is not renewed, as far as the store says; `None` if nobody keeps it any more.
+    /// Returns why the lease is not renewed, as reported by the store; `None` if it is no longer kept.
     pub(crate) fn reason(&self) -> Option<String> {
         self.last.has_changed().is_ok().then(|| self.failure.reason())
     }
 
-    /// Waits until it is overdue.
+    /// Waits until the renewal is overdue.
     pub(crate) async fn until_overdue(mut self) -> Duration {
         loop {
             if let Some(age) = self.overdue() {
@@ -177,16 +177,16 @@ pub enum Lost {
     To(Box<Holder>),
 }
 
-/// The lease as somebody sees it who waits for it.
+/// The state of the lease, as a waiting process sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Seen {
-    /// Nobody has it: its holder has released it.
+    /// The lease has no holder, because its holder released it.
     Free,
-    /// It has not changed for a while.
+    /// The lease has not been renewed for a while.
     Still {
-        /// For how long.
+        /// Time since the last observed change.
         since: Duration,
-        /// How often it renews the lease.
+        /// The renewal interval of its holder.
         renewal: Duration,
     },
 }
@@ -199,13 +199,13 @@ pub struct LeaseWatch {
 }
 
 impl LeaseWatch {
-    /// Begins with nothing seen.
+    /// Creates a watch that has not read the lease yet.
     #[must_use]
     pub fn new(store: Arc<dyn ObjectStore>) -> Self {
         Self { store, last: None }
     }
 
-    /// Looks at the lease. The time without a change counts from the look that found the last one.
+    /// Reads the lease. The time without a change counts from the call that found the last change.
     ///
     /// # Errors
     /// [`Error::Store`] if the store fails.
@@ -221,7 +221,7 @@ impl LeaseWatch {
         })
     }
 
-    /// Takes the lease as it was last seen; `None` if it has changed since.
+    /// Takes the lease if it is unchanged since it was last read; otherwise returns `None`.
     ///
     /// # Errors
     /// [`Error::Store`] if the store fails.
@@ -272,7 +272,7 @@ impl Lease {
             let mode = match found {
                 None => PutMode::Create,
                 Some(found) if take_over || is_ours(&found.document, &document.holder) => {
-                    // Also after a holder that was killed in its time of grace.
+                    // Needed as well if the previous holder was killed during its own grace period.
                     grace = found.document.grace_before();
                     if !is_ours(&found.document, &document.holder) {
                         grace = grace.max(found.document.grace());
@@ -305,7 +305,7 @@ impl Lease {
                     let lease = Self::held(store, settings, document, (version, began));
                     return Ok(Self { grace, ..lease });
                 }
-                // Another server was faster: read its lease.
+                // Another server has taken it first: read its lease.
                 Err(
                     object_store::Error::AlreadyExists { .. }
                     | object_store::Error::Precondition { .. }
@@ -327,16 +327,16 @@ impl Lease {
         Self { store, settings, document, version, grace, taken, renewed, failure }
     }
 
-    /// How long ago it was renewed, for [`Catalog::held_with`](crate::Catalog::held_with).
+    /// Returns the age of the last renewal, for [`Catalog::held_with`](crate::Catalog::held_with).
     #[must_use]
     pub fn renewals(&self) -> Renewals {
         let limit = UNRENEWED.max(self.document.window());
         Renewals { last: self.renewed.subscribe(), limit, failure: self.failure.clone() }
     }
 
-    /// For how long after [`take`](Self::take) the former holder, from which it was taken over, may still
-    /// acknowledge events: it notices the loss at its next renewal. The catalog is opened after that. Zero if
-    /// the former holder is certainly gone.
+    /// Returns how long after [`take`](Self::take) the former holder may still acknowledge events: it notices
+    /// the loss at its next renewal. The catalog is opened after that time. Zero if the former holder is
+    /// certainly gone.
     #[must_use]
     pub fn grace(&self) -> Duration {
         self.grace
@@ -402,8 +402,8 @@ impl Lease {
         Ok(())
     }
 
-    /// Finds out why the object changed: another server's lease, our own renewal whose response was
-    /// lost, or deleted.
+    /// Determines why the object changed: another server has taken the lease, the response to our own renewal
+    /// was lost, or it was deleted.
     async fn look(&mut self) -> std::result::Result<(), Renewal> {
         let found = read(self.store.as_ref()).await.map_err(Renewal::Failed)?;
         match found {
@@ -427,8 +427,8 @@ enum Renewal {
     Failed(Error),
 }
 
-/// Whether the process that wrote it is certainly gone: it was this process, or one that held the
-/// lock that this process holds now.
+/// Whether the process that wrote it is certainly gone: it was this process, or it held the lock that this
+/// process holds now.
 fn is_ours(found: &Document, own: &Holder) -> bool {
     let same_lock = own.lock.is_some() && found.holder.lock == own.lock;
     found.holder.nonce == own.nonce || same_lock
@@ -445,7 +445,8 @@ async fn read(store: &dyn ObjectStore) -> Result<Option<Watched>> {
     understood(store.get(&Path::from(PLACE)).await).await
 }
 
-/// As [`read`]: one answer that is cut does not end a process that starts.
+/// Reads the lease as [`read`] does, but retries a truncated response, because it would end a process that
+/// starts.
 async fn read_at_start(store: &dyn ObjectStore) -> Result<Option<Watched>> {
     let path = Path::from(PLACE);
     understood(ask_again(PLACE, || store.get(&path)).await).await
@@ -483,7 +484,7 @@ fn failed(what: &'static str, error: &object_store::Error) -> Error {
     Error::Store { path: PLACE.to_owned(), what, reason: chain(error) }
 }
 
-/// What the store has said.
+/// Returns the message of the store.
 fn said(error: &Error) -> String {
     let text = match error {
         Error::Store { reason, .. } => reason.clone(),

@@ -1,9 +1,9 @@
 //! The catalog: which buckets exist. Durable, in object storage.
 //!
-//! The crate does not read or write bucket objects, and does not decide what is merged or frozen. The
-//! catalog is a small key-value database (SlateDB) below one prefix of the store. All of it is also in
-//! memory, so reading costs no request, except the summaries of buckets: they are most of it, and are read
-//! when they are needed ([`Catalog::summaries`]; docs/decisions/0028).
+//! The crate does not read or write bucket objects, and does not decide which buckets are merged or frozen.
+//! The catalog is a small key-value database (SlateDB) below one prefix of the store. All of it is also in
+//! memory, so reading needs no request. The exception are the summaries of buckets, most of the data: they
+//! are read when they are needed ([`Catalog::summaries`]; docs/decisions/0028).
 //!
 //! ```text
 //! ingest: roll -> put the bucket's object -> Catalog::commit(add, ranges) -> release the journal
@@ -30,8 +30,8 @@
 //! - A cancelled (dropped) call to `commit` is applied completely or not at all, and the snapshot
 //!   matches the durable state.
 //!
-//! Between processes, one has the catalog open and serves it ([`Catalog::service`], gRPC), and others follow
-//! it ([`Catalog::follow`]) with the same snapshots, a moment later; their changes are made by the first
+//! In a cluster, one process has the catalog open and serves it ([`Catalog::service`], gRPC). Others follow
+//! it ([`Catalog::follow`]) with the same snapshots, slightly later, and send it their changes
 //! (docs/decisions/0030). A follower becomes the writer in place ([`Catalog::lead`]; docs/decisions/0033).
 //! The catalog and its object store have the same identity ([`StoreId`]), so that a process with another
 //! store, or another catalog, is recognized.

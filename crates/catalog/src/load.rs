@@ -1,8 +1,8 @@
-//! Reading everything that is kept in memory, when a catalog is opened.
+//! Reads all entries that are kept in memory, when a catalog is opened.
 //!
-//! The database gives its entries one by one, at some microseconds each. So the keys of a large catalog are
-//! divided into ranges that are read side by side, and decoded in their order: buckets that arrive in the
-//! order of their IDs are mostly appended, others would move their neighbours.
+//! The database returns its entries one by one, at some microseconds each. So the keys of a large catalog are
+//! divided into ranges that are read concurrently, and decoded in their order: buckets in the order of their
+//! IDs are mostly appended, while any other order would move existing ones.
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -21,21 +21,22 @@ use crate::store_id::StoreId;
 
 /// Read-ahead while opening a catalog, in bytes.
 const READ_AHEAD: usize = 4 << 20;
-/// Bytes of a database whose entries are read in one go: dividing it takes some requests.
+/// Size of a database, in bytes, up to which its entries are read in one range, because dividing it takes
+/// some requests.
 const SMALL: u64 = 32 << 20;
-/// Ranges that the keys of a large one are divided into.
+/// Number of ranges into which the keys of a larger one are divided.
 const RANGES: usize = 32;
-/// Ranges that are read side by side, at most.
+/// Maximum number of ranges that are read concurrently.
 const SIDE_BY_SIDE: usize = 8;
-/// Entries that are decoded at a time.
+/// Number of entries that are decoded at a time.
 const AT_A_TIME: usize = 1024;
-/// Batches of a range that wait to be decoded, at most: about 16 MB.
+/// Maximum number of batches of a range that wait to be decoded: about 16 MB.
 const WAITING: usize = 64;
 
 type Batch = Vec<(Bytes, Bytes)>;
 type Keys = Range<Vec<u8>>;
 
-/// Everything but summaries, and the parts that headers share.
+/// Loads everything except summaries, and the parts that headers share.
 pub(crate) async fn load(database: &Db, path: &str) -> Result<(Snapshot, codec::Shared)> {
     let ranges = ranges(database, path).await?;
     load_ranges(database, path, ranges).await
@@ -46,16 +47,16 @@ async fn load_ranges(
     path: &str,
     ranges: Vec<Keys>,
 ) -> Result<(Snapshot, codec::Shared)> {
-    // One that is decoded, and others that are read meanwhile.
+    // One range is decoded while the others are read.
     let beside = std::thread::available_parallelism().map_or(1, NonZero::get).min(SIDE_BY_SIDE);
     let (sender, receiver) = mpsc::channel(beside.saturating_sub(1).max(1));
     let place = path.to_owned();
     let decoding = tokio::task::spawn_blocking(move || decode_all(receiver, &place));
-    // Ended where this is dropped.
+    // The tasks are aborted when this is dropped.
     let mut reading = JoinSet::new();
     for range in ranges {
         let Ok(permit) = sender.reserve().await else {
-            // Decoding has failed, and says why.
+            // Decoding has failed and reports the error.
             break;
         };
         let (batches, waiting) = mpsc::channel(WAITING);
@@ -68,7 +69,7 @@ async fn load_ranges(
         Error::Store { path: path.to_owned(), what: "decode the catalog", reason }
     };
     let (contents, shared) = decoding.await.map_err(ended)??;
-    // One that has panicked has not sent all of its entries.
+    // A task that has panicked has not sent all of its entries.
     while let Some(read) = reading.join_next().await {
         read.map_err(ended)?;
     }
@@ -76,7 +77,7 @@ async fn load_ranges(
     Ok((contents.into_snapshot(number), shared))
 }
 
-/// Ranges of keys that together are all that is kept in memory, in their order.
+/// Returns ranges of keys, in order, that together cover everything that is kept in memory.
 async fn ranges(database: &Db, path: &str) -> Result<Vec<Keys>> {
     let is_large = bytes_of(database) > SMALL;
     Ok(between(if is_large { ends(database, path).await? } else { Vec::new() }))
@@ -94,14 +95,14 @@ fn between(ends: Vec<Vec<u8>>) -> Vec<Keys> {
     ranges
 }
 
-/// About how large the database is, without what has been written last.
+/// Returns the approximate size of the database, without the last writes.
 fn bytes_of(database: &Db) -> u64 {
     let manifest = database.manifest();
     manifest.all_sst_views().map(|view| view.estimate_size()).sum()
 }
 
-/// Where ranges of headers end: as the IDs of an index begin with a time, it has about as many buckets in
-/// equal ranges of them.
+/// Returns the boundaries of ranges of headers. The IDs of an index begin with a time, so equal ranges of
+/// them have roughly equal numbers of buckets.
 async fn ends(database: &Db, path: &str) -> Result<Vec<Vec<u8>>> {
     let mut indexes = Vec::new();
     let mut rest = codec::HEADERS.start.to_vec();
@@ -119,7 +120,7 @@ async fn ends(database: &Db, path: &str) -> Result<Vec<Vec<u8>>> {
     Ok(indexes.iter().flat_map(|(first, last)| divide(first, last, each)).collect())
 }
 
-/// Keys that divide those from `first` to `last` into so many parts, and `first` itself.
+/// Returns `first` and the keys that divide the range from `first` to `last` into this number of parts.
 fn divide(first: &[u8], last: &[u8], parts: usize) -> Vec<Vec<u8>> {
     let mut ends = vec![first.to_vec()];
     let (Some((prefix, low)), Some((_, high))) =
@@ -149,7 +150,7 @@ async fn first_key(
     Ok(entries.next().await.map_err(failed)?.map(|pair| pair.key))
 }
 
-/// Sends the entries of a range.
+/// Reads the entries of a range and sends them.
 async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Result<Batch>>) {
     let entries = async |some: &mut Batch| {
         // Reads perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at 50 ms per block.
@@ -161,7 +162,7 @@ async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Res
             if some.len() == AT_A_TIME {
                 let some = std::mem::replace(some, Vec::with_capacity(AT_A_TIME));
                 if batches.send(Ok(some)).await.is_err() {
-                    // Decoding has failed, and says why.
+                    // Decoding has failed and reports the error.
                     break;
                 }
             }
@@ -192,7 +193,7 @@ fn decode_all(
     Ok((contents, shared))
 }
 
-/// The number of the last write.
+/// Returns the number of the last write.
 pub(crate) async fn number_of(database: &Db, path: &str) -> Result<u64> {
     let value = database.get(codec::NUMBER).await;
     let value = value.map_err(|error| Error::from_database(path, "read", &error))?;
@@ -204,7 +205,7 @@ pub(crate) async fn number_of(database: &Db, path: &str) -> Result<u64> {
     }
 }
 
-/// The identity of the catalog.
+/// Returns the identity of the catalog.
 pub(crate) async fn store_id_of(database: &Db, path: &str) -> Result<Option<StoreId>> {
     let key = StoreId::key();
     let value = database.get(&key).await;
@@ -282,7 +283,7 @@ mod tests {
         let database = database().await;
         let mut expected = Vec::new();
         for index in ["a", "main", "main2", "z"] {
-            // As many as some batches, one, and none at all in most ranges.
+            // Enough for several batches, one, and none in most ranges.
             let ids: Vec<u128> = match index {
                 "main" => (0..5_000).map(|id| id << 80).collect(),
                 "main2" => vec![1, u128::MAX],

@@ -1,7 +1,7 @@
 //! Catalogs that have buckets as one entry: opening replaces each by a header and a summary.
 //!
-//! The entries of a bucket are replaced in one write. A process that is killed meanwhile leaves some
-//! buckets as they were and others replaced, and the next one goes on.
+//! The entries of a bucket are replaced in one write. If a process is killed meanwhile, some buckets are
+//! replaced and others are not, and the next process continues.
 
 use model::BucketHeader;
 use slatedb::config::ScanOptions;
@@ -11,7 +11,7 @@ use crate::Error;
 use crate::codec::{self, Entry, Shared};
 use crate::error::Result;
 
-/// Buckets of one write.
+/// Number of buckets in one write.
 const AT_A_TIME: usize = 500;
 
 /// Replaces all entries of whole buckets; returns their number.
@@ -32,7 +32,7 @@ pub(crate) async fn split_buckets(database: &Db, path: &str) -> Result<usize> {
     Ok(count)
 }
 
-/// Replaces the next entries; their number and the last key, or `None` if there are none.
+/// Replaces the next entries. Returns their number and the last key, or `None` if there are none.
 async fn split_some(database: &Db, path: &str, from: &[u8]) -> Result<Option<(usize, Vec<u8>)>> {
     let read = |error: slatedb::Error| Error::from_database(path, "read", &error);
     let ahead = ScanOptions::default().with_read_ahead_bytes(1 << 20);

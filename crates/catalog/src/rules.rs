@@ -1,5 +1,5 @@
-//! The catalog without its database and its network, for simulations of a cluster: the rules of changes over
-//! a state in memory ([`Rules`]), and a [`Catalog`](crate::Catalog) whose changes somebody else makes.
+//! The catalog without its database and network, for simulations of a cluster: the rules of changes applied
+//! to a state in memory ([`Rules`]), and a [`Catalog`](crate::Catalog) whose changes a simulation makes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,12 +11,12 @@ use crate::summaries::Summaries;
 use crate::{Commit, Documents, Error, Snapshot};
 use futures::future::BoxFuture;
 
-/// Where the catalog is, in errors.
+/// Path of the catalog in errors.
 const PATH: &str = "simulated";
-/// Bytes of summaries that are kept: none are read.
+/// Size of the summary cache in bytes; simulations read no summaries.
 const SUMMARIES: usize = 1 << 10;
 
-/// A change is not made in time, and is still under way.
+/// Returns the error of a change that has missed the deadline and is still pending.
 pub(crate) fn under_way(deadline: Duration) -> Error {
     let (leader, seconds) = (PATH.to_owned(), deadline.as_secs());
     Error::Unreachable { leader, seconds, reason: "the change is under way".to_owned() }
@@ -46,22 +46,22 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Goes on with a state.
+    /// Continues with a state.
     #[must_use]
     pub fn over(state: Snapshot) -> Self {
         Self { state, shared: Shared::default(), summaries: Summaries::new(SUMMARIES) }
     }
 
-    /// The state as of the last change.
+    /// Returns the state after the last change.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Snapshot> {
         Arc::new(self.state.clone())
     }
 
-    /// Applies a commit; whether it changes anything.
+    /// Applies a commit. Returns whether it changes anything.
     ///
     /// # Errors
-    /// The commit contradicts the state or itself; the state is as it was.
+    /// The commit contradicts the state or itself; the state is then unchanged.
     pub fn commit(&mut self, commit: Commit) -> Result<bool> {
         if let Some(reason) = commit.contradiction() {
             let (path, what) = (PATH.to_owned(), "a commit".to_owned());
@@ -70,7 +70,7 @@ impl Rules {
         self.change(|change| change.commit(commit))
     }
 
-    /// Writes and deletes documents; whether that changes anything.
+    /// Writes and deletes documents. Returns whether that changes anything.
     ///
     /// # Errors
     /// A document cannot be written.

@@ -93,7 +93,7 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
     Ok(salvaged)
 }
 
-/// What is missing of a bucket that has a header only.
+/// Describes the loss of a bucket that only has a header.
 fn without_summary(path: &str, header: &BucketHeader) -> String {
     let BucketHeader { id, index, .. } = header;
     format!("catalog \"{path}\" has bucket {id} of index {index} without its summary")
@@ -123,7 +123,7 @@ async fn fetch(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Objects> {
     Ok(objects)
 }
 
-/// An in-memory copy that excludes some objects.
+/// Returns an in-memory copy of the objects without some of them.
 async fn copy(objects: &Objects, without: &[String]) -> Arc<InMemory> {
     let store = InMemory::new();
     for (path, bytes) in objects.iter().filter(|(path, _)| !without.contains(path)) {
@@ -133,7 +133,7 @@ async fn copy(objects: &Objects, without: &[String]) -> Arc<InMemory> {
     Arc::new(store)
 }
 
-/// The contents of the sorted files according to the newest readable manifest.
+/// Reads the sorted files of the newest readable manifest.
 async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> Pairs {
     let folder = format!("{path}/manifest/");
     let manifests = objects.keys().filter(|path| path.starts_with(&folder));
@@ -158,7 +158,7 @@ async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> P
     Pairs::new()
 }
 
-/// All entries, kind by kind, so that damage in one kind does not affect the others.
+/// Reads all entries, kind by kind, so that damage in one kind does not affect the others.
 async fn scan(reader: &DbReader, damage: &mut Vec<String>) -> Pairs {
     let mut pairs = Pairs::new();
     for kind in codec::KINDS {
@@ -187,8 +187,8 @@ async fn scan(reader: &DbReader, damage: &mut Vec<String>) -> Pairs {
     pairs
 }
 
-/// Applies write-ahead files on top. Files that were already compacted have nothing newer for a
-/// key, unless a later file has the key too.
+/// Applies the write-ahead files. A file that is already compacted has no newer value of a key than the
+/// sorted files, unless a later file has the key too.
 async fn apply_write_ahead(
     objects: &Objects,
     path: &str,

@@ -1,5 +1,6 @@
-//! The leader's side of the catalog between processes: the gRPC service `karst.catalog.v1.Catalog`
-//! (`schemas/proto/catalog.proto`). Whoever serves it sees to encryption and authentication.
+//! The leader's side of the catalog in a cluster: the gRPC service `karst.catalog.v1.Catalog`
+//! (`schemas/proto/catalog.proto`). The server that hosts it is responsible for encryption and
+//! authentication.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -25,14 +26,15 @@ use crate::wire::{
 use crate::writer::Writer;
 use crate::{Catalog, Error, Renewals, Snapshot};
 
-/// The catalog of this process for others. Clones share it.
+/// The catalog of this process as a service for others. Clones share it.
 #[derive(Debug, Clone)]
 pub struct CatalogService {
     catalog: Catalog,
 }
 
 impl Catalog {
-    /// The gRPC service for followers. While this process follows another one, it refuses them.
+    /// Returns the gRPC service for followers. While this process follows another one, the service refuses
+    /// them.
     #[must_use]
     pub fn service(&self) -> Served<CatalogService> {
         if let Ok(writer) = self.writer() {
@@ -41,7 +43,7 @@ impl Catalog {
         Served(CatalogService { catalog: self.clone() })
     }
 
-    /// The lease under which this process leads: while it is not renewed, nobody is fed.
+    /// Sets the lease under which this process leads: while it is not renewed, followers get no updates.
     pub fn held_with(&self, renewals: Renewals) {
         if let Ok(writer) = self.writer() {
             *writer.renewals.lock() = Some(renewals);
@@ -142,8 +144,8 @@ fn unrenewed(writer: &Writer, age: Duration) -> Error {
     Error::Store { path: writer.path.clone(), what: "be followed", reason }
 }
 
-/// Refuses a follower of another catalog: this one must not replace its state or take its changes, whatever
-/// the numbers say. Returns the own identity.
+/// Refuses a follower of another catalog: regardless of the numbers, this catalog must not replace its state
+/// or accept its changes. Returns the identity of this catalog.
 fn refuse_other(writer: &Writer, theirs: Option<&str>) -> Result<Option<String>> {
     let own = writer.view.borrow().store_id().map(|id| id.to_string());
     match theirs {
@@ -168,19 +170,19 @@ fn unreadable(writer: &Writer, damage: Damage) -> Error {
 
 type Reply<T> = std::result::Result<T, Status>;
 
-/// What one follower is sent.
+/// The feed of one follower.
 struct Following {
     writer: Arc<Writer>,
     changes: watch::Receiver<Arc<Snapshot>>,
     ended: watch::Receiver<Option<Error>>,
     kinds: Kinds,
-    /// The state that it has; none: it has nothing.
+    /// The number of the state that the follower has; `None` if it has no state.
     sent: Option<u64>,
-    /// The identity of the catalog, until the first response.
+    /// The identity of the catalog, to be sent with the first response.
     store_id: Option<String>,
-    /// The rest of a whole state.
+    /// The remaining messages of a complete state.
     whole: Option<(u64, Whole)>,
-    /// The rest of a write.
+    /// The remaining messages of a write.
     ready: VecDeque<FollowResponse>,
 }
 
@@ -219,7 +221,8 @@ impl Following {
         self.whole = Some((newest.number(), feed::whole(newest, &self.kinds)));
     }
 
-    /// Waits for the next write; fails once this process is no leader any more, or may be none.
+    /// Waits for the next write; fails once this process no longer leads, or can no longer be sure that it
+    /// does.
     async fn wait(&mut self) -> Result<()> {
         let fenced = Error::Fenced { path: self.writer.path.clone() };
         let renewals = self.writer.renewals.lock().clone();
@@ -231,7 +234,7 @@ impl Following {
         };
         tokio::select! {
             changed = self.changes.changed() => changed.map_err(|_| fenced),
-            // The sender is in the writer, which is held here.
+            // The sender is in the writer, which this value holds.
             _ = self.ended.wait_for(Option::is_some) => Err(fenced),
             age = overdue => Err(unrenewed(&self.writer, age)),
         }

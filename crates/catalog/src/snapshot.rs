@@ -1,7 +1,7 @@
 //! An immutable, shared snapshot of the catalog.
 //!
-//! Taking one is a pointer copy. Commits build the next snapshot from the previous one and share with
-//! it all that they do not change.
+//! Taking one copies a pointer. Commits build the next snapshot from the previous one, and both share
+//! everything that is unchanged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::Takeover;
 use crate::buckets::{Buckets, ById, Place, Selected};
 
-/// The epoch in which an indexer owns its hot sets itself, before anybody has taken them over.
+/// The epoch in which an indexer owns its hot sets itself, before the first takeover.
 pub const OWN_EPOCH: u64 = 0;
 
 /// A small named JSON document.
@@ -31,7 +31,8 @@ pub struct Document {
 pub struct Snapshot {
     pub(crate) indexes: HashMap<IndexName, Arc<Buckets>>,
     pub(crate) by_id: ById,
-    /// The indexes that places in `by_id` name by number; they stay when their buckets have gone.
+    /// The indexes to whose numbers the places in `by_id` refer; an index stays here after its buckets are
+    /// gone.
     pub(crate) numbered: Arc<Vec<IndexName>>,
     pub(crate) positions: Arc<BTreeMap<StreamId, JournalPosition>>,
     pub(crate) documents: Arc<BTreeMap<(String, String), Arc<Value>>>,
@@ -42,19 +43,19 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Indexes that have buckets, unordered.
+    /// Iterates over the indexes that have buckets, in no order.
     pub fn indexes(&self) -> impl Iterator<Item = &IndexName> {
         self.indexes.keys()
     }
 
-    /// The buckets of an index in every state, newest event first.
+    /// Returns the buckets of an index in every state, newest event first.
     #[must_use]
     pub fn buckets(&self, index: &IndexName) -> &Buckets {
         static NONE: Buckets = Buckets::EMPTY;
         self.indexes.get(index).map_or(&NONE, |buckets| buckets)
     }
 
-    /// A bucket in any state.
+    /// Returns a bucket in any state.
     #[must_use]
     pub fn bucket(&self, id: BucketId) -> Option<BucketHeader> {
         self.place(id).map(|(_, header)| header)
@@ -74,7 +75,7 @@ impl Snapshot {
         self.bucket(id).is_some_and(|bucket| bucket.index == *index)
     }
 
-    /// How many buckets there are.
+    /// Returns the number of buckets.
     #[must_use]
     pub fn len(&self) -> usize {
         self.by_id.len()
@@ -86,7 +87,7 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// Whether nothing has ever been written: no bucket, no document, no position.
+    /// Whether the catalog was never written: it has no bucket, no document and no position.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         self.is_empty()
@@ -96,19 +97,19 @@ impl Snapshot {
             && self.owners.is_empty()
     }
 
-    /// The indexers that have positions.
+    /// Returns the indexers that have positions.
     #[must_use]
     pub fn indexers(&self) -> std::collections::BTreeSet<IndexerId> {
         self.positions.keys().map(|stream| stream.indexer).collect()
     }
 
-    /// The number of the last write, kept over restarts; equal numbers mean equal content.
+    /// Returns the number of the last write, which persists over restarts; equal numbers mean equal content.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// When this process last changed the catalog, or opened it if it has not changed it.
+    /// Returns when this process last changed the catalog, or opened it if it has not changed it.
     #[must_use]
     pub fn changed(&self) -> EventTime {
         self.changed
@@ -128,7 +129,7 @@ impl Snapshot {
         wanted.flat_map(move |(_, buckets)| buckets.overlapping(range))
     }
 
-    /// [`Buckets::searchable_in`] of some indexes, none if the list is empty.
+    /// Returns [`Buckets::searchable_in`] of some indexes, none if the list is empty.
     pub fn searchable_in(
         &self,
         indexes: &[IndexName],
@@ -144,14 +145,15 @@ impl Snapshot {
         all
     }
 
-    /// The journal positions of the streams of an indexer.
+    /// Returns the journal positions of the streams of an indexer.
     #[must_use]
     pub fn positions(&self, indexer: IndexerId) -> Vec<(StreamId, JournalPosition)> {
         let own = self.positions.iter().filter(|(stream, _)| stream.indexer == indexer);
         own.map(|(stream, position)| (stream.clone(), *position)).collect()
     }
 
-    /// Epoch and owner of a hot set of an indexer; itself in epoch 0 if nobody has taken it over.
+    /// Returns epoch and owner of a hot set of an indexer: the indexer itself in epoch 0 if it was never
+    /// taken over.
     #[must_use]
     pub fn owner(&self, indexer: IndexerId, set: u16) -> (u64, IndexerId) {
         self.owners.get(&(indexer, set)).copied().unwrap_or((OWN_EPOCH, indexer))
@@ -160,7 +162,7 @@ impl Snapshot {
     /// Whether a process that owns a hot set in an epoch still owns it.
     ///
     /// # Errors
-    /// The takeover since which it does not.
+    /// The takeover by which the process lost the set.
     pub fn check_owner(&self, indexer: IndexerId, set: u16, epoch: u64) -> Result<(), Takeover> {
         let (known, owner) = self.owner(indexer, set);
         if known > epoch {
@@ -169,24 +171,24 @@ impl Snapshot {
         Ok(())
     }
 
-    /// The hot sets that somebody has taken over.
+    /// Iterates over the hot sets that were taken over.
     pub fn taken_over(&self) -> impl Iterator<Item = Takeover> {
         let taken = |(&(indexer, set), &(epoch, owner))| Takeover { indexer, set, epoch, owner };
         self.owners.iter().map(taken)
     }
 
-    /// Garbage objects, and when each may be deleted.
+    /// Iterates over the garbage objects with the time from which each may be deleted.
     pub fn discarded(&self) -> impl Iterator<Item = (&str, EventTime)> {
         self.discarded.iter().map(|(path, time)| (path.as_str(), *time))
     }
 
-    /// One document.
+    /// Returns the content of a document.
     #[must_use]
     pub fn document(&self, kind: &str, name: &str) -> Option<Arc<Value>> {
         self.documents.get(&(kind.to_owned(), name.to_owned())).cloned()
     }
 
-    /// Documents of a kind, by name.
+    /// Returns the documents of a kind, by name.
     #[must_use]
     pub fn documents(&self, kind: &str) -> Vec<Document> {
         let from = (kind.to_owned(), String::new());
@@ -201,7 +203,7 @@ impl Snapshot {
         self.insert_new(header);
     }
 
-    /// Inserts a bucket that is not there.
+    /// Inserts a bucket that must not be present.
     pub(crate) fn insert_new(&mut self, header: BucketHeader) {
         let index = self.number_of(&header.index);
         self.by_id.insert(header.id, Place { index, last_time: header.last_time });
@@ -216,7 +218,8 @@ impl Snapshot {
     }
 
     fn number_of(&mut self, index: &IndexName) -> u32 {
-        // Where all buckets are read, those of an index follow each other: its name is the last one.
+        // Searched from the end: when all buckets are loaded, those of an index are adjacent, and its name is
+        // the last one.
         let known = self.numbered.iter().rposition(|known| known == index);
         let number = known.unwrap_or_else(|| {
             Arc::make_mut(&mut self.numbered).push(index.clone());

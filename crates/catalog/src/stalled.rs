@@ -1,22 +1,22 @@
-//! What keeps the catalog of this process from taking changes.
+//! Why the catalog of this process accepts no changes.
 
 use std::fmt;
 
-/// The cause, for the health of the process. Its text is for those who look after the server.
+/// The cause, for the health of the process. Its text is for administrators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stalled {
     /// This process leads, and the object store does not accept its writes.
     Committing {
-        /// For how long.
+        /// The duration.
         seconds: u64,
         /// The last error of the store.
         reason: String,
     },
-    /// This process follows, and no control plane gives it the catalog.
+    /// This process follows, and no control plane sends it the catalog.
     Following {
         /// The addresses that are asked.
         leader: String,
-        /// For how long.
+        /// The duration.
         seconds: u64,
         /// The last failure.
         reason: String,

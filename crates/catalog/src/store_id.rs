@@ -1,4 +1,5 @@
-//! The identity of an object store: shows a process that its object store is not that of its cluster.
+//! The identity of an object store, by which a process detects that its object store is not that of its
+//! cluster.
 //!
 //! It is a random UUID in two places: in the object `installed/store.id`, and in a document of the catalog
 //! that is in the same store. The process that leads writes both
@@ -19,8 +20,8 @@ use uuid::Uuid;
 use crate::error::{Result, chain};
 use crate::{Error, Snapshot, codec};
 
-/// The object. Indexers and search heads may read below this prefix with the rights that they have
-/// (`terraform/modules/identity`); in the root of the store they may not.
+/// Path of the object. Indexers and search heads have the permission to read below this prefix
+/// (`terraform/modules/identity`), but not in the root of the store.
 pub(crate) const PLACE: &str = "installed/store.id";
 /// Kind and name of the document.
 const KIND: &str = "store";
@@ -76,7 +77,7 @@ impl OtherStore {
         Ok(Self::of(StoreId::read(store).await?, expected))
     }
 
-    /// As [`find`](Self::find), for a process that starts: one answer that is cut does not end it.
+    /// As [`find`](Self::find), but retries a truncated response, because it would end a process that starts.
     ///
     /// # Errors
     /// [`Error::Store`] if the object cannot be read for some seconds.
@@ -88,8 +89,8 @@ impl OtherStore {
         Self::than_at_start(store, expected).await
     }
 
-    /// Compares an object store with an identity; `None` if it has that one. For a process that starts: one
-    /// answer that is cut does not end it.
+    /// Compares an object store with an identity; returns `None` if they match. For a process that starts:
+    /// retries a truncated response.
     ///
     /// # Errors
     /// [`Error::Store`] if the object cannot be read for some seconds.
@@ -103,7 +104,7 @@ impl OtherStore {
 }
 
 impl Snapshot {
-    /// The identity of the catalog and of its object store; `None` in catalogs of earlier releases.
+    /// Returns the identity of the catalog and of its object store; `None` in catalogs of earlier releases.
     #[must_use]
     pub fn store_id(&self) -> Option<StoreId> {
         StoreId::in_document(&*self.document(KIND, NAME)?)
@@ -115,12 +116,12 @@ impl StoreId {
         Self(runtime::random::uuid())
     }
 
-    /// Kind, name and content of the document.
+    /// Returns kind, name and content of the document.
     pub(crate) fn document(self) -> (&'static str, &'static str, Value) {
         (KIND, NAME, json!({ "id": self.0.to_string() }))
     }
 
-    /// The key of the document in the database.
+    /// Returns the key of the document in the database.
     pub(crate) fn key() -> Vec<u8> {
         codec::document_key(KIND, NAME)
     }
@@ -130,12 +131,12 @@ impl StoreId {
         Uuid::parse_str(text).ok().map(Self)
     }
 
-    /// The identity of an object store; `None` if it has none.
+    /// Reads the identity of an object store; returns `None` if it has none.
     pub(crate) async fn read(store: &dyn ObjectStore) -> Result<Option<Self>> {
         Self::understood(store.get(&Path::from(PLACE)).await).await
     }
 
-    /// As [`read`](Self::read): one answer that is cut does not end a process that starts.
+    /// As [`read`](Self::read), but retries a truncated response, because it would end a process that starts.
     pub(crate) async fn read_at_start(store: &dyn ObjectStore) -> Result<Option<Self>> {
         let place = Path::from(PLACE);
         Self::understood(ask_again(PLACE, || store.get(&place)).await).await
@@ -157,8 +158,8 @@ impl StoreId {
         Ok(Some(Self(id)))
     }
 
-    /// Gives the identity to an object store that has none; the identity that it has afterwards, which is
-    /// another one if another process was faster.
+    /// Gives the identity to an object store that has none. Returns the identity that the store has
+    /// afterwards, which is another one if another process has written it first.
     pub(crate) async fn create(self, store: &dyn ObjectStore) -> Result<Self> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let payload = PutPayload::from(format!("{self}\n").into_bytes());
@@ -173,8 +174,8 @@ impl StoreId {
     }
 }
 
-/// Whether there is a catalog at a path of a store, for a process that starts: one answer that is cut is not
-/// mistaken for a catalog, nor for none.
+/// Whether there is a catalog at a path of a store. For a process that starts: retries a truncated response,
+/// which proves neither that there is a catalog nor that there is none.
 ///
 /// # Errors
 /// [`Error::Store`] if the path cannot be listed for some seconds.
@@ -198,8 +199,8 @@ fn unreadable(reason: &str) -> Error {
     failed("understand its identity", format!("the object {PLACE} is not a UUID: {reason}"))
 }
 
-/// Why the catalog of a store is not the one that a process has followed; `None` if it is, in the state that
-/// was followed or a later one. Identities are compared if the followed catalog had one.
+/// Returns why the catalog of a store is not the one that this process has followed; `None` if it is, in the
+/// same or a later state. Identities are compared if the followed catalog had one.
 pub(crate) fn contradiction(
     (known, known_number): (Option<StoreId>, u64),
     (found, number): (Option<StoreId>, u64),

@@ -1,7 +1,7 @@
-//! Summaries of buckets, read from the database when they are asked for, and kept up to a number of bytes.
+//! Summaries of buckets, read from the database on request, with a cache bounded in bytes.
 //!
-//! Summaries that are not kept are read together, in one pass over the database in the order of keys. IDs
-//! begin with the time at which a bucket was opened, so buckets of neighbouring times are neighbours there.
+//! Summaries that are not cached are read together, in one pass over the database in the order of keys. IDs
+//! begin with the time at which a bucket was opened, so buckets of similar times are adjacent there.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,22 +17,23 @@ use crate::client::Leader;
 use crate::codec::{self, Entry, Shared};
 use crate::error::Result;
 
-/// Bytes of one request while several summaries are read.
+/// Size of one request when several summaries are read, in bytes.
 const READ_AHEAD: usize = 256 << 10;
-/// Summaries between two wanted ones that are skipped one by one; over it, their place is looked up.
+/// Maximum number of summaries between two wanted ones that are skipped one by one; beyond it, the next one
+/// is looked up.
 const SKIPPED: usize = 64;
 
-/// Parts of the cache with a lock and a share of the bytes each.
+/// Number of parts of the cache; each has a lock and an equal share of the bytes.
 const SHARDS: usize = 8;
 
-/// Where summaries are read that are not kept.
+/// The source of summaries that are not cached.
 pub(crate) enum Source<'a> {
-    /// The database, and where it is.
+    /// The database, and its path.
     Database(&'a Db, &'a str),
     Leader(&'a Leader),
 }
 
-/// The summaries that are kept: those that were used last.
+/// The cache of recently used summaries.
 #[derive(Debug)]
 pub(crate) struct Summaries {
     kept: Cache<BucketId, Arc<BucketSummary>>,
@@ -56,8 +57,8 @@ impl Summaries {
         self.kept.remove(&id);
     }
 
-    /// The summaries of buckets, in their order; `None` for a bucket that the catalog does not have. Those
-    /// that are not kept are read together, by sorted IDs.
+    /// Returns the summaries of buckets, in their order; `None` for a bucket that the catalog does not have.
+    /// Those that are not cached are read together, by sorted IDs.
     pub(crate) async fn of(
         &self,
         ids: &[BucketId],
@@ -82,7 +83,7 @@ impl Summaries {
         missing.dedup();
         let read = match source {
             Source::Database(database, path) => Box::pin(read(database, path, &missing)).await?,
-            // The objects of buckets have them, too.
+            // A failure is harmless, because the objects of buckets have the summaries too.
             Source::Leader(leader) => match Box::pin(leader.summaries(&missing)).await {
                 Err(Error::Unreachable { .. }) => HashMap::new(),
                 other => other?,
@@ -108,7 +109,7 @@ async fn read(
 ) -> Result<HashMap<BucketId, Arc<BucketSummary>>> {
     let failed = |error: slatedb::Error| Error::from_database(path, "read", &error);
     let (Some(first), Some(last)) = (ids.first(), ids.last()) else { return Ok(HashMap::new()) };
-    // A removal that is not durable yet is not in the snapshot either: its bucket is still to be found.
+    // A removal that is not durable yet is not in the snapshot either, so its bucket must still be found.
     let mut options = ScanOptions::default().with_durability_filter(DurabilityLevel::Remote);
     if ids.len() > 1 {
         options = options.with_read_ahead_bytes(READ_AHEAD).with_max_fetch_tasks(4);
@@ -146,14 +147,14 @@ async fn read(
     Ok(read)
 }
 
-/// Bytes that a summary takes in memory.
+/// Returns the memory that a summary takes, in bytes.
 fn bytes_of(summary: &BucketSummary) -> usize {
     let BucketSummary { hosts, sources, sourcetypes, fields, rules, .. } = summary;
     let values = [hosts, sources, sourcetypes].into_iter().flatten();
     let values: usize = values.map(|known| size_of::<ValueCount>() + known.value.capacity()).sum();
     let fields = fields.iter().map(|field| size_of::<FieldSummary>() + field.name.capacity());
     let rules = rules.iter().map(|(name, _)| size_of::<(String, u64)>() + name.capacity());
-    // With the entry of the table, and what the allocator adds to each text.
+    // Includes the entry of the table, and the overhead of the allocator for each text.
     size_of::<BucketSummary>() + 64 + values + fields.sum::<usize>() + rules.sum::<usize>()
 }
 

@@ -1,9 +1,9 @@
 //! The clock of the database.
 //!
-//! The database orders its writes and files by times, and ends itself for good when one is before those that
-//! it has recorded. The clock of a machine may be set back, and that of another machine may be slow. So the
-//! database gets a clock that is never behind what it has recorded: the clock of the machine, plus what that
-//! one lacks. These times order writes and say how old files are; nobody else reads them.
+//! The database orders its writes and files by time, and ends permanently if a time is before those that it
+//! has recorded. But the clock of a machine may be set back, and that of another machine may be slow. So the
+//! database gets a clock that is never behind the recorded times: the clock of the machine, plus its lag.
+//! These times only order writes and determine the age of files; nothing else reads them.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,34 +19,34 @@ use crate::adapter::Adapter;
 use crate::codec;
 use crate::error::{Error, Result, opened};
 
-/// A clock that is behind by less than this is not worth a word.
+/// Minimum lag of the clock that is logged.
 const NOTABLE: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Ticks {
-    /// Once it is made, it does not notice that the clock of the machine is set.
+    /// The clock of the machine. Once created, it does not follow changes of the system time.
     machine: DefaultSystemClock,
-    /// By how many milliseconds this clock is ahead of that of the machine. It only grows.
+    /// How far this clock is ahead of that of the machine, in milliseconds. It only grows.
     ahead: AtomicU64,
 }
 
 impl Ticks {
-    /// By how much this clock is ahead of that of the machine.
+    /// Returns how far this clock is ahead of that of the machine.
     pub(crate) fn ahead(&self) -> Duration {
         Duration::from_millis(self.ahead.load(Ordering::SeqCst))
     }
 
-    /// Goes on from a time in milliseconds, if this clock has not reached it.
+    /// Advances this clock to a time in milliseconds, if it has not reached it.
     pub(crate) fn go_on_from(&self, recorded: i64) {
         let behind = recorded.saturating_sub(self.machine.now().timestamp_millis());
-        // Less than zero: the clock of the machine is later.
+        // A negative value means that this clock is already past it.
         if let Ok(behind) = u64::try_from(behind) {
             self.ahead.fetch_max(behind, Ordering::SeqCst);
         }
     }
 
-    /// Goes on from what the files of a database have recorded, before it is opened.
+    /// Advances this clock to the times that the files of a database have recorded, before it is opened.
     pub(crate) async fn go_on_from_files(&self, store: Arc<Adapter>, path: &str) -> Result<()> {
         let recorded = Box::pin(opened(path, recorded(store, path.to_owned()))).await?;
         if let Some(recorded) = recorded {
@@ -61,7 +61,7 @@ impl Ticks {
         u64::try_from(behind).is_ok_and(|behind| Duration::from_millis(behind) >= NOTABLE)
     }
 
-    /// Says that the clock of the machine is behind, if it is by much.
+    /// Logs that the clock of the machine is behind, if the lag is large.
     pub(crate) fn report(&self, path: &str) {
         let behind = self.ahead();
         if behind >= NOTABLE {
@@ -89,22 +89,23 @@ impl SystemClock for Ticks {
     }
 }
 
-/// When an open database was last written, in milliseconds. This may be in no file but a write-ahead file
-/// yet.
+/// Returns when an open database was last written, in milliseconds. This time may only be in a write-ahead
+/// file.
 pub(crate) async fn last_write(database: &Db, path: &str) -> Result<Option<i64>> {
     let last = database.get_key_value(codec::NUMBER).await;
     let last = last.map_err(|error| Error::from_database(path, "read", &error))?;
     Ok(last.map(|last| last.create_ts))
 }
 
-/// The latest time in the manifest, and in the names of the files and compactions that the database knows.
+/// Returns the latest time in the manifest, and in the names of the files and compactions that the database
+/// knows.
 async fn recorded(
     store: Arc<Adapter>,
     path: String,
 ) -> std::result::Result<Option<i64>, slatedb::Error> {
     let admin = Admin::builder(path, store).build();
     let Some(manifest) = admin.read_manifest(None).await? else { return Ok(None) };
-    // If they cannot be read, this is found, and said, by what works with them.
+    // If they cannot be read, the code that uses them will report it.
     let compactions = admin.read_compactions(None).await.ok().flatten();
     let mut latest = manifest.last_l0_clock_tick();
     let mut note = |milliseconds: u64| {

@@ -1,4 +1,4 @@
-//! Changes, states and errors of the catalog as messages (`schemas/proto/catalog.proto`).
+//! Conversion of changes, states and errors of the catalog into messages (`schemas/proto/catalog.proto`).
 
 use bytes::Bytes;
 use model::{BucketEntry, BucketId, IndexerId, JournalPosition, StreamId};
@@ -10,9 +10,9 @@ use crate::codec::{self, Damage, Entry, Shared, content};
 use crate::commit::{Documents, NamedDocument};
 use crate::{Commit, Discarded, Error, JournalRange, Takeover};
 
-/// Longest message. A commit or a document that is longer is refused where it is made.
+/// Maximum length of a message. A longer commit or document is refused by the sender.
 pub(crate) const MAX_MESSAGE: usize = 64 << 20;
-/// Longer answers are sent in parts.
+/// Length above which an answer is split into parts.
 pub(crate) const PART: usize = 1 << 20;
 
 /// The service and its methods.
@@ -20,10 +20,10 @@ pub(crate) const SERVICE: &str = "karst.catalog.v1.Catalog";
 pub(crate) const COMMIT: &str = "/karst.catalog.v1.Catalog/Commit";
 pub(crate) const FOLLOW: &str = "/karst.catalog.v1.Catalog/Follow";
 pub(crate) const SUMMARIES: &str = "/karst.catalog.v1.Catalog/Summaries";
-/// Summaries of one request.
+/// Maximum number of summaries in one request.
 pub(crate) const MAX_IDS: usize = 1_000;
 
-/// What a follower asks its leader to change.
+/// A change that a follower requests from its leader.
 #[derive(Debug)]
 pub(crate) enum Wanted {
     Commit(Commit),
@@ -50,7 +50,7 @@ pub(crate) fn id_of(bytes: &[u8]) -> Result<BucketId, Damage> {
     uuid_of(bytes).map(BucketId)
 }
 
-/// A commit as a request.
+/// Converts a commit into a request.
 pub(crate) fn commit_request(commit: &Commit) -> Result<CommitRequest, Damage> {
     let mut add = Vec::with_capacity(commit.add.len() * 2);
     for entry in &commit.add {
@@ -84,7 +84,7 @@ pub(crate) fn commit_request(commit: &Commit) -> Result<CommitRequest, Damage> {
     })
 }
 
-/// Documents as a request.
+/// Converts a change of documents into a request.
 pub(crate) fn documents_request(documents: &Documents) -> Result<CommitRequest, Damage> {
     let pairs = |documents: &[NamedDocument]| {
         let pair = |(kind, name, json): &NamedDocument| {
@@ -101,7 +101,7 @@ pub(crate) fn documents_request(documents: &Documents) -> Result<CommitRequest, 
     })
 }
 
-/// What a request asks for.
+/// Decodes the change of a request.
 pub(crate) fn wanted(request: CommitRequest) -> Result<Wanted, Damage> {
     let shared = &mut Shared::default();
     let CommitRequest { add, remove, expect, ranges, take_over, discard, forget, .. } = request;
@@ -169,7 +169,7 @@ fn document_of(pair: &Pair) -> Result<NamedDocument, Damage> {
     }
 }
 
-/// A pair that has a value.
+/// Decodes a pair that has a value.
 pub(crate) fn entry_of(pair: &Pair, shared: &mut Shared) -> Result<Entry, Damage> {
     let value = pair.value.as_ref().ok_or_else(|| content("the value is missing"))?;
     codec::decode(&pair.key, value, shared)
@@ -191,7 +191,7 @@ fn set_of(key: &[u8]) -> Result<(IndexerId, u16), Damage> {
     }
 }
 
-/// An error as the status of an answer.
+/// Converts an error into the status of an answer.
 pub(crate) fn status(error: &Error) -> Status {
     let code = match error.kind() {
         model::ErrorKind::Conflict => Code::Aborted,
@@ -201,7 +201,7 @@ pub(crate) fn status(error: &Error) -> Status {
         _ => Code::Internal,
     };
     let details = failure(error).encode_to_vec().into();
-    // A header of HTTP bounds the text; the details have all of it that matters.
+    // The text is in an HTTP header, which is bounded; the details have everything else that is needed.
     let text: String = error.to_string().chars().take(1000).collect();
     Status::with_details(code, text, details)
 }
@@ -260,7 +260,7 @@ fn failure(error: &Error) -> Failure {
     }
 }
 
-/// The error of the leader; `None` if the status is not from the catalog, but from the connection.
+/// Returns the error of the leader; `None` if the status is from the connection rather than from the catalog.
 pub(crate) fn error_of(status: &Status) -> Option<Error> {
     if status.details().is_empty() {
         return None;

@@ -1,10 +1,9 @@
-//! The single writer to the database. Changes that wait at the same time are one write.
+//! The single writer to the database. Changes that wait at the same time are written together.
 //!
-//! A change is queued. Whoever queues one while nobody leads starts a leader: a task that takes groups
-//! of waiting changes from the queue, applies them in order to the newest state, writes what they write
-//! as one batch, publishes the snapshot and answers them, until the queue is empty. A write costs one
-//! request to the store however many changes it has, so the rate of commits does not depend on the
-//! latency of the store.
+//! A change is queued. If no leader task runs, the caller starts one: it takes groups of waiting changes from
+//! the queue, applies them in order to the newest state, writes their entries as one batch, publishes the
+//! snapshot and answers the changes, until the queue is empty. A write costs one request to the store however
+//! many changes it has, so the rate of commits does not depend on the latency of the store.
 //!
 //! A change is applied even if its caller is cancelled: the snapshot must match the durable state.
 
@@ -35,8 +34,8 @@ use crate::{Commit, Error, Settings, Snapshot, Stalled};
 /// A group takes no more changes once it writes this many bytes: one object should not take long to send.
 const GROUP_BYTES: usize = 8 << 20;
 
-/// How long the write under way may take to fail when its database has ended: its error says why, which the
-/// status of the database does not.
+/// How long to wait for the pending write to fail after its database has ended: only its error has the
+/// reason.
 const FAILING: Duration = Duration::from_secs(1);
 
 type Apply = Box<dyn FnOnce(&mut Change<'_>) -> Result<()> + Send>;
@@ -45,22 +44,22 @@ type Apply = Box<dyn FnOnce(&mut Change<'_>) -> Result<()> + Send>;
 struct Waiting {
     apply: Apply,
     answer: oneshot::Sender<Result<()>>,
-    /// Its place in the queue.
+    /// Its permit for a place in the queue.
     place: OwnedSemaphorePermit,
 }
 
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
-    /// Whether a task takes changes from the queue.
+    /// Whether a leader task takes changes from the queue.
     is_led: bool,
 }
 
-/// What only the leader touches.
+/// The state that only the leader task uses.
 struct State {
-    /// The newest state: what the view shows after the write that is under way.
+    /// The newest state: the view will show it after the pending write.
     next: Snapshot,
-    /// What headers have in common.
+    /// The parts that headers have in common.
     shared: Shared,
     /// Writes since the write-ahead files were last compacted.
     unfolded: u32,
@@ -68,13 +67,13 @@ struct State {
     failed: Option<Error>,
 }
 
-/// The open database, and what was read of it.
+/// The open database, and the data that was read from it.
 pub(crate) struct Opened {
     pub(crate) database: Db,
     pub(crate) failure: LastFailure,
-    /// What headers have in common.
+    /// The parts that headers have in common.
     pub(crate) headers: Shared,
-    /// Has the newest state.
+    /// The sender of the newest state.
     pub(crate) view: Arc<watch::Sender<Arc<Snapshot>>>,
 }
 
@@ -82,13 +81,13 @@ pub(crate) struct Writer {
     pub(crate) path: String,
     pub(crate) settings: Settings,
     pub(crate) view: Arc<watch::Sender<Arc<Snapshot>>>,
-    /// Why nothing can be written any more: another process has taken the catalog over, or the database has
+    /// Why nothing can be written any more: another process has taken over the catalog, or the database has
     /// ended.
     pub(crate) ended: watch::Sender<Option<Error>>,
     pub(crate) summaries: Summaries,
-    /// The last writes, if followers want them.
+    /// The last writes, if there are followers.
     pub(crate) feed: Mutex<Option<Feed>>,
-    /// Of the lease under which the catalog is open, if there is one.
+    /// The renewals of the lease under which the catalog is open, if there is one.
     pub(crate) renewals: Mutex<Option<Renewals>>,
     clock: Arc<dyn Clock>,
     pub(crate) database: Db,
@@ -96,7 +95,7 @@ pub(crate) struct Writer {
     places: Arc<Semaphore>,
     state: tokio::sync::Mutex<State>,
     failure: LastFailure,
-    /// Since when a write is under way.
+    /// The start of the pending write.
     writing: Mutex<Option<Instant>>,
 }
 
@@ -115,7 +114,7 @@ impl Writer {
     ) -> Self {
         let snapshot = Snapshot::clone(&view.borrow());
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
-        // The first write compacts what earlier processes may have left.
+        // The first write compacts write-ahead files that earlier processes may have left.
         let unfolded = settings.fold_commits - 1;
         let state = State { next: snapshot, shared, unfolded, failed: None };
         let places = Arc::new(Semaphore::new(settings.waiting_commits));
@@ -142,7 +141,7 @@ impl Writer {
         Error::Invalid { path: self.path.clone(), what, reason }
     }
 
-    /// Keeps the last writes for followers from now on.
+    /// Starts to keep the last writes for followers.
     pub(crate) fn feed_followers(&self) {
         self.feed.lock().get_or_insert_with(|| Feed::new(self.settings.feed_bytes));
     }
@@ -262,7 +261,7 @@ impl Writer {
             match self.write(writes).await {
                 Ok(()) => self.publish(state, delta),
                 Err(error) => {
-                    // The database never gives up on the store by itself, so this error is permanent.
+                    // The database itself retries without limit, so this error is permanent.
                     self.ended.send_replace(Some(error.clone()));
                     state.failed = Some(error.clone());
                     failed = Some(error);
@@ -270,7 +269,7 @@ impl Writer {
             }
         }
         for (answer, done, _place) in answers {
-            // A change was compared with a state that has not come about if the write failed.
+            // The outcome of a change was computed with a state that does not exist if the write failed.
             let done = failed.clone().map_or(done, Err);
             // A caller that was cancelled needs no answer.
             let _ = answer.send(done);
@@ -278,7 +277,7 @@ impl Writer {
         true
     }
 
-    /// One write batch, one write-ahead object.
+    /// Writes one batch, as one write-ahead object.
     async fn write(&self, writes: Writes) -> Result<()> {
         let mut batch = WriteBatch::new();
         for (key, value) in writes.entries {
@@ -300,7 +299,7 @@ impl Writer {
     }
 
     fn publish(self: &Arc<Self>, state: &mut State, delta: Option<Delta>) {
-        // Before the snapshot: who sees its number finds the write.
+        // Before the snapshot: a reader that sees its number must find the write.
         if let (Some(feed), Some(delta)) = (&mut *self.feed.lock(), delta) {
             feed.push(delta);
         }
@@ -328,7 +327,7 @@ impl Writer {
 
     /// Closes the database after the changes that wait now.
     pub(crate) async fn close(self: &Arc<Self>) -> Result<()> {
-        // A change that changes nothing is answered after those before it.
+        // An empty change is answered after all earlier ones.
         let before = self.change(|_| Ok(())).await;
         let mut state = self.state.lock().await;
         if let Some(error) = &state.failed {
@@ -344,8 +343,8 @@ impl Writer {
             .map_err(|error| Error::from_database(&self.path, "close", &error))
     }
 
-    /// Waits until nothing can be written any more, although this process has not closed the catalog; returns
-    /// why. The database may end while nothing is written: its own tasks read and write files.
+    /// Waits until nothing can be written any more, although this process has not closed the catalog. Returns
+    /// why. The database may also end while nothing is written, because its own tasks read and write files.
     pub(crate) async fn lost(&self) -> Error {
         let mut ended = self.ended.subscribe();
         let mut status = self.database.subscribe();
@@ -354,11 +353,11 @@ impl Writer {
             reason = closed(&mut status) => {
                 let is_writing = self.writing.lock().is_some();
                 if is_writing {
-                    // Without an error in this time, the reason is that of the database.
+                    // If no error arrives in this time, the reason is that of the database.
                     let _ = tokio::time::timeout(FAILING, ended.wait_for(Option::is_some)).await;
                 }
-                // Whoever closes the catalog has the state until that is done. A write that has failed tells
-                // why before it sets the state, with the same error if the database was closed below it.
+                // The closing task holds the state until it is done. A failed write reports its reason before
+                // it sets the state, with the same error if the database was closed meanwhile.
                 let closes = self.state.lock().await.failed.clone();
                 let is_told = self.ended.borrow().is_some();
                 let is_closed = !is_told && matches!(closes, Some(Error::Closed { .. }));
@@ -376,12 +375,12 @@ impl Writer {
         let error = self.ended.borrow().clone();
         match error {
             Some(error) => error,
-            // One of the branches has set it.
+            // One of the branches has set the error.
             None => std::future::pending().await,
         }
     }
 
-    /// The error of every later write of a database that has ended by itself.
+    /// Returns the error of every later write to a database that has ended by itself.
     fn ended_by(&self, reason: CloseReason) -> Error {
         let path = self.path.clone();
         match reason {
@@ -399,7 +398,7 @@ impl Writer {
     }
 }
 
-/// Waits until a database has ended; returns how.
+/// Waits until a database has ended. Returns how.
 async fn closed(status: &mut watch::Receiver<DbStatus>) -> CloseReason {
     loop {
         let reason = status.borrow_and_update().close_reason;
@@ -407,7 +406,7 @@ async fn closed(status: &mut watch::Receiver<DbStatus>) -> CloseReason {
             return reason;
         }
         if status.changed().await.is_err() {
-            // The database lives as long as its writer, which waits here.
+            // The database lives as long as its writer, which is waiting here.
             return std::future::pending().await;
         }
     }
@@ -424,7 +423,7 @@ impl Leader {
         loop {
             while self.writer.write_group().await {}
             let mut queue = self.writer.queue.lock();
-            // A change may have been queued since the last look.
+            // A change may have been queued since the last check.
             if queue.waiting.is_empty() {
                 queue.is_led = false;
                 drop(queue);
@@ -436,8 +435,8 @@ impl Leader {
 }
 
 impl Drop for Leader {
-    /// If the database panicked, what it has written is not known: nothing more is written, and who
-    /// waits gets an error instead of waiting for ever.
+    /// If the database panicked, it is unknown what it has written: nothing more is written, and waiting
+    /// callers get an error instead of waiting forever.
     fn drop(&mut self) {
         if self.is_done {
             return;
@@ -460,7 +459,7 @@ pub(crate) fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Waits for work that must not be cancelled, and logs while it takes long.
+/// Waits for work that must not be cancelled, and logs if it takes long.
 pub(crate) async fn patiently<F: Future>(
     (every, failure): (Duration, &LastFailure),
     what: &str,

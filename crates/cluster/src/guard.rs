@@ -1,4 +1,4 @@
-//! The guard of a rolling restart: it halts when searches suffer.
+//! The guard of a rolling restart: it halts the restart when searches degrade.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -6,26 +6,26 @@ use std::time::Duration;
 use model::Durations;
 use serde::{Deserialize, Serialize};
 
-/// What searches are compared with is what they were in so long before the wave.
+/// Period before the wave whose searches are the baseline.
 const BEFORE: Duration = Duration::from_secs(600);
-/// The searches that ended in so long are compared with it.
+/// Period whose searches are compared with the baseline.
 const LATELY: Duration = Duration::from_secs(60);
-/// Fewer searches say nothing about the 95th percentile.
+/// Minimum number of searches for a meaningful 95th percentile.
 const ENOUGH: u64 = 20;
 /// A 95th percentile below this does not halt a wave, however short searches were before.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// What a process has counted of its searches since it was started.
+/// Counts of the searches of a process since its start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Searches {
-    /// Those whose results were incomplete.
+    /// Number of searches with incomplete results.
     pub incomplete: u64,
     /// The run times of search jobs.
     pub times: Durations,
 }
 
 impl Searches {
-    /// Those since an earlier look; all of them if the process was started again since.
+    /// Returns the counts since an earlier observation; all counts if the process was restarted since.
     fn since(&self, before: &Self) -> Self {
         let incomplete = self.incomplete.checked_sub(before.incomplete);
         match (incomplete, self.times.since(&before.times)) {
@@ -39,48 +39,48 @@ impl Searches {
         self.times.add_all(&other.times);
     }
 
-    /// The 95th percentile, if there are enough of them.
+    /// Returns the 95th percentile, if there are enough searches.
     fn p95(&self) -> Option<Duration> {
         (self.times.len() >= ENOUGH).then(|| self.times.quantile(0.95)).flatten()
     }
 }
 
-/// What searches may suffer.
+/// Limits of the effect of a wave on searches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// So many incomplete results.
+    /// Maximum number of incomplete results.
     pub incomplete: u64,
-    /// So many times the 95th percentile of before; 0: any.
+    /// Maximum 95th percentile, as a multiple of the baseline; 0: no limit.
     pub slowdown: u32,
 }
 
-/// How searches were before a wave. It is kept with the wave: another leader goes on with it, and has not
-/// seen them.
+/// The baseline of searches before a wave. It is stored with the wave, because another leader that continues
+/// the wave has not observed those searches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usual {
-    /// The 95th percentile of their run times in milliseconds, if there were enough of them.
+    /// The 95th percentile of their run times in milliseconds, if there were enough searches.
     pub p95_ms: Option<u64>,
-    /// How many were incomplete. If there were some, incomplete ones are not the fault of the wave.
+    /// Number of incomplete results. If there were any, later ones are not attributed to the wave.
     pub incomplete: u64,
 }
 
-/// Watches the searches of all processes. Times are those since any moment that stays the same.
+/// Observes the searches of all processes. Times are relative to an arbitrary fixed moment.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
-    /// What each process had counted at the last look.
+    /// The counts of each process at the last observation.
     counted: BTreeMap<String, Searches>,
-    /// The searches that ended between two looks, with the time of the later one.
+    /// The searches that ended between two observations, with the time of the later one.
     ended: VecDeque<(Duration, Searches)>,
-    /// When this leader has first seen the wave.
+    /// When this leader first saw the wave.
     wave_seen: Option<Duration>,
 }
 
 impl Guard {
-    /// Takes in what the processes have counted, which are named by their identities.
+    /// Adds an observation: the counts of the processes, by identity.
     pub(crate) fn observe(&mut self, now: Duration, counted: &BTreeMap<String, Searches>) {
         let mut more = Searches::default();
         for (id, searches) in counted {
-            // Of one that is new to this leader it is not known when they were.
+            // For a process that is new to this leader, the times of its searches are unknown.
             if let Some(before) = self.counted.get(id) {
                 more.add(&searches.since(before));
             }
@@ -94,14 +94,14 @@ impl Guard {
         }
     }
 
-    /// How searches have been until now.
+    /// Returns the baseline from the searches until now.
     pub(crate) fn usual(&self) -> Usual {
         let all = self.after(Duration::ZERO);
         let p95_ms = all.p95().and_then(|p95| u64::try_from(p95.as_millis()).ok());
         Usual { p95_ms, incomplete: all.incomplete }
     }
 
-    /// Why the wave has to halt.
+    /// Returns the reason to halt the wave, if there is one.
     pub(crate) fn objection(
         &mut self,
         now: Duration,
@@ -131,12 +131,12 @@ impl Guard {
         })
     }
 
-    /// There is no wave: the next one begins anew.
+    /// Forgets the wave, so that the next one begins anew.
     pub(crate) fn forget_wave(&mut self) {
         self.wave_seen = None;
     }
 
-    /// The searches that ended after a moment.
+    /// Returns the searches that ended after a moment.
     fn after(&self, moment: Duration) -> Searches {
         let mut all = Searches::default();
         for (_, searches) in self.ended.iter().rev().take_while(|(at, _)| *at > moment) {
@@ -156,7 +156,7 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// A search head that runs searches.
+    /// A simulated search head.
     #[derive(Default)]
     struct Head(Searches);
 
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// A guard that has seen this many searches, and how they were.
+    /// Returns a guard that has observed this number of searches, with the baseline.
     fn guard(searches: usize, milliseconds: u64) -> (Guard, Head, Usual) {
         let (mut guard, mut head) = (Guard::default(), Head::default());
         guard.observe(at(1), &head.told());
@@ -213,7 +213,7 @@ mod tests {
         let why = guard.objection(at(4), &usual, LIMITS).expect("it halts");
         assert!(why.contains("the last minute is") && why.contains("_slowdown = 2"), "{why}");
         assert_eq!(guard.objection(at(4), &usual, Limits { slowdown: 0, ..LIMITS }), None);
-        // They have ended more than a minute ago.
+        // These searches ended more than a minute ago.
         assert_eq!(guard.objection(at(70), &usual, LIMITS), None);
     }
 

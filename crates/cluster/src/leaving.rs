@@ -1,4 +1,4 @@
-//! Indexers that are taken out of the cluster for good: whether one may go, and how far it is.
+//! Permanent removal of indexers from the cluster: whether one may be removed, and its progress.
 
 use std::collections::BTreeSet;
 
@@ -6,42 +6,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Placement, Present, Wave};
 
-/// An indexer that is asked to leave.
+/// A request to remove an indexer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leaving {
-    /// The start that it had then: another one is not asked.
+    /// The start time that it had then: after a restart the request no longer applies.
     pub started: String,
-    /// Whether it goes also while copies that it has cannot be anywhere else.
+    /// Whether it is removed even if its copies cannot be moved elsewhere.
     pub force: bool,
-    /// Who has asked.
+    /// The user who made the request.
     pub by: String,
 }
 
 impl Leaving {
-    /// Whether there is nothing left to do: it has left the list, or was started again before that.
+    /// Whether nothing is left to do: it has left the list, or was restarted before that.
     #[must_use]
     pub fn is_over(&self, id: &str, present: &Present) -> bool {
         present.started.get(id) != Some(&self.started)
     }
 }
 
-/// What an indexer has that leaves.
+/// The data that a leaving indexer still has to hand over.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handover {
-    /// Events that are not in object storage.
+    /// Number of events that are not in object storage.
     pub events: u64,
-    /// Buckets on their way there.
+    /// Number of buckets that are being uploaded.
     pub uploads: u64,
-    /// Indexers with copies of their journals here that nobody else has yet.
+    /// Indexers whose journals have copies here that no other indexer has yet.
     pub copies_of: Vec<String>,
     /// Lost indexers whose events are being recovered here.
     pub recovering: Vec<String>,
-    /// Whether everything is elsewhere, and the process stops.
+    /// Whether everything is handed over, and the process stops.
     pub stops: bool,
 }
 
 impl Handover {
-    /// Whether there are things here that others need: the process goes on until there are none.
+    /// Whether other indexers still need data here: the process runs until they do not.
     #[must_use]
     pub fn has_for_others(&self) -> bool {
         !(self.copies_of.is_empty() && self.recovering.is_empty())
@@ -55,11 +55,12 @@ pub struct Member<'a> {
     pub id: &'a str,
     /// Its site.
     pub site: &'a str,
-    /// Whether it answers.
+    /// Whether it answers requests.
     pub is_up: bool,
 }
 
-/// Why an indexer should not be taken out; none if it may go. Those that are `leaving` already do not count.
+/// Returns why an indexer should not be removed; `None` if it may be. Indexers that are already `leaving` do
+/// not count.
 #[must_use]
 pub fn objection(
     id: &str,

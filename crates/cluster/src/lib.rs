@@ -1,10 +1,10 @@
-//! The decisions of the control plane that leads, as a state machine without clock and I/O: which indexers
-//! are gone, and who recovers their events; which process restarts next in a rolling restart; which indexers
-//! have copies of a journal; which indexer may leave.
+//! The decisions of the leading control plane, as a state machine without clock and I/O: which indexers are
+//! lost, and which ones recover their events; which process restarts next in a rolling restart; which
+//! indexers get copies of a journal; which indexer may be removed.
 //!
-//! It leaves to others: asking the indexers, listing the journals in object storage, writing what is decided
-//! to the catalog, which is what makes it true (`services/karst/src/server/failover.rs`); and the recovery
-//! (`ingest`). Everything it knows can be seen again by the next leader, so nothing of it is stored.
+//! Leaves to others: polling the indexers, listing the journals in object storage, writing the decisions to
+//! the catalog, which makes them effective (`services/karst/src/server/failover.rs`), and the recovery
+//! (`ingest`). The next leader can observe everything again, so the state is not stored.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod guard;

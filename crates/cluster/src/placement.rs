@@ -1,16 +1,16 @@
-//! Which indexers have copies of the journal of an indexer: how many there are, and in which sites.
+//! Placement of the copies of a journal: how many indexers have one, and in which sites.
 //!
-//! The decision knows nothing of connections: it is given the sites of those that have copies and of those
-//! that may get one, and says who is to get one, or what is lacking.
+//! A pure function: its input is the sites of the indexers that have copies and of those that may get one,
+//! and its output is the indexers that get one, or what is lacking.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use conf::{FromValue, Type, Value};
 
-/// The site of a process that has none.
+/// The site of a process that has none configured.
 pub const NO_SITE: &str = "default";
-/// Most copies.
+/// Maximum number of copies.
 const MOST: usize = 16;
 
 conf::settings! {
@@ -42,7 +42,7 @@ const FORM: Type = Type::Form {
     fits: |text| SiteFactor::parse(text).is_some(),
 };
 
-/// How many copies there are in which site: `origin:2,total:3`.
+/// The number of copies by site: `origin:2,total:3`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SiteFactor {
     origin: usize,
@@ -51,7 +51,7 @@ pub struct SiteFactor {
 }
 
 impl SiteFactor {
-    /// Reads the setting; `None` if it is no such text, or says what cannot be.
+    /// Parses the setting; returns `None` if its syntax is invalid or it cannot be satisfied.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut counts = BTreeMap::new();
@@ -69,12 +69,12 @@ impl SiteFactor {
         (least <= total).then_some(Self { origin, named: counts, total })
     }
 
-    /// How many there are in the site of the owner, the owner included.
+    /// Returns the number of indexers in the site of the owner, including the owner.
     fn at_origin(&self, origin: &str) -> usize {
         self.named.get(origin).map_or(self.origin, |named| self.origin.max(*named))
     }
 
-    /// How many there are in other sites at least.
+    /// Returns the minimum number of copies in other sites.
     fn elsewhere<'s>(&'s self, origin: &'s str) -> impl Iterator<Item = (&'s str, usize)> {
         let others = self.named.iter().filter(move |(site, _)| *site != origin);
         others.map(|(site, count)| (site.as_str(), *count))
@@ -100,7 +100,7 @@ impl FromValue for SiteFactor {
     }
 }
 
-/// Whether a text may be the name of a site: `site1`, as in Splunk, or the name of a zone.
+/// Whether a text is a valid name of a site: `site1`, as in Splunk, or the name of a zone.
 #[must_use]
 pub fn is_site(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -109,13 +109,13 @@ pub fn is_site(text: &str) -> bool {
 }
 
 impl Placement {
-    /// How many indexers have a journal, its owner included.
+    /// Returns the number of indexers that have a journal, including its owner.
     #[must_use]
     pub fn total(&self) -> usize {
         if self.multisite { self.sites.total } else { self.factor }
     }
 
-    /// The settings that say it, as they are written.
+    /// Returns the settings in effect, as they are written in the configuration.
     #[must_use]
     pub fn setting(&self) -> String {
         match self.multisite {
@@ -124,26 +124,27 @@ impl Placement {
         }
     }
 
-    /// Which copies count, of those in these sites, for an owner in the site `origin`. The others are too
-    /// many, or in sites where none is wanted.
+    /// Returns which of the copies in these sites count, for an owner in the site `origin`. The others are
+    /// superfluous, or in sites where none is wanted.
     #[must_use]
     pub fn kept(&self, origin: &str, held: &[&str]) -> Vec<bool> {
         let mut room = Room::new(self, origin);
         held.iter().map(|site| room.take(site)).collect()
     }
 
-    /// Which indexers get a copy, of those in these sites, those that are asked first at the beginning; the
-    /// copies that are `held` count all ([`kept`](Self::kept)). None if nothing is lacking.
+    /// Returns the indexers that get a copy, by index in `free`, which lists their sites in the order of
+    /// preference. All copies in `held` must count ([`kept`](Self::kept)). Returns none if nothing is
+    /// lacking.
     ///
     /// # Errors
-    /// What is lacking that these cannot give.
+    /// What is lacking that these indexers cannot provide.
     pub fn choose(&self, origin: &str, held: &[&str], free: &[&str]) -> Result<Vec<usize>, String> {
         let mut room = Room::new(self, origin);
         for site in held {
             room.take(site);
         }
         let mut chosen: Vec<usize> = Vec::new();
-        // Sites that need some first: what is left may be in them, too.
+        // First the sites with unmet needs: the remaining copies may go to these sites, too.
         for (place, site) in free.iter().enumerate() {
             if room.needs(site) && room.take(site) {
                 chosen.push(place);
@@ -163,7 +164,7 @@ impl Placement {
         if lacking.is_empty() { Ok(chosen) } else { Err(lacking.join(", ")) }
     }
 
-    /// What an indexer would lack whose site is the first one of those, if these are all indexers; `None` if
+    /// Returns what an indexer in the first of these sites would lack if these were all indexers; `None` if
     /// each of them can have its copies.
     #[must_use]
     pub fn unmet(&self, sites: &[&str]) -> Option<String> {
@@ -179,15 +180,15 @@ impl Placement {
     }
 }
 
-/// What is still wanted for an owner.
+/// The copies that an owner still needs.
 struct Room<'p> {
     origin: &'p str,
     multisite: bool,
-    /// Copies that sites lack which have a number, by site.
+    /// Number of missing copies by site, for sites with a number.
     needed: BTreeMap<&'p str, usize>,
-    /// Copies that may be anywhere else.
+    /// Number of missing copies that may be anywhere else.
     spare: usize,
-    /// Copies that there are, by site.
+    /// Number of existing copies by site.
     there: BTreeMap<String, usize>,
     named: Vec<&'p str>,
 }
@@ -199,7 +200,7 @@ impl<'p> Room<'p> {
         if placement.multisite {
             let at_origin = placement.sites.at_origin(origin);
             spare = placement.sites.total - at_origin;
-            // The owner is one of them.
+            // The owner itself is one of them.
             needed.insert(origin, at_origin - 1);
             for (site, count) in placement.sites.elsewhere(origin) {
                 needed.insert(site, count);
@@ -219,7 +220,7 @@ impl<'p> Room<'p> {
         self.spare > 0 && (!self.multisite || site != self.origin)
     }
 
-    /// Counts a copy in a site; whether it is wanted.
+    /// Counts a copy in a site. Returns whether it is wanted.
     fn take(&mut self, site: &str) -> bool {
         let needs = self.needs(site);
         let is_wanted = needs || self.has_spare_for(site);
@@ -233,8 +234,8 @@ impl<'p> Room<'p> {
         is_wanted
     }
 
-    /// Which site gets the next copy that may be anywhere: one without a number, with the fewest copies.
-    /// Without sites, all are the same.
+    /// Returns the order of preference of a site for the next copy that may be anywhere: sites without a
+    /// number first, then those with the fewest copies. Without `multisite`, all sites are equal.
     fn weight(&self, site: &str) -> (bool, usize) {
         if !self.multisite {
             return (false, 0);
@@ -269,7 +270,7 @@ mod tests {
         Placement { factor, ..Placement::default() }
     }
 
-    /// The sites that are chosen.
+    /// Returns the sites of the chosen indexers.
     fn chosen<'s>(
         placement: &Placement,
         origin: &str,
@@ -316,7 +317,7 @@ mod tests {
         assert_eq!(chosen(&sites("origin:1,total:5"), "a", &[], &free), ["b", "c", "d", "b"]);
         assert_eq!(chosen(&sites("origin:1,d:1,total:3"), "a", &[], &free), ["d", "b"]);
         assert_eq!(chosen(&sites("origin:1,b:2,total:4"), "a", &[], &free), ["b", "b", "c"]);
-        // Sites with a number have the rest if there are no others.
+        // Sites with a number get the rest if there are no others.
         assert_eq!(chosen(&sites("origin:1,b:1,total:3"), "a", &[], &["b", "b"]), ["b", "b"]);
     }
 
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(named.kept("a", &["b", "b", "c"]), [true, false, true], "c has its own");
     }
 
-    /// Whatever the sites are: what is chosen makes the copies complete, and nothing lacks then.
+    /// For any sites, the chosen copies complete the placement, and then nothing is lacking.
     #[test]
     fn a_choice_is_complete_and_no_larger_than_it_has_to_be() {
         let names = ["a", "b", "c"];

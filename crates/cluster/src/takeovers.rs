@@ -1,54 +1,53 @@
-//! Which indexers are gone, and who recovers their events.
+//! Takeovers: which indexers are lost, and which ones recover their events.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use model::IndexerId;
 
-/// A hot set and its owner, as the catalog has it.
+/// A hot set and its owner, according to the catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Owned {
-    /// The indexer that has received its events.
+    /// The indexer that received its events.
     pub indexer: IndexerId,
     /// The indexer that stores them.
     pub owner: IndexerId,
 }
 
-/// What is seen at a moment.
+/// An observation of the cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Seen {
     /// The indexers in the list of the cluster.
     pub registered: BTreeSet<IndexerId>,
-    /// Those that have answered since the last time.
+    /// Indexers that have answered since the last observation.
     pub answered: BTreeSet<IndexerId>,
-    /// Indexers whose journals in object storage have records; only those that have not answered need be
-    /// here.
+    /// Indexers whose journals in object storage have records; those that have answered may be left out.
     pub unrecovered: BTreeSet<IndexerId>,
-    /// The sets of the catalog.
+    /// The sets in the catalog.
     pub sets: Vec<Owned>,
-    /// Indexers that are being taken out of the cluster: they recover nothing if there is somebody else.
+    /// Indexers that are being removed from the cluster: they recover events only if no other indexer can.
     pub leaving: BTreeSet<IndexerId>,
 }
 
-/// What is to be done.
+/// An action to take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
-    /// The sets of an indexer get another owner, who recovers their events.
+    /// Give the sets of a lost indexer to another owner, which recovers its events.
     TakeOver {
-        /// The indexer that is gone.
+        /// The lost indexer.
         from: IndexerId,
-        /// The one that recovers its events.
+        /// The indexer that recovers its events.
         by: IndexerId,
     },
-    /// The sets of an indexer are its own again: who was to recover its events is gone, and so is everybody
-    /// else. It may be waiting for them to start.
+    /// Give the sets of an indexer back to it: the indexer that was to recover its events is lost, and no
+    /// other one answers. It may be waiting for its sets in order to start.
     GiveBack {
         /// The indexer.
         to: IndexerId,
     },
 }
 
-/// See the module. Times are those since any moment that stays the same.
+/// See the module. Times are relative to an arbitrary fixed moment.
 #[derive(Debug)]
 pub struct Takeovers {
     timeout: Duration,
@@ -56,14 +55,15 @@ pub struct Takeovers {
 }
 
 impl Takeovers {
-    /// Counts an indexer as gone if it has not been heard of for so long. One that is seen for the first time
-    /// counts as heard: the leader before may have heard it just now.
+    /// Creates the state. An indexer counts as lost if it has not answered for `timeout`. An indexer that is
+    /// seen for the first time counts as having answered, because the previous leader may have heard from it
+    /// just now.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
         Self { timeout, heard: BTreeMap::new() }
     }
 
-    /// Takes in what is seen, and decides.
+    /// Processes an observation, and returns the actions.
     pub fn step(&mut self, now: Duration, seen: &Seen) -> Vec<Action> {
         let owners = seen.sets.iter().filter(|set| set.indexer != set.owner);
         let known: BTreeSet<IndexerId> = owners
@@ -81,7 +81,8 @@ impl Takeovers {
                 *heard = now;
             }
         }
-        // Whose events wait: those with a journal, and those whose new owner is gone before it was done.
+        // Indexers with unrecovered events: those with a journal, and those whose new owner was lost before
+        // it had finished.
         let waiting = owners.map(|set| set.indexer).chain(seen.unrecovered.iter().copied());
         let waiting: BTreeSet<IndexerId> = waiting.collect();
         let mut actions = Vec::new();
@@ -94,7 +95,8 @@ impl Takeovers {
             match successor(from, seen) {
                 _ if !is_due => {}
                 Some(by) => actions.push(Action::TakeOver { from, by }),
-                // Two that have each other's sets would wait for each other for ever, both at their start.
+                // Otherwise two indexers that have each other's sets would wait for each other forever at
+                // their start.
                 None if owner.is_some() => actions.push(Action::GiveBack { to: from }),
                 None => {}
             }
@@ -102,22 +104,22 @@ impl Takeovers {
         actions
     }
 
-    /// Whether an indexer has not been heard of for too long.
+    /// Whether an indexer has not answered for too long.
     #[must_use]
     pub fn is_gone(&self, indexer: IndexerId, now: Duration) -> bool {
         self.heard.get(&indexer).is_some_and(|heard| now.saturating_sub(*heard) >= self.timeout)
     }
 }
 
-/// Who recovers the events of an indexer: of those that answer, always the same one, and different ones for
-/// different indexers.
+/// Returns the indexer that recovers the events of another one: deterministic among those that answer, and
+/// distributed over them.
 fn successor(from: IndexerId, seen: &Seen) -> Option<IndexerId> {
     let there = seen.registered.intersection(&seen.answered).filter(|indexer| **indexer != from);
     let stays = |indexer: &IndexerId| !seen.leaving.contains(indexer);
     there.copied().max_by_key(|indexer| (stays(indexer), weight(from, *indexer), *indexer))
 }
 
-/// FNV-1a over both.
+/// Computes FNV-1a of both identities.
 fn weight(from: IndexerId, by: IndexerId) -> u64 {
     let bytes = from.0.as_bytes().iter().chain(by.0.as_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
@@ -172,7 +174,7 @@ mod tests {
         taken.sets[0].owner = B;
         assert_eq!(takeovers.step(at(0), &taken), []);
         assert_eq!(takeovers.step(at(100), &taken), []);
-        // Also after the log is gone: the sets have to be given back.
+        // Also after the log is gone, because the sets must be given back.
         let mut lost = seen(&[C], &[]);
         lost.sets[0].owner = B;
         assert_eq!(takeovers.step(at(105), &lost), []);
@@ -190,14 +192,14 @@ mod tests {
     #[test]
     fn of_those_that_wait_for_each_other_each_gets_its_own_sets_again() {
         let mut takeovers = Takeovers::new(at(10));
-        // Both are at their start, which they do not end before they have their sets.
+        // Both are starting, and do not finish before they have their sets.
         let mut waiting = seen(&[], &[A, B]);
         waiting.sets = [(A, B), (B, A)].map(|(indexer, owner)| Owned { indexer, owner }).to_vec();
         assert_eq!(takeovers.step(at(0), &waiting), []);
         assert_eq!(takeovers.step(at(9), &waiting), []);
         let both = [Action::GiveBack { to: A }, Action::GiveBack { to: B }];
         assert_eq!(takeovers.step(at(10), &waiting), both);
-        // Somebody else who answers recovers both.
+        // Another indexer that answers recovers both.
         let mut with_another = waiting.clone();
         with_another.answered.insert(C);
         let taken = [A, B].map(|from| Action::TakeOver { from, by: C });

@@ -1,5 +1,5 @@
-//! A rolling restart: some processes at a time, the next ones once those are back, as long as searches do not
-//! suffer.
+//! A rolling restart: some processes at a time, and the next ones once those are back, as long as searches do
+//! not degrade.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,55 +8,55 @@ use serde::{Deserialize, Serialize};
 
 use crate::guard::{Guard, Limits, Searches, Usual};
 
-/// A rolling restart as it is kept, so that another leader goes on with it. Processes are named by their
+/// A rolling restart as it is stored, so that another leader can continue it. Processes are named by their
 /// identities.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wave {
-    /// Those that have not been told yet, in order.
+    /// Processes that have not been told to restart yet, in order.
     pub waiting: Vec<String>,
-    /// Those that have been told, with the start that they had then.
+    /// Processes that have been told, with the start time that they had then.
     pub told: BTreeMap<String, String>,
-    /// Those that are back.
+    /// Processes that are back.
     pub done: Vec<String>,
-    /// How many percent of them may be away at a time, and one at least; without it, what the leader's
-    /// settings say.
+    /// Percentage of the processes that may be restarting at the same time, at least one process; `None` for
+    /// the leader's setting.
     pub percent: Option<usize>,
-    /// Why it has stopped before its end.
+    /// Why it was halted before its end.
     pub halted: Option<String>,
-    /// Whatever searches suffer from it.
+    /// Whether it continues regardless of the effect on searches.
     #[serde(default)]
     pub is_unguarded: bool,
-    /// How searches were before it; none until the leader has seen it.
+    /// The baseline of searches before it; `None` until the leader has seen the wave.
     #[serde(default)]
     pub usual: Option<Usual>,
 }
 
 impl Wave {
-    /// Over these processes, in this order.
+    /// Creates a wave over these processes, in this order.
     #[must_use]
     pub fn new(waiting: Vec<String>, percent: Option<usize>) -> Self {
         Self { waiting, percent, ..Self::default() }
     }
 
-    /// The same, whatever searches suffer from it.
+    /// Disables the guard of searches.
     #[must_use]
     pub fn unguarded(self) -> Self {
         Self { is_unguarded: true, ..self }
     }
 
-    /// How many processes it is about.
+    /// Returns the number of its processes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.waiting.len() + self.told.len() + self.done.len()
     }
 
-    /// Whether it is about none.
+    /// Whether it has no processes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether there is something left to do.
+    /// Whether nothing is left to do.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.halted.is_some() || (self.waiting.is_empty() && self.told.is_empty())
@@ -66,11 +66,11 @@ impl Wave {
 /// The processes of the cluster at a moment, by identity.
 #[derive(Debug, Clone, Default)]
 pub struct Present {
-    /// When each one in the list was started.
+    /// Start time of each process in the list.
     pub started: BTreeMap<String, String>,
-    /// Those that answer.
+    /// Processes that answer.
     pub answered: BTreeSet<String>,
-    /// What those that answer have counted of their searches.
+    /// Search counts of the processes that answer.
     pub searches: BTreeMap<String, Searches>,
 }
 
@@ -79,13 +79,13 @@ impl Present {
         self.answered.contains(id) && self.started.get(id).is_some_and(|started| started != before)
     }
 
-    /// A process that does not answer, of those that matter.
+    /// Returns a process that does not answer, except those in `except`.
     fn missing(&self, except: &BTreeMap<String, String>) -> Option<&String> {
         self.started.keys().find(|id| !self.answered.contains(*id) && !except.contains_key(*id))
     }
 }
 
-/// Drives waves. Times are those since any moment that stays the same.
+/// Drives waves. Times are relative to an arbitrary fixed moment.
 #[derive(Debug)]
 pub struct Restarts {
     percent: usize,
@@ -97,19 +97,19 @@ pub struct Restarts {
 }
 
 impl Restarts {
-    /// So many percent at a time, where the wave does not say; halts a wave if a process is not back after so
-    /// long, or if searches suffer more than that.
+    /// Creates the state. `percent` applies if the wave has none. A wave is halted if a process is not back
+    /// after `timeout`, or if searches degrade beyond `limits`.
     #[must_use]
     pub fn new(percent: usize, timeout: Duration, limits: Limits) -> Self {
         Self { percent, timeout, limits, guard: Guard::default(), since: BTreeMap::new() }
     }
 
-    /// Takes in how searches are, also while there is no wave.
+    /// Observes the searches, also while there is no wave.
     pub fn observe(&mut self, now: Duration, present: &Present) {
         self.guard.observe(now, &present.searches);
     }
 
-    /// The wave after what is seen: in `told`, processes that have to be told are new.
+    /// Returns the next state of the wave: the processes that are new in `told` must be told to restart.
     #[must_use]
     pub fn step(&mut self, now: Duration, wave: &Wave, present: &Present) -> Wave {
         let mut next = wave.clone();
@@ -140,7 +140,7 @@ impl Restarts {
                 return next;
             }
         }
-        // Nobody is told while somebody is away for another reason.
+        // No process is told to restart while another one is away for a different reason.
         if present.missing(&next.told).is_some() {
             return next;
         }
@@ -153,7 +153,7 @@ impl Restarts {
                     self.since.insert(id.clone(), now);
                     next.told.insert(id, started.clone());
                 }
-                // It has left the cluster since: there is nothing to restart.
+                // The process has left the cluster, so it need not be restarted.
                 None => next.done.push(id),
             }
         }
@@ -178,7 +178,7 @@ mod tests {
         Wave { usual: Some(Usual { p95_ms: None, incomplete: 0 }), ..wave }
     }
 
-    /// Name and start of those that answer.
+    /// Returns a cluster of answering processes, by name and start.
     fn present(all: &[(&str, &str)]) -> Present {
         Present {
             started: all
@@ -200,7 +200,7 @@ mod tests {
         let all = [("a", "1"), ("b", "1"), ("c", "1")];
         let first = restarts.step(at(0), &wave(&["a", "b", "c"], 10), &present(&all));
         assert_eq!(told(&first), ["a"]);
-        // It still answers, from before the restart; then it is away.
+        // The process still answers because it has not restarted yet; then it is away.
         let same = restarts.step(at(1), &first, &present(&all));
         assert_eq!(same, first);
         let same = restarts.step(at(2), &same, &present(&all[1..]));

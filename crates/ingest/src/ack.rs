@@ -1,8 +1,8 @@
 //! The acknowledgement of one input: completed when every part of it has been settled.
 //!
-//! An input falls into parts (batches) on its way; each part carries a [`Share`]. The sender's wait
-//! ends when the last share is gone. A share that is dropped without having been settled, for
-//! whatever reason, fails the input: an event that got lost on the way is never acknowledged.
+//! An input is split into parts (batches) on its way; each part carries a [`Share`]. The sender's wait ends
+//! when the last share is dropped. A share that is dropped without having been settled, for whatever reason,
+//! fails the input: an event that is lost on the way is never acknowledged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ struct Ticket {
     events: AtomicU64,
     bytes: AtomicU64,
     pending: AtomicU64,
-    /// When the input came.
+    /// When the input arrived.
     began: Instant,
     findings: Mutex<Findings>,
     failure: Mutex<Option<Error>>,
@@ -44,23 +44,23 @@ impl Drop for Ticket {
             pending: *self.pending.get_mut(),
             findings: *self.findings.get_mut(),
         };
-        // Whoever hears of a failure may try the same number again at once.
+        // Released before the answer: a sender that learns of a failure may retry the same number at once.
         drop(self.batch.take());
         let done = self.done.get_mut().take();
         if let Some(done) = done {
-            // A sender that has gone away does not want the answer.
+            // Sending fails if the sender has disconnected; then nobody needs the answer.
             let _ = done.send(failure.map_or(Ok(receipt), Err));
         }
     }
 }
 
-/// A part's hold on its input's acknowledgement.
+/// A part's share of the acknowledgement of its input.
 #[derive(Debug)]
 pub(crate) struct Share {
     ticket: Option<Arc<Ticket>>,
 }
 
-/// A part whose sender waits until it is in object storage.
+/// An acknowledgement that waits until a part is in object storage.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     pub(crate) share: Share,
@@ -69,12 +69,12 @@ pub(crate) struct Waiting {
 }
 
 impl Share {
-    /// The first share of a new input, and the place where its outcome appears.
+    /// Returns the first share of a new input, and the acknowledgement that receives its outcome.
     pub(crate) fn new() -> (Self, Acknowledgement) {
         Self::of(None)
     }
 
-    /// The first share of an input that its sender has numbered.
+    /// Returns the first share of an input that its sender has numbered.
     pub(crate) fn of_batch(batch: InFlight) -> (Self, Acknowledgement) {
         Self::of(Some(batch))
     }
@@ -94,40 +94,41 @@ impl Share {
         (Self { ticket: Some(Arc::new(ticket)) }, outcome)
     }
 
-    /// A share nobody waits for.
+    /// Returns a share that nobody waits for.
     pub(crate) const fn unattended() -> Self {
         Self { ticket: None }
     }
 
-    /// The number of the share's input, if it has one: then all its parts are kept, or none.
+    /// Returns the batch number of the input, if it has one: then its parts are stored together or not at
+    /// all.
     pub(crate) fn batch(&self) -> Option<BatchId> {
         Some(self.ticket.as_ref()?.batch.as_ref()?.id)
     }
 
-    /// How long ago the input came, if somebody waits for it.
+    /// Returns the time since the input arrived, if a sender waits for it.
     pub(crate) fn age(&self) -> Option<Duration> {
         self.ticket.as_ref().map(|ticket| ticket.began.elapsed())
     }
 
-    /// How many shares of the input there are, settled ones not counted. Once nobody but the asker
-    /// holds any, no more parts come, and what the others have done is seen.
+    /// Returns the number of unsettled shares of the input. Once only the caller holds a share, no more parts
+    /// can arrive, and the outcomes of the others are visible.
     pub(crate) fn holders(&self) -> usize {
         let holders = self.ticket.as_ref().map_or(0, Arc::strong_count);
         std::sync::atomic::fence(Ordering::Acquire);
         holders
     }
 
-    /// Whether a part of the input is lost already.
+    /// Whether a part of the input has already failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.ticket.as_ref().is_some_and(|ticket| ticket.failure.lock().is_some())
     }
 
-    /// Another share of the same input.
+    /// Returns another share of the same input.
     pub(crate) fn another(&self) -> Self {
         Self { ticket: self.ticket.clone() }
     }
 
-    /// The part is safe: `events` of `bytes` text.
+    /// Settles the part: `events` with `bytes` of text are durable.
     pub(crate) fn settle(mut self, events: u64, bytes: u64) {
         if let Some(ticket) = self.ticket.take() {
             ticket.events.fetch_add(events, Ordering::Relaxed);
@@ -135,27 +136,27 @@ impl Share {
         }
     }
 
-    /// The part is safe, at this level.
+    /// Settles the part at this durability level.
     pub(crate) fn settle_as(self, durability: Durability, events: u64, bytes: u64) {
         self.note(&Findings { durability: Some(durability), ..Findings::default() });
         self.settle(events, bytes);
     }
 
-    /// Notes how much of the stream waits for the rest of its event.
+    /// Records how many bytes of the stream wait for the rest of their event.
     pub(crate) fn set_pending(&self, bytes: u64) {
         if let Some(ticket) = &self.ticket {
             ticket.pending.store(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Notes what the events of a part look like.
+    /// Records the findings about the events of a part.
     pub(crate) fn note(&self, findings: &Findings) {
         if let Some(ticket) = &self.ticket {
             ticket.findings.lock().add(findings);
         }
     }
 
-    /// The part is lost, and with it the input.
+    /// Fails the part, and with it the input.
     pub(crate) fn fail(mut self, error: Error) {
         if let Some(ticket) = self.ticket.take() {
             ticket.fail(error);

@@ -1,5 +1,5 @@
-//! Recovering what another indexer has acknowledged with `ackLevel = remote` or `replicated` and not stored,
-//! once that indexer is gone.
+//! Recovery of the events that a lost indexer acknowledged with `ackLevel = remote` or `replicated` and did
+//! not store.
 //!
 //! ```text
 //! the catalog: owner of the sets = this indexer, in a new epoch   the former owner's commits are refused
@@ -11,8 +11,8 @@
 //! logs and folder go
 //! ```
 //!
-//! Every step can be repeated. Each process that recovers begins an epoch of its own: a commit of the process
-//! before it is in the catalog when the positions are read, or never will be.
+//! Every step is idempotent. Each process that recovers begins an epoch of its own: a commit of an earlier
+//! process is either in the catalog when the positions are read, or is refused.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -42,10 +42,10 @@ use crate::remote::{self, Existing, FOLDER, Logs, Source};
 use crate::set::{SetId, SetState};
 use crate::{Error, Settings};
 
-/// How often an adoption looks whether its buckets are stored.
+/// Interval at which an adoption checks whether its buckets are stored.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What an adoption works with.
+/// The components that an adoption uses.
 #[derive(Debug)]
 pub(crate) struct Adopter {
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -62,32 +62,33 @@ pub(crate) struct Adopter {
     pub(crate) progress: Mutex<Progress>,
 }
 
-/// What this process has done for indexers that it recovers.
+/// The progress of this process with the indexers that it recovers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The epochs that it has begun.
+    /// The epochs that this process has begun.
     epochs: HashMap<SetId, u64>,
-    /// The epochs in which it has sealed logs in object storage, and the numbers of the seals.
+    /// The epochs in which it sealed logs in object storage, and the numbers of the seals.
     seals: HashMap<IndexerId, (u64, u64)>,
 }
 
-/// What has been recovered from another indexer.
+/// The result of recovering another indexer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Adopted {
-    /// Events that no bucket had.
+    /// Number of recovered events that were in no bucket.
     pub events: u64,
-    /// Time until they were searchable.
+    /// Time until these events were searchable.
     pub searchable_after: Duration,
-    /// How many copies of its journal there were, if all of them are lost: what only its disk has is not
-    /// recovered.
+    /// Number of copies of its journal, if all of them are lost: then records that were only on its disk are
+    /// not recovered.
     pub lost_copies: usize,
 }
 
-/// The sets of an indexer that are this one's, with their epochs.
+/// The sets of another indexer that this indexer owns, with their epochs.
 #[derive(Debug, Default)]
 struct Owned {
     epochs: BTreeMap<u16, u64>,
-    /// The newest epoch in which this process, or one before it, owned all of them, if nobody did since.
+    /// The newest epoch in which this process, or one before it, owned all sets, if no other process has
+    /// owned them since.
     before: Option<u64>,
 }
 
@@ -97,19 +98,19 @@ impl Owned {
     }
 }
 
-/// The logs of an indexer, sealed.
+/// The sealed logs of an indexer.
 #[derive(Debug)]
 struct Sealed {
-    /// What the one in object storage has.
+    /// The objects of the log in object storage.
     existing: Existing,
-    /// Copies at other indexers.
+    /// The copies at other indexers.
     copies: Option<NamedCopies>,
-    /// Those with records to read.
+    /// The logs that have records to read.
     sources: Vec<Source>,
     lost_copies: usize,
 }
 
-/// The indexers whose log in object storage may have events that are in no bucket.
+/// Returns the indexers whose log in object storage may have events that are in no bucket.
 ///
 /// # Errors
 /// [`Error::Storage`].
@@ -129,7 +130,7 @@ pub async fn has_log(store: &Arc<dyn ObjectStore>, indexer: IndexerId) -> Result
     Ok(!Existing::list(store.as_ref(), indexer).await?.with_records.is_empty())
 }
 
-/// The sets that have records in the log of an indexer.
+/// Returns the sets that have records in the log of an indexer.
 ///
 /// # Errors
 /// [`Error::Storage`]; an object is damaged.
@@ -154,7 +155,7 @@ impl Adopter {
         if !is_fetched && sealed.sources.iter().any(has_records) {
             remote::fetch(&sealed.sources, from, &directory).await?;
         }
-        // Records may be of sets that the catalog does not list.
+        // The log may have records of sets that the catalog does not list.
         let found = sets_below(&directory).into_iter();
         let unlisted: Vec<u16> = found.filter(|set| !owned.epochs.contains_key(set)).collect();
         owned.epochs.extend(self.take(from, unlisted).await?.epochs);
@@ -175,7 +176,7 @@ impl Adopter {
             adopted.events += events;
             states.push(state);
         }
-        // Searches are not complete without what only its disk has.
+        // If copies are lost, records may be missing that only its disk has: then searches stay incomplete.
         if sealed.lost_copies == 0 {
             self.to.hot.adopt(from, &epochs);
         }
@@ -215,20 +216,20 @@ impl Adopter {
         Ok(adopted)
     }
 
-    /// The sets that are this indexer's. Those of its former owner are taken over.
+    /// Returns the sets that this indexer owns, after taking over those that the former owner still has.
     async fn own(&self, from: IndexerId) -> Result<Owned, Error> {
         let snapshot = self.catalog.snapshot();
         let known = snapshot.taken_over().filter(|taken| taken.indexer == from);
         let mut sets: Vec<u16> = known.map(|taken| taken.set).collect();
         if sets.is_empty() {
-            // It has run without a cluster: its sets are in no list.
+            // The indexer has run without a cluster: the catalog does not list its sets.
             let existing = Existing::list(self.store.as_ref(), from).await?;
             sets.extend(remote::sets(&self.store, from, &existing).await?);
         }
         self.take(from, sets).await
     }
 
-    /// Makes sets this indexer's, in epochs that this process has begun.
+    /// Takes the ownership of sets, in epochs that this process has begun.
     async fn take(&self, from: IndexerId, sets: Vec<u16>) -> Result<Owned, Error> {
         let snapshot = self.catalog.snapshot();
         let mut commit = Commit::default();
@@ -258,8 +259,8 @@ impl Adopter {
         Ok(owned)
     }
 
-    /// Seals the logs of an indexer in an epoch. Where they have been read already, only what the one in
-    /// object storage has is to be known.
+    /// Seals the logs of an indexer in an epoch. If they have already been read (`is_fetched`), only lists
+    /// the log in object storage.
     async fn seal(&self, from: IndexerId, epoch: u64, is_fetched: bool) -> Result<Sealed, Error> {
         let existing = match is_fetched {
             true => Existing::list(self.store.as_ref(), from).await?,
@@ -272,7 +273,7 @@ impl Adopter {
         };
         sealed.copies = Some(replicas.named(from));
         if is_fetched {
-            // Perhaps it was read without them.
+            // The logs may have been read without the lost copies.
             sealed.lost_copies = replicas.lost(from).await.map_or(0, |lost| lost.len());
             return Ok(sealed);
         }
@@ -308,8 +309,8 @@ impl Adopter {
         Ok(existing)
     }
 
-    /// Removes what is left of earlier adoptions of the indexer, but for what was read in the epoch `before`;
-    /// whether there is something that was read.
+    /// Removes the files of earlier adoptions of the indexer, except what was read in the epoch `before`.
+    /// Returns whether such files exist.
     async fn prepare(
         &self,
         directory: &Path,
@@ -368,7 +369,7 @@ impl Adopter {
         })
         .await?;
         self.sets.add(Arc::clone(&state));
-        // What was committed during the recovery has released nothing yet.
+        // Commits during the recovery did not release journal segments; this does.
         for (stream, position) in self.catalog.positions(id.indexer).await {
             if stream.set == id.set {
                 state.release(&stream, position);
@@ -385,7 +386,7 @@ impl Adopter {
         Ok((state, events))
     }
 
-    /// Waits until everything of the sets is in the catalog.
+    /// Waits until all events of the sets are in the catalog.
     async fn stored(
         &self,
         from: IndexerId,
@@ -394,7 +395,7 @@ impl Adopter {
     ) -> Result<(), Error> {
         let is_stored = |state: &Arc<SetState>| state.journal().segment_count() == 0;
         loop {
-            // Before it is looked: what was stored in these epochs counts.
+            // Checked before the buckets: only commits in these epochs count.
             self.check_owner(from, epochs)?;
             if states.iter().all(is_stored) {
                 return Ok(());
@@ -408,8 +409,8 @@ impl Adopter {
         }
     }
 
-    /// Tells the catalog that everything of the journals is stored: their last records may be in no bucket,
-    /// where all events of these were set aside.
+    /// Commits the last positions of the journals: if all events of the last records were set aside, no
+    /// bucket has these positions.
     async fn store_rest(&self, epochs: &BTreeMap<u16, u64>, states: &[Arc<SetState>]) {
         let mut ranges = Vec::new();
         for state in states {
@@ -441,8 +442,8 @@ impl Adopter {
         Ok(())
     }
 
-    /// Gives the sets back to the indexer that had them, for when it returns. Tries until it is known whether
-    /// they are: whoever recovers them once more would take them from an indexer that has returned.
+    /// Gives the sets back to their indexer, for when it returns. Retries until the outcome is known: a
+    /// second recovery would take the sets from an indexer that has returned.
     async fn hand_back(&self, from: IndexerId, epochs: &BTreeMap<u16, u64>) -> Result<(), Error> {
         let returned = |(set, epoch): (&u16, &u64)| Takeover {
             indexer: from,
@@ -456,7 +457,7 @@ impl Adopter {
             let commit = Commit { take_over: take_over.clone(), ..Commit::default() };
             let error = match self.catalog.commit(commit).await {
                 Ok(()) => return Ok(()),
-                // An earlier attempt has done it, and the indexer has been started since.
+                // An earlier attempt succeeded, and the indexer has been started since.
                 Err(catalog::Error::OldEpoch { owner, .. }) if owner == from => return Ok(()),
                 Err(error) => error,
             };
@@ -471,15 +472,15 @@ impl Adopter {
         }
     }
 
-    /// Deletes logs whose records are all in buckets. What stays of them is recovered once more, which finds
-    /// that it is stored.
+    /// Deletes logs whose records are all in buckets. If some objects remain, a later recovery reads them
+    /// again and finds that they are stored.
     async fn clear(&self, from: IndexerId, sealed: Sealed) {
         let Sealed { existing, copies, lost_copies, .. } = sealed;
-        // The newest seal stays: it tells where the log ends.
+        // The newest seal stays: it marks the end of the log.
         let Existing { with_records, old_seals, .. } = existing;
         let gone: Vec<u64> = with_records.into_iter().chain(old_seals).collect();
         remote::delete(&self.store, from, gone).await;
-        // The catalog goes on naming copies that are lost: whoever asks again learns it again.
+        // The catalog keeps the names of lost copies, so that a later recovery learns that they are lost.
         if let (Some(replicas), Some(copies)) = (&self.replicas, &copies)
             && lost_copies == 0
             && let Err(error) = replicas.forget(copies).await
@@ -488,8 +489,8 @@ impl Adopter {
         }
     }
 
-    /// Forgets everything of a recovery that has failed: another attempt reads it again. Buckets of this
-    /// attempt that are on their way must be in the catalog by then.
+    /// Discards the state of a failed recovery; the next attempt reads the logs again. Before that, buckets
+    /// of this attempt that are being uploaded must be in the catalog.
     async fn give_up(&self, from: IndexerId, epochs: &BTreeMap<u16, u64>, error: Error) -> Error {
         self.forget(from, epochs);
         tokio::select! {
@@ -509,7 +510,7 @@ impl Adopter {
     }
 }
 
-/// The sets with a journal below a directory.
+/// Returns the sets that have a journal below a directory.
 fn sets_below(directory: &Path) -> Vec<u16> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()

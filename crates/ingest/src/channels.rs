@@ -1,9 +1,9 @@
-//! Which numbers of which channels are safe, across restarts and released journal segments.
+//! The batch numbers of channels whose events are durable, across restarts and released journal segments.
 //!
-//! The table is rebuilt from the file and from the notes in the journal. The file is written before
-//! a journal segment goes, so that together they always know everything. Bounded: a channel that
-//! was silent for long, and the most silent ones above a number of them, are forgotten; a sender
-//! that comes back after that with something unacknowledged has it kept again.
+//! The table is rebuilt from its file and from the notes in the journal. The file is written before a journal
+//! segment is released, so that file and journal together are always complete. The table is bounded: channels
+//! that have been idle for long, and the longest idle ones above the maximum number, are removed. If a sender
+//! returns after that and repeats unacknowledged batches, they are stored again.
 
 use std::fs;
 use std::io;
@@ -21,13 +21,13 @@ use uuid::Uuid;
 
 use crate::Error;
 
-/// Begins the file: magic and version.
+/// Header of the file: magic and version.
 const HEADER: [u8; 8] = *b"KARSTCH\x01";
-/// The file, beside the journals, and what it is written as before it takes the name.
+/// Name of the file, next to the journals, and of the draft that is renamed to it.
 const FILE: &str = "channels";
 const DRAFT: &str = "channels.next";
 
-/// What is known of one channel.
+/// The state of one channel.
 #[derive(Debug, Default)]
 struct Channel {
     safe: Sequences,
@@ -38,7 +38,7 @@ struct Channel {
 #[derive(Debug, Default)]
 struct State {
     channels: HashMap<Uuid, Channel>,
-    /// Differs from the file.
+    /// Whether the state differs from the file.
     changed: bool,
 }
 
@@ -51,18 +51,18 @@ pub(crate) struct Channels {
     state: Mutex<State>,
 }
 
-/// What becomes of an input that is about to be taken in.
+/// The decision about a batch that arrives.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// Its events are safe already.
+    /// Its events are already durable.
     Known,
-    /// The same input is on its way through the pipeline.
+    /// The same batch is in the pipeline.
     OnItsWay,
-    /// It is new.
+    /// The batch is new.
     New(InFlight),
 }
 
-/// A numbered input on its way; while it lives, the same number is not taken in again.
+/// A numbered batch in the pipeline. While this value exists, the same number is not accepted again.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     pub(crate) id: BatchId,
@@ -79,11 +79,11 @@ impl Drop for InFlight {
 }
 
 impl Channels {
-    /// Reads the table that is kept beside the journals below `root`.
+    /// Reads the table from the file next to the journals below `root`.
     ///
     /// # Errors
-    /// The file cannot be read. A damaged one is put aside, logged, and an empty table takes its
-    /// place: what senders send again may then be kept twice, but nothing is lost.
+    /// The file cannot be read. A damaged file is moved away and logged, and the table is then empty: batches
+    /// that are sent again may be stored twice, but none is lost.
     pub(crate) fn open(root: &Path, most: usize, idle: Duration) -> Result<Arc<Self>, Error> {
         let path = root.join(FILE);
         let bytes = match fs::read(&path) {
@@ -110,11 +110,11 @@ impl Channels {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Every change is a single step.
+        // Every change is a single step, so a panic leaves no partial state.
         self.state.lock()
     }
 
-    /// Decides about an input that has arrived.
+    /// Decides whether an input that has arrived is new.
     pub(crate) fn begin(self: &Arc<Self>, id: BatchId, now: EventTime) -> Begun {
         let mut state = self.lock();
         if !state.channels.contains_key(&id.channel) && state.channels.len() >= self.most {
@@ -122,7 +122,7 @@ impl Channels {
         }
         let channel = state.channels.entry(id.channel).or_default();
         channel.last_used = now;
-        // What is in the journal may still wait for a remote acknowledgement.
+        // Checked first: a batch in the journal may still wait for a remote acknowledgement.
         if channel.in_flight.contains(&id.sequence) {
             return Begun::OnItsWay;
         }
@@ -133,7 +133,7 @@ impl Channels {
         Begun::New(InFlight { id, channels: Arc::clone(self) })
     }
 
-    /// An input that a restart found in the journal, and that is not acknowledged before it is in
+    /// Registers a batch that a restart found in the journal and that is only acknowledged once it is in
     /// object storage.
     pub(crate) fn hold(self: &Arc<Self>, id: BatchId) -> InFlight {
         let mut state = self.lock();
@@ -141,7 +141,7 @@ impl Channels {
         InFlight { id, channels: Arc::clone(self) }
     }
 
-    /// Notes that an input is in the journal.
+    /// Records that a batch is in the journal.
     pub(crate) fn note(&self, id: BatchId, now: EventTime) {
         let mut state = self.lock();
         state.changed = true;
@@ -151,7 +151,7 @@ impl Channels {
         channel.safe.insert_below(id.settled);
     }
 
-    /// What is safe of a channel, and not on its way.
+    /// Returns the durable batch numbers of a channel, without those in the pipeline.
     pub(crate) fn safe(&self, channel: Uuid) -> Sequences {
         let state = self.lock();
         let Some(known) = state.channels.get(&channel) else { return Sequences::default() };
@@ -160,10 +160,10 @@ impl Channels {
         safe
     }
 
-    /// Writes the table if it has changed, so that journal segments may go.
+    /// Writes the table if it has changed, so that journal segments can be released.
     ///
     /// # Errors
-    /// The file cannot be written; no segment may go then.
+    /// The file cannot be written; then no segment may be released.
     pub(crate) fn save(&self, now: EventTime) -> Result<(), Error> {
         let mut state = self.lock();
         if !state.changed {

@@ -1,4 +1,4 @@
-//! What can go wrong on the way in.
+//! Errors of ingest.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use model::ErrorKind;
 
-/// Failures of ingest, with the facts an operator or a sender needs.
+/// Errors of ingest, with the facts that an operator or a sender needs.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The journal could not be written; nothing of the input was kept.
+    /// The journal could not be written; no event of the input was stored.
     #[error(
         "cannot write journal {}: {source}; free space or repair the disk, then send again",
         path.display()
@@ -18,7 +18,7 @@ pub enum Error {
     JournalWrite {
         /// The segment or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
     /// The journal could not be read.
@@ -26,7 +26,7 @@ pub enum Error {
     JournalRead {
         /// The segment or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
     /// The spool of finished buckets could not be used.
@@ -34,24 +34,24 @@ pub enum Error {
     Spool {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
     /// Encoding a bucket panicked, a defect in Karst.
     #[error("the bucket cannot be encoded: {reason}; its events stay in memory and in the journal")]
     EncodePanicked {
-        /// What the panic says.
+        /// The message of the panic.
         reason: String,
     },
-    /// An event that cannot be kept in a bucket cannot be set aside either.
+    /// An event that cannot be stored in a bucket cannot be set aside either.
     #[error("cannot set an event aside in {}: {source}", path.display())]
     SetAside {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: Arc<io::Error>,
     },
-    /// A journal record is not what was written.
+    /// A journal record is damaged.
     #[error(
         "journal {} is damaged at byte {offset}: {reason}; later records were recovered, and the \
          file is kept as .damaged",
@@ -60,9 +60,9 @@ pub enum Error {
     JournalDamaged {
         /// The segment.
         path: PathBuf,
-        /// Where the record begins.
+        /// Byte offset of the record.
         offset: u64,
-        /// What does not fit.
+        /// Why the record is invalid.
         reason: &'static str,
     },
     /// A queue stayed full.
@@ -78,25 +78,25 @@ pub enum Error {
         /// How long the input waited.
         waited_ms: u64,
     },
-    /// The disk has no room for more buckets that wait for object storage.
+    /// The disk has no room for more buckets that wait for upload.
     #[error("no events are accepted: {reason}; send again later")]
     DiskLimit {
-        /// Which limit is reached.
+        /// Which limit is reached, for users.
         reason: String,
     },
     /// The journal is lost: its directory or a segment was removed or replaced.
     #[error("{reason}")]
     JournalLost {
-        /// What senders are told.
+        /// The reason, as senders see it.
         reason: &'static str,
     },
-    /// The catalog is another server's.
+    /// The catalog belongs to another server.
     #[error("{reason}")]
     Fenced {
-        /// Whose, and what helps.
+        /// Which server it is, and what helps.
         reason: Arc<str>,
     },
-    /// Another process has taken a hot set over.
+    /// Another process has taken over a hot set.
     #[error(
         "no events are accepted: indexer {by} has taken over set {set} of this indexer (epoch {epoch}); \
          events that this one has not stored stay in its journal: keep its data directory until the \
@@ -107,10 +107,11 @@ pub enum Error {
         set: u16,
         /// The indexer that owns it now.
         by: model::IndexerId,
-        /// Since this epoch.
+        /// The epoch in which that indexer owns it.
         epoch: u64,
     },
-    /// The catalog has a later epoch of a hot set of this indexer, which is its own.
+    /// The catalog has a later epoch of a hot set, which this indexer owns itself: another process of it was
+    /// started.
     #[error(
         "no events are accepted: set {set} of this indexer has begun again in epoch {epoch}: another indexer \
          has recovered its events and given it back, or a process was started with a copy of its data \
@@ -122,7 +123,7 @@ pub enum Error {
         /// The later epoch.
         epoch: u64,
     },
-    /// The journal of this indexer in object storage is another process's.
+    /// The journal of this indexer in object storage belongs to another process.
     #[error(
         "no events are accepted: journal object {number} of this indexer belongs to another process, \
          which has taken over its events or runs with a copy of its data directory; events that this \
@@ -132,50 +133,50 @@ pub enum Error {
         /// The number of the object.
         number: u64,
     },
-    /// The journal on the disk lacks records that the one in object storage has.
+    /// The journal on disk lacks records that the journal in object storage has.
     #[error(
         "no events are accepted: the journal lacks records that are in object storage, which did not \
          answer at startup; restart this process to restore them"
     )]
     JournalBehind,
-    /// The input has events for an index that is not for them.
+    /// The input has events for an index that is reserved.
     #[error(transparent)]
     Reserved(#[from] model::ReservedIndex),
     /// Ingest is shutting down.
     #[error("ingest is shutting down; send again when it is back")]
     Closed,
-    /// A stage ended with the input in hand.
+    /// A stage ended before it had processed the input.
     #[error("the input was lost inside ingest before it was durable; send it again")]
     Abandoned,
-    /// Object storage refused.
+    /// A request to object storage failed.
     #[error("cannot {operation} {path}: {source}")]
     Storage {
-        /// What was tried.
+        /// The operation that failed.
         operation: &'static str,
         /// The object.
         path: String,
-        /// What the store said.
+        /// The error of the store.
         source: Arc<object_store::Error>,
     },
-    /// An object of the bucket's name exists with another size.
+    /// An object with the name of the bucket exists with another size.
     #[error("object {path} exists with {found} bytes where {expected} were written; remove it")]
     ObjectConflict {
         /// The object.
         path: String,
-        /// Size of what was to be written.
+        /// Size of the object to be written, in bytes.
         expected: u64,
-        /// Size of what is there.
+        /// Size of the existing object, in bytes.
         found: u64,
     },
     /// An archive of frozen buckets cannot be used.
     #[error("archive \"{place}\": {reason}")]
     Archive {
-        /// What was named, or the object in it.
+        /// The archive as configured, or the object in it.
         place: String,
-        /// What is wrong.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// The directory of an archive is not the one that buckets were frozen into.
+    /// The directory of an archive is not the one into which buckets were frozen.
     #[error(
         "archive \"{directory}\": {found}, and the directory that buckets were frozen into has the id \
          {expected}: mount its disk, or correct coldToFrozenDir; to use this directory from now on, write \
@@ -184,22 +185,22 @@ pub enum Error {
     OtherArchive {
         /// The directory.
         directory: String,
-        /// What is there instead.
+        /// What the directory contains instead.
         found: String,
-        /// The identity of the one that buckets were frozen into.
+        /// The identity of the directory into which buckets were frozen.
         expected: uuid::Uuid,
     },
-    /// Joined buckets do not have what their parts have; the parts stay.
+    /// A merged bucket does not have the same content as its parts; the parts are kept.
     #[error(
         "bucket {path} would have (events, bytes) {found:?} where its parts have {expected:?}; the \
          parts stay as they are"
     )]
     Merge {
-        /// The object that was not kept.
+        /// The object that was discarded.
         path: String,
         /// Events and bytes of text of the parts.
         expected: (u64, u64),
-        /// Those of the whole.
+        /// Events and bytes of text of the merged bucket.
         found: (u64, u64),
     },
     /// A bucket could not be encoded.
@@ -213,12 +214,12 @@ pub enum Error {
     Document {
         /// The kind of document.
         kind: &'static str,
-        /// Which one.
+        /// The name of the document.
         name: String,
-        /// What is wrong.
+        /// Why it is invalid.
         reason: String,
     },
-    /// The index is not gone yet.
+    /// The index is still being removed.
     #[error("the index \"{index}\" is still being removed: {reason}")]
     Removing {
         /// The index.
@@ -226,27 +227,27 @@ pub enum Error {
         /// What its removal waits for.
         reason: String,
     },
-    /// The catalog refused.
+    /// The catalog returned an error.
     #[error("catalog: {0}")]
     Catalog(Arc<catalog::Error>),
-    /// Rows could not be put into columns.
+    /// Rows could not be converted into columns.
     #[error("cannot build columns: {0}")]
     Columns(Arc<arrow::error::ArrowError>),
     /// A thread could not be started.
     #[error("cannot start a thread: {0}")]
     Thread(Arc<io::Error>),
-    /// A setting does not fit.
+    /// A setting is invalid.
     #[error("setting {name}: {reason}")]
     Setting {
         /// The setting.
         name: &'static str,
-        /// What is wrong with its value.
+        /// Why its value is invalid.
         reason: String,
     },
 }
 
 impl Error {
-    /// What the caller can do.
+    /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -280,7 +281,7 @@ impl Error {
         }
     }
 
-    /// A set of this indexer has a later epoch, in which `by` owns it.
+    /// Returns the error of a set of this indexer that `by` owns in a later epoch.
     pub(crate) fn lost_set(
         own: model::IndexerId,
         set: u16,

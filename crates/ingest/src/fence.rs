@@ -1,4 +1,5 @@
-//! Whether this process takes nothing in any more, for good, and why: what it has received is another one's.
+//! A flag that permanently stops this process from accepting events, with the reason: another process owns
+//! its catalog or its sets.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,12 +10,12 @@ use crate::Error;
 pub(crate) struct Fence(OnceLock<Arc<str>>);
 
 impl Fence {
-    /// Closes it; the first reason is the one that counts. Whether it was open.
+    /// Closes the fence; the first reason is kept. Returns whether it was open.
     pub(crate) fn close(&self, reason: &Arc<str>) -> bool {
         self.0.set(Arc::clone(reason)).is_ok()
     }
 
-    /// The answer to everybody, once it is closed.
+    /// Fails with the reason if the fence is closed.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let fenced = |reason: &Arc<str>| Err(Error::Fenced { reason: Arc::clone(reason) });
         self.0.get().map_or(Ok(()), fenced)

@@ -1,4 +1,4 @@
-//! The extraction rules of `knowledge` as the bucket writer asks for them.
+//! An adapter that gives the extraction rules of `knowledge` to the bucket writer.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use bucket::{FieldExtractor, FieldSource, OriginRules};
 use knowledge::{FieldRules, Knowledge};
 use parking_lot::RwLock;
 
-/// Field rules by origin, as of now.
+/// The current field rules by origin.
 #[derive(Debug)]
 pub(crate) struct KnownFields(RwLock<Arc<Knowledge>>);
 
@@ -15,7 +15,7 @@ impl KnownFields {
         Self(RwLock::new(knowledge))
     }
 
-    /// Buckets that are written from now on have the fields of these rules.
+    /// Replaces the rules for buckets that are written from now on.
     pub(crate) fn set(&self, knowledge: Arc<Knowledge>) {
         *self.0.write() = knowledge;
     }
@@ -29,8 +29,8 @@ struct Rules {
 
 impl FieldSource for KnownFields {
     fn extractor(&self, sourcetype: &str, source: &str, host: &str) -> Arc<dyn FieldExtractor> {
-        // The fingerprint covers all rules the sourcetype can meet, whatever source and host, so
-        // that a reader needs to know no more than the sourcetype to compare it.
+        // The fingerprint covers all rules that can apply to the source type, whatever source and host, so
+        // that a reader can compare it when it knows only the source type.
         let knowledge = Arc::clone(&self.0.read());
         let fingerprint = knowledge.fingerprint(sourcetype);
         let known = knowledge.origin_rules();

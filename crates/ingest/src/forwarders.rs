@@ -1,4 +1,4 @@
-//! Which forwarders are connected, and what each has sent.
+//! The connected forwarders, and counts of the data that each has sent.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use protocol::Hello;
 use uuid::Uuid;
 
-/// A forwarder that is connected.
+/// The status of a connected forwarder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForwarderStatus {
-    /// The number of its connection, since the start of this process.
+    /// The number of its connection since the start of this process.
     pub connection: u64,
-    /// Where it connects from.
+    /// The address from which it connects.
     pub peer: SocketAddr,
     /// The name of its machine.
     pub host: String,
@@ -23,9 +23,9 @@ pub struct ForwarderStatus {
     pub version: String,
     /// Its identity.
     pub guid: String,
-    /// Bytes of text that this connection brought, before any of it is cut or dropped.
+    /// Bytes of text that were received over this connection, before any of it is cut or dropped.
     pub bytes: u64,
-    /// Events that it had cut itself.
+    /// Number of events that the forwarder itself has separated.
     pub events: u64,
 }
 
@@ -43,7 +43,7 @@ struct Open {
     events: AtomicU64,
 }
 
-/// One connection, listed until this is dropped.
+/// One connection, which is listed until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted {
     all: Arc<Mutex<HashMap<u64, Arc<Open>>>>,
@@ -51,7 +51,7 @@ pub(crate) struct Counted {
 }
 
 impl Forwarders {
-    /// Lists a connection.
+    /// Adds a connection to the list.
     pub(crate) fn open(&self, peer: SocketAddr, hello: &Hello) -> Counted {
         let connection = self.next.fetch_add(1, Relaxed);
         let about = ForwarderStatus {
@@ -68,7 +68,7 @@ impl Forwarders {
         Counted { all: Arc::clone(&self.open), open }
     }
 
-    /// Those that are connected now.
+    /// Returns the forwarders that are connected now.
     pub(crate) fn status(&self) -> Vec<ForwarderStatus> {
         let open = self.open.lock();
         let status = |open: &Arc<Open>| ForwarderStatus {
@@ -81,7 +81,7 @@ impl Forwarders {
 }
 
 impl Counted {
-    /// Counts a batch.
+    /// Adds the bytes and events of a batch.
     pub(crate) fn count(&self, input: &Input) {
         let (bytes, events) = match input {
             Input::Raw { bytes, .. } => (bytes.len(), 0),

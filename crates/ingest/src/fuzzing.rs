@@ -1,4 +1,4 @@
-//! What a fuzzer needs of the insides: decoders of bytes that others wrote, and bytes to begin with.
+//! Entry points for fuzzers: decoders of bytes from outside, and seeds for them.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::journal::{
 };
 use crate::remote;
 
-/// Reads a journal segment; rows of its records become columns.
+/// Reads a journal segment, and converts the rows of its records into columns.
 pub fn journal(segment: &[u8]) {
     let scan = scan_bytes(Path::new("segment"), segment, |record| {
         if let crate::journal::Record::Batch(batch) = record {
@@ -25,14 +25,14 @@ pub fn journal(segment: &[u8]) {
         }
     });
     black_box(scan.whole);
-    // Checksums refuse nearly everything that is changed: the payloads behind them are read as well.
+    // Checksums refuse nearly every mutation, so the payload decoders are called directly as well.
     let index = IndexName::new("main").expect("it is a name");
     if let Some((batch, first)) = read_batch(index, &bytes::Bytes::copy_from_slice(segment)) {
         let _ = black_box(Rows::new(batch, first).columns(&bucket::hot_schema()));
     }
 }
 
-/// Segments with records of every kind and compression.
+/// Returns segments with records of every kind and compression.
 #[must_use]
 pub fn journal_seeds() -> Vec<Vec<u8>> {
     let index = IndexName::new("main").expect("it is a name");
@@ -75,7 +75,7 @@ pub fn remote_journal(object: &[u8]) {
     }
 }
 
-/// Objects with the records of two sets, of one, of none.
+/// Returns objects with the records of two sets, of one, and of none.
 #[must_use]
 pub fn remote_journal_seeds() -> Vec<Vec<u8>> {
     let segments = journal_seeds().into_iter();
@@ -96,7 +96,7 @@ pub fn forwarded(content: protocol::Content) {
     let _ = black_box(input_of(content, uuid::Uuid::nil(), &|_| true));
 }
 
-/// Events as hot rows.
+/// Returns a batch of hot rows with these texts.
 #[must_use]
 pub fn rows(texts: &[&str]) -> RecordBatch {
     let rows = Rows::new(batch(texts), 1_000);

@@ -1,9 +1,9 @@
-//! The entrance of ingest: closed while the disk has no room for what object storage does not take, and
-//! for good once the catalog is another server's or the journal is lost.
+//! The admission control of ingest: closed while the disk has no room for buckets that wait for upload, and
+//! permanently once the catalog belongs to another server or the journal is lost.
 //!
-//! Only what comes is held up: what is inside goes on to the journal and is acknowledged, so that
-//! nobody who was let in waits for object storage to come back. Senders who can wait do, the others
-//! are refused after their time, and have to send again.
+//! Only new inputs are held up: an admitted input goes on to the journal and is acknowledged, so that no
+//! admitted sender waits until object storage is available again. Senders wait up to their time limit; then
+//! they are refused, and have to send again.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -15,18 +15,18 @@ use crate::Error;
 use crate::fence::Fence;
 use crate::hot::spool::Spool;
 
-/// How often somebody who waits looks again.
+/// Polling interval of a waiting sender.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Gate {
     spool: Arc<Spool>,
-    /// Whether it is closed for good.
+    /// Whether the gate is permanently closed.
     fence: Arc<Fence>,
-    /// Why nobody is let in any more although buckets still go to object storage.
+    /// Why no input is admitted any more although buckets are still uploaded.
     refused: OnceLock<&'static str>,
-    /// Since when it is closed, less what the metric has.
+    /// Since when it has been closed, less the time that the metric already has.
     closed_since: Mutex<Option<Instant>>,
 }
 
@@ -35,17 +35,18 @@ impl Gate {
         Self { spool, fence, refused: OnceLock::new(), closed_since: Mutex::new(None) }
     }
 
-    /// Lets nobody in any more, nor anybody who waits.
+    /// Closes the gate permanently, for waiting senders too.
     pub(crate) fn fence(&self, reason: &Arc<str>) {
         self.fence.close(reason);
     }
 
-    /// The answer to everybody, once it is closed for good.
+    /// Fails if the gate is permanently closed by the fence.
     pub(crate) fn fenced(&self) -> Result<(), Error> {
         self.fence.check()
     }
 
-    /// Lets nobody in any more, nor anybody who waits, but does not end the uploads; the first reason counts.
+    /// Closes the gate permanently, for waiting senders too, but does not end the uploads. The first reason
+    /// is kept.
     pub(crate) fn refuse(&self, reason: &'static str) {
         let _ = self.refused.set(reason);
     }
@@ -55,7 +56,7 @@ impl Gate {
         self.refused.get().map_or(Ok(()), |&reason| Err(Error::JournalLost { reason }))
     }
 
-    /// Lets in, at the latest after `wait`; gives what is left of it.
+    /// Waits at most `wait` until the gate is open. Returns the remaining time.
     pub(crate) async fn enter(&self, wait: Duration) -> Result<Duration, Error> {
         let began = Instant::now();
         self.check()?;
@@ -70,7 +71,7 @@ impl Gate {
         Ok(wait.saturating_sub(began.elapsed()))
     }
 
-    /// Logs that the gate has closed or opened, and counts how long it is closed.
+    /// Logs that the gate has closed or opened, and counts the time for which it is closed.
     pub(crate) fn observe(&self) {
         let reason = self.spool.full();
         let mut closed = self.closed_since.lock();
@@ -84,7 +85,7 @@ impl Gate {
             tracing::warn!(reason, "intake stops until there is free space");
         }
         let since = closed.get_or_insert_with(Instant::now);
-        // The counter has whole seconds: what is left is counted the next time.
+        // The counter has whole seconds: the remainder is counted the next time.
         let seconds = since.elapsed().as_secs();
         metrics::counter!(names::INTAKE_STOPPED).increment(seconds);
         *since += Duration::from_secs(seconds);

@@ -1,10 +1,11 @@
-//! The journal of a pipeline set: what makes an acknowledged event survive a crash.
+//! The journal of a pipeline set: the write-ahead log from which acknowledged events are recovered after a
+//! crash.
 //!
-//! A sequence of append-only segment files in `<data>/journal/<set>/`. A record is either a batch
-//! of events of one stream, the note that a hot bucket is about to be uploaded, or the note that all
-//! parts of a numbered input are there: its batches count only with it. What
-//! [`Journal::append`] has returned for is on the disk (fsync); what it has failed for is not in
-//! the file. A segment goes when every stream in it is committed to the catalog beyond it.
+//! It is a sequence of append-only segment files in `<data>/journal/<set>/`. A record is a batch of events of
+//! one stream, the note that a hot bucket is about to be uploaded, or the note that all parts of a numbered
+//! input are there: its batches count only with it. When [`Journal::append`] has returned successfully, the
+//! records are on disk (fsync); if it has failed, they are not in the file. A segment is deleted when every
+//! stream in it is committed to the catalog beyond it.
 //!
 //! ```text
 //! segment: [header 16 bytes] [record] [record] ...
@@ -12,8 +13,8 @@
 //!          index name | payload
 //! ```
 //!
-//! When reading, a torn tail is cut off with a warning; a damaged record in the middle is reported
-//! with file and offset, the records after it are still delivered, and the file is kept.
+//! A reader truncates a torn tail with a warning. It reports a damaged record in the middle with file and
+//! offset, still delivers the records after it, and keeps the file.
 
 mod ledger;
 mod lock;

@@ -1,8 +1,8 @@
-//! Ingest: events in, buckets out. `inputs` hand bytes to pipeline sets; a set cuts them into events,
-//! writes them to its journal, makes them searchable in hot buckets, and uploads full buckets.
+//! Ingest: receives events and writes buckets. `inputs` pass bytes to pipeline sets; a set cuts them into
+//! events, writes these to its journal, makes them searchable in hot buckets, and uploads full buckets.
 //!
-//! Not here: sockets and files (`inputs`), HTTP and tokens (`api`), the bucket format (`bucket`),
-//! what the rules say (`knowledge`), searching (`search`; hot buckets reach it through
+//! Leaves to others: sockets and files (`inputs`), HTTP and tokens (`api`), the bucket format (`bucket`), the
+//! content of rules (`knowledge`), and searching (`search`, which reads hot buckets through
 //! `bucket::HotBuckets`).
 //!
 //! ```text
@@ -11,9 +11,9 @@
 //!                                    journal released <- catalog <- object storage
 //! ```
 //!
-//! Invariants: what [`Ingest`] has acknowledged survives the death of the process at any
-//! moment; an event of the journal is in exactly one bucket of the catalog or hot; every queue is
-//! bounded in bytes, and a full one refuses with [`model::ErrorKind::Exhausted`].
+//! Invariants: events that [`Ingest`] has acknowledged survive a crash of the process at any moment; an event
+//! of the journal is in exactly one bucket, hot or in the catalog; every queue is bounded in bytes, and a
+//! full one refuses with [`model::ErrorKind::Exhausted`].
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod ack;

@@ -1,15 +1,14 @@
-//! The life of buckets after the indexer: small ones are joined, old ones are frozen or archived,
-//! archived ones come back, and objects that nobody needs any more are deleted.
+//! The lifecycle of stored buckets: small ones are merged, old ones are frozen (archived or deleted),
+//! archived ones are thawed, and discarded objects are deleted.
 //!
-//! Decisions are pure (`merge`, `retention`); every change of what exists is one catalog commit, so
-//! that a search sees a bucket or its successor, never both and never neither. An object that has no
-//! bucket is in the catalog's list of discarded ones: those under way are noted before they are
-//! written, those replaced in the commit that replaces them. A process that is killed at any moment
-//! therefore neither loses an event nor leaves an object behind, and nothing is deleted before the
-//! grace for running searches is over.
+//! Decisions are pure (`merge`, `retention`). Every change is one catalog commit, so that a search sees a
+//! bucket or its successor, never both and never neither. An object without a bucket is in the catalog's list
+//! of discarded objects: new objects are listed before they are written, and replaced ones in the commit that
+//! replaces them. So a process that is killed at any moment neither loses an event nor leaves an object
+//! behind, and nothing is deleted before the grace period for running searches is over.
 //!
-//! One process does this for a deployment: the one that has the catalog open. It leaves the format
-//! of buckets to `bucket` and hot buckets to `hot`.
+//! One process does this for a deployment: the one that has the catalog open. The format of buckets is left
+//! to `bucket`, hot buckets to `hot`.
 
 mod archive;
 mod archive_id;
@@ -40,30 +39,31 @@ use crate::hot::limits::HotLimits;
 use crate::hot::store::HotStore;
 use crate::{Error, Parts, Settings};
 
-/// Discarded objects that are deleted between two commits.
+/// Number of discarded objects that are deleted between two commits.
 const DELETED_AT_A_TIME: usize = 256;
-/// How long an object may be under way before another process may take it for left behind.
+/// Time for which an object counts as being written; after it, another process may delete the object as an
+/// orphan.
 const UNDER_WAY: Duration = Duration::from_secs(3600);
 
-/// What to bring back from an archive.
+/// The archived buckets to thaw.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thaw {
     /// The index.
     pub index: IndexName,
-    /// Buckets with events in this range.
+    /// Time range; buckets with events in it are thawed.
     pub range: TimeRange,
-    /// The archive, as `coldToFrozenDir` would name it; that of the index if not given.
+    /// The archive, in the form of `coldToFrozenDir`; `None` for that of the index.
     pub from: Option<String>,
 }
 
-/// What was brought back.
+/// The result of thawing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Thawed {
-    /// Buckets that are searchable now and were not before.
+    /// Number of buckets that were made searchable.
     pub buckets: u64,
-    /// Their events.
+    /// Number of their events.
     pub events: u64,
-    /// Buckets of the range that were there already.
+    /// Number of buckets of the range that were already searchable.
     pub present: u64,
     /// Why objects of the archive cannot be read; they may have events of the range.
     pub unreadable: Vec<String>,
@@ -94,7 +94,7 @@ pub(crate) struct Lifecycle {
     shutdown: Shutdown,
     /// Paths of objects that this process is writing.
     under_way: Mutex<HashSet<String>>,
-    /// When buckets were first seen in the catalog.
+    /// The time at which each bucket was first seen in the catalog.
     seen: Mutex<HashMap<IndexName, HashMap<BucketId, Instant>>>,
     not_frozen: NotFrozen,
 }
@@ -128,12 +128,12 @@ impl Lifecycle {
         })
     }
 
-    /// Why due buckets are not frozen, while some are not.
+    /// Returns why due buckets are not frozen; `None` if all are.
     pub(crate) fn not_frozen(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.not_frozen.text()
     }
 
-    /// Works from when this process has the catalog open until the signal to stop.
+    /// Runs from the time when this process has the catalog open until the shutdown signal.
     pub(crate) async fn run(self: Arc<Self>) {
         tokio::select! {
             () = self.shutdown.stopped() => return,
@@ -147,7 +147,7 @@ impl Lifecycle {
         }
     }
 
-    /// Freezes, joins and cleans up what is due.
+    /// Freezes, merges and cleans up what is due.
     pub(crate) async fn round(self: &Arc<Self>) {
         let snapshot = self.catalog.snapshot();
         let mut indexes: Vec<IndexName> = snapshot.indexes().cloned().collect();
@@ -176,7 +176,7 @@ impl Lifecycle {
         EventTime(self.clock.now().0.saturating_add(micros))
     }
 
-    /// The object at `path` once the grace for running searches is over.
+    /// Returns the entry that discards the object at `path` after the grace period for running searches.
     fn discarded(&self, path: &str) -> Discarded {
         let delete_after = self.in_future(self.settings.lifecycle.merge_delete_grace);
         Discarded { path: path.to_owned(), delete_after }
@@ -187,7 +187,7 @@ impl Lifecycle {
         done.map_err(|error| Error::Catalog(Arc::new(error)))
     }
 
-    /// Notes an object that is about to be written, so that it does not outlive a crash.
+    /// Lists an object that is about to be written as discarded, so that it does not outlive a crash.
     async fn begin(self: &Arc<Self>, path: String) -> Result<UnderWay, Error> {
         self.under_way.lock().insert(path.clone());
         let guard = UnderWay { of: Arc::clone(self), path: path.clone() };
@@ -196,11 +196,12 @@ impl Lifecycle {
         Ok(guard)
     }
 
-    /// Freezes what is too old or too much. A bucket that cannot be frozen stays.
+    /// Freezes buckets that exceed the retention of the index. A bucket that cannot be frozen is kept.
     pub(crate) async fn retain(&self, index: &IndexName) {
         match self.freeze_due(index).await {
             Ok(()) => self.not_frozen.note(index, None),
-            // A merge was faster, or the catalog cannot be written, which has a condition of its own.
+            // A merge has replaced the bucket, or the catalog cannot be written, which has a condition of its
+            // own.
             Err(Error::Catalog(_)) => {}
             Err(error) => self.not_frozen.note(index, Some(error.to_string())),
         }
@@ -215,7 +216,7 @@ impl Lifecycle {
         }
         let configured = self.limits.configured(index);
         let place = configured.as_ref().and_then(|index| index.cold_to_frozen.as_deref());
-        // A directory is that of the machine of the process that leads, which freezes a little later.
+        // A directory is on the machine of the leading process, which freezes a little later.
         if place.is_some() && self.catalog.follows() {
             return Ok(());
         }
@@ -262,7 +263,7 @@ impl Lifecycle {
         Ok(())
     }
 
-    /// Takes a bucket out of the catalog; its object goes after the grace.
+    /// Removes a bucket from the catalog; its object is deleted after the grace period.
     async fn remove(&self, bucket: &BucketHeader) -> Result<(), Error> {
         self.commit(Commit {
             expect: vec![bucket.id],
@@ -273,7 +274,7 @@ impl Lifecycle {
         .await
     }
 
-    /// Takes every bucket of an index out of the catalog; how many.
+    /// Removes every bucket of an index from the catalog. Returns their number.
     pub(crate) async fn empty(&self, index: &IndexName) -> Result<u64, Error> {
         let mut count = 0;
         loop {
@@ -281,14 +282,14 @@ impl Lifecycle {
             let Some(bucket) = snapshot.buckets(index).first() else { return Ok(count) };
             match self.remove(&bucket).await {
                 Ok(()) => count += 1,
-                // A merge was faster; its bucket is in the next snapshot.
+                // A merge has replaced it; the merged bucket is in the next snapshot.
                 Err(error) if error.kind() == model::ErrorKind::Conflict => {}
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// Gives thawed buckets of the range back to the archive they came from; how many.
+    /// Freezes thawed buckets of the range again. Returns their number.
     pub(crate) async fn freeze_thawed(
         &self,
         index: &IndexName,
@@ -307,8 +308,8 @@ impl Lifecycle {
         Ok(count)
     }
 
-    /// The archive at a place. A directory that buckets were frozen into has to be that one, see
-    /// `archive_id`; one that is to be filled for the first time gets its identity.
+    /// Opens the archive at a place. A directory into which buckets were frozen must have the known identity,
+    /// see `archive_id`; a directory that is used for the first time gets one.
     async fn archive(&self, place: &str, is_to_be_filled: bool) -> Result<Archive, Error> {
         let options = &self.settings.lifecycle.archive_options;
         let Some(directory) = archive_id::directory_of(place) else {
@@ -331,7 +332,7 @@ impl Lifecycle {
         Ok(archive)
     }
 
-    /// Brings archived buckets back.
+    /// Thaws archived buckets.
     pub(crate) async fn thaw(self: &Arc<Self>, wanted: &Thaw) -> Result<Thawed, Error> {
         let configured = self.limits.configured(&wanted.index);
         let own = configured.as_ref().and_then(|index| index.cold_to_frozen.as_deref());
@@ -344,7 +345,7 @@ impl Lifecycle {
             None => self.archive(place, false).await?,
         };
         let (all, unreadable) = archive.find(&self.store, &wanted.index, &wanted.range).await?;
-        // A mistake in the name of an archive is not a time range without buckets.
+        // A wrong archive name must be reported as such, not as a time range without buckets.
         if all.is_empty()
             && wanted.from.is_some()
             && !archive.has_any(&self.store, &wanted.index).await?
@@ -392,7 +393,7 @@ impl Lifecycle {
         Ok(thawed)
     }
 
-    /// Deletes discarded objects whose time has come.
+    /// Deletes discarded objects whose grace period is over.
     pub(crate) async fn clean_up(&self) {
         let snapshot = self.catalog.snapshot();
         #[allow(clippy::cast_precision_loss)]
@@ -422,7 +423,7 @@ impl Lifecycle {
     }
 }
 
-/// Keeps an object that is being written from being cleaned up.
+/// Protects an object from the clean-up while it is being written.
 #[derive(Debug)]
 struct UnderWay {
     of: Arc<Lifecycle>,

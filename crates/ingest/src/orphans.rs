@@ -1,4 +1,4 @@
-//! Objects that no bucket has.
+//! Objects that belong to no bucket.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,8 +7,8 @@ use catalog::{Catalog, Commit, Discarded};
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown};
 
-/// Deletes objects that a crash left between upload and commit. In a cluster, the control plane that leads
-/// does: an indexer need not have the right.
+/// Deletes objects that a crash left between upload and commit. In a cluster the leading control plane
+/// deletes them, because an indexer need not have the permission.
 #[derive(Debug)]
 pub(crate) struct Orphans {
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -44,7 +44,7 @@ impl Orphans {
         }
     }
 
-    /// Lists them in the catalog as objects to delete.
+    /// Adds the objects to the catalog's list of discarded objects.
     async fn hand_over(&self, paths: Vec<String>) {
         let now = self.clock.now();
         let discarded = |path| Discarded { path, delete_after: now };

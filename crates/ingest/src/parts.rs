@@ -1,4 +1,4 @@
-//! What ingest works with.
+//! The components from which ingest is built.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use runtime::Clock;
 
 use crate::Settings;
 
-/// Where marks of journals are kept, apart from the journals.
+/// The directory of the marks of journals, separate from the journals.
 pub(crate) const STATES: &str = "journal-state";
 
-/// What ingest works with.
+/// The components from which ingest is built.
 #[derive(Debug, Clone)]
 pub struct Parts {
     /// The indexer's data directory; the journal lives in `journal/` below it.
     pub data: PathBuf,
-    /// The indexer, the same at every start with this directory.
+    /// The identity of the indexer, the same at every start with this directory.
     pub indexer: IndexerId,
-    /// Where buckets go.
+    /// The object store of the buckets.
     pub store: Arc<dyn ObjectStore>,
     /// Copies of the journal at other indexers, in a cluster.
     pub replicas: Option<Arc<Replicas>>,
-    /// Which buckets exist.
+    /// The catalog of the buckets.
     pub catalog: Arc<Catalog>,
     /// The rules for cutting and dating events.
     pub knowledge: Arc<Knowledge>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// How to work.
+    /// The settings.
     pub settings: Settings,
 }

@@ -1,11 +1,11 @@
-//! Pipeline sets: four stages and a committer, each a thread, joined by queues bounded in bytes.
+//! Pipeline sets: four stages and a committer, each a thread, connected by queues bounded in bytes.
 //!
 //! ```text
 //! submit -> parsing -> merging -> typing -> indexing -> commit (journal, hot buckets, acks)
 //!           lines      events     where     bytes        fsync
 //! ```
 //!
-//! Sets share nothing but the clock of arrivals. A stream sticks to a set by its key.
+//! Sets share only the clock of arrival times. A stream always goes to the same set, by its key.
 
 mod backlog;
 mod breaker;
@@ -52,7 +52,7 @@ use crate::set::{Arrivals, SetState};
 use crate::tally::Tally;
 use crate::{Error, Settings};
 
-/// What sets are built from.
+/// The components that all sets share.
 #[derive(Debug, Clone)]
 pub(crate) struct Shared {
     pub(crate) settings: Arc<Settings>,
@@ -66,11 +66,11 @@ pub(crate) struct Shared {
     pub(crate) tally: Arc<Tally>,
 }
 
-/// One running set.
+/// A running pipeline set.
 pub(crate) struct PipelineSet {
     pub(crate) entrance: Arc<Queue<Work>>,
     queues: Vec<StatusOf>,
-    /// The same with the extremes since they were last asked for.
+    /// The status of the queues with the extremes since the last call.
     windows: Vec<StatusOf>,
     threads: Vec<JoinHandle<()>>,
     stopping: Arc<AtomicBool>,
@@ -169,12 +169,12 @@ impl PipelineSet {
         self.queues.iter().map(|status| status()).collect()
     }
 
-    /// The status of the queues; their extremes begin again.
+    /// Returns the status of the queues, and resets their extremes.
     pub(crate) fn window(&self) -> Vec<QueueStatus> {
         self.windows.iter().map(|window| window()).collect()
     }
 
-    /// Takes nothing more; what is inside passes through.
+    /// Accepts nothing more; what is in the queues is still processed.
     pub(crate) fn close(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.entrance.close();

@@ -1,10 +1,10 @@
-//! The catalog lost or damaged: whether it fits what is stored, making it anew from the buckets, and
-//! taking the journal up again afterwards without an event lost or twice.
+//! Recovery of a lost or damaged catalog: checking whether it matches the stored objects, rebuilding it from
+//! the buckets, and continuing with the journal afterwards without a lost or duplicate event.
 //!
-//! A bucket's object says what is in it, so entries come from the ends of the objects. Documents (users,
-//! tokens, roles, indexes, objects of apps) and journal positions are nowhere else: they are taken from
-//! the old catalog as far as it can be read. Where positions are missing, the next start compares the
-//! arrival times of journal records with those in the buckets (`hot::stored`).
+//! The object of a bucket describes its content, so entries are read from the footers of the objects.
+//! Documents (users, tokens, roles, indexes, objects of apps) and journal positions are nowhere else: they
+//! are taken from the old catalog as far as it can be read. If positions are missing, the next start compares
+//! the arrival times of journal records with those in the buckets (`hot::stored`).
 
 mod check;
 mod rebuild;
@@ -20,13 +20,13 @@ use crate::{Error, Parts};
 pub use check::{Checked, Lost, check, lost};
 pub use rebuild::{Rebuilt, interrupted, rebuild};
 
-/// The indexers that have written the journals below a data directory, as far as is known.
+/// Returns the indexers that have written the journals below a data directory, as far as they are known.
 #[must_use]
 pub fn journal_owners(data: &std::path::Path) -> Vec<model::IndexerId> {
     crate::journal::owners(&data.join(crate::parts::STATES))
 }
 
-/// A journal segment with records below a data directory.
+/// Returns a journal segment with records below a data directory, if there is one.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -34,19 +34,20 @@ pub fn journal_segment(data: &std::path::Path) -> Result<Option<std::path::PathB
     check::first_segment(&data.join("journal"))
 }
 
-/// The kind of the documents that say how far journals are to be compared with buckets: one for each indexer,
-/// under its identity, and one for all that have none yet.
+/// The kind of the documents that say up to which position journals are compared with buckets: one for each
+/// indexer, named by its identity, and one for all indexers that have none yet.
 const KIND: &str = "recovery";
 const NAME: &str = "journal";
 
-/// Up to where the records of a set are compared with the buckets at the start.
+/// The range of the records of a set that are compared with the buckets at the start.
 #[derive(Debug)]
 pub(crate) enum Verify {
-    /// Positions tell.
+    /// No records: the positions are reliable.
     Nothing,
-    /// The catalog knows nothing of this indexer, or was just rebuilt.
+    /// All records: the catalog does not know this indexer, or was just rebuilt.
     All,
-    /// A rebuilt catalog: what was in the journal at its first start.
+    /// Records up to these positions: those that were in the journal at the first start with a rebuilt
+    /// catalog.
     Upto(HashMap<u16, JournalPosition>),
 }
 
@@ -59,8 +60,8 @@ impl Verify {
         }
     }
 
-    /// Notes that everything is to be compared: a start that is killed before [`note`](Self::note) has made
-    /// some of the journals its own, and the next one could not tell any more.
+    /// Notes that all records must be compared. Otherwise, if a start is killed after it has taken over some
+    /// of the journals and before [`note`](Self::note), the next one could not tell.
     pub(crate) async fn begin(&self, parts: &Parts) -> Result<(), Error> {
         if !matches!(self, Self::All) {
             return Ok(());
@@ -70,7 +71,7 @@ impl Verify {
         put.map_err(|error| Error::Catalog(std::sync::Arc::new(error)))
     }
 
-    /// Notes how far the journals go now: later records have positions as always.
+    /// Notes the current ends of the journals: later records have reliable positions.
     pub(crate) async fn note(
         &self,
         parts: &Parts,
@@ -87,7 +88,8 @@ impl Verify {
     }
 }
 
-/// What the start has to compare. `is_known`: this indexer has been started over this catalog before.
+/// Returns what the start has to compare. `is_known`: this indexer has already been started with this
+/// catalog.
 pub(crate) fn to_verify(
     parts: &Parts,
     committed: &HashMap<u16, HashMap<StreamRef, JournalPosition>>,
@@ -100,7 +102,7 @@ pub(crate) fn to_verify(
     }
     let own = parts.indexer.to_string();
     let general = snapshot.document(KIND, NAME);
-    // Earlier releases have written the one for all over with that of the only indexer.
+    // Earlier releases replaced the document for all indexers by that of the only indexer.
     let earlier = general.clone().filter(|note| note["indexer"] == own);
     if let Some(note) = snapshot.document(KIND, &own).or(earlier) {
         if note["all"] == true {
@@ -117,12 +119,12 @@ pub(crate) fn to_verify(
     Verify::Nothing
 }
 
-/// The note of a rebuilt catalog.
+/// Returns the document of a rebuilt catalog.
 fn verify_all() -> (String, String, Value) {
     (KIND.to_owned(), NAME.to_owned(), json!({}))
 }
 
-/// Moves the streams up to where stored buckets have all of them.
+/// Commits the positions up to which stored buckets have all records of the streams.
 pub(crate) async fn commit_positions(
     parts: &Parts,
     (id, epoch): (SetId, u64),

@@ -23,15 +23,15 @@ use crate::members::Member;
 use crate::service::ReplicaService;
 use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT};
 
-/// Makes the connection to the process at an address, once it is used; fails for an address that is none.
+/// A function that creates the lazily connected channel to an address; fails for an invalid address.
 type Channels = dyn Fn(&str) -> Result<Channel, String> + Send + Sync;
 
-/// How the indexers that may have copies are reached.
+/// How connections to the indexers that may have copies are made.
 #[derive(Clone)]
 pub enum Connect {
-    /// Over connections that this makes.
+    /// Over channels that this function creates.
     Channels(Arc<Channels>),
-    /// As a simulation wants it.
+    /// Through a simulation.
     Simulated(Arc<dyn Calls>),
 }
 
@@ -43,10 +43,10 @@ impl fmt::Debug for Connect {
 
 /// Requests to indexers without a network.
 pub trait Calls: Send + Sync {
-    /// Sends a message to a method of the service of an indexer, such as [`PUT`]; its answer.
+    /// Sends a message to a method of the service of an indexer, such as [`PUT`], and returns its answer.
     ///
     /// # Errors
-    /// What the service says, or that no answer comes.
+    /// The error of the service, or that no answer arrives.
     fn call<'a>(
         &'a self,
         peer: IndexerId,
@@ -55,10 +55,10 @@ pub trait Calls: Send + Sync {
     ) -> BoxFuture<'a, Result<Bytes, Status>>;
 }
 
-/// The indexers that may have copies; this process is not among them.
+/// Returns the indexers that may have copies; this process is not among them.
 pub type Peers = Arc<dyn Fn() -> Vec<Peer> + Send + Sync>;
 
-/// The epoch in which this process owns the journal of an indexer; 0 if it does not.
+/// Returns the epoch in which this process owns the journal of an indexer; 0 if it does not own it.
 pub(crate) type Epochs = Arc<dyn Fn(IndexerId) -> u64 + Send + Sync>;
 
 /// An indexer that may have copies.
@@ -70,10 +70,10 @@ pub struct Peer {
     pub address: String,
     /// Its site.
     pub site: String,
-    /// Whether it is being taken out of the cluster: it gets no new copies.
+    /// Whether it is being removed from the cluster: it gets no new copies.
     pub leaves: bool,
     /// Whether its address seems to be that of this process, or of a process that was started later: it is
-    /// asked last for new copies. The clocks of two machines may differ, so that it is the later one itself;
+    /// asked last for new copies. Because clocks of two machines may differ, it may be the later one itself;
     /// if not, the process at the address refuses.
     pub is_replaced: bool,
 }
@@ -84,7 +84,7 @@ pub(crate) struct Client {
     connect: Connect,
     timeout: Duration,
     channels: Mutex<HashMap<String, Channel>>,
-    /// The copies of this process, which needs no connection to them.
+    /// The copies at this process, which are reached without a connection.
     local: Option<(IndexerId, ReplicaService)>,
     epochs: Epochs,
 }
@@ -119,7 +119,7 @@ impl Client {
         self.local.as_ref().filter(|(own, _)| *own == peer).map(|(_, service)| service.clone())
     }
 
-    /// The indexers that may have copies.
+    /// Returns the indexers that may have copies.
     pub(crate) fn peers(&self) -> Vec<Peer> {
         (self.peers)()
     }
@@ -198,7 +198,7 @@ impl Client {
         Ok(())
     }
 
-    /// Number and size of each object of a copy.
+    /// Returns number and size of each object of a copy.
     pub(crate) async fn list(
         &self,
         owner: IndexerId,
@@ -212,7 +212,7 @@ impl Client {
         Ok(listing.objects.into_iter().map(|entry| (entry.number, entry.bytes)).collect())
     }
 
-    /// An object; `None` if the copy has none of this number.
+    /// Returns an object; `None` if the copy has no object with this number.
     pub(crate) async fn get(
         &self,
         owner: IndexerId,

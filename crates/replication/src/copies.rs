@@ -1,4 +1,4 @@
-//! The copies that this process has of the journals of others.
+//! The copies of other indexers' journals that this process holds.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,21 +18,21 @@ use uuid::Uuid;
 use crate::disk::Copy;
 use crate::members::Members;
 
-/// How often copies that the catalog does not name are looked for.
+/// Interval of the search for copies that the catalog does not name.
 const CLEAN: Duration = Duration::from_secs(60);
-/// How long a copy is kept that the catalog does not name: its owner may be about to name it.
+/// How long a copy that the catalog does not name is kept: its owner may be about to name it.
 const UNNAMED: Duration = Duration::from_secs(600);
 
 pub(crate) type Key = (IndexerId, Uuid);
 
-/// A copy, and when it was last changed.
+/// A copy, and the time of its last change.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) copy: Copy,
     pub(crate) changed: Instant,
 }
 
-/// A copy; none once it is removed.
+/// A copy; `None` once it is removed.
 pub(crate) type Shared = Arc<Mutex<Option<Held>>>;
 
 /// See the module. Clones share it.
@@ -43,7 +43,7 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Reads what is in the data directory of this process.
+    /// Reads the copies in the data directory of this process.
     ///
     /// # Errors
     /// The directory cannot be read.
@@ -64,7 +64,7 @@ impl Copies {
         self.root.join(indexer.0.to_string()).join(id.to_string())
     }
 
-    /// Makes an empty copy; one that is there stays.
+    /// Creates an empty copy; an existing one is kept.
     pub(crate) fn begin(&self, key: Key) -> io::Result<()> {
         if self.get(key).is_some() {
             return Ok(());
@@ -86,10 +86,10 @@ impl Copies {
         removed.map_or(Ok(()), |held| held.copy.remove())
     }
 
-    /// Removes copies that the catalog does not name, until the signal to stop.
+    /// Removes copies that the catalog does not name, until the shutdown signal.
     pub async fn clean(self, catalog: Catalog, own: IndexerId, shutdown: Shutdown) {
         loop {
-            // Without its leader, what this process knows of the catalog may be older than any copy.
+            // Without a leader, this process may have a state of the catalog that is older than a copy.
             let is_current = !catalog.lacks_leader();
             let snapshot = catalog.snapshot();
             let keys: Vec<Key> = self.held.lock().keys().copied().collect();
@@ -122,7 +122,7 @@ impl Copies {
     }
 }
 
-/// The folders below a path whose names are identities; none if it is not there.
+/// Returns the directories below a path whose names are identities; none if the path does not exist.
 fn folders(path: &Path) -> io::Result<Vec<(Uuid, PathBuf)>> {
     let entries = match fs::read_dir(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -5,9 +5,9 @@
 //!   magic u32, crc32 of what follows u32, number u64, length u64, data      little-endian; for each object
 //! ```
 //!
-//! Objects are appended to the newest file with one fsync each, and a file goes when none of its objects is
-//! needed. A crash may leave the last object torn: it was not confirmed, and is cut off at the next start.
-//! `<directory>/epoch` has the highest epoch of a request so far.
+//! Objects are appended to the newest file with one fsync each, and a file is deleted when none of its
+//! objects is needed. A crash may leave the last object torn: it was not confirmed, and is truncated at the
+//! next start. `<directory>/epoch` has the highest epoch of any request.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -22,17 +22,17 @@ const MAGIC: u32 = 0x4c50_524b;
 const HEADER: usize = 24;
 /// The file with the epoch, u64 little-endian.
 const EPOCH: &str = "epoch";
-/// What it is written as before it takes the name.
+/// Name of the draft, which is renamed to [`EPOCH`].
 const EPOCH_DRAFT: &str = "epoch.new";
-/// A file takes no more objects from this size on.
+/// File size in bytes from which a new file is started.
 const FILE: u64 = 16 << 20;
 
-/// Why an object is not taken.
+/// Why an object is refused.
 #[derive(Debug)]
 pub(crate) enum PutError {
-    /// Somebody recovers the events of the owner.
+    /// Another indexer recovers the events of the owner.
     Sealed,
-    /// The disk refuses.
+    /// The disk returned an error.
     Disk(io::Error),
 }
 
@@ -55,7 +55,7 @@ struct Place {
 pub(crate) struct Copy {
     directory: OpenDirectory,
     objects: BTreeMap<u64, Place>,
-    /// Sizes of all files.
+    /// Size of each file, by its number.
     files: BTreeMap<u64, u64>,
     newest: Option<(u64, File)>,
     sealed: bool,
@@ -63,10 +63,10 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Makes an empty one.
+    /// Creates an empty copy.
     pub(crate) fn create(directory: &Path) -> io::Result<Self> {
         fs::create_dir_all(directory)?;
-        // Until the names are synced, the copy may be gone after a crash.
+        // Until the directory entries are synced, a crash may remove the copy.
         for parent in directory.ancestors().skip(1).take(3) {
             File::open(parent)?.sync_all()?;
         }
@@ -80,7 +80,7 @@ impl Copy {
         })
     }
 
-    /// Reads one that is there; a torn end is cut off.
+    /// Opens an existing copy, and truncates a torn end.
     pub(crate) fn open(directory: &Path) -> io::Result<Self> {
         let mut copy = Self {
             directory: OpenDirectory::open(directory)?,
@@ -127,8 +127,8 @@ impl Copy {
         Ok(())
     }
 
-    /// Whether a request of this epoch is to be served; then none of an earlier one is from now on, synced on
-    /// return. 0 is of nobody who writes.
+    /// Whether to serve a request of this epoch. If so, requests of earlier epochs are refused from then on;
+    /// this is synced on return. Epoch 0 is that of readers.
     pub(crate) fn enter(&mut self, epoch: u64) -> io::Result<bool> {
         if epoch > self.epoch {
             self.directory.replace(EPOCH, EPOCH_DRAFT, &epoch.to_le_bytes())?;
@@ -137,9 +137,9 @@ impl Copy {
         Ok(epoch == self.epoch || epoch == 0)
     }
 
-    /// Adds an object, synced on return. One without data seals the copy.
+    /// Adds an object, synced on return. An object without data seals the copy.
     pub(crate) fn put(&mut self, number: u64, data: &[u8]) -> Result<(), PutError> {
-        // Its owner may have put that object since the number was chosen: a seal goes behind it.
+        // The owner may have put that object after the number was chosen: then the seal goes after it.
         let last = self.objects.last_key_value().map(|(last, _)| *last);
         let number = match last.filter(|last| data.is_empty() && *last >= number) {
             Some(last) if !self.sealed => last + 1,
@@ -153,7 +153,7 @@ impl Copy {
             return Ok(());
         }
         if self.sealed {
-            // Another one that recovers seals it again.
+            // Another recovering indexer may seal it again.
             return if data.is_empty() { Ok(()) } else { Err(PutError::Sealed) };
         }
         let (file, offset, mut opened) = self.newest(number)?;
@@ -168,7 +168,7 @@ impl Copy {
             .and_then(|()| opened.write_all(data))
             .and_then(|()| opened.sync_data());
         if let Err(error) = written {
-            // What it has is not known: it takes no more, and the next start cuts it off.
+            // The state of the file is unknown: it takes no more objects, and the next start truncates it.
             let _ = opened.set_len(offset);
             self.files.insert(file, FILE);
             return Err(error.into());
@@ -181,7 +181,7 @@ impl Copy {
         Ok(())
     }
 
-    /// The file for the next object, with the place in it.
+    /// Returns the file for the next object, and the offset in it.
     fn newest(&mut self, number: u64) -> io::Result<(u64, u64, File)> {
         if let Some((file, opened)) = self.newest.take() {
             let size = self.files.get(&file).copied().unwrap_or(FILE);
@@ -197,12 +197,12 @@ impl Copy {
         Ok((file, 0, opened))
     }
 
-    /// Number and size of each object.
+    /// Returns number and size of each object.
     pub(crate) fn list(&self) -> Vec<(u64, u64)> {
         self.objects.iter().map(|(number, place)| (*number, place.length)).collect()
     }
 
-    /// An object.
+    /// Returns an object.
     pub(crate) fn get(&self, number: u64) -> io::Result<Option<Bytes>> {
         let Some(place) = self.objects.get(&number) else { return Ok(None) };
         let length = usize::try_from(place.length).unwrap_or(usize::MAX);
@@ -214,7 +214,7 @@ impl Copy {
         Ok(Some(data.into()))
     }
 
-    /// Lets go of the objects below `below` but for `numbers`; a seal stays, whatever its owner knows of it.
+    /// Releases the objects below `below` except `numbers`. A seal stays, even if the owner does not know it.
     pub(crate) fn keep(&mut self, below: u64, numbers: &[u64]) {
         self.objects.retain(|number, place| {
             *number >= below || place.length == 0 || numbers.contains(number)
@@ -235,12 +235,12 @@ impl Copy {
         });
     }
 
-    /// Bytes on the disk.
+    /// Returns the size on disk in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.values().sum()
     }
 
-    /// Removes it, unless another directory is at its path.
+    /// Removes the copy, unless another directory is now at its path.
     pub(crate) fn remove(self) -> io::Result<()> {
         if !self.directory.is_at_path() {
             return Err(io::Error::other("the directory was moved or replaced"));
@@ -249,7 +249,7 @@ impl Copy {
     }
 }
 
-/// The name of a file.
+/// Returns the name of a file.
 fn name(file: u64) -> String {
     format!("{file:020}.log")
 }
@@ -270,7 +270,7 @@ fn checksum(number: u64, data: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// The object at an offset; none if the file ends there, whole or torn.
+/// Reads the object at an offset; returns `None` at the end of the file or if the object is torn.
 fn frame(
     file: &mut File,
     (name, offset, size): (u64, u64, u64),
@@ -348,7 +348,7 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let mut copy = Copy::create(root.path()).unwrap();
         copy.put(1, b"one").unwrap();
-        // Whoever seals has listed the objects before this one came.
+        // The recovering indexer has listed the objects before this one was put.
         copy.put(1, b"").unwrap();
         copy.put(1, b"").unwrap();
         assert_eq!(copy.list(), [(1, 3), (2, 0)]);

@@ -1,5 +1,5 @@
-//! Copies of the journal of an indexer on the disks of other indexers: what makes acknowledgements of
-//! indexes with `ackLevel = replicated` outlive the machine, within milliseconds.
+//! Copies of the journal of an indexer on the disks of other indexers: acknowledgements of indexes with
+//! `ackLevel = replicated` survive the loss of the machine, at a latency of milliseconds.
 //!
 //! ```text
 //! owner: ingest -> Replicas --.                      document replicas/<owner>: who has copies, and which
@@ -8,20 +8,20 @@
 //! ```
 //!
 //! [`ReplicaStore`] is an object store of journals: `ingest` writes the same objects there as to object
-//! storage (`ingest::remote`), under the same paths. An object is put when *all* copies have it on their
-//! disks. The catalog says who has copies. If one does not answer, another indexer gets a copy of
-//! everything, and then the document names it; in between, the owner acknowledges nothing. How many there are
-//! and in which sites is decided by `cluster::Placement`.
+//! storage (`ingest::remote`), under the same paths. A put succeeds when *all* copies have the object on
+//! disk. The catalog names the indexers with copies. If one does not answer, another indexer gets a copy of
+//! everything, and then the document is changed to name it; until then, the owner acknowledges nothing.
+//! `cluster::Placement` decides the number of copies and their sites.
 //!
 //! Guarantees: every copy that the catalog names has each object whose put has succeeded and that was not
 //! deleted. So one copy is enough to recover from, and sealing one is enough to end the acknowledgements of
 //! an owner that is still running. No copy is on the disk of its owner, and no two are on one disk: a request
-//! names the indexer that it is for, whose address another process may have by now. The owner changes the
-//! document only while nobody has taken over its sets: both are entries of one catalog, so each side sees
-//! what the other one did before.
+//! names the indexer for which it is meant, because another process may have its address by now. The owner
+//! changes the document only while its sets are not taken over: both are entries of one catalog, so each side
+//! sees earlier changes of the other.
 //!
-//! Leaves to others: what objects mean, when they are not needed any more, who recovers (`ingest`,
-//! `cluster`), connections (whoever gives the channels and serves the service).
+//! Leaves to others: the meaning of objects, when they are no longer needed, who recovers (`ingest`,
+//! `cluster`), and connections (the caller provides the channels and hosts the service).
 
 mod client;
 mod copies;
@@ -39,13 +39,14 @@ pub use service::ReplicaService;
 pub use settings::Settings;
 pub use store::ReplicaStore;
 
-/// The indexers with copies of their journals at another one, as the catalog names them.
+/// Returns the indexers with copies of their journals at another indexer, according to the catalog.
 #[must_use]
 pub fn held_at(snapshot: &catalog::Snapshot, peer: model::IndexerId) -> Vec<model::IndexerId> {
     members::Members::held_at(snapshot, peer)
 }
 
-/// The indexers whose journals have copies, each with the indexers that have them, as the catalog names them.
+/// Returns the indexers whose journals have copies, each with the indexers that have them, according to the
+/// catalog.
 #[must_use]
 pub fn copies(snapshot: &catalog::Snapshot) -> Vec<(model::IndexerId, Vec<model::IndexerId>)> {
     members::Members::all(snapshot)
@@ -54,19 +55,20 @@ pub fn copies(snapshot: &catalog::Snapshot) -> Vec<(model::IndexerId, Vec<model:
 /// The declarations of settings.
 pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];
 
-/// The service.
+/// The name of the gRPC service.
 pub(crate) const SERVICE: &str = "karst.replication.v1.Replication";
-/// Makes an empty copy.
+/// The method that creates an empty copy.
 pub const BEGIN: &str = "/karst.replication.v1.Replication/Begin";
-/// Adds an object to a copy, durable when it is answered; one without data seals it.
+/// The method that adds an object to a copy, durable when it is answered; an object without data seals the
+/// copy.
 pub const PUT: &str = "/karst.replication.v1.Replication/Put";
-/// Number and size of each object of a copy.
+/// The method that lists number and size of each object of a copy.
 pub const LIST: &str = "/karst.replication.v1.Replication/List";
-/// An object of a copy.
+/// The method that reads an object of a copy.
 pub const GET: &str = "/karst.replication.v1.Replication/Get";
-/// Lets go of objects of a copy.
+/// The method that releases objects of a copy.
 pub const KEEP: &str = "/karst.replication.v1.Replication/Keep";
-/// Removes a copy.
+/// The method that removes a copy.
 pub const DROP: &str = "/karst.replication.v1.Replication/Drop";
-/// Longest message: the longest group of records fits.
+/// Maximum length of a message: the largest group of records fits.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;

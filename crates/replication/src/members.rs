@@ -1,4 +1,4 @@
-//! Who has copies of the journal of an indexer: a document of the catalog.
+//! The document of the catalog that names the indexers with copies of a journal.
 
 use catalog::{Catalog, Error, Snapshot};
 use model::IndexerId;
@@ -9,35 +9,35 @@ use uuid::Uuid;
 /// The kind of the documents. Their names are the identities of the owners.
 const KIND: &str = "replicas";
 
-/// A copy, and who has it.
+/// A copy, and the indexer that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Member {
     /// The indexer that has the copy.
     pub(crate) peer: IndexerId,
-    /// The copy. An indexer that has lost its disk has another one, or none.
+    /// The identity of the copy. An indexer that has lost its disk has another copy, or none.
     pub(crate) copy: Uuid,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Document {
     members: Vec<Member>,
-    /// Grows with each change, so that no two are the same.
+    /// Incremented by each change, so that no two versions are equal.
     #[serde(default)]
     version: u64,
 }
 
-/// What the catalog says at a moment of the copies of the journal of an indexer.
+/// The copies of the journal of an indexer, as the catalog names them at a moment.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Named {
-    /// Who has copies.
+    /// The indexers with copies.
     pub(crate) members: Vec<Member>,
     version: u64,
-    /// The document; none if there is none.
+    /// The document; `None` if it does not exist.
     json: Option<Value>,
 }
 
 impl Named {
-    /// Who has copies of the journal of an indexer.
+    /// Returns the copies of the journal of an indexer.
     pub(crate) fn of(snapshot: &Snapshot, owner: IndexerId) -> Self {
         let json = snapshot.document(KIND, &owner.0.to_string()).map(|json| (*json).clone());
         let read = json.clone().and_then(|json| serde_json::from_value::<Document>(json).ok());
@@ -46,17 +46,17 @@ impl Named {
         Self { members, version, json }
     }
 
-    /// Whether the catalog says something.
+    /// Whether the document exists.
     pub(crate) fn is_there(&self) -> bool {
         self.json.is_some()
     }
 
-    /// Names other copies, if the catalog says what this says: a change that is late does not undo another
-    /// one.
+    /// Names other copies, if the document is still the one in this value: a delayed change does not undo
+    /// another one.
     ///
     /// # Errors
-    /// The catalog does not take the change. Whether it has is not known then, but for
-    /// [`Error::Changed`](catalog::Error::Changed).
+    /// The catalog did not accept the change. Except for [`Error::Changed`](catalog::Error::Changed), it is
+    /// then unknown whether the change was made.
     pub(crate) async fn replace(
         &self,
         catalog: &Catalog,
@@ -76,25 +76,25 @@ impl Named {
 pub(crate) struct Members;
 
 impl Members {
-    /// Who has copies of the journal of an indexer.
+    /// Returns the copies of the journal of an indexer.
     pub(crate) fn of(snapshot: &Snapshot, owner: IndexerId) -> Vec<Member> {
         Named::of(snapshot, owner).members
     }
 
-    /// The indexers with copies of their journals at `peer`.
+    /// Returns the indexers with copies of their journals at `peer`.
     pub(crate) fn held_at(snapshot: &Snapshot, peer: IndexerId) -> Vec<IndexerId> {
         let has_copy =
             |owner: &IndexerId| Self::of(snapshot, *owner).iter().any(|member| member.peer == peer);
         Self::owners(snapshot).into_iter().filter(has_copy).collect()
     }
 
-    /// The indexers whose journals have copies, and who has them.
+    /// Returns the indexers whose journals have copies, each with the indexers that have these.
     pub(crate) fn all(snapshot: &Snapshot) -> Vec<(IndexerId, Vec<IndexerId>)> {
         let peers = |owner| Self::of(snapshot, owner).iter().map(|member| member.peer).collect();
         Self::owners(snapshot).into_iter().map(|owner| (owner, peers(owner))).collect()
     }
 
-    /// The indexers whose journals have copies.
+    /// Returns the indexers whose journals have copies.
     pub(crate) fn owners(snapshot: &Snapshot) -> Vec<IndexerId> {
         let documents = snapshot.documents(KIND).into_iter();
         let owners = documents.filter_map(|document| Uuid::parse_str(&document.name).ok());
@@ -103,14 +103,14 @@ impl Members {
     }
 }
 
-/// Indexers in the order in which an owner asks them for copies: always the same one for an owner, and spread
-/// over all.
+/// Sorts indexers in the order in which an owner asks them for copies: stable for an owner, and different
+/// between owners, so that copies are distributed evenly.
 pub(crate) fn in_order(owner: IndexerId, mut peers: Vec<IndexerId>) -> Vec<IndexerId> {
     peers.sort_by_key(|peer| (std::cmp::Reverse(weight(owner, *peer)), *peer));
     peers
 }
 
-/// CRC-32 of both, spread by a multiplication.
+/// Returns the CRC-32 of both identities, spread by a multiplication.
 fn weight(owner: IndexerId, peer: IndexerId) -> u64 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(owner.0.as_bytes());

@@ -1,4 +1,4 @@
-//! The owner's side: writes to all copies, and replaces those that do not answer.
+//! The owner's side: writes to all copies, and replaces copies that do not answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,41 +22,41 @@ use crate::client::{Client, Connect, Peers};
 use crate::copies::Copies;
 use crate::members::{Member, Members, Named, in_order};
 
-/// Objects that are on their way to a new copy at a time.
+/// Number of objects that are sent to a new copy concurrently.
 const COPIED: usize = 4;
 
-/// What the copies of journals are made with.
+/// The components for copies of journals.
 #[derive(Clone)]
 pub struct Parts {
     /// This indexer.
     pub own: IndexerId,
     /// Its site.
     pub site: String,
-    /// Where the documents are.
+    /// The catalog of the documents.
     pub catalog: Catalog,
     /// The other indexers.
     pub peers: Peers,
-    /// Connects to them.
+    /// How connections to them are made.
     pub connect: Connect,
-    /// Whether copies that are lost are not to be replaced now.
+    /// Whether lost copies must not be replaced now.
     pub pauses: Pauses,
-    /// The copies of this process, if others can reach them.
+    /// The copies that this process holds, if others can reach them.
     pub copies: Option<Copies>,
-    /// Whether an indexer is given up with its disk.
+    /// Whether an indexer is given up together with its disk.
     pub removed: Removed,
-    /// Identities of new copies.
+    /// Creates identities of new copies.
     pub identities: Identities,
-    /// How many copies there are, and in which sites.
+    /// The timeout, and the placement of copies.
     pub settings: Settings,
 }
 
-/// Whether an indexer is given up with its disk: an administrator has removed it from the cluster.
+/// Whether an indexer is given up together with its disk: an administrator has removed it from the cluster.
 pub type Removed = Arc<dyn Fn(IndexerId) -> bool + Send + Sync>;
 
-/// Makes identities of new copies: random ones, or those of a seed.
+/// Creates identities of new copies: random, or from a seed.
 pub type Identities = Arc<dyn Fn() -> Uuid + Send + Sync>;
 
-/// Whether copies that are lost are not to be replaced now: the cluster is in maintenance mode.
+/// Whether lost copies must not be replaced now, because the cluster is in maintenance mode.
 pub type Pauses = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl fmt::Debug for Parts {
@@ -79,10 +79,10 @@ pub struct Replicas {
     /// The epoch in which this process owns its sets.
     epoch: Arc<AtomicU64>,
     log: tokio::sync::Mutex<OwnLog>,
-    /// The objects that the copies of this indexer's journal have.
+    /// Numbers of the objects in the copies of this indexer's journal.
     present: Mutex<BTreeSet<u64>>,
     is_needed: AtomicBool,
-    /// Whether this process has read what the copies had at its start.
+    /// Whether this process has read the objects that the copies had at its start.
     is_resumed: AtomicBool,
     failing: Mutex<Option<Instant>>,
     /// Why there are too few copies, for administrators.
@@ -91,13 +91,13 @@ pub struct Replicas {
 
 #[derive(Debug, Default)]
 struct OwnLog {
-    /// Who has copies, as this process has written it; nobody until the first object is put.
+    /// The copies, as this process has written them to the catalog; none until the first object is put.
     named: Named,
-    /// Whether what the catalog says is this process's: no change of a former process, and none of this one
-    /// whose answer was lost, takes effect any more.
+    /// Whether this process has written the document: then no change of a former process, and none of this
+    /// one whose answer was lost, can take effect any more.
     is_settled: bool,
     is_checked: bool,
-    /// Since when a copy has not answered.
+    /// The time since which a copy has not answered.
     silent_since: Option<Instant>,
 }
 
@@ -112,12 +112,12 @@ impl OwnLog {
     }
 }
 
-/// Why an object is not put.
+/// Why an object was not put.
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// Another indexer recovers the events of this one.
     Taken,
-    /// It may be put later.
+    /// The put may succeed later; the text is the reason.
     For(String),
 }
 
@@ -144,7 +144,7 @@ pub struct NamedCopies {
 }
 
 impl Replicas {
-    /// The copies of these indexers.
+    /// Creates the copies from their components.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let Parts { own, site, catalog, peers, connect, settings, .. } = parts;
@@ -155,7 +155,7 @@ impl Replicas {
             if owner == own {
                 return known.load(Ordering::Relaxed);
             }
-            // Its epoch grows with that of each of its sets.
+            // This epoch is raised together with that of each set.
             let (epoch, by) = taken.snapshot().owner(owner, 0);
             if by == own { epoch } else { 0 }
         };
@@ -179,51 +179,51 @@ impl Replicas {
         }
     }
 
-    /// Notes in which epoch this process owns its sets, before anything is asked of copies: those of a former
-    /// process are refused from then on.
+    /// Sets the epoch in which this process owns its sets, before the first request to copies: from then on
+    /// they refuse requests of a former process.
     pub fn note_epoch(&self, epoch: u64) {
         self.epoch.store(epoch, Ordering::Relaxed);
     }
 
-    /// The first number that no process of this indexer has given to an object in an earlier epoch, whether
-    /// or not the copies answer that have those.
+    /// Returns the first object number that no process of this indexer has used in an earlier epoch, whether
+    /// or not the copies with those objects answer.
     #[must_use]
     pub fn first_number(&self) -> u64 {
         self.epoch.load(Ordering::Relaxed) << 32
     }
 
-    /// Whether the copies of this indexer's journal have records that are in no bucket. While they have none,
-    /// a copy that is lost is replaced by an empty one.
+    /// Sets whether the copies of this indexer's journal have records that are in no bucket. While they have
+    /// none, a lost copy is replaced by an empty one.
     pub fn note_needed(&self, is_needed: bool) {
         self.is_needed.store(is_needed, Ordering::Relaxed);
     }
 
-    /// Notes that this process has read what the copies had at its start: from now on it is known whether
+    /// Records that this process has read what the copies had at its start: from now on it is known whether
     /// they are needed.
     pub fn note_resumed(&self) {
         self.is_resumed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the copies have taken nothing for too long.
+    /// Whether the copies have confirmed nothing for too long.
     #[must_use]
     pub fn is_stalled(&self) -> bool {
         self.failing.lock().is_some_and(|since| since.elapsed() >= self.settings.timeout)
     }
 
-    /// Why acknowledgements of indexes with `ackLevel = replicated` wait for buckets: too few indexers
-    /// answer, or they are not in the sites where copies are wanted.
+    /// Returns why acknowledgements of indexes with `ackLevel = replicated` wait for buckets: too few
+    /// indexers answer, or they are not in the required sites.
     #[must_use]
     pub fn lacking(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.lacking.subscribe()
     }
 
-    /// There are enough copies.
+    /// Records that there are enough copies.
     fn note_enough(&self) {
         *self.failing.lock() = None;
         self.lacking.send_if_modified(|lacking| lacking.take().is_some());
     }
 
-    /// There are too few indexers for copies. One that only starts is there a moment later.
+    /// Records that there are too few indexers for copies, unless this may be because one is just starting.
     fn note_lacking(&self, failed: &Failed) {
         let Failed::For(reason) = failed else { return };
         if !self.is_stalled() {
@@ -245,8 +245,8 @@ impl Replicas {
         !Members::of(&self.catalog.snapshot(), owner).is_empty()
     }
 
-    /// Looks whether there are enough copies again, after the journal has stalled: nothing is put meanwhile
-    /// that would tell.
+    /// Checks again whether there are enough copies, after the journal has stalled: no puts are made
+    /// meanwhile that would show it.
     pub async fn probe(&self) {
         let mut log = self.log.lock().await;
         match self.check_again(&mut log).await {
@@ -256,11 +256,11 @@ impl Replicas {
         }
     }
 
-    /// Gives copies to others that are at indexers which are being taken out of the cluster, or were removed
-    /// from it. Until others have them, they stay where they are.
+    /// Moves copies away from indexers that are being removed, or were removed, from the cluster. The old
+    /// copies stay until the new ones are complete.
     ///
     /// # Errors
-    /// Why one stays there, such as too few other indexers.
+    /// Why a copy cannot be moved, such as too few other indexers.
     pub async fn move_copies(&self) -> Result<(), String> {
         let members = Members::of(&self.catalog.snapshot(), self.own);
         if members.is_empty() {
@@ -268,8 +268,8 @@ impl Replicas {
         }
         let leaving = self.client.peers().into_iter().filter(|peer| peer.leaves);
         let leaving: BTreeSet<IndexerId> = leaving.map(|peer| peer.id).collect();
-        // Nothing may be put for long that would tell that the copy is gone. At the start the others may have
-        // what this process has to restore: no empty copy is to stand beside them.
+        // Without puts, a lost copy would not be noticed for long. At the start the other copies may have
+        // records that this process has to restore: no empty copy may be added to them.
         let is_resumed = self.is_resumed.load(Ordering::Relaxed);
         let goes = |member: &Member| {
             leaving.contains(&member.peer) || (is_resumed && (self.removed)(member.peer))
@@ -279,7 +279,7 @@ impl Replicas {
         }
         let mut log = self.log.lock().await;
         let moved = async {
-            // Those that stay have to be there.
+            // The copies that stay must exist.
             self.check_again(&mut log).await?;
             let kept: Vec<Member> =
                 log.members().iter().filter(|member| !goes(member)).copied().collect();
@@ -289,32 +289,33 @@ impl Replicas {
             }
         };
         match moved.await {
-            // Another process sees to the journal.
+            // Another process owns the journal now.
             Ok(()) | Err(Failed::Taken) => Ok(()),
             Err(Failed::For(reason)) => Err(reason),
         }
     }
 
-    /// What the catalog says now of the copies of the journal of an indexer, for [`forget`](Self::forget).
+    /// Returns the copies of the journal of an indexer that the catalog names now, for
+    /// [`forget`](Self::forget).
     #[must_use]
     pub fn named(&self, owner: IndexerId) -> NamedCopies {
         NamedCopies { owner, named: Named::of(&self.catalog.snapshot(), owner) }
     }
 
-    /// Removes copies of the journal of an indexer whose events were all in buckets when they were named, if
-    /// these are still the ones.
+    /// Removes copies of the journal of an indexer whose events were all in buckets when `copies` was read,
+    /// if the catalog still names the same ones.
     ///
     /// # Errors
-    /// The catalog does not take the change.
+    /// The catalog did not accept the change.
     pub async fn forget(&self, copies: &NamedCopies) -> Result<(), catalog::Error> {
         let NamedCopies { owner, named } = copies;
         if named.members.is_empty() {
             return Ok(());
         }
-        // The document stays: a first one that is late would name copies that are gone.
+        // The document is kept, empty: otherwise a delayed creation of it could name copies that are gone.
         match named.replace(&self.catalog, *owner, &[]).await {
             Ok(_) => {}
-            // It has others by now.
+            // Other copies are named by now.
             Err(catalog::Error::Changed { .. }) => return Ok(()),
             Err(error) => return Err(error),
         }
@@ -322,9 +323,9 @@ impl Replicas {
         Ok(())
     }
 
-    /// The indexers that the catalog names for copies of the journal of an indexer, if none of them has its
-    /// copy any more, for certain: each has lost its disk and says so, or was removed from the cluster by an
-    /// administrator. `None` if one may have it, or none is named.
+    /// Returns the indexers that the catalog names for copies of the journal of an indexer, if it is certain
+    /// that none of them has its copy: each reports that it has lost its disk, or was removed from the
+    /// cluster by an administrator. `None` if one may have it, or none is named.
     pub async fn lost(&self, owner: IndexerId) -> Option<Vec<IndexerId>> {
         let named = Named::of(&self.catalog.snapshot(), owner);
         for member in &named.members {
@@ -344,7 +345,7 @@ impl Replicas {
     async fn drop(&self, owner: IndexerId, members: &[Member]) {
         let drops = members.iter().map(|member| async move {
             if let Err(status) = self.client.drop(owner, *member).await {
-                // Its process removes it once it sees that the catalog does not name it.
+                // That process removes the copy once it sees that the catalog does not name it.
                 tracing::debug!(peer = %member.peer, %status, "a copy is not removed yet");
             }
         });
@@ -391,7 +392,7 @@ impl Replicas {
         };
         let reason =
             || format!("indexer {} does not confirm: {}", member.peer, transport::reason(&status));
-        // One that has lost its copy will not have it later.
+        // An indexer that has lost its copy will not get it back.
         let is_gone = status.code() == Code::NotFound;
         if !is_gone && !self.is_stalled() {
             return Err(Failed::For(reason()));
@@ -406,9 +407,9 @@ impl Replicas {
         Err(Failed::For(format!("{}; another one has the copy now", reason())))
     }
 
-    /// Sees to it that what the catalog says of copies is what this process says: what a former process, or
-    /// this one, has sent before and got no answer to does not take effect any more. An acknowledgement is
-    /// worth as much as the copies that the catalog names.
+    /// Ensures that the document is the one that this process has written: changes that a former process or
+    /// this one has sent, and that were not answered, can no longer take effect. An acknowledgement is only
+    /// as reliable as the copies that the catalog names.
     async fn settle(&self, log: &mut OwnLog) -> Result<(), Failed> {
         self.check_owner()?;
         let named = Named::of(&self.catalog.snapshot(), self.own);
@@ -428,7 +429,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// The snapshot has what this process has written to the catalog, and every takeover before it.
+    /// The snapshot includes the document that this process has written, and every takeover before it.
     fn check_owner(&self) -> Result<(), Failed> {
         let (snapshot, epoch) = (self.catalog.snapshot(), self.epoch.load(Ordering::Relaxed));
         let mut taken = snapshot.taken_over().filter(|taken| taken.indexer == self.own);
@@ -445,7 +446,7 @@ impl Replicas {
         self.check(log).await
     }
 
-    /// Looks at the copies of an earlier life of this process, before the first object.
+    /// Checks the copies of an earlier process of this indexer, before the first object.
     async fn check(&self, log: &mut OwnLog) -> Result<(), Failed> {
         self.settle(log).await?;
         let known = log.members().to_vec();
@@ -464,7 +465,7 @@ impl Replicas {
                 Err(status) => {
                     match status.code() {
                         Code::FailedPrecondition => return Err(Failed::Taken),
-                        // It has lost its disk.
+                        // The indexer has lost its disk.
                         Code::NotFound => {}
                         _ => silent = Some((member, status)),
                     }
@@ -473,7 +474,7 @@ impl Replicas {
             };
             reachable = true;
             self.present.lock().extend(list.iter().map(|(number, _)| *number));
-            // A sealed one takes no more.
+            // A sealed copy takes no more objects.
             if list.iter().all(|(_, bytes)| *bytes > 0) {
                 kept.push(member);
             }
@@ -483,7 +484,7 @@ impl Replicas {
             self.present.lock().clear();
         }
         if kept.len() < known.len() || !self.is_enough(&kept) {
-            // Without any, the first ones are made.
+            // Without any copies, the first ones are made.
             if !known.is_empty() && (self.pauses)() {
                 let paused = paused();
                 self.note_lacking(&paused);
@@ -496,8 +497,8 @@ impl Replicas {
         Ok(())
     }
 
-    /// One that does not answer, or is not in the list of the cluster, may be there again in a moment: it is
-    /// waited for as long as for a confirmation.
+    /// Waits for a copy that does not answer, or whose indexer is not in the list of the cluster, as long as
+    /// for a confirmation, because it may be back in a moment.
     fn wait_for(&self, log: &mut OwnLog, silent: Option<(Member, Status)>) -> Result<(), Failed> {
         let Some((member, status)) = silent else {
             log.silent_since = None;
@@ -511,7 +512,7 @@ impl Replicas {
         Err(Failed::For(format!("indexer {} does not answer: {reason}", member.peer)))
     }
 
-    /// Makes new copies for those that are lost.
+    /// Makes new copies in place of lost ones.
     async fn replace(&self, log: &mut OwnLog, kept: Vec<Member>) -> Result<(), Failed> {
         let is_needed = self.is_needed.load(Ordering::Relaxed);
         let kept = self.where_wanted(&kept);
@@ -521,7 +522,7 @@ impl Replicas {
         }
         let new = match begun {
             Err(failed) if kept.is_empty() && !is_needed && !log.members().is_empty() => {
-                // Whoever recovers the events of this indexer need not wait for copies of nothing.
+                // An indexer that recovers the events of this one then need not wait for empty copies.
                 self.name(log, Vec::new()).await?;
                 log.report();
                 self.present.lock().clear();
@@ -547,7 +548,8 @@ impl Replicas {
         Ok(())
     }
 
-    /// Writes who has copies. Until it is known that the catalog says so, nothing is acknowledged.
+    /// Writes the document that names the copies. Until it is certain that the catalog has it, nothing is
+    /// acknowledged.
     async fn name(&self, log: &mut OwnLog, members: Vec<Member>) -> Result<(), Failed> {
         log.is_settled = false;
         let named = log.named.replace(&self.catalog, self.own, &members).await;
@@ -557,7 +559,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// Those of these copies whose indexers are in the list of the cluster, with their sites.
+    /// Returns the copies whose indexers are in the list of the cluster, with their sites.
     fn sites(&self, members: &[Member]) -> Vec<(Member, String)> {
         let peers = self.client.peers();
         let placed = members.iter().filter_map(|member| {
@@ -567,7 +569,7 @@ impl Replicas {
         placed.collect()
     }
 
-    /// Those of these copies that count, with their sites.
+    /// Returns the copies that count for the placement, with their sites.
     fn where_wanted(&self, members: &[Member]) -> Vec<(Member, String)> {
         let placed = self.sites(members);
         let sites: Vec<&str> = placed.iter().map(|(_, site)| site.as_str()).collect();
@@ -575,7 +577,7 @@ impl Replicas {
         placed.into_iter().filter(|_| kept.next().unwrap_or_default()).collect()
     }
 
-    /// Whether these copies are as many as there are to be, where they are to be.
+    /// Whether the number and the sites of these copies meet the placement.
     fn is_enough(&self, members: &[Member]) -> bool {
         let wanted = self.where_wanted(members);
         let sites: Vec<&str> = wanted.iter().map(|(_, site)| site.as_str()).collect();
@@ -583,7 +585,7 @@ impl Replicas {
             && self.settings.placement.choose(&self.site, &sites, &[]).is_ok()
     }
 
-    /// Makes empty copies at the indexers that are to have some beside those that have one.
+    /// Creates the missing empty copies, in addition to the kept ones.
     async fn begin(&self, kept: &[(Member, String)]) -> Result<Vec<Member>, Failed> {
         let placement = &self.settings.placement;
         let is_kept = |peer: &IndexerId| kept.iter().any(|(member, _)| member.peer == *peer);
@@ -598,7 +600,7 @@ impl Replicas {
             }
         }
         let mut free = in_order(self.own, sites_of.keys().copied().collect());
-        // Last: who is at their address refuses, unless the list of the cluster is wrong.
+        // Asked last, because the process at the address refuses unless the list of the cluster is wrong.
         free.sort_by_key(|peer| replaced.contains(peer));
         let mut held: Vec<String> = kept.iter().map(|(_, site)| site.clone()).collect();
         let mut new: Vec<Member> = Vec::new();
@@ -643,7 +645,7 @@ impl Replicas {
         )))
     }
 
-    /// Writes to new copies what the others have.
+    /// Copies all objects of the existing copies to the new ones.
     async fn copy(&self, from: &[Member], kept: &[Member], to: &[Member]) -> Result<(), Failed> {
         if to.is_empty() {
             return Ok(());
@@ -671,7 +673,7 @@ impl Replicas {
             let mut read = BTreeMap::new();
             for copied in join_all(copies).await {
                 let (number, data) = copied?;
-                // Deleted meanwhile.
+                // `None` if it was deleted meanwhile.
                 read.extend(data.map(|data| (number, data)));
             }
             for (number, data) in read {
@@ -687,7 +689,7 @@ impl Replicas {
         Ok(())
     }
 
-    /// Lets go of objects of this indexer's journal.
+    /// Deletes objects of this indexer's journal from the copies.
     pub(crate) async fn delete_own(&self, numbers: &[u64]) {
         let (below, kept) = {
             let mut present = self.present.lock();

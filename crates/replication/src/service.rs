@@ -1,4 +1,4 @@
-//! The side of an indexer that has copies: the gRPC service `karst.replication.v1.Replication`.
+//! The side of an indexer that holds copies: the gRPC service `karst.replication.v1.Replication`.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::{BEGIN, DROP, GET, KEEP, LIST, MAX_MESSAGE, PUT, SERVICE};
 
 type Reply<T> = Result<T, Status>;
 
-/// The copies of this process for their owners. Clones share them.
+/// The copies at this process as a service for their owners. Clones share them.
 #[derive(Debug, Clone)]
 pub struct ReplicaService {
     copies: Copies,
@@ -26,21 +26,21 @@ pub struct ReplicaService {
 }
 
 impl ReplicaService {
-    /// Serves these, of the process with this identity.
+    /// Creates the service of these copies; `own` is the identity of this process.
     #[must_use]
     pub fn new(copies: Copies, own: IndexerId) -> Self {
         Self { copies, own }
     }
 
-    /// Refuses to have a copy for another process: one that is gone with its disk and had the address of this
-    /// one. The owner of the journal may be this process itself, or may have another copy here. A sender of
-    /// an older version names nobody. A copy that is here all the same may be read and sealed: it may be the
-    /// only one.
+    /// Refuses a request for a copy at another process, one that is gone with its disk and had the address of
+    /// this one: the owner of the journal may be this process itself, or may have another copy here. A sender
+    /// of an older version names no process. An existing copy may still be read and sealed, because it may be
+    /// the only one.
     fn refuse_if_for_another(&self, copy: Option<&Copy>) -> Reply<()> {
         let is_for_another =
             |copy: &Copy| !copy.peer.is_empty() && copy.peer != self.own.0.as_bytes().as_slice();
         match copy.is_some_and(is_for_another) {
-            // As if the disk were empty: the owner replaces the copy at once.
+            // The same answer as for an empty disk, so that the owner replaces the copy at once.
             true => Err(Status::not_found("another process has its address")),
             false => Ok(()),
         }
@@ -181,13 +181,13 @@ mod tests {
         assert_eq!(refused.code(), Code::NotFound);
         assert!(refused.message().contains("another process"), "{refused}");
         assert_eq!(here().list(copy(4, bytes(1))).await.unwrap_err().code(), Code::NotFound);
-        // A sender of an older version names nobody.
+        // A sender of an older version names no process.
         for (id, peer) in [(5, bytes(1)), (6, Bytes::new())] {
             here().begin(copy(id, peer.clone())).await.unwrap();
             here().put(object(copy(id, peer), "one")).await.unwrap();
             let refused = here().put(object(copy(id, bytes(2)), "two")).await.unwrap_err();
             assert_eq!(refused.code(), Code::NotFound);
-            // It may be the only one that is left.
+            // It may be the only copy that is left.
             assert_eq!(here().list(copy(id, bytes(2))).await.unwrap().objects.len(), 1);
             here().put(PutObject { number: 2, ..object(copy(id, bytes(2)), "") }).await.unwrap();
         }

@@ -23,7 +23,7 @@ use crate::members::Members;
 use crate::own::{Failed, Replicas};
 
 const STORE: &str = "journal copies";
-/// The folder of all journals.
+/// The directory of all journals.
 const FOLDER: &str = "journal";
 
 /// See the module. Clones share it.
@@ -48,13 +48,13 @@ fn unsupported(operation: &str) -> Error {
     Error::NotImplemented { operation: operation.to_owned(), implementer: STORE.to_owned() }
 }
 
-/// The owner of a folder below that of all journals.
+/// Returns the owner of a directory below that of all journals.
 fn owner_of(prefix: &Path) -> Result<IndexerId> {
     let id = prefix.as_ref().strip_prefix("journal/").and_then(|id| Uuid::parse_str(id).ok());
     id.map(IndexerId).ok_or_else(|| generic(format!("{prefix} is not the journal of an indexer")))
 }
 
-/// Owner and number of an object.
+/// Returns owner and number of an object.
 fn object_of(path: &Path) -> Result<(IndexerId, u64)> {
     let parsed = path.as_ref().rsplit_once('/').and_then(|(folder, name)| {
         let number = name.strip_suffix(".journal")?.parse().ok()?;
@@ -72,7 +72,7 @@ fn meta(location: Path, size: u64) -> ObjectMeta {
 }
 
 impl Replicas {
-    /// Ends the acknowledgements of an owner that may still be running.
+    /// Seals the journal, to end the acknowledgements of an owner that may still be running.
     async fn seal(&self, owner: IndexerId, number: u64) -> Result<()> {
         let members = Members::of(&self.catalog.snapshot(), owner);
         let puts =
@@ -80,13 +80,14 @@ impl Replicas {
         one_of(join_all(puts).await).map(drop)
     }
 
-    /// The objects of all copies that answer.
+    /// Returns the objects of all copies that answer, with their sizes.
     async fn objects(&self, owner: IndexerId) -> Result<BTreeMap<u64, u64>> {
         let members = Members::of(&self.catalog.snapshot(), owner);
         let lists = members.iter().map(|member| self.client.list(owner, *member));
         let mut objects = BTreeMap::new();
         for (number, bytes) in one_of(join_all(lists).await)?.into_iter().flatten() {
-            // The last one may seal one copy, and have records in another: not acknowledged ones.
+            // The last number may be a seal in one copy and have records in another: these are not
+            // acknowledged.
             let known = objects.entry(number).or_insert(bytes);
             *known = bytes.max(*known);
         }
@@ -102,7 +103,7 @@ impl Replicas {
         let mut lost = None;
         for get in gets {
             match get.await {
-                // A seal in this copy may be an object in another.
+                // A number that is a seal in this copy may have records in another.
                 Ok(Some(data)) if data.is_empty() => absent = true,
                 Ok(Some(data)) => return Ok(data),
                 Ok(None) => absent = true,
@@ -116,7 +117,7 @@ impl Replicas {
     }
 }
 
-/// The answers that came: one at least, if any copy was asked.
+/// Returns the successful answers; fails if copies were asked and none answered.
 fn one_of<T>(answers: Vec<Result<T, Status>>) -> Result<Vec<T>> {
     let mut came = Vec::new();
     let mut lost = None;
@@ -189,7 +190,7 @@ impl ObjectStore for ReplicaStore {
         let deleted = async move {
             let locations: Vec<Result<Path>> = locations.collect().await;
             let objects = locations.iter().flatten().filter_map(|path| object_of(path).ok());
-            // Those of another indexer go as a whole (`Replicas::forget`).
+            // Journals of other indexers are deleted as a whole (`Replicas::forget`).
             let numbers: Vec<u64> =
                 objects.filter(|(owner, _)| *owner == own.own).map(|(_, number)| number).collect();
             if !numbers.is_empty() {

@@ -9,7 +9,7 @@ use std::process::Command;
 /// returns at once if they are already set. Settings of the operator take precedence.
 ///
 /// # Errors
-/// If the program cannot be found or restarted; it can continue without the settings.
+/// The program cannot be found or restarted; it can continue without the settings.
 #[expect(clippy::disallowed_methods, reason = "the allocator reads the environment alone")]
 pub fn begin_again_with(settings: &[(&str, &str)]) -> io::Result<()> {
     let missing = || settings.iter().filter(|(name, _)| std::env::var_os(name).is_none());

@@ -55,26 +55,26 @@ pub enum OverBudget {
 }
 
 impl Budget {
-    /// A budget of `capacity` bytes; shares wait up to `wait` for memory.
+    /// Creates a budget of `capacity` bytes; shares wait up to `wait` for memory.
     #[must_use]
     pub fn new(capacity: usize, wait: Duration) -> Self {
         let (used, freed) = (AtomicUsize::new(0), Notify::new());
         Self(Arc::new(State { capacity, wait, used, freed }))
     }
 
-    /// The whole budget in bytes.
+    /// Returns the whole budget in bytes.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }
 
-    /// Bytes in use.
+    /// Returns the number of bytes in use.
     #[must_use]
     pub fn used(&self) -> usize {
         self.0.used.load(Ordering::Relaxed)
     }
 
-    /// An empty share.
+    /// Returns an empty share.
     #[must_use]
     pub fn share(&self) -> Share {
         Share { budget: self.clone(), bytes: 0 }
@@ -82,7 +82,7 @@ impl Budget {
 }
 
 impl State {
-    /// The fill level of the budget up to which a share of this size may grow.
+    /// Returns the fill level of the budget up to which a share of this size may grow.
     fn bound(&self, share: usize) -> usize {
         let kept = if share <= TINY {
             0
@@ -121,7 +121,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// The bytes held.
+    /// Returns the number of bytes held.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bytes
@@ -154,7 +154,7 @@ impl Share {
         }
     }
 
-    /// Releases all but `bytes`.
+    /// Releases all memory except `bytes`.
     pub fn shrink_to(&mut self, bytes: usize) {
         if bytes < self.bytes {
             self.budget.0.give(self.bytes - bytes);

@@ -11,7 +11,7 @@ use model::EventTime;
 
 /// A wall clock.
 pub trait Clock: Send + Sync + Debug + 'static {
-    /// Now, in UTC microseconds.
+    /// Returns the current time in UTC microseconds.
     fn now(&self) -> EventTime;
 }
 
@@ -22,7 +22,7 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is what others use instead")]
     fn now(&self) -> EventTime {
-        // A clock set before 1970 counts backwards from it rather than failing.
+        // A time before 1970 is negative rather than an error.
         let micros = match SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_micros()).unwrap_or(i64::MAX),
             Err(before) => -i64::try_from(before.duration().as_micros()).unwrap_or(i64::MAX),
@@ -36,18 +36,18 @@ impl Clock for SystemClock {
 pub struct ManualClock(AtomicI64);
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// Creates a clock that shows `now`.
     #[must_use]
     pub fn new(now: EventTime) -> Self {
         Self(AtomicI64::new(now.0))
     }
 
-    /// Shows another time, earlier or later.
+    /// Sets the time, which may be earlier.
     pub fn set(&self, now: EventTime) {
         self.0.store(now.0, Ordering::SeqCst);
     }
 
-    /// Moves forward.
+    /// Advances the time.
     pub fn advance(&self, by: Duration) {
         let micros = i64::try_from(by.as_micros()).unwrap_or(i64::MAX);
         let step = |now: i64| Some(now.saturating_add(micros));

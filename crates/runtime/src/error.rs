@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use model::ErrorKind;
 
-/// Why a part of the process could not be set up or ended.
+/// Why a component of the process could not be set up or shut down.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Invalid log level.
@@ -18,10 +18,10 @@ pub enum Error {
         /// The error of the filter parser.
         reason: String,
     },
-    /// Metrics or logs are set up once per process, and this was the second time.
+    /// Metrics or logs can only be set up once per process, and this was the second attempt.
     #[error("{what} is already installed in this process; install it once, at start")]
     AlreadyInstalled {
-        /// Which part.
+        /// The component.
         what: &'static str,
     },
     /// Invalid store URL or store settings.
@@ -29,15 +29,15 @@ pub enum Error {
     StoreUrl {
         /// The given value.
         url: String,
-        /// What is wrong and how to fix it.
+        /// Why it is invalid, and what helps.
         reason: String,
     },
-    /// The store does not respond, or refuses.
+    /// The store does not respond, or refuses the request.
     #[error("object store \"{url}\" cannot be used: {reason}")]
     StoreAway {
         /// The given value.
         url: String,
-        /// What the store said, and what helps.
+        /// The error of the store, and what helps.
         reason: String,
     },
     /// A setting is out of its range.
@@ -51,7 +51,7 @@ pub enum Error {
     /// Tasks still run after the grace time.
     #[error("{tasks} background tasks still run {waited:?} after the stop signal")]
     StillRunning {
-        /// How many.
+        /// Number of tasks.
         tasks: usize,
         /// The grace time.
         waited: Duration,
@@ -59,7 +59,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do.
+    /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -14,10 +14,9 @@
 //! assert!(health.is_ready());
 //! ```
 //!
-//! Guarantees: a condition is logged once when it begins and once when it ends; handles are cheap to
-//! clone and share one state; setting never blocks. What a condition says has two forms: its text, for
-//! those who look after the server, and its [`summary`](Condition::summary), which names no machine,
-//! process or file and is for anybody.
+//! Guarantees: a condition is logged once when it begins and once when it ends; handles are cheap to clone
+//! and share one state; setting never blocks. A condition has two texts: its `text` is for administrators;
+//! its [`summary`](Condition::summary) is public, and names no machine, process or file.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,7 +35,7 @@ pub const STOPPING: &str = "stopping";
 pub const FENCED: &str = "fenced";
 /// The database of the catalog has ended in this process.
 pub const CATALOG_ENDED: &str = "catalog_ended";
-/// Another server runs with the id of this one.
+/// Another server runs with the identity of this one.
 pub const SUPERSEDED: &str = "superseded";
 /// The data directory, the directory of the journal or a segment of the journal was removed or replaced.
 pub const DATA_DIRECTORY_LOST: &str = "data_directory_lost";
@@ -72,13 +71,13 @@ pub const WRONG_ADDRESS: &str = "wrong_address";
 pub const PROCESS_DOWN: &str = "process_down";
 /// The indexers that answer are too few for the copies of journals.
 pub const REPLICATION_UNMET: &str = "replication_unmet";
-/// No control plane of the cluster leads.
+/// The cluster has no leading control plane.
 pub const NOT_LED: &str = "not_led";
 /// A standby cannot take over: its object store does not have the catalog that it follows.
 pub const CANNOT_LEAD: &str = "cannot_lead";
 /// This process leads, and object storage does not accept its writes of the catalog.
 pub const CATALOG_NOT_COMMITTING: &str = "catalog_not_committing";
-/// No control plane gives this process the catalog.
+/// No control plane sends the catalog to this process.
 pub const CATALOG_NOT_FOLLOWED: &str = "catalog_not_followed";
 /// The certificate expires soon, or is not valid for TLS.
 pub const CERTIFICATE: &str = "certificate";
@@ -95,7 +94,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// For machines: `warning`, `error` or `fatal`.
+    /// Returns the machine-readable name: `warning`, `error` or `fatal`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -113,14 +112,14 @@ pub struct Condition {
     pub name: &'static str,
     /// Its severity.
     pub severity: Severity,
-    /// For those who may see the health of the server, and for its log: what is wrong and what helps.
+    /// The problem and what helps, for users who may see the health of the server, and for its log.
     pub text: Arc<str>,
-    /// Since when.
+    /// The time since which it holds.
     pub since: EventTime,
 }
 
 impl Condition {
-    /// For anybody, without a login too: the kind of thing that is wrong, and nothing of where or who.
+    /// Returns the kind of the problem without locations and names; shown without a login too.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         match self.name {
@@ -158,7 +157,7 @@ impl Condition {
             CATALOG_NOT_COMMITTING => "object storage does not accept changes of the catalog",
             CATALOG_NOT_FOLLOWED => "no control plane gives the catalog to this process",
             CERTIFICATE => "the certificate needs to be renewed",
-            // A text that nobody has looked at for this purpose is told to nobody.
+            // Only conditions with a reviewed public text have one.
             _ => "see the log of the server",
         }
     }
@@ -180,7 +179,7 @@ impl Default for Health {
 }
 
 impl Health {
-    /// No condition holds.
+    /// Creates a registry without conditions.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { conditions: Arc::new(watch::Sender::new(Conditions::new())), clock }
@@ -220,7 +219,7 @@ impl Health {
         }
     }
 
-    /// The current conditions, the most severe first.
+    /// Returns the current conditions, the most severe first.
     #[must_use]
     pub fn conditions(&self) -> Vec<Condition> {
         let mut all: Vec<Condition> = self.conditions.borrow().values().cloned().collect();
@@ -228,7 +227,7 @@ impl Health {
         all
     }
 
-    /// The highest severity of the current conditions.
+    /// Returns the highest severity of the current conditions.
     #[must_use]
     pub fn worst(&self) -> Option<Severity> {
         self.conditions.borrow().values().map(|condition| condition.severity).max()
@@ -240,7 +239,7 @@ impl Health {
         self.worst().is_none_or(|worst| worst < Severity::Error)
     }
 
-    /// The fatal condition, if any. Cheap enough for every request.
+    /// Returns the fatal condition, if any. Cheap enough for every request.
     #[must_use]
     pub fn fatal(&self) -> Option<Condition> {
         let conditions = self.conditions.borrow();

@@ -1,43 +1,43 @@
-//! One limit for the memory of the process, divided among the parts that have limits of their own.
+//! Divides one memory limit of the process among the components that have limits of their own.
 //!
-//! A part whose limit is set keeps it. The rest is divided by weight, within the bounds of each part; what a
-//! part may not have goes to the others. Pure: who the parts are, and which settings are theirs, is up to
-//! `services`.
+//! A component whose limit is configured keeps it. The rest is divided by weight, within the bounds of each
+//! component; bytes that one may not take go to the others. A pure function: `services` decides which
+//! components there are, and which settings apply to them.
 
 use std::fmt;
 
-/// A part of the process that has a limit of memory.
+/// A component of the process with a memory limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Consumer {
     /// Its name.
     pub name: &'static str,
-    /// Its share of what is divided, relative to the weights of the others.
+    /// Its weight in the division, relative to those of the others.
     pub weight: u32,
-    /// Bytes below which it does not work.
+    /// Minimum number of bytes that it needs to work.
     pub least: u64,
-    /// Bytes above which it has no use for more.
+    /// Maximum number of bytes that it can use.
     pub most: u64,
-    /// Bytes that are set for it.
+    /// The configured number of bytes; `None` if it is derived.
     pub set: Option<u64>,
 }
 
-/// What a part may take.
+/// The memory of a component.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Share {
-    /// The part.
+    /// The component.
     pub name: &'static str,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
-    /// Whether they are set, not derived.
+    /// Whether the number is configured, not derived.
     pub is_set: bool,
 }
 
-/// The parts need more than there is.
+/// The error that the components need more memory than there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TooLittle {
-    /// Bytes that were to be divided.
+    /// Number of bytes to divide.
     pub available: u64,
-    /// What is set, and the minimum of all others.
+    /// The configured values, and the minimum of all other components.
     pub needed: Vec<Share>,
 }
 
@@ -58,10 +58,10 @@ impl fmt::Display for TooLittle {
 
 impl std::error::Error for TooLittle {}
 
-/// Divides bytes among the parts.
+/// Divides bytes among the components.
 ///
 /// # Errors
-/// If what is set and the minimum of the others is more.
+/// The configured values and the minima of the others exceed the available bytes.
 pub fn divide(available: u64, consumers: &[Consumer]) -> Result<Vec<Share>, TooLittle> {
     let needed: Vec<Share> = consumers
         .iter()
@@ -76,7 +76,8 @@ pub fn divide(available: u64, consumers: &[Consumer]) -> Result<Vec<Share>, TooL
         return Err(TooLittle { available, needed });
     }
     let mut bytes: Vec<Option<u64>> = consumers.iter().map(|part| part.set).collect();
-    // Bounds that are hit are taken first, then the rest is divided again: each round settles a part.
+    // Components at a bound are settled first, then the rest is divided again: each round settles at least
+    // one.
     loop {
         let settled = bytes.iter().flatten().fold(0_u64, |sum, bytes| sum.saturating_add(*bytes));
         let rest = available.saturating_sub(settled);
@@ -86,7 +87,8 @@ pub fn divide(available: u64, consumers: &[Consumer]) -> Result<Vec<Share>, TooL
         let below = open().any(|(part, _)| share(part) < part.least);
         let bound = |part: &Consumer| match share(part) {
             bytes if bytes < part.least => Some(part.least),
-            // A minimum that is hit makes the shares of the others smaller.
+            // A component at its minimum reduces the shares of the others, so minima are settled before
+            // maxima.
             bytes if !below && bytes > part.most => Some(part.most),
             _ => None,
         };
@@ -110,13 +112,13 @@ pub fn divide(available: u64, consumers: &[Consumer]) -> Result<Vec<Share>, TooL
     }
 }
 
-/// `bytes` × `part` / `of`, rounded down.
+/// Returns `bytes` × `part` / `of`, rounded down.
 fn scaled(bytes: u64, part: u64, of: u64) -> u64 {
     let exact = u128::from(bytes) * u128::from(part) / u128::from(of);
     u64::try_from(exact).unwrap_or(u64::MAX)
 }
 
-/// Bytes for a reader.
+/// Formats a number of bytes for users.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn shown(bytes: u64) -> String {
@@ -159,7 +161,7 @@ mod tests {
         assert_eq!(mebibytes(410, &parts), [50, 120, 240]);
         let parts = [part("a", 1, 200, 10_000), part("b", 1, 1, 10_000), part("c", 2, 1, 10_000)];
         assert_eq!(mebibytes(410, &parts), [200, 70, 140]);
-        // The minimum of one leaves less than the maximum of another.
+        // The minimum of one component leaves less than the maximum of another.
         let parts = [part("a", 1, 300, 10_000), part("b", 1, 1, 100), part("c", 1, 1, 10_000)];
         assert_eq!(mebibytes(400, &parts), [300, 50, 50]);
     }

@@ -312,10 +312,10 @@ impl std::fmt::Debug for Recorder {
 }
 
 impl Recorder {
-    /// Installs the recorder for the process; counters and histograms of the program begin at zero.
+    /// Installs the recorder for the process; the counters and histograms of the program start at zero.
     ///
     /// # Errors
-    /// [`Error::AlreadyInstalled`] the second time.
+    /// [`Error::AlreadyInstalled`] if it is already installed.
     pub fn install(program: Program, version: &'static str) -> Result<Self, Error> {
         let recorder = builder().build_recorder();
         let handle = recorder.handle();
@@ -327,7 +327,7 @@ impl Recorder {
         Ok(Self(handle))
     }
 
-    /// The Prometheus text format.
+    /// Returns the metrics in the Prometheus text format.
     #[must_use]
     pub fn render(&self) -> String {
         // Rendering also aggregates recent histogram samples, so `upkeep` is needed only if nothing
@@ -343,14 +343,14 @@ impl Recorder {
     }
 }
 
-/// The name under which a metric is rendered.
+/// Returns the name under which a metric is rendered.
 fn rendered_name(name: &str) -> String {
     name.replace(MICROSECONDS, "_seconds_total")
 }
 
 const MICROSECONDS: &str = "_microseconds_total";
 
-/// The text with counters of microseconds as counters of seconds.
+/// Converts counters of microseconds in the text to counters of seconds.
 fn in_seconds(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {

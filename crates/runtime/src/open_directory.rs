@@ -1,10 +1,11 @@
-//! A directory that is held open. Files are created, renamed and removed in the directory that was opened,
-//! even if it has been moved, or another one is at its path: a server whose data directory was replaced does
-//! not touch the files of the server that runs there now.
+//! A directory that is held open. Files are created, renamed and removed in the opened directory, even if it
+//! has been moved or replaced at its path: a server whose data directory was replaced does not touch the
+//! files of the server that now uses the path.
 //!
-//! The server of a network file system may be away for a while, and the file system may be mounted again:
-//! when the open handle does not work any more, the path is opened again, if it leads to the same inode. On
-//! another device, it may be that of another disk: there, files are created, and none is removed or replaced.
+//! The server of a network file system may be unavailable for a while, and the file system may be mounted
+//! again: when the open handle no longer works, the path is opened again if it leads to the same inode. If
+//! the device differs, the directory may be on another disk: then files are created, but none is removed or
+//! replaced.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -29,18 +30,18 @@ pub struct OpenDirectory {
 #[derive(Debug, Clone)]
 struct Handle {
     file: Arc<File>,
-    /// Whether it was opened again on another device. While the former handle is held, its device keeps its
-    /// number.
+    /// Whether it was opened again on another device. While the former handle is open, the number of its
+    /// device is not reused.
     may_be_other: bool,
 }
 
 impl OpenDirectory {
-    /// Opens a directory that exists.
+    /// Opens an existing directory.
     ///
     /// # Errors
     /// The directory cannot be opened.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // The parent of a file that is named without a directory.
+        // The parent of a file name without a directory.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let handle = File::open(path)?;
         let about = handle.metadata()?;
@@ -54,7 +55,7 @@ impl OpenDirectory {
         })
     }
 
-    /// Opens the directory of a file.
+    /// Opens the directory that contains a file.
     ///
     /// # Errors
     /// The directory cannot be opened.
@@ -62,7 +63,7 @@ impl OpenDirectory {
         Self::open(path.parent().unwrap_or(Path::new("/")))
     }
 
-    /// The path that was opened, for messages.
+    /// Returns the path that was opened, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -91,7 +92,7 @@ impl OpenDirectory {
         Ok(self.current()?.file)
     }
 
-    /// The handle for what removes or replaces files.
+    /// Returns the handle for removing or replacing files.
     fn own_handle(&self) -> io::Result<Arc<File>> {
         let Handle { file, may_be_other } = self.current()?;
         if may_be_other {
@@ -114,7 +115,7 @@ impl OpenDirectory {
     /// Creates a file and opens it for appending.
     ///
     /// # Errors
-    /// The file exists, or the file system refuses.
+    /// The file exists, or the file system returns an error.
     pub fn create_new(&self, name: impl AsRef<Path>) -> io::Result<File> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
         self.open_file(name.as_ref(), flags)
@@ -123,7 +124,7 @@ impl OpenDirectory {
     /// Creates a file or empties it, and opens it for writing.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system returns an error.
     pub fn create(&self, name: impl AsRef<Path>) -> io::Result<File> {
         self.open_file(name.as_ref(), OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)
     }
@@ -131,7 +132,7 @@ impl OpenDirectory {
     /// Opens a file for appending.
     ///
     /// # Errors
-    /// The file does not exist, or the file system refuses.
+    /// The file does not exist, or the file system returns an error.
     pub fn append(&self, name: impl AsRef<Path>) -> io::Result<File> {
         self.open_file(name.as_ref(), OFlags::WRONLY | OFlags::APPEND)
     }
@@ -139,16 +140,16 @@ impl OpenDirectory {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// The file does not exist, or the file system refuses.
+    /// The file does not exist, or the file system returns an error.
     pub fn read(&self, name: impl AsRef<Path>) -> io::Result<File> {
         self.open_file(name.as_ref(), OFlags::RDONLY)
     }
 
-    /// Writes a file so that it is there whole, old or new, whatever happens: as `draft`, which then takes
-    /// the name. It is durable on return.
+    /// Replaces a file atomically: writes `draft` and renames it, so that the file is always complete, old or
+    /// new. It is durable on return.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system returns an error.
     pub fn replace(
         &self,
         name: impl AsRef<Path>,
@@ -163,10 +164,10 @@ impl OpenDirectory {
         self.sync()
     }
 
-    /// Renames a file within the directory, in place of the one that had the name.
+    /// Renames a file within the directory; an existing file with the new name is replaced.
     ///
     /// # Errors
-    /// The file does not exist, or the file system refuses.
+    /// The file does not exist, or the file system returns an error.
     pub fn rename(&self, from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
         let handle = self.own_handle()?;
         let renamed = rustix::fs::renameat(&*handle, from.as_ref(), &*handle, to.as_ref());
@@ -176,27 +177,27 @@ impl OpenDirectory {
     /// Removes a file.
     ///
     /// # Errors
-    /// The file does not exist, or the file system refuses.
+    /// The file does not exist, or the file system returns an error.
     pub fn remove(&self, name: impl AsRef<Path>) -> io::Result<()> {
         let handle = self.own_handle()?;
         let removed = rustix::fs::unlinkat(&*handle, name.as_ref(), AtFlags::empty());
         removed.map_err(io::Error::from)
     }
 
-    /// Removes an empty directory below.
+    /// Removes an empty subdirectory.
     ///
     /// # Errors
-    /// The directory is not empty, or the file system refuses.
+    /// The directory is not empty, or the file system returns an error.
     pub fn remove_directory(&self, name: impl AsRef<Path>) -> io::Result<()> {
         let handle = self.own_handle()?;
         let removed = rustix::fs::unlinkat(&*handle, name.as_ref(), AtFlags::REMOVEDIR);
         removed.map_err(io::Error::from)
     }
 
-    /// Creates a directory below, with those above it.
+    /// Creates a subdirectory and its missing parents.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system returns an error.
     pub fn create_directories(&self, name: impl AsRef<Path>) -> io::Result<()> {
         let handle = self.handle()?;
         let mut path = PathBuf::new();
@@ -210,17 +211,17 @@ impl OpenDirectory {
         Ok(())
     }
 
-    /// Makes created, renamed and removed names durable.
+    /// Makes creations, renames and removals of names durable.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system returns an error.
     pub fn sync(&self) -> io::Result<()> {
         self.handle()?.sync_all()
     }
 
-    /// Whether the path still leads to this directory, also if its network file system was mounted again: who
-    /// removes or replaces files by their paths asks before. A change of the directory at the same moment may
-    /// give `false` then.
+    /// Whether the path still leads to this directory, also after its network file system was mounted again.
+    /// Code that removes or replaces files by path must check this first. May be false if the directory is
+    /// changed at the same moment.
     #[must_use]
     pub fn is_at_path(&self) -> bool {
         let Ok(handle) = self.own_handle() else { return false };
@@ -230,17 +231,17 @@ impl OpenDirectory {
         self.place.is_same(&FileMark::from(&open), &FileMark::from(&named))
     }
 
-    /// What happened to the directory, if it was removed or replaced: see [`Place::loss`].
+    /// Returns what happened to the directory, if it was removed or replaced: see [`Place::loss`].
     #[must_use]
     pub fn loss(&self) -> Option<String> {
         let handle = self.handle().ok()?;
         self.place.loss(&handle, &self.path)
     }
 
-    /// Looks at a file that has just been opened in the directory.
+    /// Examines a file that has just been opened in the directory.
     ///
     /// # Errors
-    /// The file cannot be looked at.
+    /// The metadata of the file cannot be read.
     pub fn entry(&self, open: &File, name: impl AsRef<Path>) -> io::Result<Entry> {
         let handle = self.handle()?;
         let named = rustix::fs::statat(&*handle, name.as_ref(), AtFlags::empty())?;
@@ -248,9 +249,9 @@ impl OpenDirectory {
         Ok(Entry { counts_names: open.nlink() > 0, has_inode_of_name: open.ino() == named.st_ino })
     }
 
-    /// What happened to an open file of the directory, if no file or another one has its name. It is looked
-    /// up in the directory that was opened: no other disk of the path is asked, and that the name is missing
-    /// is an answer, also of a network file system, where a removed file may keep a hidden name.
+    /// Returns what happened to an open file of the directory, if its name is missing or belongs to another
+    /// file. The name is looked up in the opened directory, so no other disk on the path is accessed. A
+    /// missing name is conclusive even on a network file system, where a removed file may keep a hidden name.
     #[must_use]
     pub fn loss_of(&self, open: &File, name: impl AsRef<Path>, entry: Entry) -> Option<String> {
         let name = name.as_ref();
@@ -263,27 +264,27 @@ impl OpenDirectory {
         match rustix::fs::statat(&*handle, name, AtFlags::empty()) {
             Err(Errno::NOENT) => was("removed"),
             Ok(named) if entry.has_inode_of_name && named.st_ino != open.ino() => was("replaced"),
-            // It may be away for a while.
+            // The file system may be temporarily unavailable.
             Ok(_) | Err(_) => None,
         }
     }
 }
 
-/// How a file system shows that an open file has its name in its directory, see [`Place`].
+/// How a file system represents that an open file has its name in its directory, see [`Place`].
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     counts_names: bool,
     has_inode_of_name: bool,
 }
 
-/// Which file it is, as its file system says, and in which state.
+/// The identity and state of a file, according to its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileMark {
-    /// Its names.
+    /// Number of its names.
     names: u64,
     inode: u64,
     device: u64,
-    /// Time of the last change, seconds and nanoseconds, also of names, owner and mode.
+    /// Time of the last change in seconds and nanoseconds, including changes of names, owner and mode.
     changed: (i64, i64),
     bytes: u64,
 }
@@ -301,16 +302,16 @@ impl From<&fs::Metadata> for FileMark {
 }
 
 impl FileMark {
-    /// Whether the path of this mark now shows the same inode on another device: its network file system was
-    /// mounted again, or a file system that was filled alike was mounted over it.
+    /// Whether the path of this mark now leads to the same inode on another device: its network file system
+    /// was mounted again, or a file system with the same contents was mounted over it.
     #[must_use]
     pub fn is_on_other_device(&self, now: &Self) -> bool {
         now.inode == self.inode && now.device != self.device
     }
 }
 
-/// How a file system shows that an open file or directory is at its path. With some layers of file systems,
-/// an open file has another inode than its path, or no count of names.
+/// How a file system represents that an open file or directory is at its path. With some layered file
+/// systems, an open file has another inode than its path, or no count of names.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     counts_names: bool,
@@ -319,16 +320,16 @@ pub struct Place {
 }
 
 impl Place {
-    /// Looks at a file that has just been opened at the path.
+    /// Examines a file that has just been opened at the path.
     ///
     /// # Errors
-    /// The file cannot be looked at.
+    /// The metadata of the file cannot be read.
     pub fn of(open: &File, path: &Path) -> io::Result<Self> {
         let (open, named) = (open.metadata()?, fs::metadata(path)?);
         Ok(Self::between(&FileMark::from(&open), &FileMark::from(&named)))
     }
 
-    /// Compares a file that has just been opened with what is at its path.
+    /// Compares a file that has just been opened with the one at its path.
     #[must_use]
     pub fn between(open: &FileMark, named: &FileMark) -> Self {
         Self {
@@ -338,31 +339,32 @@ impl Place {
         }
     }
 
-    /// Whether an open file has no name any more.
+    /// Whether an open file no longer has a name.
     #[must_use]
     pub fn is_removed(self, open: &FileMark) -> bool {
         self.counts_names && open.names == 0
     }
 
-    /// Whether another inode is at the path of an open file. Of two file systems that were filled alike, the
-    /// same names have the same inode numbers.
+    /// Whether another inode is at the path of an open file. On two file systems with the same contents, the
+    /// same names can have the same inode numbers.
     #[must_use]
     pub fn has_other_inode(self, open: &FileMark, named: &FileMark) -> bool {
         self.has_inode_of_path && named.inode != open.inode
     }
 
-    /// Whether the open file is the one at its path, also if its network file system was mounted again and
-    /// has another device number. Meant for files that nobody changes between the two looks.
+    /// Whether the open file is the one at its path, also after its network file system was mounted again and
+    /// has another device number. For files that are not changed between the two checks.
     #[must_use]
     pub fn is_same(self, open: &FileMark, named: &FileMark) -> bool {
         let has_device = !self.has_device_of_path || named.device == open.device;
-        // Another file of another file system was changed at another time.
+        // A file of another file system has another time of change.
         let is_unchanged = (named.changed, named.bytes) == (open.changed, open.bytes);
         !self.has_other_inode(open, named) && (has_device || is_unchanged)
     }
 
-    /// What happened to an open file, if it was removed, or another one is at its path. A file that was moved
-    /// is not lost, nor is one that cannot be looked at: the server of a network file system may be away.
+    /// Returns what happened to an open file, if it was removed, or another one is at its path. A file that
+    /// was moved is not lost, nor is one that cannot be examined, because the server of a network file system
+    /// may be unavailable.
     #[must_use]
     pub fn loss(self, open: &File, path: &Path) -> Option<String> {
         let open = FileMark::from(&open.metadata().ok()?);
@@ -370,8 +372,8 @@ impl Place {
             return Some(format!("{} was removed", path.display()));
         }
         let named = FileMark::from(&fs::metadata(path).ok()?);
-        // Not the device: a mounted network file system may get another one. Nor the time of the last change:
-        // the file may be written to now.
+        // The device is not compared, because it may change when a network file system is mounted again. Nor
+        // is the time of change, because the file may be written at the same time.
         self.has_other_inode(&open, &named).then(|| format!("{} was replaced", path.display()))
     }
 }
@@ -432,7 +434,7 @@ mod tests {
         fs::create_dir(&path).unwrap();
         fs::write(path.join("a"), "other").unwrap();
         assert_eq!(directory.loss_of(&file, "a", entry), None, "it is in its directory");
-        // As a network file system removes a file that is open.
+        // A network file system removes an open file in this way.
         fs::rename(moved.join("a"), moved.join(".nfs0001")).unwrap();
         assert!(directory.loss_of(&file, "a", entry).unwrap().ends_with("a was removed"));
         fs::write(moved.join("a"), "other").unwrap();
@@ -458,7 +460,7 @@ mod tests {
         fs::write(root.path().join("a"), "other").unwrap();
         let mut directory = OpenDirectory::open(root.path()).unwrap();
         assert!(!directory.open_again(false).unwrap().may_be_other, "it is on the same device");
-        // As if it had been opened on another one.
+        // Simulates that it had been opened on another device.
         directory.device += 1;
         *directory.handle.lock() = directory.open_again(false).unwrap();
         for refused in [directory.remove("a"), directory.rename("a", "b")] {
@@ -477,18 +479,18 @@ mod tests {
     fn a_file_on_another_device_is_the_same_if_it_has_the_same_times() {
         let open = FileMark { names: 1, inode: 13, device: 7, changed: (60, 1), bytes: 4 };
         let place = Place::between(&open, &open);
-        // A network file system that was mounted again.
+        // Simulates a network file system that was mounted again.
         let again = FileMark { device: 8, ..open };
         assert!(place.is_same(&open, &open) && place.is_same(&open, &again));
         assert!(open.is_on_other_device(&again) && !open.is_on_other_device(&open));
-        // Another disk that was filled alike is mounted over it.
+        // Simulates another disk with the same contents that is mounted over it.
         let other = FileMark { changed: (60, 2), ..again };
         assert!(!place.is_same(&open, &other) && !place.has_other_inode(&open, &other));
         assert!(!place.is_same(&open, &FileMark { bytes: 5, ..again }));
         assert!(!place.is_same(&open, &FileMark { inode: 14, ..open }));
-        // On the same device, it was written between the two looks.
+        // On the same device, the file was written between the two checks.
         assert!(place.is_same(&open, &FileMark { changed: (61, 0), ..open }));
-        // A layered file system shows an open file with another device and inode.
+        // Simulates a layered file system, which shows an open file with another device and inode.
         let layered = Place::between(&open, &FileMark { inode: 99, device: 9, ..open });
         assert!(layered.is_same(&open, &FileMark { inode: 98, ..other }));
     }

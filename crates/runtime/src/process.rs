@@ -20,14 +20,14 @@ pub fn begin_again() -> io::Error {
     again.args(arguments).exec()
 }
 
-/// Bytes of memory available to this process: that of the machine, or the lowest limit of its control groups,
-/// as containers and services of systemd have them; `None` if unknown.
+/// Returns the memory available to this process in bytes: that of the machine, or the lowest limit of its
+/// control groups (containers, systemd services); `None` if unknown.
 #[must_use]
 pub fn memory() -> Option<u64> {
     limit(|path| std::fs::read_to_string(path).ok())
 }
 
-/// The same, over the files of the system.
+/// Computes the limit from the contents of system files.
 fn limit(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let machine = read("/proc/meminfo")?;
     let total = machine.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -35,7 +35,7 @@ fn limit(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let groups = read("/proc/self/cgroup").unwrap_or_default();
     let mut files = Vec::new();
     for line in groups.lines() {
-        // Number, controllers (none: version 2), path.
+        // Fields: number, controllers (empty in version 2), path.
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let (root, name) = match controllers {
@@ -45,21 +45,21 @@ fn limit(read: impl Fn(&str) -> Option<String>) -> Option<u64> {
             }
             _ => continue,
         };
-        // Every group above limits it, too.
+        // Every parent group limits it, too.
         let mut path = path.trim_end_matches('/');
         while !path.is_empty() {
             files.push(format!("{root}{path}/{name}"));
             path = path.rsplit_once('/').map_or("", |(above, _)| above);
         }
     }
-    // In a container the path may be that of the host; its own group is the root there.
+    // In a container the path may be that of the host; there, its own group is the root.
     files.push("/sys/fs/cgroup/memory.max".to_owned());
     files.push("/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned());
     let limits = files.iter().filter_map(|file| read(file)?.trim().parse::<u64>().ok());
     Some(limits.fold(total, u64::min))
 }
 
-/// The CPU time that the calling thread has used.
+/// Returns the CPU time that the calling thread has used.
 #[must_use]
 pub fn thread_cpu() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -84,9 +84,9 @@ pub fn make_files_private() {
 /// Asks a process to end (SIGTERM).
 ///
 /// # Errors
-/// If there is none, or it belongs to another user.
+/// The process does not exist, or belongs to another user.
 pub fn terminate(pid: u32) -> io::Result<()> {
-    // 0 and negative numbers are groups of processes.
+    // 0 and negative numbers mean process groups.
     let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0);
     let pid = pid.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     #[allow(unsafe_code, reason = "kill takes two numbers and touches no memory of this process")]
@@ -95,7 +95,7 @@ pub fn terminate(pid: u32) -> io::Result<()> {
         return Ok(());
     }
     let error = io::Error::last_os_error();
-    // The standard library has no kind for it.
+    // The standard library has no error kind for it.
     if error.raw_os_error() == Some(libc::ESRCH) {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -105,19 +105,19 @@ pub fn terminate(pid: u32) -> io::Result<()> {
 /// How a process group is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// The programs are asked to end (SIGTERM).
+    /// Asks the programs to end (SIGTERM).
     Ask,
-    /// The programs end at once (SIGKILL).
+    /// Ends the programs at once (SIGKILL).
     Kill,
 }
 
-/// Sends a signal to all programs of a group, which is named by the process that it began with.
+/// Sends a signal to all processes of a group, which is identified by its leader.
 ///
 /// # Errors
-/// If the group has no processes, or they belong to another user.
+/// The group has no processes, or they belong to another user.
 pub fn end_group(leader: u32, ending: Ending) -> io::Result<()> {
     let leader = i32::try_from(leader).map_err(io::Error::other)?;
-    // 0 and 1 mean this process's own group and every process there is.
+    // 0 and 1 mean the group of this process and all processes.
     if leader <= 1 {
         return Err(io::Error::other("not a process group that this process started"));
     }

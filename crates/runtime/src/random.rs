@@ -1,23 +1,23 @@
-//! Randomness: identifiers, keys, salts. All of it comes from here, as the time comes from a
-//! [`Clock`](crate::Clock), so that there is one place to make it repeatable.
+//! Randomness for identifiers, keys and salts. All randomness comes from here, as the time comes from a
+//! [`Clock`](crate::Clock), so that it can be made reproducible in one place.
 #![expect(clippy::disallowed_methods, reason = "this is what others use instead")]
 
 use rand::CryptoRng;
 use uuid::Uuid;
 
-/// A random UUID (version 4).
+/// Returns a random UUID (version 4).
 #[must_use]
 pub fn uuid() -> Uuid {
     Uuid::new_v4()
 }
 
-/// A UUID that begins with the time (version 7): later ones sort after earlier ones.
+/// Returns a UUID that begins with the time (version 7), so that later ones sort after earlier ones.
 #[must_use]
 pub fn time_ordered_uuid() -> Uuid {
     Uuid::now_v7()
 }
 
-/// A generator that is fit for secrets.
+/// Returns a cryptographically secure generator.
 #[must_use]
 pub fn generator() -> impl CryptoRng {
     rand::rng()

@@ -21,14 +21,14 @@ pub struct Shutdown {
 }
 
 impl Shutdown {
-    /// A new signal without tasks.
+    /// Creates a signal without tasks.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A child that can be stopped separately, and is stopped with its parent. Its tasks belong to
-    /// the child only, so finish the child first.
+    /// Creates a child that can be stopped separately, and is stopped with its parent. Its tasks belong only
+    /// to the child, so finish the child first.
     #[must_use]
     pub fn part(&self) -> Self {
         Self { token: self.token.child_token(), tasks: TaskTracker::new() }
@@ -68,13 +68,13 @@ impl Shutdown {
         self.token.clone().cancelled_owned()
     }
 
-    /// The signal itself, for interfaces that take a token.
+    /// Returns the signal as a token, for interfaces that need one.
     #[must_use]
     pub fn token(&self) -> CancellationToken {
         self.token.clone()
     }
 
-    /// Waits for the signal or the time-out; `true` means that the signal was not given.
+    /// Waits for the signal or the timeout. Returns true if the signal was not given.
     pub async fn sleep(&self, time: Duration) -> bool {
         tokio::select! {
             () = self.token.cancelled() => false,
@@ -96,7 +96,7 @@ impl Shutdown {
     }
 }
 
-/// Starts a task that no stop waits for: one that ends by itself soon, or that may be broken off at any
+/// Starts a task that no shutdown waits for: one that ends soon by itself, or that can be aborted at any
 /// point.
 #[expect(clippy::disallowed_methods, reason = "this is what others use instead")]
 pub fn detached<F>(task: F) -> JoinHandle<F::Output>

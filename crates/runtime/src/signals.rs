@@ -1,13 +1,13 @@
-//! The signals of a program: those that ask it to end (SIGTERM, SIGINT) and SIGHUP, from its first moment and
-//! over an exec.
+//! The signals of a program: requests to end (SIGTERM, SIGINT) and SIGHUP, from the start of the program and
+//! across an exec.
 //!
 //! ```text
 //! old image: leave_pending() -> exec -> new image: hold() -> listen() -> threads, children
 //! ```
 //!
 //! Guarantees: a signal that arrives after [`leave_pending`] or [`hold`] stays pending until [`listen`], also
-//! over the exec. Otherwise it would be lost: process 1 of a container ignores signals that it does not
-//! handle yet, and another process would end at once, without an exit code.
+//! across the exec. Otherwise it would be lost: process 1 of a container ignores signals without a handler,
+//! and any other process would end at once, without an exit code.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -18,19 +18,19 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const SIGNALS: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
 
-/// How long a signal that the process has got may be on its way to who waits for it: more than the 100 ms
-/// that a container may have to wait for its share of the CPU.
+/// Maximum time for a received signal to reach its listener: longer than the 100 ms for which a container may
+/// have to wait for its share of the CPU.
 pub const ON_ITS_WAY: Duration = Duration::from_millis(250);
 
 /// The thread that has called [`leave_pending`].
 static MAIN: AtomicUsize = AtomicUsize::new(0);
 
-/// The listeners of the program. Every runtime wakes them.
+/// The listeners of the program. They work in every runtime.
 #[derive(Debug)]
 pub struct Listeners {
-    /// For the signals that ask the program to end.
+    /// The listener for signals that ask the program to end.
     pub stop: Stop,
-    /// For SIGHUP.
+    /// The listener for SIGHUP.
     pub hangups: Signal,
 }
 
@@ -42,7 +42,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Waits for one of the signals; none is lost if the caller gives up.
+    /// Waits for one of the signals. If the future is dropped, no signal is lost.
     pub async fn arrived(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
@@ -51,22 +51,22 @@ impl Stop {
     }
 }
 
-/// Blocks the signals in the calling thread and those that it starts: they stay pending until [`listen`].
-/// Call it first of all, in the main thread.
+/// Blocks the signals in the calling thread and in threads that it starts: they stay pending until
+/// [`listen`]. Call it in the main thread before anything else.
 ///
 /// # Errors
-/// If the system refuses it.
+/// The system call failed.
 pub fn hold() -> io::Result<()> {
     change_mask(libc::SIG_BLOCK)
 }
 
-/// Opens the listeners, and ends [`hold`]: signals that are pending arrive. Call it in the main thread,
-/// before other threads and programs are started: they inherit which signals are blocked.
+/// Creates the listeners and ends [`hold`]: pending signals are delivered. Call it in the main thread before
+/// other threads and programs are started, because they inherit the blocked signals.
 ///
 /// # Errors
-/// If the system gives no listeners.
+/// The listeners cannot be created.
 pub fn listen() -> io::Result<Listeners> {
-    // A listener is opened inside of a runtime, and does not need it any more then.
+    // A listener must be created inside a runtime, but does not need it afterwards.
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let inside = runtime.enter();
     let stop = Stop {
@@ -79,16 +79,16 @@ pub fn listen() -> io::Result<Listeners> {
     Ok(Listeners { stop, hangups })
 }
 
-/// From here on no thread of this process handles the signals: they stay pending for the image that the main
-/// thread replaces this one with. The listeners are told of no further one. Call it in the main thread.
+/// Stops the handling of signals in all threads: they stay pending for the image with which the main thread
+/// replaces this one. The listeners are not notified any more. Call it in the main thread.
 ///
 /// # Errors
-/// If the system refuses it.
+/// The system call failed.
 pub fn leave_pending() -> io::Result<()> {
     hold()?;
     #[allow(unsafe_code, reason = "the call always succeeds")]
     let main = unsafe { libc::pthread_self() };
-    // Before a handler reads it.
+    // Stored before the handler that reads it is installed.
     MAIN.store(main as usize, Ordering::SeqCst);
     for signal in SIGNALS {
         #[allow(unsafe_code, reason = "the structure has numbers only, for which zero is valid")]
@@ -107,7 +107,7 @@ pub fn leave_pending() -> io::Result<()> {
     Ok(())
 }
 
-/// Handles a signal in a thread that does not block it: hands it to the main thread, which does.
+/// Handles a signal in a thread that does not block it: forwards it to the main thread, which does.
 extern "C" fn to_main_thread(signal: libc::c_int) {
     let main = MAIN.load(Ordering::SeqCst) as libc::pthread_t;
     #[allow(unsafe_code, reason = "the thread exists, and handlers may call this")]
@@ -124,7 +124,7 @@ fn change_mask(how: libc::c_int) -> io::Result<()> {
         }
         libc::pthread_sigmask(how, &raw const set, ptr::null_mut())
     };
-    // It gives the number of the error.
+    // The function returns the error number.
     if failed == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(failed)) }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn a_signal_that_another_thread_receives_is_pending_in_the_one_that_leaves_it() {
         let (left, is_left) = mpsc::channel::<()>();
-        // Before the signals are blocked here: a thread inherits that.
+        // Started before the signals are blocked here, because a thread inherits that.
         let other = thread::spawn(move || {
             is_left.recv().unwrap();
             #[allow(unsafe_code, reason = "the handler of the signal is the one of this module")]

@@ -62,7 +62,7 @@ conf::settings! {
 }
 
 impl Options {
-    /// Checks the relations between settings.
+    /// Checks that the settings are consistent.
     ///
     /// # Errors
     /// [`Error::Setting`] names the first invalid one.
@@ -89,11 +89,11 @@ pub struct OpenStore {
 }
 
 impl OpenStore {
-    /// Sends one list request, so that a wrong address or key is detected at the start and not at
-    /// the first upload.
+    /// Sends one list request, so that a wrong address or key is detected at the start rather than at the
+    /// first upload.
     ///
     /// # Errors
-    /// [`Error::StoreAway`] with what the store said.
+    /// [`Error::StoreAway`] with the error of the store.
     pub async fn check(&self) -> Result<(), Error> {
         let first = self.store.list(None).next().await;
         match first {
@@ -110,7 +110,7 @@ impl OpenStore {
 /// runtime that opens it.
 ///
 /// # Errors
-/// [`Error::StoreUrl`] says what is wrong with the URL or the variables, and how to fix it.
+/// [`Error::StoreUrl`] says why the URL or the variables are invalid, and how to fix them.
 pub fn open(url: &str, options: &Options) -> Result<OpenStore, Error> {
     options.validate()?;
     let (store, description) = match url.split_once("://") {
@@ -192,7 +192,7 @@ fn s3_builder(bucket: &str, options: &Options) -> AmazonS3Builder {
     builder.with_client_options(client).with_retry(retry)
 }
 
-/// Why the first request failed, from the text of the client, and what helps.
+/// Returns why the first request failed, derived from the message of the client, and what helps.
 fn refusal(text: &str) -> String {
     // Without keys, the client asks the metadata service of the machine for those of its role.
     if text.contains("//169.254.169.254/") {
@@ -215,7 +215,7 @@ fn refusal(text: &str) -> String {
     )
 }
 
-/// Whether an error, or any of its causes, says that a disk or quota is full.
+/// Whether an error or one of its causes means that a disk or quota is full.
 #[must_use]
 pub fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
@@ -330,7 +330,7 @@ mod tests {
         assert!(whole.store.head(&Path::from("some/prefix/big/object")).await.is_ok());
     }
 
-    /// The answer to a read, or the kind of its error.
+    /// Returns the content, or the kind of the error.
     async fn read(
         store: &dyn ObjectStore,
         options: GetOptions,
@@ -376,7 +376,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let store = DurableLocal::open(dir.path()).unwrap();
         put(&store, "x", PutMode::Create).await.unwrap();
-        // Below a file.
+        // A path below a file.
         let error = store.get(&Path::from("a/b/c")).await.unwrap_err();
         let first: &(dyn std::error::Error + 'static) = &error;
         let numbers = std::iter::successors(Some(first), |error| error.source())
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(won, 1);
     }
 
-    /// Each writer updates what it wrote itself, and reads only after it was refused.
+    /// Each writer updates its own last version, and only reads after an update was refused.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn concurrent_updates_lose_none() {
         async fn count(store: DurableLocal) -> u64 {
@@ -437,7 +437,7 @@ mod tests {
         assert!(store.list(None).next().await.is_none());
     }
 
-    /// Each operation once; which of them did not fail as in an outage.
+    /// Runs each operation once. Returns those that did not fail as in an outage.
     async fn without_outage(store: &dyn ObjectStore) -> Vec<&'static str> {
         let (path, other) = (Path::from("a/b"), Path::from("c"));
         let results = [
@@ -473,7 +473,7 @@ mod tests {
         std::fs::rename(&root, &aside).unwrap();
         assert_eq!(without_outage(&store).await, Vec::<&str>::new());
         assert!(!root.exists(), "it was made anew");
-        // As below the place of a mount.
+        // Simulates the empty directory below a mount point.
         std::fs::create_dir(&root).unwrap();
         assert_eq!(without_outage(&store).await, Vec::<&str>::new());
         let error = upload.complete().await.unwrap_err().to_string();

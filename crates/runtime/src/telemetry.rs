@@ -49,17 +49,17 @@ impl Settings {
     /// Checks the level.
     ///
     /// # Errors
-    /// [`Error::Level`] tells what is wrong with it.
+    /// [`Error::Level`] says why it is invalid.
     pub fn validate(&self) -> Result<(), Error> {
         self.filter().map(drop)
     }
 
     fn filter(&self) -> Result<EnvFilter, Error> {
-        // Libraries that log every request at info level would hide our own lines.
+        // Libraries that log every request at info level would flood the log.
         let quiet = ["foyer", "foyer_storage", "slatedb", "object_store", "hyper", "h2", "rustls"];
         let mut text = String::new();
         if !self.level.contains("foyer") {
-            // A line for every write that fails; the health of the server says that the disk is full.
+            // It logs every failed write; the health of the server already reports a full disk.
             text.push_str("foyer_storage::engine::block::flusher=off,");
         }
         for name in quiet.iter().filter(|name| !self.level.contains(**name)) {
@@ -73,7 +73,7 @@ impl Settings {
     }
 }
 
-/// Changes levels while the process runs.
+/// A handle to change levels while the process runs.
 #[derive(Debug)]
 pub struct Levels {
     settings: Settings,
@@ -86,7 +86,7 @@ impl Levels {
     /// Sets the minimum level of a target, overriding the settings.
     ///
     /// # Errors
-    /// [`Error::Level`] for a level that is not understood.
+    /// [`Error::Level`] for an invalid level.
     pub fn set(&self, target: &str, level: &str) -> Result<(), Error> {
         let mut changed = self.changed.lock();
         let mut next = changed.clone();
@@ -107,7 +107,7 @@ impl Levels {
 /// Starts logging for the process. `file` additionally gets every line as JSON.
 ///
 /// # Errors
-/// [`Error::Level`] for a level that is not understood, [`Error::AlreadyInstalled`] the second time.
+/// [`Error::Level`] for an invalid level, [`Error::AlreadyInstalled`] the second time.
 pub fn install(settings: &Settings, file: Option<BoxMakeWriter>) -> Result<Levels, Error> {
     let (filter, handle) = reload::Layer::new(settings.filter()?);
     let levels = Levels { settings: settings.clone(), filter: handle, changed: Mutex::default() };

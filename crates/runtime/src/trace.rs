@@ -1,16 +1,16 @@
-//! Traces: the spans of searches and requests, sampled, in a queue for who sends them to a collector.
+//! Traces: sampled spans of searches and requests, in a queue for the exporter that sends them to a
+//! collector.
 //!
 //! ```text
 //! Tracer::span(name, parent) -> Span -> ends when it is dropped -> queue -> Spans::next -> exporter
 //!              TraceContext::of_headers <- traceparent <- TraceContext::headers
 //! ```
 //!
-//! Guarantees: a [`Tracer`] that is off makes spans that cost a comparison each. A span that ends waits for
-//! nothing: where the queue is full it is dropped, and counted. Trace IDs, sampling and the headers of W3C
-//! Trace Context are those of the OpenTelemetry SDK. There is no current span: whoever makes a span says
-//! what its parent is.
+//! Guarantees: each span of a disabled [`Tracer`] costs one comparison. A span never waits when it ends: if
+//! the queue is full, it is dropped and counted. Trace IDs, sampling and the headers of W3C Trace Context are
+//! those of the OpenTelemetry SDK. There is no implicit current span: the parent is always an argument.
 //!
-//! It leaves to `services`: which variables switch it on, and how spans are sent.
+//! Leaves to `services`: which variables enable it, and how spans are sent.
 
 use std::fmt;
 use std::mem;
@@ -35,32 +35,32 @@ use crate::metrics as names;
 /// The headers of W3C Trace Context, in HTTP and in gRPC.
 pub const HEADERS: [&str; 2] = ["traceparent", "tracestate"];
 
-/// How spans are kept until they are sent.
+/// The limits of the queue of spans.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueueSettings {
-    /// Spans that wait; further ones are dropped.
+    /// Maximum number of queued spans; further ones are dropped.
     pub spans: usize,
-    /// Spans that are sent at a time, at most.
+    /// Maximum number of spans that are sent at a time.
     pub batch: usize,
     /// How long the first span of a batch waits for others.
     pub delay: Duration,
 }
 
 impl Default for QueueSettings {
-    /// The defaults of OpenTelemetry (`OTEL_BSP_*`).
+    /// Returns the defaults of OpenTelemetry (`OTEL_BSP_*`).
     fn default() -> Self {
         Self { spans: 2048, batch: 512, delay: Duration::from_secs(5) }
     }
 }
 
-/// Makes spans, or none if it is off. Clones make spans for the same queue.
+/// Creates spans, or none if it is disabled. Clones create spans for the same queue.
 #[derive(Debug, Clone, Default)]
 pub struct Tracer {
     sdk: Option<SdkTracer>,
 }
 
 impl Tracer {
-    /// A tracer that samples like this, and what comes of it.
+    /// Creates a tracer with this sampler, and the queue of its spans.
     #[must_use]
     pub fn new(sampler: Sampler, settings: &QueueSettings) -> (Self, Spans) {
         let (sender, receiver) = mpsc::channel(settings.spans.max(1));
@@ -73,7 +73,7 @@ impl Tracer {
         (tracer, Spans { receiver, batch, delay, held: Vec::new() })
     }
 
-    /// Whether no span comes of it.
+    /// Whether it is disabled and creates no spans.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.sdk.is_none()
@@ -85,12 +85,12 @@ impl Tracer {
         self.of_kind(name, SpanKind::Internal, parent)
     }
 
-    /// Begins a span: [`SpanKind::Client`] waits for another process, [`SpanKind::Server`] is what that one
-    /// does.
+    /// Begins a span: [`SpanKind::Client`] waits for another process, [`SpanKind::Server`] is the work of
+    /// that process.
     #[must_use]
     pub fn of_kind(&self, name: &'static str, kind: SpanKind, parent: &TraceContext) -> Span {
         let Some(sdk) = &self.sdk else { return Span::default() };
-        // A parent that is none would be one that is not sampled.
+        // An invalid parent would count as a parent that is not sampled.
         let context = match parent.0.is_valid() {
             true => Context::new().with_remote_span_context(parent.0.clone()),
             false => Context::new(),
@@ -107,13 +107,13 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether what is said of it is kept: it has been sampled. Otherwise attributes need not be made.
+    /// Whether the span is sampled and records attributes. Otherwise the caller need not compute them.
     #[must_use]
     pub fn is_recording(&self) -> bool {
         self.sdk.as_ref().is_some_and(|span| span.is_recording())
     }
 
-    /// Sets an attribute, once: an attribute that is set again is there twice.
+    /// Sets an attribute. Call it once per name: repeated attributes are duplicated.
     pub fn set(&mut self, name: &'static str, value: impl Into<Value>) {
         if let Some(span) = self.recording() {
             span.set_attribute(KeyValue::new(name, value));
@@ -125,7 +125,7 @@ impl Span {
         self.set(name, i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Notes something that has happened, with texts that say more about it.
+    /// Adds an event to the span, with attributes.
     pub fn note(
         &mut self,
         event: &'static str,
@@ -137,21 +137,21 @@ impl Span {
         }
     }
 
-    /// Gives it a name that is known only now.
+    /// Renames the span, for names that are only known later.
     pub fn rename(&mut self, name: String) {
         if let Some(span) = self.recording() {
             span.update_name(name);
         }
     }
 
-    /// Marks it as failed.
+    /// Marks the span as failed.
     pub fn fail(&mut self, error: impl fmt::Display) {
         if let Some(span) = self.recording() {
             span.set_status(Status::error(error.to_string()));
         }
     }
 
-    /// The context of its children.
+    /// Returns the context for child spans.
     #[must_use]
     pub fn context(&self) -> TraceContext {
         self.sdk
@@ -164,8 +164,8 @@ impl Span {
     }
 }
 
-/// A span, here or in another process, as its children know it: the IDs of trace and span, and whether the
-/// trace is sampled. By default there is none.
+/// The identity of a span in this or another process, for its children: the IDs of trace and span, and
+/// whether the trace is sampled. The default is no span.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceContext(SpanContext);
 
@@ -176,8 +176,8 @@ impl Default for TraceContext {
 }
 
 impl TraceContext {
-    /// The span that headers name. None if there is no `traceparent`, or an invalid one: W3C Trace Context
-    /// has a trace begin there.
+    /// Reads the context from headers. Without a valid `traceparent` there is no span, so that a new trace
+    /// begins, as W3C Trace Context requires.
     #[must_use]
     pub fn of_headers<'a>(header: impl Fn(&str) -> Option<&'a str>) -> Self {
         let found = Carrier(HEADERS.map(|name| header(name).map(str::to_owned)));
@@ -188,7 +188,7 @@ impl TraceContext {
         Self(context.span().span_context().clone())
     }
 
-    /// The headers that name it to another process; none if there is no span.
+    /// Returns the headers that pass the context to another process; none if there is no span.
     pub fn headers(&self) -> impl Iterator<Item = (&'static str, String)> {
         let mut carrier = Carrier::default();
         if self.0.is_valid() {
@@ -205,7 +205,7 @@ impl TraceContext {
         self.0.is_valid() && self.0.is_sampled()
     }
 
-    /// The ID by which its trace is found, 32 hexadecimal digits; `None` if it is not sampled.
+    /// Returns the ID by which its trace is found, 32 hexadecimal digits; `None` if it is not sampled.
     #[must_use]
     pub fn trace_id(&self) -> Option<String> {
         self.is_sampled().then(|| self.0.trace_id().to_string())
@@ -234,7 +234,7 @@ impl Injector for Carrier {
     }
 }
 
-/// Puts spans that have ended into the queue.
+/// A span processor that puts ended spans into the queue.
 #[derive(Debug)]
 struct Queue(mpsc::Sender<SpanData>);
 
@@ -256,23 +256,23 @@ impl SpanProcessor for Queue {
     }
 }
 
-/// Counts spans that reach no collector: the queue was full, or they could not be sent.
+/// Counts spans that do not reach a collector: the queue was full, or they could not be sent.
 pub fn dropped(reason: &'static str, spans: usize) {
     metrics::counter!(names::TRACE_SPANS_DROPPED, "reason" => reason).increment(spans as u64);
 }
 
-/// The spans that have ended, in batches.
+/// The ended spans, in batches.
 #[derive(Debug)]
 pub struct Spans {
     receiver: mpsc::Receiver<SpanData>,
     batch: usize,
     delay: Duration,
-    /// The next batch so far.
+    /// The incomplete next batch.
     held: Vec<SpanData>,
 }
 
 impl Spans {
-    /// The next batch; `None` once every tracer is gone. May be dropped while it waits, and called again.
+    /// Returns the next batch; `None` once every tracer is dropped. Cancel-safe.
     pub async fn next(&mut self) -> Option<Vec<SpanData>> {
         if self.held.is_empty() {
             self.held.push(self.receiver.recv().await?);
@@ -287,7 +287,7 @@ impl Spans {
         Some(mem::take(&mut self.held))
     }
 
-    /// A batch of what waits now; empty if there is nothing.
+    /// Returns a batch of the spans that wait now; empty if there are none.
     pub fn now(&mut self) -> Vec<SpanData> {
         while self.held.len() < self.batch
             && let Ok(span) = self.receiver.try_recv()

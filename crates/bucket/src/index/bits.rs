@@ -1,6 +1,6 @@
-//! Bit strings, least significant bit first, and LEB128 varints, both checked against their end.
+//! Bit strings, least significant bit first, and LEB128 varints, both with bounds checks.
 
-/// A bit string that grows at the end of some bytes.
+/// A writer of a bit string that is appended to bytes.
 #[derive(Debug)]
 pub(crate) struct BitWriter<'a> {
     bytes: &'a mut Vec<u8>,
@@ -31,19 +31,19 @@ impl<'a> BitWriter<'a> {
         self.used = width - free;
     }
 
-    /// Fills the last byte up with zeros.
+    /// Fills the last byte with zeros.
     pub(crate) fn finish(self) {
         let bytes = self.used.div_ceil(8) as usize;
         self.bytes.extend_from_slice(&self.pending.to_le_bytes()[..bytes]);
     }
 }
 
-/// A bit string to read at any place; what lies behind its end is `None`.
+/// A bit string with random access; reads beyond its end return `None`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bits<'a>(pub(crate) &'a [u8]);
 
 impl Bits<'_> {
-    /// `width` bits from bit `at` on, at most 64.
+    /// Returns `width` bits from bit `at` on, at most 64.
     pub(crate) fn get(&self, at: usize, width: u32) -> Option<u64> {
         if width > 32 {
             let low = self.get(at, 32)?;
@@ -60,7 +60,7 @@ impl Bits<'_> {
         Some(u64::from_le_bytes(word) >> (at % 8) & ((1u64 << width) - 1))
     }
 
-    /// How many ones there are in `[from, to)`.
+    /// Returns the number of ones in `[from, to)`.
     pub(crate) fn ones(&self, from: usize, to: usize) -> Option<usize> {
         let mut count = 0;
         let mut at = from;
@@ -72,7 +72,7 @@ impl Bits<'_> {
         Some(count)
     }
 
-    /// The place just behind the `n`-th zero from bit `from` on (`from` itself for no zeros).
+    /// Returns the place after the `n`-th zero from bit `from` on (`from` itself for no zeros).
     pub(crate) fn after_zeros(&self, from: usize, n: usize) -> Option<usize> {
         let mut left = n;
         let mut at = from;
@@ -108,7 +108,7 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     bytes.push(value as u8);
 }
 
-/// Takes an LEB128 varint off the front.
+/// Removes an LEB128 varint from the front.
 pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
@@ -122,14 +122,14 @@ pub(crate) fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Takes a number of bytes off the front.
+/// Removes a number of bytes from the front.
 pub(crate) fn take<'a>(bytes: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (head, rest) = bytes.split_at_checked(length)?;
     *bytes = rest;
     Some(head)
 }
 
-/// How many bits a number below `limit` needs.
+/// Returns the number of bits that a number below `limit` needs.
 pub(crate) fn width_below(limit: u64) -> u32 {
     64 - limit.saturating_sub(1).leading_zeros()
 }

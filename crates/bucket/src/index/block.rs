@@ -1,10 +1,10 @@
-//! One block of the term index: the terms of one equal part of the hash space, as fingerprints with
-//! their granules and row counts. A block is what a lookup reads.
+//! One block of the term index: the terms of an equal part of the hash space, as fingerprints with their
+//! granules and row counts. It is the unit of reading in a lookup.
 
 use super::bits::{BitWriter, Bits, put_varint, take, take_varint, width_below};
 use crate::GranuleSet;
 
-/// A term in a granule.
+/// An occurrence of a term in a granule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Occurrence {
     pub(crate) hash: u64,
@@ -13,28 +13,27 @@ pub(crate) struct Occurrence {
     pub(crate) rows: u32,
 }
 
-/// What all blocks of a bucket share.
+/// Parameters that are the same for all blocks of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// Leading hash bits that select the block.
+    /// Number of leading hash bits that select the block.
     pub(crate) block_bits: u32,
-    /// Leading hash bits that are kept, `block_bits` included.
+    /// Number of leading hash bits that are stored, including `block_bits`.
     pub(crate) fingerprint_bits: u32,
-    /// Granules of the bucket.
+    /// Number of granules of the bucket.
     pub(crate) granules: usize,
 }
 
-/// What a block says of a hash.
+/// The result of looking up a hash in a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// Rows per granule, `None` where the term does not occur.
+    /// Pairs of a granule and the number of its rows with the term.
     pub(crate) rows: Vec<(u32, u32)>,
     /// Whether the 64-bit hash was compared.
     pub(crate) exact: bool,
 }
 
-/// Terms in at least this many granules keep their whole hash: they are few, and it makes their
-/// counts exact.
+/// Terms in at least this many granules store their whole hash: they are few, and their counts become exact.
 const EXACT_FROM: usize = 4;
 
 // A list's header: payload bytes << 5 | exact << 4 | counts << 2 | granules.
@@ -46,7 +45,7 @@ const COUNTS_SAME: u64 = 1;
 const COUNTS_PACKED: u64 = 2;
 
 impl Layout {
-    /// A layout for this many (term, granule) pairs, with blocks of about 5 KB.
+    /// Returns a layout for this number of (term, granule) pairs, with blocks of about 5 KB.
     pub(crate) fn for_pairs(pairs: usize, granules: usize) -> Self {
         const PAIRS_PER_BLOCK: usize = 2800;
         let block_bits = width_below(pairs.div_ceil(PAIRS_PER_BLOCK) as u64);
@@ -62,7 +61,7 @@ impl Layout {
         hash.checked_shr(64 - self.block_bits).unwrap_or(0) as usize
     }
 
-    /// The part of the hash a block keeps.
+    /// Returns the part of the hash that a block stores.
     fn fingerprint(&self, hash: u64) -> u64 {
         let kept = hash >> (64 - self.fingerprint_bits);
         let width = self.width();
@@ -73,7 +72,7 @@ impl Layout {
         self.fingerprint_bits - self.block_bits
     }
 
-    /// Low bits of a fingerprint that are stored as they are.
+    /// Returns the number of low bits of a fingerprint that are stored without compression.
     fn low_width(&self, terms: usize) -> u32 {
         self.width().saturating_sub(width_below(terms as u64))
     }
@@ -86,17 +85,17 @@ impl Layout {
         (64 - self.fingerprint_bits).div_ceil(8) as usize
     }
 
-    /// The hash bits that the fingerprint leaves out.
+    /// Returns the hash bits that are not in the fingerprint.
     fn remainder(&self, hash: u64) -> u64 {
         let width = 64 - self.fingerprint_bits;
         hash & 1u64.checked_shl(width).map_or(u64::MAX, |bit| bit - 1)
     }
 }
 
-/// Encodes blocks; owns the memory for it.
+/// An encoder of blocks, which reuses its memory.
 #[derive(Debug, Default)]
 pub(crate) struct BlockEncoder {
-    /// Where each term begins among the occurrences, and the end of the last.
+    /// The start of each term among the occurrences, and the end of the last one.
     starts: Vec<u32>,
     bits: Vec<u8>,
     payload: Vec<u8>,
@@ -104,7 +103,7 @@ pub(crate) struct BlockEncoder {
 }
 
 impl BlockEncoder {
-    /// Appends the block of occurrences sorted by (hash, granule).
+    /// Appends the block of occurrences, which are sorted by (hash, granule).
     pub(crate) fn encode(&mut self, layout: &Layout, sorted: &[Occurrence], into: &mut Vec<u8>) {
         if sorted.is_empty() {
             return;
@@ -147,7 +146,7 @@ impl BlockEncoder {
         for term in terms {
             bits.put(fingerprint(term), low_width);
         }
-        // High parts: per possible high part its terms as ones, then a zero.
+        // High parts in unary: for each possible high part, a one per term, then a zero.
         let mut part = 0;
         for term in terms {
             let high = fingerprint(term) >> low_width;
@@ -170,7 +169,7 @@ impl BlockEncoder {
     }
 }
 
-/// The occurrences of terms that have one only.
+/// Returns the occurrences of terms that occur in a single granule.
 fn singles<'a>(starts: &'a [u32], sorted: &'a [Occurrence]) -> impl Iterator<Item = Occurrence> {
     let single = |border: &&[u32]| border[1] - border[0] == 1;
     starts.windows(2).filter(single).map(|border| sorted[border[0] as usize])
@@ -253,7 +252,7 @@ fn put_counts(payload: &mut Vec<u8>, list: &[Occurrence]) -> u64 {
     COUNTS_PACKED
 }
 
-/// A block whose checksum held.
+/// A block with a valid checksum.
 #[derive(Debug)]
 pub(crate) struct Block<'a> {
     layout: Layout,
@@ -263,7 +262,7 @@ pub(crate) struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Checks the block's checksum and header; `None` where it is damaged.
+    /// Checks checksum and header of the block; returns `None` if it is damaged.
     pub(crate) fn open(layout: Layout, bytes: &'a [u8]) -> Option<Self> {
         if bytes.is_empty() {
             return Some(Self { layout, terms: 0, bits: Bits(&[]), rest: &[] });
@@ -275,11 +274,11 @@ impl<'a> Block<'a> {
         let terms = usize::try_from(take_varint(&mut body)?).ok()?;
         let length = usize::try_from(take_varint(&mut body)?).ok()?;
         let bits = Bits(take(&mut body, length)?);
-        // Every term has at least two bits, so this also bounds the arithmetic below.
+        // Each term has at least two bits, so this also bounds the arithmetic below.
         (terms <= length * 8).then_some(Self { layout, terms, bits, rest: body })
     }
 
-    /// Everything the block says of the hash; `None` where the block is damaged.
+    /// Looks up a hash; returns `None` if the block is damaged.
     pub(crate) fn find(&self, hash: u64) -> Option<Found> {
         let mut found = Found { rows: Vec::new(), exact: true };
         if self.terms == 0 {
@@ -307,7 +306,7 @@ impl<'a> Block<'a> {
         Some(found)
     }
 
-    /// Adds the term's occurrences unless its whole hash is known to be another one.
+    /// Adds the occurrences of the term, unless its stored hash is a different one.
     fn read_term(&self, term: usize, low: u32, hash: u64, found: &mut Found) -> Option<bool> {
         let parts = 1usize << (self.layout.width() - low);
         let kinds = self.terms * low as usize + self.terms + parts;
@@ -427,7 +426,7 @@ fn take_counts(
     Some(())
 }
 
-/// Several terms share the fingerprint: their granules together, which is no longer exact.
+/// Merges the granules of several terms that share the fingerprint; the result is not exact.
 fn merge(found: &mut Found) {
     found.exact = false;
     found.rows.sort_unstable();
@@ -442,7 +441,7 @@ fn merge(found: &mut Found) {
 }
 
 impl Found {
-    /// As a set and counts; granules the bucket does not have are dropped.
+    /// Converts the result into a set and counts; granules that the bucket does not have are dropped.
     pub(crate) fn into_parts(self, granules: usize) -> (GranuleSet, Vec<u32>, bool) {
         let mut set = GranuleSet::none(granules);
         let mut counts = Vec::with_capacity(self.rows.len());

@@ -8,27 +8,27 @@ use crate::segment::{Segmenter, TermHash, Word, stem, windows};
 #[derive(Debug)]
 pub(crate) struct BuiltIndex {
     pub(crate) layout: Layout,
-    /// Blocks back to back.
+    /// The concatenated blocks.
     pub(crate) bytes: Vec<u8>,
-    /// Length of each block.
+    /// Length of each block in bytes.
     pub(crate) lengths: Vec<usize>,
     /// The vocabulary, empty if there were too many words.
     pub(crate) vocabulary: Vec<u8>,
-    /// (term, granule) pairs.
+    /// Number of (term, granule) pairs.
     pub(crate) pairs: usize,
 }
 
-/// Occurrences are kept in this many parts from the start: each part is sorted in a core's own cache,
-/// and all of them are never copied at once.
+/// Number of hash bits that select the partition of an occurrence: each partition is sorted within the cache
+/// of a CPU core, and the occurrences are never all copied at once.
 const PARTITION_BITS: u32 = 8;
 
-/// Words go in row by row, granule by granule.
+/// A builder of the index, which receives words row by row and granule by granule.
 #[derive(Debug)]
 pub(crate) struct IndexBuilder {
     segmenter: Segmenter,
     terms: GranuleTerms,
     vocabulary: VocabularyBuilder,
-    /// By the first [`PARTITION_BITS`] of the hash.
+    /// The occurrences, by the first [`PARTITION_BITS`] of the hash.
     occurrences: Vec<Vec<Occurrence>>,
     stems: Stems,
     granules: usize,
@@ -36,7 +36,7 @@ pub(crate) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// For a bucket of so many granules.
+    /// Creates a builder for a bucket with this number of granules.
     pub(crate) fn new(max_vocabulary: usize, granules: usize) -> Self {
         Self {
             granules,
@@ -49,7 +49,7 @@ impl IndexBuilder {
         }
     }
 
-    /// The `_raw` of a row; `row` counts within the granule.
+    /// Adds the `_raw` of a row; `row` is the number within the granule.
     pub(crate) fn raw(&mut self, row: u32, text: &str) {
         windows(text).for_each(|window| self.raw_window(row, window));
     }
@@ -63,7 +63,7 @@ impl IndexBuilder {
                 }
             });
         };
-        // Looking at all places first lets the processor fetch them at the same time.
+        // Touching all slots first lets the CPU fetch them in parallel.
         std::hint::black_box(terms.look(words.hashes));
         for word in words.iter() {
             if terms.count(word.hash, row) {
@@ -72,7 +72,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Text of another column of a row of the current granule: it is found, but not counted.
+    /// Adds text of another column of a row of the current granule: it is found by searches, but not counted.
     pub(crate) fn other(&mut self, text: &str) {
         let Self { segmenter, terms, vocabulary, stems, .. } = self;
         segmenter.words(text, |word| {
@@ -92,7 +92,7 @@ impl IndexBuilder {
         self.granule += 1;
     }
 
-    /// The granules to come will have about as many words as the first one.
+    /// Reserves memory, assuming that the other granules have about as many words as the first one.
     fn reserve(&mut self) {
         let pairs: usize = self.occurrences.iter().map(Vec::len).sum();
         let each = pairs * self.granules / self.occurrences.len();
@@ -101,7 +101,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Encodes everything.
+    /// Encodes the index.
     pub(crate) fn finish(self) -> BuiltIndex {
         let pairs = self.occurrences.iter().map(Vec::len).sum();
         let layout = Layout::for_pairs(pairs, self.granule as usize);
@@ -112,7 +112,7 @@ impl IndexBuilder {
             lengths: Vec::with_capacity(layout.blocks()),
         };
         let mut sorter = Sorter::default();
-        // A block is some partitions, or a partition some blocks.
+        // Either a block has several partitions, or a partition has several blocks.
         let together = 1 << PARTITION_BITS.saturating_sub(layout.block_bits);
         let mut partitions = self.occurrences.into_iter();
         let mut block = 0;
@@ -130,7 +130,7 @@ impl IndexBuilder {
     }
 }
 
-/// Blocks on their way.
+/// The blocks that are being encoded.
 struct Blocks {
     layout: Layout,
     encoder: BlockEncoder,
@@ -139,7 +139,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Encodes some blocks from their sorted occurrences.
+    /// Encodes consecutive blocks from their sorted occurrences.
     fn put(&mut self, blocks: std::ops::Range<usize>, mut sorted: &[Occurrence]) {
         for block in blocks {
             let end = sorted.partition_point(|one| self.layout.block_of(one.hash) <= block);
@@ -152,7 +152,7 @@ impl Blocks {
     }
 }
 
-/// What a word leaves behind the first time it is met in a granule, besides itself.
+/// Adds a word to the vocabulary, or the stem of a word with digits, when it is first seen in a granule.
 #[inline(never)]
 fn first_seen(
     terms: &mut GranuleTerms,
@@ -172,7 +172,7 @@ fn first_seen(
     }
 }
 
-/// Stems met lately in the granule: most words with digits have one of very few.
+/// A cache of recent stems of the granule: most words with digits have one of very few stems.
 #[derive(Debug)]
 struct Stems {
     known: Vec<u32>,
@@ -189,17 +189,17 @@ impl Stems {
         self.known.fill(0);
     }
 
-    /// Whether the stem may be new.
+    /// Inserts a stem. Returns whether it may be new.
     fn insert(&mut self, stem: &[u8]) -> bool {
         let bytes = stem.iter().fold(0, |key, byte| key << 8 | u32::from(*byte));
-        // The length tells stems apart that begin with zero bytes; it makes no key zero.
+        // The length distinguishes stems that begin with zero bytes, and prevents a key of zero.
         let key = bytes | (stem.len() as u32 + 1) << 24;
         let place = key.wrapping_mul(0x9e37_79b1) as usize >> 22;
         std::mem::replace(&mut self.known[place], key) != key
     }
 }
 
-/// Sorts the occurrences of a partition by hash, keeping those of a term in order of their granules.
+/// A sorter of the occurrences of a partition by hash, which keeps the granules of a term in order.
 #[derive(Debug, Default)]
 struct Sorter {
     sorted: Vec<Occurrence>,
@@ -207,8 +207,8 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Appends the occurrences to `sorted`. Hashes are spread evenly, so the bits behind those of
-    /// the partition nearly sort them.
+    /// Appends the occurrences to `sorted`. Hashes are uniformly distributed, so the bits after those of the
+    /// partition nearly sort them.
     fn sort(&mut self, partition: &[Occurrence]) {
         let bits = partition.len().max(2).ilog2().min(15);
         let part = |hash: u64| (hash << PARTITION_BITS >> (64 - bits)) as usize;
@@ -232,7 +232,7 @@ impl Sorter {
         let mut start = 0;
         for end in &self.places {
             let end = *end as usize;
-            // Stable, and made for the few occurrences or the long runs of a term that are here.
+            // A stable sort that is fast for few elements and for long runs of one term.
             if end - start > 1 {
                 sorted[start..end].sort_by_key(|occurrence| occurrence.hash);
             }
@@ -241,8 +241,8 @@ impl Sorter {
     }
 }
 
-/// A term of the current granule, if `state` says so: from the top, the granule's generation (28
-/// bits), rows that have the term (18), the last such row plus one (18).
+/// A term of the current granule, if `state` has its generation. `state` has, from the top, the generation of
+/// the granule (28 bits), the number of rows that have the term (18), and the last such row plus one (18).
 #[derive(Debug, Clone, Copy, Default)]
 struct Slot {
     hash: u64,
@@ -253,7 +253,8 @@ const ROW_BITS: u32 = 18;
 const ROW_MASK: u64 = (1 << ROW_BITS) - 1;
 const GENERATION_SHIFT: u32 = 2 * ROW_BITS;
 
-/// The distinct terms of one granule: open addressing, emptied by counting the generation up.
+/// The distinct terms of one granule: a hash table with open addressing, which is cleared by incrementing the
+/// generation.
 #[derive(Debug)]
 struct GranuleTerms {
     slots: Vec<Slot>,
@@ -266,14 +267,14 @@ impl GranuleTerms {
         Self { slots: vec![Slot::default(); 1 << 14], used: Vec::new(), generation: 1 }
     }
 
-    /// Reads where the terms would be.
+    /// Reads the slots of the terms, to load them into the CPU cache.
     #[inline]
     fn look(&self, hashes: &[u64]) -> u64 {
         let mask = self.slots.len() - 1;
         hashes.iter().fold(0, |all, hash| all ^ self.slots[*hash as usize & mask].state)
     }
 
-    /// Counts the row (below 65,536) for the term, once; true if the term is new in the granule.
+    /// Counts the row (below 65,536) once for the term. Returns true if the term is new in the granule.
     #[inline(always)]
     fn count(&mut self, hash: u64, row: u32) -> bool {
         let (at, new) = self.place(hash);
@@ -285,7 +286,7 @@ impl GranuleTerms {
         new
     }
 
-    /// Adds the term without counting; true if it is new in the granule.
+    /// Adds the term without counting. Returns true if it is new in the granule.
     #[inline]
     fn add(&mut self, hash: u64) -> bool {
         self.place(hash).1

@@ -1,16 +1,16 @@
-//! The words without digits of a bucket, sorted, so that wildcards can be turned into words; and the
-//! stems of the words with digits, which are too many to keep.
+//! The sorted words without digits of a bucket, by which wildcards are expanded into words; and the stems of
+//! the words with digits, which are too many to store.
 
 use fst::{IntoStreamer, Set, Streamer};
 use hashbrown::HashTable;
 
 use crate::segment::{MAX_TERM_BYTES, STEM_BYTES};
 
-/// In the vocabulary a stem stands behind this byte. A word that really begins with it only makes a
-/// wildcard read more.
+/// The byte that precedes a stem in the vocabulary. A word that really begins with it only makes a wildcard
+/// read more.
 const STEM_MARK: u8 = 0;
 
-/// Gathers distinct words and stems up to a limit.
+/// A collector of distinct words and stems, up to a limit.
 #[derive(Debug)]
 pub(crate) struct VocabularyBuilder {
     words: HashTable<Entry>,
@@ -68,7 +68,7 @@ impl VocabularyBuilder {
         self.words.insert_unique(hash, Entry { hash, start, length }, |entry| entry.hash);
     }
 
-    /// The vocabulary as an fst set, or nothing if the limit was reached.
+    /// Returns the vocabulary as an fst set; empty if the limit was reached.
     pub(crate) fn finish(self) -> Vec<u8> {
         if self.overflown {
             return Vec::new();
@@ -84,26 +84,26 @@ impl VocabularyBuilder {
     }
 }
 
-/// What a wildcard may stand for in one bucket.
+/// The words and stems that a wildcard may match in one bucket.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Expansion {
     pub(crate) words: Vec<Vec<u8>>,
     pub(crate) stems: Vec<Vec<u8>>,
 }
 
-/// A bucket's vocabulary, opened.
+/// The decoded vocabulary of a bucket.
 #[derive(Debug)]
 pub(crate) struct Vocabulary(Set<Vec<u8>>);
 
 impl Vocabulary {
-    /// From stored bytes; `None` where they are damaged.
+    /// Decodes stored bytes; returns `None` if they are damaged.
     pub(crate) fn open(bytes: Vec<u8>) -> Option<Self> {
         Set::new(bytes).ok().map(Self)
     }
 
-    /// The words that begin with `prefix` and that `matches` accepts, and the stems of words with
-    /// digits that may begin with it; `None` if there are more than `limit`. Words as long as the
-    /// index tells apart are taken in any case: what follows in them is not known.
+    /// Returns the words that begin with `prefix` and that `matches` accepts, and the stems of words with
+    /// digits that may begin with it; `None` if there are more than `limit`. Words of the maximum length in
+    /// the index are always included, because their remaining characters are unknown.
     pub(crate) fn expand(
         &self,
         prefix: &[u8],
@@ -128,7 +128,7 @@ impl Vocabulary {
         Some(found)
     }
 
-    /// A word with digits that begins with `prefix` has one of these stems.
+    /// Returns the stems that a word with digits that begins with `prefix` can have.
     fn stems(&self, prefix: &[u8], limit: usize) -> Option<Vec<Vec<u8>>> {
         let known = crate::segment::stem(prefix);
         if known.len() == STEM_BYTES || known.len() < prefix.len() {

@@ -1,4 +1,4 @@
-//! From a query over words to granules: resolves wildcards, looks all words up at once, combines.
+//! Evaluates a query over words: resolves wildcards, looks up all words at once, and combines their granules.
 
 use hashbrown::HashMap;
 
@@ -8,15 +8,15 @@ use crate::query::glob;
 use crate::segment::{is_breaker, lower};
 use crate::{GranuleSet, TermHash, TermQuery};
 
-/// A wildcard that stands for more words than this is left to the scan.
+/// Maximum number of words for which a wildcard may stand; beyond it, only the scan evaluates the wildcard.
 const MAX_EXPANSION: usize = 1000;
 
-/// A query whose leaves are terms of one bucket.
+/// A query that is resolved to terms of one bucket.
 #[derive(Debug)]
 pub(super) enum Resolved {
     And(Vec<Resolved>),
     Or(Vec<Resolved>),
-    /// The term; `counted` asks for a row that has it in `_raw`.
+    /// A term; `counted` requires a row that has it in `_raw`.
     Term {
         hash: TermHash,
         counted: bool,
@@ -35,7 +35,7 @@ pub(super) fn needs_vocabulary(query: &TermQuery) -> bool {
     }
 }
 
-/// Turns words and wildcards into terms. Without a vocabulary, wildcards may match everywhere.
+/// Resolves words and wildcards to terms. Without a vocabulary, wildcards may match everywhere.
 pub(super) fn resolve(
     query: &TermQuery,
     vocabulary: Option<&Vocabulary>,
@@ -81,7 +81,7 @@ fn expand(prefix: &str, pattern: &str, vocabulary: Option<&Vocabulary>, counted:
         .words
         .iter()
         .map(|word| Resolved::Term { hash: TermHash(crate::segment::hash(word)), counted });
-    // A stem is never counted: it stands for words, it is none.
+    // A stem is never counted, because it stands for words and is not a word itself.
     let stems = found
         .stems
         .iter()
@@ -90,7 +90,7 @@ fn expand(prefix: &str, pattern: &str, vocabulary: Option<&Vocabulary>, counted:
 }
 
 impl Resolved {
-    /// All terms of the query.
+    /// Collects all terms of the query.
     pub(super) fn terms(&self, into: &mut Vec<TermHash>) {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.terms(into)),
@@ -99,7 +99,7 @@ impl Resolved {
         }
     }
 
-    /// The granules that satisfy it, and how many of their rows may, roughly.
+    /// Returns the granules that satisfy the query, with an estimate of their matching rows.
     pub(super) fn evaluate(&self, known: &HashMap<TermHash, Postings>, all: &Found) -> Found {
         match self {
             Self::All => all.clone(),
@@ -138,11 +138,11 @@ impl Resolved {
     }
 }
 
-/// Where rows may be that satisfy a query.
+/// The granules and an estimate of the rows that may satisfy a query.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// A superset of their granules.
+    /// A superset of the granules with matching rows.
     pub granules: GranuleSet,
-    /// How many they are, roughly: to choose a way of reading by, no bound.
+    /// Estimated number of matching rows, for choosing a read strategy; not a bound.
     pub rows: u64,
 }

@@ -1,4 +1,4 @@
-//! What `karst inspect bucket` shows: what is in an object, and what it costs.
+//! The output of `karst inspect bucket`: the parts of an object and their sizes.
 
 use model::BucketSummary;
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::BucketReader;
 
-/// An object taken apart. Sizes are bytes.
+/// A description of an object. Sizes are in bytes.
 #[derive(Debug, Clone, Serialize)]
 pub struct Description {
     /// Path of the object.
@@ -17,19 +17,19 @@ pub struct Description {
     pub format: u32,
     /// Rows per granule.
     pub granule_rows: u64,
-    /// Granules.
+    /// Number of granules.
     pub granules: usize,
     /// Row groups in order.
     pub row_groups: Vec<RowGroupDescription>,
     /// Columns in order, over all row groups.
     pub columns: Vec<ColumnDescription>,
-    /// Blocks of the term index.
+    /// Number of blocks of the term index.
     pub index_blocks: usize,
     /// Size of the term index.
     pub index_bytes: u64,
-    /// (term, granule) pairs in the term index.
+    /// Number of (term, granule) pairs in the term index.
     pub index_pairs: u64,
-    /// Hash bits kept per term.
+    /// Number of hash bits stored per term.
     pub fingerprint_bits: u32,
     /// Size of the vocabulary; 0 if there were too many words for one.
     pub vocabulary_bytes: u64,
@@ -46,11 +46,11 @@ pub struct Description {
 /// A row group.
 #[derive(Debug, Clone, Serialize)]
 pub struct RowGroupDescription {
-    /// Rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Size as stored.
+    /// Compressed size.
     pub compressed_bytes: u64,
-    /// Size after decompression.
+    /// Decompressed size.
     pub uncompressed_bytes: u64,
 }
 
@@ -63,14 +63,14 @@ pub struct ColumnDescription {
     pub data_type: String,
     /// Encodings that occur, with `+` between.
     pub encodings: String,
-    /// Size as stored.
+    /// Compressed size.
     pub compressed_bytes: u64,
-    /// Size after decompression.
+    /// Decompressed size.
     pub uncompressed_bytes: u64,
 }
 
 impl BucketReader {
-    /// What is in the object and what it costs, from what is already read.
+    /// Describes the object, from the parts that are already in memory.
     #[must_use]
     pub fn describe(&self) -> Description {
         let directory = &self.known.directory;

@@ -1,4 +1,4 @@
-//! Range reads of one object, with what went wrong named after it.
+//! Range reads of one object, whose errors name the object.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use parquet::errors::ParquetError;
 
 use crate::Error;
 
-/// Parts of the index that are this close are read together.
+/// Maximum distance in bytes of parts of the index that are read together.
 const NEAR: u64 = 64 << 10;
 
 /// An object of known size.
@@ -39,13 +39,13 @@ impl Object {
         self.path.to_string()
     }
 
-    /// A part of what helps to find rows: footer, directory, index.
+    /// Reads a part of the index data: footer, directory, index.
     pub(super) async fn read_index(&self, range: Range<u64>) -> Result<Bytes, Error> {
         let ranges = std::slice::from_ref(&range);
         Ok(self.read_index_parts(ranges).await?.pop().unwrap_or_default())
     }
 
-    /// Several parts of it in one round.
+    /// Reads several parts of the index data in one round.
     pub(super) async fn read_index_parts(
         &self,
         ranges: &[Range<u64>],
@@ -67,7 +67,7 @@ impl Object {
         Ok(bytes)
     }
 
-    /// Several ranges of rows in one round.
+    /// Reads several ranges of row data in one round.
     pub(super) async fn read_rows(&self, ranges: &[Range<u64>]) -> Result<Vec<Bytes>, Error> {
         if ranges.is_empty() {
             return Ok(Vec::new());
@@ -79,7 +79,7 @@ impl Object {
         Ok(parts)
     }
 
-    /// Offsets come from stored bytes, so they may point anywhere.
+    /// Checks ranges against the size of the object: offsets come from stored bytes, so they may be invalid.
     fn check(&self, ranges: &[Range<u64>]) -> Result<(), Error> {
         match ranges.iter().find(|range| range.start > range.end || range.end > self.size) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! A whole bucket back as hot rows, so that several buckets can be written as one.
+//! Reads a whole bucket back as hot rows, so that several buckets can be merged.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::{BucketReader, EventStream};
 use crate::hot::{FIELDS, hot_schema};
 use crate::{Error, GranuleSet};
 
-/// The fixed columns, as hot rows have them.
+/// The fixed columns, in the order of hot rows.
 const FIXED: [&str; 6] = [
     columns::TIME,
     columns::INDEX_TIME,
@@ -23,17 +23,18 @@ const FIXED: [&str; 6] = [
 ];
 
 impl BucketReader {
-    /// The columns of the fields that senders attached to events.
+    /// Returns the columns of indexed fields.
     #[must_use]
     pub fn sent_columns(&self) -> Vec<String> {
         let sent = self.summary().fields.iter().filter(|field| field.indexed);
         sent.map(|field| field.name.clone()).collect()
     }
 
-    /// Streams all rows as they were handed to [`write_bucket`](crate::write_bucket): batches of
-    /// [`hot_schema`] with at most `batch_rows` rows, in the order of the bucket, indexed fields as
-    /// JSON in [`FIELDS`]. Extracted fields are left out: writing extracts them again, by the rules
-    /// of then. At any time one row group is in memory as stored, besides what the caller keeps.
+    /// Streams all rows in the form in which they were passed to [`write_bucket`](crate::write_bucket):
+    /// batches of [`hot_schema`] with at most `batch_rows` rows, in the order of the bucket, and indexed
+    /// fields as JSON in [`FIELDS`]. Extracted fields are left out: writing extracts them again, by the
+    /// current rules. One compressed row group is in memory at a time, in addition to the batches that the
+    /// caller keeps.
     ///
     /// Writing the batches of several buckets gives one bucket with the events of all.
     ///
@@ -54,11 +55,11 @@ impl BucketReader {
     }
 }
 
-/// Per row the compact JSON object of these indexed fields, as it is in [`FIELDS`] of hot rows, or null.
+/// Returns, per row, the compact JSON object of these indexed fields, as in [`FIELDS`] of hot rows, or null.
 /// Columns that `rows` lacks are left out.
 ///
 /// # Errors
-/// If a column has a type that fields do not have.
+/// A column has a type that fields do not have.
 pub fn sent_fields(rows: &RecordBatch, names: &[String]) -> Result<ArrayRef, ArrowError> {
     let there = names.iter().filter_map(|name| Some((name, rows.column_by_name(name)?)));
     let (names, columns): (Vec<String>, Vec<ArrayRef>) =
@@ -66,7 +67,7 @@ pub fn sent_fields(rows: &RecordBatch, names: &[String]) -> Result<ArrayRef, Arr
     fields(&columns, &names, rows.num_rows())
 }
 
-/// The fixed columns as they are, the others as one.
+/// Returns the fixed columns unchanged, and the others combined into one.
 fn hot_rows(batch: &RecordBatch, names: &[String]) -> Result<RecordBatch, ArrowError> {
     let (fixed, indexed) = batch.columns().split_at(FIXED.len());
     let mut columns = fixed.to_vec();
@@ -74,7 +75,7 @@ fn hot_rows(batch: &RecordBatch, names: &[String]) -> Result<RecordBatch, ArrowE
     RecordBatch::try_new(hot_schema(), columns)
 }
 
-/// Per row the compact JSON object of its indexed fields, or null.
+/// Returns, per row, the compact JSON object of its indexed fields, or null.
 fn fields(indexed: &[ArrayRef], names: &[String], rows: usize) -> Result<ArrayRef, ArrowError> {
     let mut objects = StringBuilder::new();
     let keys: Vec<String> = names.iter().map(|name| json(sent_name(name))).collect();
@@ -100,7 +101,7 @@ fn fields(indexed: &[ArrayRef], names: &[String], rows: usize) -> Result<ArrayRe
     Ok(Arc::new(objects.finish()))
 }
 
-/// What the field was called when it was sent along: see the schema on names that are taken.
+/// Returns the original name of an indexed field: the schema renames fields whose names are reserved.
 fn sent_name(name: &str) -> &str {
     let taken = name.strip_prefix(FIELDS).and_then(|rest| rest.strip_prefix('.'));
     taken.filter(|name| crate::hot::is_reserved(name)).unwrap_or(name)
@@ -110,7 +111,7 @@ fn json(text: &str) -> String {
     serde_json::to_string(text).expect("text is JSON")
 }
 
-/// A column of one of the three types fields have.
+/// A column of one of the three types that fields have.
 enum Values<'a> {
     Text(&'a arrow::array::StringViewArray),
     Integer(&'a arrow::array::Int64Array),
@@ -133,7 +134,7 @@ impl<'a> Values<'a> {
     fn json(&self, row: usize) -> Option<String> {
         match self {
             Self::Text(texts) => texts.is_valid(row).then(|| json(texts.value(row))),
-            // Any value is sent as text.
+            // Indexed fields are texts, whatever the type of the column.
             Self::Integer(values) => {
                 values.is_valid(row).then(|| format!("\"{}\"", values.value(row)))
             }

@@ -1,4 +1,4 @@
-//! Streams rows: fetches the pages the decoder asks for, and decodes them.
+//! Streams rows: fetches the pages that the decoder requests, and decodes them.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,16 +21,16 @@ use super::{BucketReader, EventStream};
 use crate::checksums::Checksums;
 use crate::{Error, GranuleSet};
 
-/// Granules of a read that are few enough to fetch all their pages before a test has said which of them
-/// are needed: one round of requests instead of two.
+/// Maximum number of granules for which all pages are fetched before a test has selected rows: one round of
+/// requests instead of two.
 const FEW_GRANULES: usize = 4;
 
-/// A test of rows by some columns. The pages of the other columns are decoded only where rows pass.
+/// A test of rows by some columns. The pages of the other columns are decoded only for rows that pass.
 #[derive(Clone)]
 pub struct RowTest {
-    /// The columns it looks at.
+    /// The columns that the test needs.
     pub columns: Vec<String>,
-    /// Which rows pass, given a batch of those columns in any order.
+    /// Returns which rows pass, given a batch of those columns in any order.
     pub passes: PassesRows,
 }
 
@@ -48,17 +48,17 @@ struct Scan {
     checksums: Arc<Checksums>,
     /// Position of each requested column among the decoded ones, which are in file order.
     positions: Vec<usize>,
-    /// What the decoder has said and nobody has asked for yet.
+    /// A result of the decoder that was read ahead.
     ahead: Option<DecodeResult<RecordBatch>>,
-    /// Pages to fetch along with the first ones that the decoder asks for.
+    /// Pages to fetch together with the first ones that the decoder requests.
     along: Vec<Range<u64>>,
 }
 
 impl BucketReader {
-    /// Streams the rows of the granules with the columns in the order asked for, at most
-    /// `batch_rows` rows a batch. Reads only the pages of those granules (and, once per reader, the
-    /// page index, unless all granules are asked for); those of the first row group are there when this
-    /// returns, so that they can be read ahead. No columns give batches with a row count.
+    /// Streams the rows of the granules, with the columns in the requested order and at most `batch_rows`
+    /// rows per batch. Reads only the pages of those granules (and, once per reader, the page index, unless
+    /// all granules are requested). The pages of the first row group have been read when this returns, so
+    /// that callers can read ahead. Without columns, batches only have a row count.
     ///
     /// # Errors
     /// [`Error::NoColumn`]; [`Error::Corrupt`] or [`Error::Store`] here or in the stream.
@@ -71,10 +71,10 @@ impl BucketReader {
         self.read_where(columns, granules, batch_rows, None).await
     }
 
-    /// As [`Self::read`], but only rows that pass a test.
+    /// As [`Self::read`], but only returns rows that pass a test.
     ///
     /// # Errors
-    /// As [`Self::read`]; [`Error::Corrupt`] also where the test fails.
+    /// As [`Self::read`]; also [`Error::Corrupt`] if the test fails.
     pub async fn read_where(
         &self,
         columns: &[&str],
@@ -120,7 +120,7 @@ impl BucketReader {
         Ok(stream::try_unfold(scan, Scan::next).boxed())
     }
 
-    /// Where the pages of some columns and granules lie, dictionaries included.
+    /// Returns the ranges of the pages of some columns and granules, dictionaries included.
     fn pages_of(
         &self,
         metadata: &ArrowReaderMetadata,
@@ -173,7 +173,7 @@ impl BucketReader {
             .with_projection(projection)
             .with_batch_size(batch_rows.max(1));
         if let Some(test) = test {
-            // What was decoded for the test is not kept: that would fetch pages of neighbours too.
+            // The columns decoded for the test are not cached: that would fetch adjacent pages too.
             builder = builder.with_row_filter(test).with_max_predicate_cache_size(0);
         }
         if let Some(selection) = selection {
@@ -182,8 +182,8 @@ impl BucketReader {
         builder.build()
     }
 
-    /// The row groups that have some of the granules, and which of their rows; no selection where
-    /// every granule is asked for.
+    /// Returns the row groups that have some of the granules, and the selection of their rows; no selection
+    /// if every granule is requested.
     fn select(
         &self,
         metadata: &ArrowReaderMetadata,
@@ -242,7 +242,7 @@ impl Scan {
         }
     }
 
-    /// The first pages, not decoded.
+    /// Fetches the first pages without decoding them.
     async fn read_ahead(&mut self) -> Result<(), Error> {
         match self.step()? {
             DecodeResult::NeedsData(ranges) => self.fetch(ranges).await?,
@@ -270,11 +270,11 @@ impl Scan {
         Ok(())
     }
 
-    /// The columns in the order asked for.
+    /// Returns the columns in the requested order.
     fn arrange(&self, batch: &RecordBatch) -> Result<RecordBatch, Error> {
         let in_order = self.positions.iter().enumerate().all(|(at, position)| at == *position);
         if in_order && self.positions.len() == batch.num_columns() {
-            // The bucket's own schema metadata means nothing to a query.
+            // The schema metadata of the bucket is dropped, because queries do not use it.
             let schema = Arc::new(Schema::new(batch.schema().fields().clone()));
             return batch.clone().with_schema(schema).map_err(|error| self.unordered(&error));
         }

@@ -1,4 +1,4 @@
-//! Reads a whole bucket to compare every byte with its checksum.
+//! Verifies the checksums of a whole bucket.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use super::BucketReader;
 use crate::Error;
 use crate::index::block::Block;
 
-/// Bytes read at a time, unless a single stretch is larger.
+/// Number of bytes read at a time, unless a single checksummed range is larger.
 const AT_A_TIME: u64 = 8 << 20;
 
 impl BucketReader {
@@ -14,7 +14,7 @@ impl BucketReader {
     /// checksums. The end of the object has been checked when it was opened.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] names the first section that is not what was written; [`Error::Store`].
+    /// [`Error::Corrupt`] names the first damaged section; [`Error::Store`].
     pub async fn verify(&self) -> Result<(), Error> {
         for range in joined(self.known.whole_chunks.checksums.ranges()) {
             let bytes = self.object.read_rows(std::slice::from_ref(&range)).await?;
@@ -42,7 +42,7 @@ impl BucketReader {
     }
 }
 
-/// Neighbours read together.
+/// Joins adjacent ranges that are read together.
 fn joined(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
     let mut joined: Vec<Range<u64>> = Vec::new();
     for range in ranges {

@@ -1,5 +1,5 @@
-//! Writes one column chunk: compresses its encoded pages, puts Parquet's page headers before them, and
-//! collects what footer and offset index say of them.
+//! Writes one column chunk: compresses its encoded pages, writes Parquet's page headers before them, and
+//! collects the metadata for footer and offset index.
 //!
 //! Offsets count from the start of the chunk: `append_column` of the parquet crate makes them offsets in the
 //! file.
@@ -19,8 +19,8 @@ pub(super) struct Packer {
     level: i32,
     context: zstd::bulk::Compressor<'static>,
     packed: Vec<u8>,
-    /// Memory of chunks that are in the file, for the next ones: memory that is touched for the first time
-    /// can cost 1 to 2.7 s per GB (docs/benchmarks.md).
+    /// Memory of chunks that have been written to the file, reused for the next ones: touching memory for the
+    /// first time can cost 1 to 2.7 s per GB (docs/benchmarks.md).
     spare: Vec<Vec<u8>>,
 }
 
@@ -30,9 +30,9 @@ impl Packer {
         Ok(Self { level, context, packed: Vec::new(), spare: Vec::new() })
     }
 
-    /// Takes the memory of a chunk back.
+    /// Takes back the memory of a chunk.
     pub(super) fn reuse(&mut self, chunk: Bytes) {
-        // No copy, since nothing else refers to these bytes any more.
+        // No copy, because nothing else refers to these bytes any more.
         let mut memory = Vec::from(chunk);
         memory.clear();
         self.spare.push(memory);
@@ -54,7 +54,7 @@ impl Packer {
     }
 }
 
-/// Takes the pages of a chunk in order, its dictionary first.
+/// A writer of the pages of a chunk, in order and with the dictionary first.
 pub(super) struct ChunkWriter<'a> {
     column: ColumnDescPtr,
     packer: Option<&'a mut Packer>,
@@ -70,7 +70,7 @@ pub(super) struct ChunkWriter<'a> {
 }
 
 impl<'a> ChunkWriter<'a> {
-    /// Pages are compressed if there is a packer.
+    /// Creates a writer. Pages are compressed if there is a packer.
     pub(super) fn new(
         column: ColumnDescPtr,
         memory: Vec<u8>,
@@ -86,7 +86,7 @@ impl<'a> ChunkWriter<'a> {
             codec,
             sink: TrackedWrite::new(memory),
             offsets: OffsetIndexBuilder::new(),
-            // That of levels.
+            // The encoding of levels.
             encodings: vec![Encoding::RLE],
             dictionary: None,
             first_page: None,
@@ -96,7 +96,7 @@ impl<'a> ChunkWriter<'a> {
         })
     }
 
-    /// The distinct values, in PLAIN encoding.
+    /// Writes the dictionary page: the distinct values in PLAIN encoding.
     pub(super) fn dictionary(&mut self, body: &[u8], entries: usize) -> Result<()> {
         let (encoding, num_values) = (Encoding::PLAIN, entries as u32);
         let place = self.put(body, |buf| Page::DictionaryPage {
@@ -110,8 +110,8 @@ impl<'a> ChunkWriter<'a> {
         Ok(())
     }
 
-    /// A page of `rows` rows. `values` is the number of its levels: nulls count, and so does each item of a
-    /// list.
+    /// Writes a page of `rows` rows. `values` is the number of its levels: nulls count, and so does each item
+    /// of a list.
     pub(super) fn page(
         &mut self,
         body: &[u8],
@@ -138,13 +138,13 @@ impl<'a> ChunkWriter<'a> {
         Ok(())
     }
 
-    /// Offset and size of the page.
+    /// Writes a page. Returns its offset and size.
     fn put(&mut self, body: &[u8], page: impl FnOnce(Bytes) -> Page) -> Result<(i64, i32)> {
         let packed = match &mut self.packer {
             Some(packer) => packer.pack(body)?,
             None => body,
         };
-        // A page header has signed 32-bit lengths, and the text of a single row is never split.
+        // Lengths in a page header are signed 32-bit integers, and the text of a single row is never split.
         if packed.len().max(body.len()) > i32::MAX as usize {
             let message = format!("a page of \"{}\" has {} bytes", self.column.name(), body.len());
             return Err(ParquetError::General(message));
@@ -155,7 +155,7 @@ impl<'a> ChunkWriter<'a> {
         Ok((spec.offset as i64, spec.compressed_size as i32))
     }
 
-    /// The bytes of the chunk, and what the footer says of them.
+    /// Returns the bytes of the chunk, and its metadata for the footer.
     pub(super) fn finish(
         self,
         statistics: Option<Statistics>,
@@ -177,8 +177,8 @@ impl<'a> ChunkWriter<'a> {
             rows_written: self.rows as u64,
             metadata: metadata.build()?,
             bloom_filter: None,
-            // `BucketReader` never reads it: granules are pruned by their times and the term index, row
-            // groups by the statistics of their chunks.
+            // `BucketReader` does not read a column index: it prunes granules by their times and the term
+            // index, and row groups by the statistics of their chunks.
             column_index: None,
             offset_index: Some(self.offsets.build()),
         };

@@ -20,20 +20,20 @@ use super::values::Places;
 /// Maximum bytes of text in a page. A granule with more has several pages: Parquet's page headers have
 /// signed 32-bit lengths.
 const PAGE_BYTES: usize = 256 << 20;
-/// Small granules share a page of at most this many bytes: reading one of them reads hardly more, and there
-/// are fewer page headers and checksums.
+/// Maximum size of a page that small granules share, in bytes: reading one of them reads hardly more, and
+/// there are fewer page headers and checksums.
 const SHARED_PAGE_BYTES: usize = 4 << 10;
-/// Maximum number of granules with values in a page. Those without any cost a reader of the others nothing:
-/// the columns of rare fields would consist of headers of empty pages.
+/// Maximum number of granules with values in a page. Granules without values do not count, because they cost
+/// readers nothing; otherwise the columns of rare fields would consist of headers of empty pages.
 const SHARED_PAGE_GRANULES: usize = 8;
-/// Maximum size of a dictionary, in bytes of texts and in integers: to read one page of the chunk is to read
-/// its dictionary too.
+/// Maximum size of a dictionary, in bytes of texts and in integers: reading one page of the chunk also reads
+/// its dictionary.
 const DICTIONARY_BYTES: usize = 512 << 10;
 const DICTIONARY_INTEGERS: usize = 8 << 10;
-/// Compression must save at least one byte in this many to be worth the decompression.
+/// Compression must save at least one byte in this number to be worth the decompression.
 const WORTH: usize = 20;
-/// It must also save one byte in this many rows: reading a compressed chunk requires a decompression context
-/// (20 us, docs/decisions/0009), which costs a search for a few rows more than a small chunk saves.
+/// It must also save one byte per this number of rows: reading a compressed chunk needs a decompression
+/// context (20 us, docs/decisions/0009), which costs a search for a few rows more than a small chunk saves.
 const WORTH_ROWS: usize = 8;
 
 /// A column in the rows of one row group.
@@ -41,7 +41,7 @@ pub(super) struct Cells<'a> {
     pub(super) column: ColumnDescPtr,
     pub(super) rows: Range<usize>,
     pub(super) granule_rows: usize,
-    /// The rows that have values; `None` where every row has one.
+    /// The rows that have values; `None` if every row has one.
     pub(super) places: Option<&'a Places>,
     pub(super) source: Source<'a>,
 }
@@ -49,7 +49,7 @@ pub(super) struct Cells<'a> {
 /// The values of the chunk.
 pub(super) enum Source<'a> {
     Integers(&'a [i64]),
-    /// Numbers of distinct texts, of which there are `distinct` in the whole column.
+    /// Numbers of distinct texts; the whole column has `distinct` of them.
     Keys {
         keys: &'a [u32],
         distinct: usize,
@@ -62,7 +62,7 @@ pub(super) enum Source<'a> {
     Raw(&'a Rows),
 }
 
-/// How the values are written.
+/// The encoding of the values.
 enum Form<'a> {
     Deltas(&'a [i64]),
     Keys(Keys),
@@ -70,7 +70,7 @@ enum Form<'a> {
     Raw(&'a Rows, usize),
 }
 
-/// Numbers in a dictionary of the chunk.
+/// Dictionary encoding with a dictionary of the chunk.
 struct Keys {
     keys: Vec<u32>,
     /// The values, in PLAIN encoding.
@@ -79,7 +79,7 @@ struct Keys {
     width: u32,
 }
 
-/// What a form would cost, in bytes.
+/// The size of a form in bytes, without and with compression.
 #[derive(Debug, Clone, Copy, Default)]
 struct Cost {
     plain: usize,
@@ -101,7 +101,7 @@ impl<'v> Cells<'v> {
     pub(super) fn encode(&self, packer: &mut Packer) -> Result<(Bytes, ColumnCloseResult)> {
         let (form, cost) = self.form(packer)?;
         let memory = packer.memory();
-        // Parquet has one codec per chunk: all of its pages are compressed, or none.
+        // Parquet has one codec per chunk, so either all of its pages are compressed or none.
         let packs = cost.pack() && (cost.plain - cost.packed) * WORTH_ROWS >= self.rows.len();
         let packer = packs.then_some(packer);
         let mut chunk = ChunkWriter::new(self.column.clone(), memory, packer)?;
@@ -130,15 +130,15 @@ impl<'v> Cells<'v> {
                 Ok((form, cost))
             }
             Source::Keys { keys, distinct, text } => {
-                // The estimate copies the texts of the sample only; those of the chunk are copied if they
-                // are written as texts.
+                // The estimate only copies the texts of the sample; those of the whole chunk are copied if
+                // they are written as texts.
                 let few = keys.len().min(sample);
                 let cost = spread(&keys[..few], text).cost(sample, packer)?.times(keys.len(), few);
                 let keyed = keyed(keys_of_texts(keys, distinct, text), cost, sample, packer)?;
                 Ok(keyed.unwrap_or_else(|| (spread(keys, text), cost)))
             }
-            // Text of events always compresses, so nothing is tried. The division keeps the product in
-            // `encode` from overflowing.
+            // Text of events always compresses, so nothing is tried. The division prevents an overflow of the
+            // product in `encode`.
             Source::Raw(rows) => {
                 let cost = Cost { plain: usize::MAX / WORTH_ROWS, packed: 1 };
                 Ok((Form::Raw(rows, self.rows.start), cost))
@@ -146,7 +146,7 @@ impl<'v> Cells<'v> {
         }
     }
 
-    /// Rows and values of each page.
+    /// Returns the rows and values of each page.
     fn pages(&self, form: &Form<'_>, cost: Cost) -> Vec<(Range<usize>, Range<usize>)> {
         let first = self.values_before(self.rows.start);
         let total = self.values_before(self.rows.end) - first;
@@ -158,7 +158,7 @@ impl<'v> Cells<'v> {
             let values = value..self.values_before(end) - first;
             value = values.end;
             let bytes = match form {
-                // By the format, a page of `_raw` has one granule.
+                // The format requires that a page of `_raw` has one granule.
                 Form::Raw(..) => usize::MAX,
                 Form::Texts { lengths, .. } => length_of(&lengths[values.clone()]) + values.len(),
                 Form::Deltas(_) => cost.plain * values.len() / total.max(1),
@@ -185,17 +185,17 @@ impl<'v> Cells<'v> {
         self.places.map_or(row, |places| places.values_before(row))
     }
 
-    /// Least and greatest integer, by which `BucketReader::granules_where` skips row groups.
+    /// Returns the minimum and maximum integer, by which `BucketReader::granules_where` skips row groups.
     fn statistics(&self) -> Option<Statistics> {
         let Source::Integers(values) = self.source else { return None };
         let (least, most) = (values.iter().copied().min(), values.iter().copied().max());
-        // No row has several integers: multivalue columns are texts (`Values::finish`).
+        // No row has several integers, because multivalue columns are texts (`Values::finish`).
         let nulls = self.rows.len() - values.len();
         Some(Statistics::int64(least, most, None, Some(nulls as u64), false))
     }
 
-    /// Appends the repetition and definition levels of a page, and gives their number: what a page header
-    /// calls its values, nulls included. The fixed columns are required, and so have no levels.
+    /// Appends the repetition and definition levels of a page. Returns their number, which a page header
+    /// calls the number of values, nulls included. The fixed columns are required, so they have no levels.
     fn put_levels(&self, rows: &Range<usize>, values: &Range<usize>, body: &mut Vec<u8>) -> usize {
         let Some(places) = self.places else { return rows.len() };
         if self.column.max_rep_level() > 0 {
@@ -229,8 +229,8 @@ impl<'v> Cells<'v> {
         values: &Range<usize>,
         body: &mut Vec<u8>,
     ) -> usize {
-        // A row is a null list (level 0) or a list of values: no list is empty and no item null, so the
-        // definition levels in between do not occur.
+        // A row is a null list (level 0) or a list of values: no list is empty and no item is null, so
+        // intermediate definition levels do not occur.
         let present = self.column.max_def_level() as u32;
         let first = self.values_before(self.rows.start) + values.start;
         let (mut repetition, mut definition) = (Vec::new(), Vec::new());
@@ -257,7 +257,8 @@ impl<'v> Cells<'v> {
     }
 }
 
-/// Keys, if they cost at most an eighth (and 64 bytes) more than the other form: they are faster to read.
+/// Returns the dictionary form if it costs at most an eighth (and 64 bytes) more than the other form, because
+/// it is faster to read.
 fn keyed(
     keys: Option<Keys>,
     other: Cost,
@@ -267,7 +268,7 @@ fn keyed(
     let repeats = |keys: &Keys| keys.entries <= 4 || keys.entries * 2 <= keys.keys.len();
     let Some(mut keys) = keys.filter(repeats) else { return Ok(None) };
     let mut best: Option<(u32, Cost)> = None;
-    // Whole bytes are larger, but compress better where some values are more frequent.
+    // Whole bytes are larger, but compress better if some values are more frequent.
     for width in [keys.width, keys.width.next_multiple_of(8)] {
         keys.width = width;
         let cost = keys.cost(sample, packer)?;
@@ -280,19 +281,19 @@ fn keyed(
     Ok(best.map(|(width, cost)| (Form::Keys(Keys { width, ..keys }), cost)))
 }
 
-/// Pages of a chunk on their way.
+/// The pages of a chunk that is being written.
 struct Pages<'c, 'v, 'a> {
     cells: &'c Cells<'v>,
     form: &'c Form<'v>,
     chunk: ChunkWriter<'a>,
     body: Vec<u8>,
-    /// Bytes of text written so far.
+    /// Number of bytes of text written so far.
     text: usize,
 }
 
 impl Pages<'_, '_, '_> {
     fn put(&mut self, rows: Range<usize>, values: Range<usize>) -> Result<()> {
-        // A single row has one page, however long its text is: pages begin and end with rows.
+        // A single row has one page, however long its text is, because pages begin and end at rows.
         if rows.len() > 1 && self.form.text_bytes(&values) > PAGE_BYTES {
             let middle = rows.start + rows.len() / 2;
             let first = self.cells.values_before(self.cells.rows.start);
@@ -326,7 +327,7 @@ impl Form<'_> {
         }
     }
 
-    /// Appends some values, whose texts begin at `text`; how many bytes of text they have.
+    /// Appends some values, whose texts begin at `text`. Returns the number of bytes of text.
     fn put(&self, values: Range<usize>, text: usize, body: &mut Vec<u8>) -> usize {
         match self {
             Self::Deltas(integers) => {
@@ -356,7 +357,7 @@ impl Form<'_> {
         }
     }
 
-    /// Tries the first values.
+    /// Estimates the cost from the first values.
     fn cost(&self, sample: usize, packer: &mut Packer) -> Result<Cost> {
         let all = match self {
             Self::Deltas(values) => values.len(),
@@ -373,12 +374,13 @@ impl Form<'_> {
 
 impl Keys {
     fn put(&self, values: Range<usize>, body: &mut Vec<u8>) {
-        // RLE_DICTIONARY: a byte with the width, then the hybrid, without the length that levels have.
+        // RLE_DICTIONARY: a byte with the width, then the hybrid encoding, without the length that precedes
+        // levels.
         body.push(self.width as u8);
         put_hybrid(&self.keys[values], self.width, body);
     }
 
-    /// Tries the first values, and the dictionary.
+    /// Estimates the cost from the first values and the dictionary.
     fn cost(&self, sample: usize, packer: &mut Packer) -> Result<Cost> {
         let mut body = Vec::new();
         let count = self.keys.len().min(sample);
@@ -392,7 +394,7 @@ impl Keys {
 }
 
 impl Cost {
-    /// That of some values for all of them.
+    /// Extrapolates the cost of `some` values to `all` values.
     fn times(self, all: usize, some: usize) -> Self {
         let scale = |bytes: usize| bytes * all / some.max(1);
         Self { plain: scale(self.plain), packed: scale(self.packed) }
@@ -410,13 +412,13 @@ fn spread<'a>(keys: &[u32], text: &dyn Fn(u32) -> &'a [u8]) -> Form<'static> {
     Form::Texts { lengths: Cow::Owned(lengths), bytes: Cow::Owned(bytes) }
 }
 
-/// Bits of a key of a dictionary with so many entries; 0 for one entry.
+/// Returns the number of bits of a key of a dictionary with this number of entries; 0 for one entry.
 fn width_of(entries: usize) -> u32 {
     usize::BITS - entries.saturating_sub(1).leading_zeros()
 }
 
-/// Numbers the texts of the chunk in order of their first occurrence; `None` if the dictionary would be too
-/// large. The column's own numbers would bring the texts of other chunks into it.
+/// Numbers the texts of the chunk in order of their first occurrence; returns `None` if the dictionary would
+/// be too large. With the numbers of the column, the dictionary would have the texts of other chunks.
 fn keys_of_texts<'a>(
     keys: &[u32],
     distinct: usize,
@@ -445,12 +447,12 @@ fn keys_of_texts<'a>(
     (entries > 0).then(|| Keys { keys: local, dictionary, entries, width: width_of(entries) })
 }
 
-/// Numbers the integers of the chunk in order of their first occurrence; `None` if there are too many.
+/// Numbers the integers of the chunk in order of their first occurrence; returns `None` if there are too
+/// many.
 fn keys_of_integers(values: &[i64]) -> Option<Keys> {
     let mut known: HashTable<u32> = HashTable::new();
     let mut distinct: Vec<i64> = Vec::new();
-    // A table takes the place of an entry from the low bits of its hash; a product has mixed only the high
-    // ones.
+    // The hash table uses the low bits of the hash, but a multiplication only mixes the high bits well.
     let hash = |value: i64| {
         let product = (value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         product ^ product >> 32
@@ -475,7 +477,7 @@ fn keys_of_integers(values: &[i64]) -> Option<Keys> {
     (entries > 0).then(|| Keys { keys, dictionary, entries, width: width_of(entries) })
 }
 
-/// Room for the length of levels, which precedes them in data pages of version 1.
+/// Reserves room for the length that precedes levels in data pages of version 1.
 fn open_levels(body: &mut Vec<u8>) -> usize {
     body.extend_from_slice(&[0; 4]);
     body.len()

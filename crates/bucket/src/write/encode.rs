@@ -1,4 +1,4 @@
-//! The Parquet part of a bucket: its schema, its row groups column by column, its footer.
+//! The Parquet part of a bucket: its schema, its row groups column by column, and its footer.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use super::rows::{Names, Rows};
 use super::shred::{Column, Shredded};
 use crate::hot::fixed_fields;
 
-/// A row group ends early behind a granule with more text than this (schemas/bucket/README.md, "Rows").
+/// Bytes of text after which a row group ends at the next granule (schemas/bucket/README.md, "Rows").
 const GRANULE_BYTES: u64 = 64 << 20;
 /// Number of fixed columns.
 const FIXED: usize = 6;
 
-/// An open file: row groups, then whatever is embedded, then the footer.
+/// A file that is being written: row groups, then embedded sections, then the footer.
 pub(crate) struct Encoder {
     file: SerializedFileWriter<Vec<u8>>,
     schema: Arc<Schema>,
@@ -33,7 +33,7 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// `size` is about what the object will have.
+    /// Creates an encoder; `size` is an estimate of the size of the object.
     pub(crate) fn new(
         shredded: &Shredded,
         options: &WriteOptions,
@@ -42,8 +42,8 @@ impl Encoder {
         let mut fields = fixed_fields();
         fields.extend(shredded.columns.iter().map(Column::field));
         let schema = Arc::new(Schema::new(fields));
-        // Only for the schema: it becomes Parquet's, and is kept in the footer as Arrow's, from which readers
-        // know views and dictionaries. `Cells` encodes the columns.
+        // The writer is only used for the schema, which is converted to Parquet and also stored as Arrow in
+        // the footer, so that readers know views and dictionaries. `Cells` encodes the columns.
         let writer =
             ArrowWriter::try_new(Vec::with_capacity(size), schema.clone(), Some(properties()))?;
         let (file, _) = writer.into_serialized_writer()?;
@@ -73,8 +73,8 @@ impl Encoder {
         Ok(())
     }
 
-    /// A column in the rows of a row group. `texts` has, per column, the bytes of plain text written so far:
-    /// the row groups of a column must be encoded in order.
+    /// Encodes a column in the rows of a row group. `texts` has, per column, the bytes of plain text written
+    /// so far, so the row groups of a column must be encoded in order.
     pub(crate) fn chunk(
         &mut self,
         number: usize,
@@ -104,7 +104,7 @@ impl Encoder {
         self.schema.field(number).name()
     }
 
-    /// Where the next embedded byte goes.
+    /// Returns the offset of the next embedded byte.
     pub(crate) fn position(&self) -> u64 {
         self.file.bytes_written() as u64
     }
@@ -113,7 +113,7 @@ impl Encoder {
         Ok(self.file.write_all(bytes)?)
     }
 
-    /// Notes that any Parquet reader shows.
+    /// Adds a note (key-value metadata), which any Parquet reader shows.
     pub(crate) fn note(&mut self, key: &str, value: String) {
         self.file.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
     }
@@ -128,7 +128,7 @@ fn missing_leaf(field: &Field) -> ParquetError {
     ParquetError::General(format!("column \"{}\" has no leaf", field.name()))
 }
 
-/// Rows of each row group: at most `row_group_rows`, whole granules.
+/// Returns the rows of each row group: at most `row_group_rows`, in whole granules.
 pub(crate) fn row_groups(rows: &Rows, options: &WriteOptions) -> Vec<Range<usize>> {
     let mut groups = Vec::new();
     let mut start = 0;
@@ -145,14 +145,14 @@ pub(crate) fn row_groups(rows: &Rows, options: &WriteOptions) -> Vec<Range<usize
     groups
 }
 
-/// Where a chunk lies.
+/// The position of a chunk in the file.
 struct Shape<'r> {
     column: ColumnDescPtr,
     range: &'r Range<usize>,
     granule_rows: usize,
 }
 
-/// A chunk as stored, and what the footer says of it.
+/// An encoded chunk, and its metadata for the footer.
 pub(crate) type Chunk = (Bytes, ColumnCloseResult);
 
 impl Shape<'_> {
@@ -161,7 +161,7 @@ impl Shape<'_> {
         Cells { column, rows: range.clone(), granule_rows, places: None, source }
     }
 
-    /// One of the six columns every bucket has.
+    /// Encodes one of the six columns that every bucket has.
     fn fixed(self, number: usize, rows: &Rows, packer: &mut Packer) -> Result<Chunk, ParquetError> {
         let range = self.range.clone();
         let names = |names: &Names, shape: Self, packer: &mut Packer| {
@@ -179,7 +179,7 @@ impl Shape<'_> {
         }
     }
 
-    /// A field's column; `text` counts the bytes of plain text that are written.
+    /// Encodes the column of a field; `text` counts the bytes of plain text that are written.
     fn shredded(
         self,
         values: &Column,
@@ -196,7 +196,7 @@ impl Shape<'_> {
     }
 }
 
-/// What the footer says; encodings, pages and statistics are decided per chunk (`Cells`).
+/// Returns the properties for the footer; encodings, pages and statistics are decided per chunk (`Cells`).
 fn properties() -> WriterProperties {
     let sorted = |column_idx| SortingColumn { column_idx, descending: false, nulls_first: false };
     WriterProperties::builder()

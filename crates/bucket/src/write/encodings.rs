@@ -3,12 +3,12 @@
 
 use crate::index::bits::{BitWriter, put_varint};
 
-/// Values per block of DELTA_BINARY_PACKED, and per miniblock: the fewest that the format allows.
+/// Number of values per block of DELTA_BINARY_PACKED, and per miniblock: the minimum of the format.
 const BLOCK: usize = 128;
 const MINIBLOCK: usize = 32;
 
-/// DELTA_BINARY_PACKED: block size, miniblocks per block, number of values, first value, then blocks of
-/// differences, which wrap around as the format requires.
+/// Appends values in DELTA_BINARY_PACKED: block size, miniblocks per block, number of values, first value,
+/// then blocks of differences, which wrap around as the format requires.
 pub(super) fn put_deltas(values: &[i64], into: &mut Vec<u8>) {
     for number in [BLOCK, BLOCK / MINIBLOCK, values.len()] {
         put_varint(into, number as u64);
@@ -33,7 +33,7 @@ fn put_block(deltas: &mut [i64; BLOCK], count: usize, into: &mut Vec<u8>) {
     for delta in &mut deltas[..count] {
         *delta = delta.wrapping_sub(least);
     }
-    // A miniblock is stored whole. Those that the last block does not need are left out, except their widths.
+    // Miniblocks are stored whole. Those that the last block does not need are left out, except their widths.
     deltas[count..].fill(0);
     let widths = into.len();
     into.extend_from_slice(&[0; BLOCK / MINIBLOCK]);
@@ -55,10 +55,11 @@ fn pack(values: impl Iterator<Item = u64>, width: u32, into: &mut Vec<u8>) {
     bits.finish();
 }
 
-/// Fewer equal values in succession are bit-packed with their neighbours: zstd makes more of that.
+/// Minimum number of equal consecutive values for a run; fewer are bit-packed with their neighbours, which
+/// zstd compresses better.
 const RUN: usize = 64;
 
-/// The hybrid of run lengths and bit-packed groups of eight.
+/// Appends values in the hybrid of run lengths and bit-packed groups of eight.
 pub(super) fn put_hybrid(values: &[u32], width: u32, into: &mut Vec<u8>) {
     let mut packed = 0;
     let mut at = 0;
@@ -71,14 +72,14 @@ pub(super) fn put_hybrid(values: &[u32], width: u32, into: &mut Vec<u8>) {
             at += run;
             packed = at;
         } else {
-            // Steps of whole groups: padding in a group that a run follows would be read as values.
+            // Advances by whole groups: padding in a group before a run would be read as values.
             at = (at + run.next_multiple_of(8)).min(values.len());
         }
     }
     put_packed(&values[packed..], width, into);
 }
 
-/// A run of one value.
+/// Appends a run of one value.
 pub(super) fn put_run(value: u32, count: usize, width: u32, into: &mut Vec<u8>) {
     put_varint(into, (count as u64) << 1);
     into.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
@@ -90,7 +91,7 @@ fn put_packed(values: &[u32], width: u32, into: &mut Vec<u8>) {
     }
     let groups = values.len().div_ceil(8);
     put_varint(into, (groups as u64) << 1 | 1);
-    // A frequent width, since `keyed` tries whole bytes.
+    // A frequent width, because `keyed` tries whole bytes.
     if width == 8 {
         into.extend(values.iter().map(|value| *value as u8));
         into.resize(into.len() + groups * 8 - values.len(), 0);

@@ -1,11 +1,11 @@
-//! Reads the `_fields` JSON of a row, one value at a time and without a tree.
+//! Parses the `_fields` JSON of a row value by value, without building a tree.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// Calls `emit(name, value)` for every value; lists give one call per element.
+/// Calls `emit(name, value)` for every value; a list results in one call per element.
 pub(crate) fn read_fields(
     json: &str,
     mut emit: impl FnMut(&str, &str),

@@ -1,4 +1,4 @@
-//! The phases of writing one by one, as an example times them.
+//! The single phases of writing, for the example that times them.
 
 use arrow::array::RecordBatch;
 use model::BucketId;
@@ -9,7 +9,7 @@ use crate::index::IndexBuilder;
 use crate::segment::Segmenter;
 use crate::{Error, FieldSource};
 
-/// Hands each phase to `run` with its name; a phase gives the bytes it made.
+/// Passes each phase to `run` with its name; a phase returns the bytes that it has produced.
 ///
 /// # Errors
 /// As [`write_bucket`](crate::write_bucket).

@@ -1,4 +1,4 @@
-//! All rows of a bucket in their final order, sharing the text of the batches they came in.
+//! All rows of a bucket in their final order, sharing the text of the original batches.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Names {
         &self.values[self.keys[row] as usize]
     }
 
-    /// What the summary says of the values, sorted by value.
+    /// Returns the counts of the values for the summary, sorted by value.
     pub(crate) fn counts(&self, rows: &Rows) -> Vec<ValueCount> {
         let mut counts: Vec<ValueCount> = self.values.iter().map(|value| unseen(value)).collect();
         for (row, key) in self.keys.iter().enumerate() {
@@ -58,12 +58,12 @@ pub(crate) struct Rows {
     pub(crate) host: Names,
     pub(crate) source: Names,
     pub(crate) sourcetype: Names,
-    /// Bytes of `_raw`.
+    /// Number of bytes of `_raw`.
     pub(crate) raw_bytes: u64,
-    /// The `_raw` and `_fields` columns as they came; no `_fields` where all are null.
+    /// The original `_raw` and `_fields` columns; no `_fields` if all are null.
     raw: Vec<StringViewArray>,
     fields: Vec<Option<StringArray>>,
-    /// Per row its batch and row there.
+    /// For each row, its batch and its row in that batch.
     places: Vec<(u32, u32)>,
 }
 
@@ -107,14 +107,14 @@ impl Rows {
         self.time.len()
     }
 
-    /// The row's `_raw`.
+    /// Returns the `_raw` of the row.
     #[inline]
     pub(crate) fn text(&self, row: usize) -> &str {
         let (batch, row) = self.places[row];
         self.raw[batch as usize].value(row as usize)
     }
 
-    /// The row's indexed fields as JSON.
+    /// Returns the indexed fields of the row as JSON.
     pub(crate) fn fields(&self, row: usize) -> Option<&str> {
         let (batch, row) = self.places[row];
         let fields = self.fields[batch as usize].as_ref()?;
@@ -122,7 +122,7 @@ impl Rows {
     }
 }
 
-/// The batch must have the six fixed columns without nulls, and may have [`FIELDS`].
+/// Checks that the batch has the six fixed columns without nulls, and optionally [`FIELDS`].
 fn check(id: BucketId, at: usize, batch: &RecordBatch) -> Result<(), Error> {
     let fail =
         |found: String, expected: String| Err(Error::Schema { id, batch: at, found, expected });
@@ -158,7 +158,7 @@ fn fields_of(batch: &RecordBatch) -> Option<StringArray> {
     (column.null_count() < column.len()).then(|| column.as_string::<i32>().clone())
 }
 
-/// Where each row in final order comes from.
+/// Returns the origin of each row in final order.
 fn order(
     times: &[TimestampMicrosecondArray],
     index_times: &[TimestampMicrosecondArray],
@@ -170,7 +170,7 @@ fn order(
             keys.push((*time, *index_time, batch as u32, row as u32));
         }
     }
-    // The stable sort, which merges sorted runs: batches are mostly in order, one after the other or a few
+    // The stable sort merges sorted runs, and batches are mostly in order, one after the other or a few
     // interleaved. Batch and row break ties, so that the order of arrival is kept.
     keys.sort();
     keys.into_iter().map(|(_, _, batch, row)| (batch, row)).collect()

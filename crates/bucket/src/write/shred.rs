@@ -1,4 +1,4 @@
-//! Fields of a bucket: gathers every value while rows go by, then decides which become columns.
+//! The fields of a bucket: collects all values row by row, then decides which fields become columns.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use crate::hot::{FIELDS, is_reserved};
 use crate::segment::{hash, same};
 use crate::texts::NOTED;
 
-/// A field of the bucket: what events were sent with, and what was found in their text.
+/// The indexed and extracted values of a field.
 #[derive(Debug)]
 struct FieldValues {
     name: Box<str>,
     indexed: Values,
     extracted: Values,
-    /// Rows with an indexed and an extracted value.
+    /// Number of rows with both an indexed and an extracted value.
     both: u64,
-    /// The source types of rows with an extracted value, up to one more than [`NOTED`]: that is too many.
-    /// `None` if rows before may have had one that was dropped.
+    /// The source types of rows with an extracted value; more than [`NOTED`] are too many to be noted. `None`
+    /// if earlier rows may have had a value that was dropped.
     sourcetypes: Option<Vec<u32>>,
 }
 
@@ -36,16 +36,17 @@ impl FieldValues {
     }
 }
 
-/// Gathers field values row by row.
+/// Collects field values row by row.
 #[derive(Debug)]
 pub(crate) struct Shredder {
     fields: Vec<FieldValues>,
     by_name: HashTable<u32>,
-    /// The fields of the last row of each source type, in order: most rows have the same ones.
+    /// The fields of the last row of each source type, in order; used as a guess, because most rows have the
+    /// same ones.
     expected: Vec<Vec<u32>>,
     sourcetype: usize,
     position: usize,
-    /// Bytes of the row's text.
+    /// Length of the row's text in bytes.
     event: usize,
     max_fields: usize,
     complete: bool,
@@ -54,14 +55,14 @@ pub(crate) struct Shredder {
     plan: Plan,
 }
 
-/// A row's text, to tell where in it a value lies.
+/// The text of a row, by which the offset of a value is found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RowText<'a> {
     pub(crate) text: &'a str,
 }
 
 impl RowText<'_> {
-    /// Where the value begins, if it is a slice of the text.
+    /// Returns the offset of the value, if it is a slice of the text.
     pub(crate) fn offset_of(&self, value: &str) -> Option<usize> {
         let offset = (value.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize)?;
         (offset + value.len() <= self.text.len()).then_some(offset)
@@ -85,7 +86,7 @@ impl Shredder {
         }
     }
 
-    /// Begins a row; rows of the same source type have mostly the same fields.
+    /// Begins a row; rows of the same source type mostly have the same fields.
     pub(crate) fn start_row(&mut self, sourcetype: u32, text: &str) {
         (self.sourcetype, self.position, self.event) = (sourcetype as usize, 0, text.len());
         if self.sourcetype >= self.expected.len() {
@@ -93,7 +94,7 @@ impl Shredder {
         }
     }
 
-    /// A field found in the row's text.
+    /// Adds a field that was extracted from the row's text.
     pub(crate) fn extracted(&mut self, row: u32, name: &str, value: &str) {
         let Some(field) = self.field(name) else { return };
         let field = &mut self.fields[field];
@@ -104,12 +105,13 @@ impl Shredder {
         field.extracted.push(row, Value { text: value, event: self.event }, self.plan);
     }
 
-    /// A limit has cut off further fields of the row's text. A search for few fields may find them.
+    /// Records that a limit has cut off further fields of the row's text. A search for few fields may still
+    /// find them.
     pub(crate) fn cut(&mut self) {
         self.cut = true;
     }
 
-    /// A field sent along with the row; before any that is found in its text.
+    /// Adds an indexed field of the row; must precede the extracted fields of the row.
     pub(crate) fn indexed(&mut self, row: u32, name: &str, value: &str) {
         let reserved;
         let name = if is_reserved(name) {
@@ -118,7 +120,7 @@ impl Shredder {
         } else {
             name
         };
-        // Never dropped: the limit on names is for what can be found again in the text.
+        // Indexed fields are never dropped: the limit on names is for fields that can be extracted again.
         let field = self.field_or_insert(name);
         let plan = Plan { unique_texts: true, ..self.plan };
         let value = Value { text: value, event: self.event };
@@ -144,7 +146,7 @@ impl Shredder {
             return None;
         }
         let field = known.unwrap_or_else(|| self.insert(name));
-        // Rows whose guess is right have the source type of the row that the guess is from.
+        // A row whose guess is right has the source type of the row from which the guess was made.
         self.fields[field].note(self.sourcetype as u32);
         let expected = &mut self.expected[self.sourcetype];
         expected.truncate(self.position);
@@ -166,7 +168,7 @@ impl Shredder {
         let field = self.fields.len();
         let empty = Values::default;
         let (indexed, extracted) = (empty(), empty());
-        // Once names are dropped, texts of the rows before may have had this one.
+        // Once names are dropped, texts of earlier rows may have had this field.
         let (name_of, sourcetypes) = (name.into(), self.complete.then(Vec::new));
         self.fields.push(FieldValues { name: name_of, indexed, extracted, both: 0, sourcetypes });
         let Self { fields, by_name, .. } = self;
@@ -193,7 +195,7 @@ impl Shredder {
             let known = FieldSummary { name, count, column, indexed, multivalue, distinct };
             let name = known.name.clone();
             catalogue.push(known);
-            // A scan extracts the field only if it has no column, or one of sent values only.
+            // A scan extracts the field only if it has no column, or one with only indexed values.
             let is_noted = !self.cut && (column.is_none() || indexed);
             let found = field.sourcetypes.filter(|_| is_noted);
             sourcetypes.push(found.filter(|found| found.len() <= NOTED));
@@ -201,13 +203,13 @@ impl Shredder {
                 columns.push(Column { name, kind, values: values.finish() });
             }
         }
-        // Names and counts lack what was cut off.
+        // Fields that were cut off are missing from names and counts.
         let complete = self.complete && !self.cut;
         Shredded { columns, catalogue, sourcetypes, complete }
     }
 }
 
-/// The most frequent fields, and all indexed ones.
+/// Chooses the columns: the most frequent fields, and all indexed ones.
 fn choose(fields: &[FieldValues], rows: u64, options: &WriteOptions) -> Vec<bool> {
     let mut chosen = vec![false; fields.len()];
     let mut candidates = Vec::new();
@@ -235,10 +237,10 @@ pub(crate) struct Shredded {
     pub(crate) columns: Vec<Column>,
     /// All fields in order of name.
     pub(crate) catalogue: Vec<FieldSummary>,
-    /// For each of them that a scan may have to extract: the numbers of the source types whose texts have it.
-    /// `None` for the others, if they are too many, and if texts may have it that are not known to.
+    /// For each field that a scan may have to extract: the numbers of the source types whose texts have it.
+    /// `None` for other fields, if there are too many source types, and if they are not all known.
     pub(crate) sourcetypes: Vec<Option<Vec<u32>>>,
-    /// Whether the catalogue has them all.
+    /// Whether the catalogue has all fields.
     pub(crate) complete: bool,
 }
 
@@ -264,7 +266,7 @@ impl Column {
         &self.values.places
     }
 
-    /// The text of an interned value.
+    /// Returns the text of an interned value.
     pub(super) fn text(&self, key: u32) -> &[u8] {
         match &self.values.data {
             Data::Interned(texts) => texts.text(key),
@@ -272,7 +274,7 @@ impl Column {
         }
     }
 
-    /// The values of some rows; plain texts begin at byte `text` of the column.
+    /// Returns the values of some rows; plain texts begin at byte `text` of the column.
     pub(super) fn source<'a>(
         &'a self,
         rows: &Range<usize>,
@@ -290,7 +292,7 @@ impl Column {
             Data::Plain(texts, _) => {
                 Source::Texts { lengths: &texts.lengths[range], bytes: &texts.bytes[text..] }
             }
-            // Never chosen: see `choose`.
+            // Such a field is never chosen: see `choose`.
             Data::Left => Source::Texts { lengths: &[], bytes: &[] },
         }
     }

@@ -1,5 +1,5 @@
-//! The values of one field while rows go by, in the form they are likely to be stored in: integers,
-//! distinct texts with a number per value, or text as it is.
+//! The values of one field during the pass over the rows, in the form in which they are likely to be stored:
+//! integers, distinct texts with a number per value, or plain text.
 
 use std::hash::BuildHasher;
 
@@ -8,90 +8,92 @@ use model::ColumnKind;
 
 use crate::segment::{MAX_TERM_BYTES, hash, same};
 
-/// At this many values, and at every doubling, it is checked whether texts repeat.
+/// Number of values at which it is first checked whether texts repeat; then at every doubling.
 const FIRST_LOOK: usize = 1 << 16;
-/// The same for texts that are a good part of their events.
+/// The same number for texts that are a large part of their events.
 const FREE_TEXT_LOOK: usize = 1 << 13;
-/// Maximum bytes of distinct texts; only the last text may exceed it. So `Entry::start` needs 32 bits only.
+/// Maximum bytes of distinct texts; only the last text may exceed it, so 32 bits are enough for
+/// `Entry::start`.
 const DISTINCT_BYTES: usize = 16 << 20;
-/// Fewer values than this are never judged to be all distinct.
+/// Minimum number of values for judging them to be all distinct.
 const FEW: usize = 4096;
-/// A field is a good part of its events if more than one in this many of their bytes is its own.
+/// The values are a large part of their events if they have more than one in this number of the bytes.
 const FREE_TEXT_SHARE: u64 = 4;
-/// At this many values memory is taken for all rows to come, if most rows so far have one.
+/// Number of values at which memory is reserved for all remaining rows, if most rows so far have a value.
 const MANY: u32 = 4096;
 
-/// What is known of a bucket before its values are.
+/// Parameters of a bucket that are known before its values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
-    /// Rows of the bucket.
+    /// Number of rows of the bucket.
     pub(super) rows: u32,
-    /// Whether texts are kept that hardly ever repeat, or are most of the event.
+    /// Whether to keep texts that hardly ever repeat, or that are a large part of the event.
     pub(super) unique_texts: bool,
 }
 
-/// A value on its way into a column.
+/// A value that is about to be added to a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'a> {
     pub(super) text: &'a str,
-    /// Bytes of the event it is of.
+    /// Length of its event in bytes.
     pub(super) event: usize,
 }
 
-/// Values of a field in row order; a row with several has several in succession.
+/// The values of a field in row order; a row with several values has them in succession.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     pub(super) places: Places,
     pub(super) data: Data,
-    /// Rows with a value.
+    /// Number of rows with a value.
     pub(super) count: u64,
     /// Whether some row has several values.
     pub(super) multivalue: bool,
-    /// Bytes of the values, and of the events that they are of.
+    /// Bytes of the values, and of their events.
     share: (u64, u64),
 }
 
 /// The row of each value.
 #[derive(Debug)]
 pub(super) enum Places {
-    /// The first rows, as many as this, have one value each: most fields need no list of their rows.
+    /// The first rows, this number of them, have one value each: most fields need no list of their rows.
     First(u32),
-    /// In ascending order, once per value.
+    /// The row of each value, in ascending order.
     Rows(Vec<u32>),
 }
 
 #[derive(Debug)]
 pub(super) enum Data {
-    /// Every text so far is the decimal form of an integer.
+    /// Integers: every text so far is the decimal form of one.
     Integers(Vec<i64>),
     Interned(Interned),
-    /// Texts too varied to be interned; true if a column of them would not pay ([`Values::is_dear`]).
+    /// Plain texts, which vary too much to be interned; true if a column of them would not pay off
+    /// ([`Values::is_dear`]).
     Plain(Texts, bool),
-    /// Dropped: a column of them would not pay, and `unique_text_columns` is off. Only extracted values are,
-    /// since they can be extracted from `_raw` again.
+    /// Dropped: a column would not pay off, and `unique_text_columns` is off. Only extracted values are
+    /// dropped, because they can be extracted from `_raw` again.
     Left,
 }
 
-/// Texts one after the other.
+/// Concatenated texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     pub(super) lengths: Vec<u32>,
     pub(super) bytes: Vec<u8>,
 }
 
-/// Distinct texts, and which of them each value is.
+/// Distinct texts, and the key of each value.
 #[derive(Debug, Default)]
 pub(super) struct Interned {
-    /// Entries instead of keys, so that a look-up needs no second one in `entries`.
+    /// The table has entries instead of keys, so that a lookup needs no access to `entries`.
     known: HashTable<Entry>,
     hasher: DefaultHashBuilder,
-    /// By key.
+    /// The entries by key.
     entries: Vec<Entry>,
     bytes: Vec<u8>,
     pub(super) keys: Vec<u32>,
 }
 
-/// Where a distinct text lies.
+/// The location of a distinct text.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     key: u32,
@@ -106,11 +108,11 @@ impl Entry {
     }
 }
 
-/// Which texts are kept.
+/// Which texts to keep.
 #[derive(Debug, Clone, Copy)]
 struct Keep {
     all: bool,
-    /// Whether the values are a good part of their events.
+    /// Whether the values are a large part of their events.
     is_large: bool,
 }
 
@@ -127,7 +129,7 @@ impl Default for Data {
 }
 
 impl Places {
-    /// The last row that has a value.
+    /// Returns the last row that has a value.
     pub(super) fn last(&self) -> Option<u32> {
         match self {
             Self::First(count) => count.checked_sub(1),
@@ -144,7 +146,7 @@ impl Places {
         }
     }
 
-    /// How many values the rows before `row` have.
+    /// Returns the number of values in the rows before `row`.
     pub(super) fn values_before(&self, row: usize) -> usize {
         match self {
             Self::First(count) => row.min(*count as usize),
@@ -179,7 +181,7 @@ impl Values {
         }
     }
 
-    /// How many different texts there are, if that was counted.
+    /// Returns the number of distinct texts, if they were counted.
     pub(super) fn distinct(&self) -> Option<u64> {
         match &self.data {
             Data::Interned(texts) if !self.multivalue => Some(texts.distinct() as u64),
@@ -187,8 +189,8 @@ impl Values {
         }
     }
 
-    /// Whether a column of them would not pay: of texts that hardly ever repeat (at most one in a
-    /// hundred does), or that differ mostly and are a good part of the events, which are stored anyway.
+    /// Whether a column would not pay off: its texts hardly ever repeat (at most one in a hundred does), or
+    /// mostly differ and are a large part of the events, which are stored anyway.
     pub(super) fn is_dear(&self) -> bool {
         match &self.data {
             Data::Integers(_) => false,
@@ -198,10 +200,11 @@ impl Values {
         }
     }
 
-    /// List columns are of texts: integers of a field with several values in some row become texts again.
+    /// Finishes the values. List columns have texts: integers of a field with several values in some row are
+    /// converted back to texts.
     pub(super) fn finish(mut self) -> Self {
         if self.multivalue {
-            // The column is chosen: no value may be dropped any more.
+            // The column is chosen, so no value may be dropped any more.
             self.data.make_texts(Keep { all: true, is_large: false });
         }
         self
@@ -229,7 +232,7 @@ impl Data {
         }
     }
 
-    /// Texts vary too much to be interned.
+    /// Stops interning, because the texts vary too much.
     #[cold]
     fn give_up(&mut self, keep: Keep) {
         let Self::Interned(texts) = self else { return };
@@ -241,7 +244,7 @@ impl Data {
         };
     }
 
-    /// Integers become what they were.
+    /// Converts integers back to their texts.
     #[cold]
     fn make_texts(&mut self, keep: Keep) {
         if let Self::Integers(values) = self {
@@ -253,7 +256,7 @@ impl Data {
         }
     }
 
-    /// Takes memory for as many values more.
+    /// Reserves memory for this number of further values.
     #[cold]
     fn reserve(&mut self, more: usize) {
         match self {
@@ -277,7 +280,7 @@ impl Interned {
     #[inline]
     pub(super) fn push(&mut self, text: &[u8]) {
         let Self { known, hasher, entries, bytes, keys } = self;
-        // Many fields have the same value most of the time: no hash is needed.
+        // Many fields have the same value most of the time: then no hash is needed.
         let last = keys.last().copied();
         if let Some(key) = last.filter(|key| same(entries[*key as usize].of(bytes), text)) {
             return keys.push(key);
@@ -302,7 +305,7 @@ impl Interned {
         self.entries[key as usize].of(&self.bytes)
     }
 
-    /// Some of the values as they were.
+    /// Returns a range of the values as plain texts.
     pub(super) fn spread(&self, values: std::ops::Range<usize>) -> Texts {
         let mut texts = Texts::default();
         for key in &self.keys[values] {
@@ -319,7 +322,7 @@ impl Interned {
     fn is_too_varied(&self, is_large: bool) -> bool {
         let count = self.keys.len();
         let is_free = || is_large && self.distinct() > count - count / 8;
-        // Values may stop repeating later: hence a check at every doubling.
+        // Values may stop repeating later, so this is checked at every doubling.
         count.is_power_of_two()
             && (count >= FIRST_LOOK && self.distinct() > count / 2
                 || count >= FREE_TEXT_LOOK && is_free())
@@ -329,11 +332,13 @@ impl Interned {
 
 #[inline]
 fn hash_of(hasher: &DefaultHashBuilder, text: &[u8]) -> u64 {
-    // The hash of terms is faster, but reads only so many bytes: longer texts that begin alike would collide.
+    // The term hash is faster, but reads a limited number of bytes: longer texts with the same beginning
+    // would collide.
     if text.len() <= MAX_TERM_BYTES { hash(text) } else { hasher.hash_one(text) }
 }
 
-/// The integer whose decimal form is exactly this text: an integer column must give the same texts back.
+/// Parses an integer whose decimal form is exactly this text, because an integer column must reproduce the
+/// texts.
 #[inline]
 pub(super) fn canonical_integer(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
@@ -346,7 +351,7 @@ pub(super) fn canonical_integer(text: &str) -> Option<i64> {
     if digits.len() > 18 {
         return long_integer(text, digits);
     }
-    // `-0` is one of them.
+    // Also rejects `-0`.
     if first == b'0' && bytes.len() > 1 {
         return None;
     }

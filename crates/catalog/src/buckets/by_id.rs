@@ -1,24 +1,24 @@
-//! Where a bucket is, by its ID.
+//! An index of buckets by ID.
 
 use std::sync::Arc;
 
 use hashbrown::HashTable;
 use model::{BucketId, EventTime};
 
-/// Number of hash tables; a commit copies one of them, and the list of them.
+/// Number of hash tables; a commit copies only one of them, and the list.
 const SHARDS: usize = 1024;
 
-/// Where a bucket is.
+/// The place of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Place {
     /// The number of its index.
     pub(crate) index: u32,
-    /// Its newest event.
+    /// Its newest event time.
     pub(crate) last_time: EventTime,
 }
 
-/// A place with a part of the ID: the whole one is there. Different buckets can have equal entries, each of
-/// which then stands for any of them.
+/// A place with a part of the ID; the whole ID is stored at the place. Different buckets can have equal
+/// entries, which are interchangeable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Entry {
     last_time: EventTime,
@@ -36,7 +36,7 @@ impl Entry {
     }
 }
 
-/// The places of buckets. It takes some 26 bytes a bucket.
+/// The places of buckets, at about 26 bytes per bucket.
 #[derive(Debug, Clone)]
 pub(crate) struct ById {
     shards: Vec<Arc<HashTable<Entry>>>,
@@ -54,7 +54,7 @@ impl ById {
         self.len
     }
 
-    /// The places at one of which a bucket is, if it is anywhere. There is hardly ever more than one.
+    /// Returns the places where the bucket may be, if it exists; almost always at most one.
     pub(crate) fn places(&self, id: BucketId) -> impl Iterator<Item = Place> {
         let tag = tag(id);
         let found =
@@ -62,7 +62,7 @@ impl ById {
         found.map(|found| Place { index: found.index, last_time: found.last_time })
     }
 
-    /// Inserts a bucket that is not there.
+    /// Inserts a bucket that must not be present.
     pub(crate) fn insert(&mut self, id: BucketId, place: Place) {
         let entry = Entry::of(id, place);
         let shard = Arc::make_mut(&mut self.shards[shard(id)]);
@@ -70,7 +70,7 @@ impl ById {
         self.len += 1;
     }
 
-    /// Removes a bucket that is there.
+    /// Removes a bucket that must be present.
     pub(crate) fn remove(&mut self, id: BucketId, place: Place) {
         let entry = Entry::of(id, place);
         let shard = Arc::make_mut(&mut self.shards[shard(id)]);
@@ -81,19 +81,19 @@ impl ById {
     }
 }
 
-/// The last bits of an ID are random, the first ones its time.
+/// Returns the shard from the last bits of the ID, which are random; the first ones are its time.
 #[allow(clippy::cast_possible_truncation)]
 fn shard(id: BucketId) -> usize {
     (id.0.as_u128() % SHARDS as u128) as usize
 }
 
-/// Other bits than those that choose the shard.
+/// Returns other bits than those that select the shard.
 #[allow(clippy::cast_possible_truncation)]
 fn tag(id: BucketId) -> u32 {
     (id.0.as_u128() / SHARDS as u128) as u32
 }
 
-/// The table takes the first and the last bits.
+/// Spreads the tag over all bits, because the hash table uses the first and the last ones.
 fn hash(tag: u32) -> u64 {
     u64::from(tag).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -1,6 +1,6 @@
 //! A column of numbers.
 
-/// Numbers that mostly fit into 32 bits. All of them take 64 bits once one does not fit.
+/// Numbers that mostly fit into 32 bits. Once one does not fit, all of them take 64 bits.
 #[derive(Debug, Clone)]
 pub(super) enum Numbers {
     Narrow(Vec<u32>),

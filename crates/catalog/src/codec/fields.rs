@@ -1,9 +1,9 @@
-//! Numbers and texts of binary values: variable-length integers, texts with their length. Reading is
-//! checked: what is missing, too large or left over is an error.
+//! Numbers and texts of binary values: variable-length integers, and texts preceded by their length. Reading
+//! is checked: missing, excessive and left-over bytes are errors.
 
 use super::{Damage, content};
 
-/// Appends an unsigned number, 7 bits a byte, the lowest first.
+/// Appends an unsigned number, 7 bits per byte, the lowest first.
 pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         #[allow(clippy::cast_possible_truncation)]
@@ -14,7 +14,7 @@ pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Appends a signed number; small ones take few bytes, whatever their sign.
+/// Appends a signed number; small absolute values take few bytes.
 pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
     #[allow(clippy::cast_sign_loss)]
     put_number(bytes, ((number << 1) ^ (number >> 63)) as u64);
@@ -31,7 +31,7 @@ pub(super) fn put_bytes(bytes: &mut Vec<u8>, content: &[u8]) {
     bytes.extend_from_slice(content);
 }
 
-/// Reads what the functions above have written.
+/// A reader of values that the functions above have written.
 #[derive(Debug)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],
@@ -81,14 +81,14 @@ impl<'a> Fields<'a> {
         std::str::from_utf8(self.bytes()?).map_err(content)
     }
 
-    /// A number of parts that take at least one byte each.
+    /// Reads a number of parts that take at least one byte each.
     pub(super) fn count(&mut self) -> Result<usize, Damage> {
         let count = self.number()?;
         let fits = usize::try_from(count).ok().filter(|count| *count <= self.rest.len());
         fits.ok_or_else(ends_early)
     }
 
-    /// Nothing may be left.
+    /// Fails if there are left-over bytes.
     pub(super) fn end(self) -> Result<(), Damage> {
         match self.rest.len() {
             0 => Ok(()),

@@ -13,13 +13,13 @@ const OTHER_PATH: u8 = 1 << 1;
 const SHAPE: u8 = 1 << 2;
 const SUMMARY_ROWS: u8 = 1 << 3;
 const FLAGS: u8 = FIELDS_COMPLETE | OTHER_PATH | SHAPE | SUMMARY_ROWS;
-/// A larger shape stays in the summary, so that a header is small.
+/// Maximum size of a shape in a header; a larger one is only in the summary.
 const MAX_SHAPE: usize = 2048;
-/// The table of shapes forgets those that no header has when it has grown to this number, and then to twice
-/// what was left.
+/// Number of shapes at which unused ones are first removed from the table; then again at twice the number
+/// that was left.
 const FEWEST_SHAPES: usize = 1024;
 
-/// Index names and shapes, each once in memory however many headers have it.
+/// Index names and shapes, each stored once for all headers that have it.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
     indexes: HashMap<Box<[u8]>, IndexName>,
@@ -51,7 +51,7 @@ impl Shared {
         Ok(shape)
     }
 
-    /// A header with parts that others have too.
+    /// Returns the header with shared parts.
     pub(crate) fn share(&mut self, header: BucketHeader) -> Result<BucketHeader, Damage> {
         let index = self.index(header.index.as_str().as_bytes())?;
         let shape = match header.shape.as_deref().and_then(encode_shape) {
@@ -62,7 +62,7 @@ impl Shared {
     }
 }
 
-/// `None` for a shape that is too large for headers.
+/// Encodes a shape; returns `None` if it is too large for a header.
 fn encode_shape(shape: &BucketShape) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     put_number(&mut bytes, shape.sourcetypes.len() as u64);
@@ -124,7 +124,7 @@ pub(super) fn encode(header: &BucketHeader) -> Vec<u8> {
     bytes
 }
 
-/// Decodes the rest of a key after its kind, and a value after its version.
+/// Decodes a header from the rest of a key after its kind, and of a value after its version.
 pub(super) fn decode(key: &[u8], body: &[u8], shared: &mut Shared) -> Result<BucketHeader, Damage> {
     let (key, id) = key.split_last_chunk::<16>().ok_or_else(|| content("the key is short"))?;
     let name = key.strip_suffix(b"\0").ok_or_else(|| content("the key has no index"))?;

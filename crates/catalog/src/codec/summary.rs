@@ -1,4 +1,4 @@
-//! The binary form of a summary: every list of it in order, times relative to the earliest event.
+//! The binary form of a summary: every list is sorted, and times are relative to the earliest event.
 
 use model::{BucketSummary, ColumnKind, EventTime, FieldSummary, ValueCount};
 

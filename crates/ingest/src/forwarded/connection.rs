@@ -1,8 +1,8 @@
 //! One forwarder's connection: batches in, receipts and refusals out.
 //!
-//! Batches are taken in as they come; when the pipeline is full the connection is read no further,
-//! so the forwarder's window fills. A receipt is sent when the events are as durable as their index
-//! asks for. At the signal to stop no more batches are read, and what is under way is still
+//! Batches are read as they arrive. While the pipeline is full, nothing more is read from the connection, so
+//! the forwarder's window fills. A receipt is sent when the events are as durable as the `ackLevel` of their
+//! index requires. After the shutdown signal no more batches are read, and those in the pipeline are still
 //! answered.
 
 use std::fmt;
@@ -29,25 +29,25 @@ use super::content::input_of;
 use crate::Ingest;
 use crate::forwarders::Counted;
 
-/// Batches of a connection that may wait for their acknowledgement.
+/// Maximum number of batches of a connection that wait for their acknowledgement.
 const IN_FLIGHT: usize = 4096;
-/// Longest first message.
+/// Maximum length of the first message, in bytes.
 const MAX_HELLO: usize = 64 << 10;
-/// How long a forwarder has for its first words.
+/// Timeout for the first message of a forwarder.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a connection has to know of its indexer.
+/// The parameters of the indexer that a connection needs.
 #[derive(Clone)]
 pub struct Doors {
-    /// Who answers.
+    /// The identity of this indexer.
     pub indexer: IndexerId,
     /// The machine's name.
     pub name: Arc<str>,
-    /// What forwarders have to show, if anything.
+    /// The token that forwarders must send; `None` if they need none.
     pub token: Option<Arc<str>>,
     /// Whether an index exists.
     pub has_index: Arc<dyn Fn(&IndexName) -> bool + Send + Sync>,
-    /// Longest frame that is taken.
+    /// Maximum length of a frame, in bytes.
     pub max_frame: usize,
 }
 
@@ -57,13 +57,13 @@ impl fmt::Debug for Doors {
     }
 }
 
-/// The outcome of a batch, as it goes to the writing half.
+/// The number of a batch and its outcome, for the writing half.
 type Outcome = (u64, Result<Acknowledgement, Error>);
 
 /// Serves a connection until either side ends it.
 ///
 /// # Errors
-/// What the forwarder said cannot be understood, or the connection broke.
+/// A message of the forwarder is invalid, or the connection failed.
 pub async fn converse<S>(
     ingest: Arc<Ingest>,
     doors: Doors,
@@ -74,7 +74,7 @@ pub async fn converse<S>(
 where
     S: AsyncRead + AsyncWrite + Unpin + Send,
 {
-    // Until its token is known, a forwarder says little.
+    // Before its token is checked, a forwarder may only send short messages.
     let codec = LengthDelimitedCodec::builder().max_frame_length(MAX_HELLO).new_codec();
     let mut frames = Framed::new(stream, codec);
     let first = tokio::time::timeout(PATIENCE, read(&mut frames)).await;
@@ -121,7 +121,7 @@ where
                     Said::Outcome((sequence, taken))
                 }
                 Some(to_indexer::Kind::Ping(Ping {})) => Said::Pong,
-                // A newer forwarder may say more than this one understands.
+                // A newer forwarder may send messages that this version does not know.
                 Some(to_indexer::Kind::Hello(_)) | None => continue,
             };
             if outcomes.send(said).await.is_err() {
@@ -135,7 +135,7 @@ where
     read.and(written)
 }
 
-/// What the reading half tells the writing half.
+/// A message from the reading half to the writing half.
 #[derive(Debug)]
 enum Said {
     Outcome(Outcome),
@@ -161,7 +161,7 @@ where
         Some(frame) => {
             let frame = match frame {
                 Ok(frame) => frame.freeze(),
-                // The codec takes the first bytes of a Splunk forwarder for a huge length.
+                // The codec reads the first bytes of a Splunk forwarder as a huge length.
                 Err(_) if begins_cooked(frames.read_buffer()) => return Err(COOKED.to_owned()),
                 Err(error) => return Err(text(error)),
             };
@@ -170,12 +170,13 @@ where
     }
 }
 
-/// How Splunk's forwarders begin; a version and padding follow.
+/// Begin of the stream of a Splunk forwarder; a version and padding follow.
 const COOKED_SIGNATURE: &[u8] = b"--splunk-cooked-mode-v";
 const COOKED: &str = "the sender uses the protocol of Splunk's forwarders, which is not supported: use \
                       karst-forwarder, HEC, or a [tcp://] input with sendCookedData = false at the sender";
 
-/// Whether a connection begins as those of Splunk's forwarders do; not all of it may have arrived.
+/// Whether a connection begins with the signature of a Splunk forwarder, of which only a part may have
+/// arrived.
 fn begins_cooked(bytes: &[u8]) -> bool {
     let length = bytes.len().min(COOKED_SIGNATURE.len());
     length >= 4 && bytes[..length] == COOKED_SIGNATURE[..length]
@@ -208,7 +209,7 @@ async fn take(
     ingest.deliver(id, input, Duration::MAX).await
 }
 
-/// Sends receipts and refusals until no more can come.
+/// Sends receipts and refusals until no more outcomes can arrive.
 async fn answer<W>(mut write: W, mut said: mpsc::Receiver<Said>) -> Result<(), String>
 where
     W: futures::Sink<bytes::Bytes, Error = std::io::Error> + Unpin,
@@ -233,7 +234,7 @@ where
                 sort(done, &mut receipt, &mut others);
             }
         }
-        // What has finished meanwhile goes into the same receipt.
+        // Outcomes that have arrived meanwhile go into the same receipt.
         while let Some(Some(done)) = futures::FutureExt::now_or_never(waiting.next()) {
             sort(done, &mut receipt, &mut others);
         }

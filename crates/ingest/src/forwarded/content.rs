@@ -7,7 +7,7 @@ use model::{EventTime, IndexName};
 use protocol::{Content, Events, Origin, Text, content_body::Body};
 use uuid::Uuid;
 
-/// The input that a content stands for; the reason if it does not hold together.
+/// Converts the content of a batch into an input. Fails with a reason if the content is inconsistent.
 pub(crate) fn input_of(
     content: Content,
     channel: Uuid,
@@ -32,7 +32,7 @@ fn raw(
         stream,
         bytes: text.bytes,
         modified: text.modified.map(EventTime),
-        // The forwarder cuts between events: what is here is complete.
+        // The forwarder cuts between events: the batch ends with a complete event.
         end: true,
     })
 }
@@ -51,7 +51,7 @@ fn meta(origin: Origin, has_index: &dyn Fn(&IndexName) -> bool) -> Result<InputM
     })
 }
 
-/// Events of a batch at most: without text they are few bytes here and many where they are kept.
+/// Maximum number of events in a batch: events without text take few bytes in a message and many in memory.
 const MAX_EVENTS: usize = 1 << 20;
 
 fn cut(events: Events, has_index: &dyn Fn(&IndexName) -> bool) -> Result<CutEvents, String> {

@@ -1,9 +1,9 @@
-//! Events that cannot be kept in a bucket, in files: `data/rejected/<index>/<index time>.json` says what the
-//! event is and why it is there, `.txt` beside it has its text.
+//! Files with events that cannot be stored in a bucket: `data/rejected/<index>/<index time>.json` has the
+//! metadata of the event and the reason, and the `.txt` file next to it has its text.
 //!
-//! An event is set aside only after it was acknowledged, when it turns out that no bucket can hold it. It is
-//! not lost, and it does not keep the others from their bucket. Setting the same event aside again writes the
-//! same files.
+//! An event is set aside only after it was acknowledged, if it turns out that no bucket can hold it. It is
+//! not lost, and it does not prevent the other events from being stored. Setting the same event aside again
+//! writes the same files.
 
 use std::fs;
 use std::io;
@@ -15,23 +15,23 @@ use runtime::metrics as names;
 use serde::Serialize;
 use tokio::sync::watch;
 
-/// Above [`Aside::limit`], so much of a text is kept.
+/// Number of bytes of a text that are kept above [`Aside::limit`].
 const HEAD: usize = 64 << 10;
 
-/// What was set aside, and is still there.
+/// The events that were set aside and whose files still exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SetAside {
-    /// Events with a file.
+    /// Number of events with a file.
     pub events: u64,
-    /// Bytes of their files.
+    /// Size of their files in bytes.
     pub bytes: u64,
-    /// Where the files are.
+    /// The directory of the files.
     pub directory: PathBuf,
-    /// Why the last one is there.
+    /// Why the last event was set aside.
     pub reason: String,
 }
 
-/// An event that cannot be kept.
+/// An event that cannot be stored in a bucket.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(crate) struct Rejected<'a> {
     pub(crate) index: &'a IndexName,
@@ -40,7 +40,7 @@ pub(crate) struct Rejected<'a> {
     pub(crate) sourcetype: &'a str,
     /// `_time` in microseconds.
     pub(crate) time: i64,
-    /// `_indextime` in microseconds, which no other event has.
+    /// `_indextime` in microseconds, which is unique.
     pub(crate) index_time: i64,
     /// Indexed fields, as JSON.
     pub(crate) fields: Option<&'a str>,
@@ -49,21 +49,21 @@ pub(crate) struct Rejected<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// The directory.
+/// The directory of rejected events.
 #[derive(Debug)]
 pub(crate) struct Aside {
     root: PathBuf,
-    /// Bytes up to which whole texts are kept.
+    /// Size of all files, in bytes, up to which texts are kept completely.
     limit: u64,
     writing: Mutex<()>,
     now: watch::Sender<SetAside>,
 }
 
 impl Aside {
-    /// What is there, from earlier too.
+    /// Opens the directory and counts the existing files.
     pub(crate) fn open(root: &Path, limit: u64) -> Self {
         let mut found = SetAside { directory: root.to_owned(), ..SetAside::default() };
-        // Without the directory, or the right to read it, there is nothing to tell of.
+        // Without the directory, or the permission to read it, there are no events to count.
         let indexes = fs::read_dir(root).into_iter().flatten().flatten();
         let files = indexes.filter_map(|index| fs::read_dir(index.path()).ok()).flatten().flatten();
         for file in files {
@@ -82,12 +82,12 @@ impl Aside {
         }
     }
 
-    /// What is there, now and whenever it changes.
+    /// Returns the current counts, and later changes of them.
     pub(crate) fn watch(&self) -> watch::Receiver<SetAside> {
         self.now.subscribe()
     }
 
-    /// Writes an event's files.
+    /// Writes the files of an event.
     pub(crate) fn put(&self, event: &Rejected<'_>) -> io::Result<()> {
         let _one = self.writing.lock();
         let directory = self.root.join(event.index.as_str());

@@ -1,11 +1,11 @@
-//! What was being encoded when a process died: marks in files, written before and removed after.
+//! Records which rows were being encoded when a process died: mark files, written before encoding and removed
+//! after it.
 //!
 //! A process that dies while it encodes a bucket finds the same events in the journal at its next start, and
-//! may die of them again. So the journal range of a bucket that is being encoded is noted. Ranges over which
-//! processes died [`DEATHS`] times are looked at record by record at the next start, each part noted before
-//! it is tried; a death then tells which part it was, and after a few more the event.
-//!
-//! A `kill -9` leaves a mark too. It costs nothing but a trial: events that can be encoded stay.
+//! may die again. So the journal range of a bucket that is being encoded is marked. If processes died
+//! [`DEATHS`] times over a range, the next start tries its records one by one, each in parts, and marks each
+//! part before it is tried. Another death then identifies the part, and after a few more the event.
+//! A `kill -9` leaves a mark too. This only costs a trial: events that can be encoded are kept.
 
 use std::fs;
 use std::io::{self, Write};
@@ -17,9 +17,9 @@ use model::{JournalPosition, StreamId};
 use parking_lot::Mutex;
 use runtime::OpenDirectory;
 
-/// So many deaths over a range make its records suspects.
+/// Number of deaths over a range that makes its records suspects.
 const DEATHS: u32 = 2;
-/// A suspect is tried in so many parts.
+/// Number of parts in which a suspect is tried.
 const PARTS: usize = 64;
 
 /// Rows of one journal record.
@@ -40,9 +40,9 @@ struct Span {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Left by processes that died.
+    /// Ranges of buckets that processes died over.
     left: Vec<Span>,
-    /// What the last process died over while it tried.
+    /// The rows that the last process died over during a trial.
     suspect: Option<Rows>,
     /// Single rows that processes died over.
     poison: Vec<Rows>,
@@ -56,7 +56,7 @@ pub(crate) struct Attempts {
     state: Mutex<State>,
 }
 
-/// A mark that stands until it is dropped.
+/// A mark file, which is removed when this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Mark {
     root: Arc<OpenDirectory>,
@@ -72,17 +72,17 @@ impl Drop for Mark {
     }
 }
 
-/// What is to be done with a record before its rows become hot.
+/// How to treat a record before its rows become hot.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Nothing is known against it.
+    /// The record is not a suspect.
     Clean,
-    /// These parts are to be tried one by one.
+    /// These parts must be tried one by one.
     Try(Vec<Range<usize>>),
 }
 
 impl Attempts {
-    /// Reads the marks of the process before.
+    /// Reads the marks of earlier processes.
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
         fs::create_dir_all(root)?;
         let mut state = State::default();
@@ -100,7 +100,7 @@ impl Attempts {
                     fs::remove_file(path)?;
                 }
                 Some("trial") => {
-                    // Dying over one row tells all; over several, where to look.
+                    // A death over a single row identifies the row; one over several rows narrows the search.
                     match read_rows(&text) {
                         Some(rows) if rows.rows.len() == 1 => state.poison.push(rows),
                         other => state.suspect = other,
@@ -117,7 +117,7 @@ impl Attempts {
         Ok(attempts)
     }
 
-    /// Keeps what is known for the process after this one.
+    /// Saves the findings for the next process.
     fn save(&self) -> io::Result<()> {
         let state = self.state.lock();
         for (number, span) in state.left.iter().enumerate() {
@@ -134,7 +134,7 @@ impl Attempts {
         self.root.create(name)?.write_all(text.as_bytes())
     }
 
-    /// Writes a mark.
+    /// Writes a mark file.
     fn mark(&self, name: String, text: &str) -> io::Result<Mark> {
         self.write(&name, text)?;
         Ok(Mark { root: Arc::clone(&self.root), name })
@@ -158,7 +158,7 @@ impl Attempts {
         self.mark(format!("{number}.encoding"), &write_span(&Span { stream, positions, deaths }))
     }
 
-    /// The stream's bucket up to a position is encoded: what lies before has nothing to answer for any more.
+    /// Removes the suspicion from a stream's records up to a position, because they have been encoded.
     pub(crate) fn succeeded(&self, stream: &StreamId, upto: JournalPosition) {
         let stream = name(stream);
         let is_over = |span: &Span| span.stream == stream && *span.positions.end() <= upto.0;
@@ -176,7 +176,7 @@ impl Attempts {
         }
     }
 
-    /// What is to be done with a record of so many rows.
+    /// Decides how to treat a record with this number of rows.
     pub(crate) fn verdict(
         &self,
         stream: &StreamId,
@@ -204,7 +204,7 @@ impl Attempts {
         Verdict::Clean
     }
 
-    /// The rows of a record that a process died over.
+    /// Returns the rows of a record that a process died over.
     pub(crate) fn poison(&self, stream: &StreamId, position: JournalPosition) -> Vec<usize> {
         let state = self.state.lock();
         if state.poison.is_empty() {
@@ -216,7 +216,7 @@ impl Attempts {
         here.map(|rows| rows.rows.start).collect()
     }
 
-    /// Marks rows of a record as being tried.
+    /// Marks rows of a record that are about to be tried.
     pub(crate) fn trial(
         &self,
         stream: &StreamId,
@@ -224,7 +224,8 @@ impl Attempts {
         rows: Range<usize>,
     ) -> io::Result<Mark> {
         let stream = name(stream);
-        // Sets are recovered one after the other, and a set tries one part at a time.
+        // A single mark is enough: sets are recovered one after the other, and a set tries one part at a
+        // time.
         let tried = Rows { stream, position: position.0, rows };
         self.mark("rows.trial".to_owned(), &write_rows(&tried))
     }
@@ -275,7 +276,7 @@ mod tests {
 
     const HERE: JournalPosition = JournalPosition(5);
 
-    /// A process that dies over row 777 of 1,000, whatever it encodes it with.
+    /// The process dies over row 777 of 1,000, whichever rows are encoded together with it.
     #[test]
     fn deaths_narrow_down_to_the_row_and_nothing_else() {
         let directory = tempfile::tempdir().unwrap();
@@ -305,7 +306,7 @@ mod tests {
         assert!(Attempts::open(directory.path()).unwrap().state.lock().left.is_empty());
     }
 
-    /// One process: recovers a record, then encodes it; false where it dies.
+    /// Simulates one process that recovers and encodes a record. Returns false if it dies.
     fn lives(root: &Path, deadly: usize) -> bool {
         let attempts = Attempts::open(root).unwrap();
         let poison = attempts.poison(&stream(), HERE);

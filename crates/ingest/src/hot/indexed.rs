@@ -1,20 +1,21 @@
 //! Counts of events that became searchable.
 
-/// Events of one origin.
+/// Counts of the events of one origin.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Indexed {
-    /// How many.
+    /// Number of events.
     pub events: u64,
     /// Bytes of their text.
     pub bytes: u64,
-    /// Sum of their ages as they became searchable, in microseconds; those of the future count as 0.
+    /// Sum of the ages of the events when they became searchable, in microseconds; events with a future time
+    /// count as 0.
     pub age: u64,
-    /// The largest age.
+    /// The largest age in microseconds.
     pub max_age: u64,
 }
 
 impl Indexed {
-    /// Adds others.
+    /// Adds the counts of others.
     pub fn add(&mut self, other: &Self) {
         self.events += other.events;
         self.bytes += other.bytes;

@@ -1,8 +1,8 @@
-//! Which of an index's open hot buckets takes rows of a given time span.
+//! Choice of the open hot bucket of an index that takes rows of a given time span.
 //!
-//! A pure decision over what is open: the bucket that rows fit into with the least stretching, else
-//! a new one, else, at `maxHotBuckets`, the place of the one that was used least recently. Buckets
-//! that are still small are stretched instead of rolled, so that mixed times do not make tiny ones.
+//! A pure function of the open buckets. It prefers the bucket whose time span grows least; otherwise it opens
+//! a new bucket, or, at `maxHotBuckets`, replaces the least recently used one. A bucket that is still small
+//! is extended rather than rolled, so that mixed times do not produce tiny buckets.
 
 use model::JournalPosition;
 
@@ -13,12 +13,12 @@ pub(crate) struct OpenLane {
     pub(crate) first: i64,
     pub(crate) last: i64,
     pub(crate) raw_bytes: u64,
-    /// The newest record inside.
+    /// Position of the newest record in the bucket.
     pub(crate) used: JournalPosition,
 }
 
 impl OpenLane {
-    /// Counts what is about to join.
+    /// Adds the rows that are about to join.
     pub(crate) fn join(&mut self, more: &Self) {
         self.first = self.first.min(more.first);
         self.last = self.last.max(more.last);
@@ -26,38 +26,38 @@ impl OpenLane {
         self.used = self.used.max(more.used);
     }
 
-    /// Event time the bucket would span with rows of `span`.
+    /// Returns the time span of the bucket if rows of `span` joined it, in microseconds.
     fn with(&self, span: (i64, i64)) -> i64 {
         self.last.max(span.1).saturating_sub(self.first.min(span.0))
     }
 
-    /// By how much the bucket's span would grow.
+    /// Returns by how much the time span of the bucket would grow.
     fn stretch(&self, span: (i64, i64)) -> i64 {
         self.with(span).saturating_sub(self.last.saturating_sub(self.first))
     }
 }
 
-/// What the open buckets of an index may be.
+/// Limits of the open buckets of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LaneLimits {
-    /// Event time of one bucket, in microseconds.
+    /// Maximum time span of one bucket, in microseconds.
     pub(crate) max_span: i64,
-    /// Buckets at a time.
+    /// Maximum number of open buckets.
     pub(crate) max_open: u8,
-    /// Buckets with less text are stretched rather than rolled.
+    /// Bytes of text below which a bucket is extended rather than rolled.
     pub(crate) small: u64,
 }
 
-/// Where rows go.
+/// The lane that takes the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Into the bucket of this lane, which may have to be opened.
+    /// The open bucket of this lane, or a new one if it has none.
     Append(u8),
-    /// Into a new bucket of this lane, whose open one rolls first.
+    /// A new bucket of this lane, whose open bucket rolls first.
     RollFirst(u8),
 }
 
-/// Decides for rows of `span`. Lanes that are not in `open` have no bucket.
+/// Chooses a lane for rows of `span`. Lanes that are not in `open` have no bucket.
 pub(crate) fn choose(open: &[OpenLane], span: (i64, i64), limits: LaneLimits) -> Choice {
     let least = |lane: &&OpenLane| (lane.stretch(span), std::cmp::Reverse(lane.used));
     let fits = |lane: &&OpenLane| lane.with(span) <= limits.max_span;

@@ -1,5 +1,5 @@
-//! When buckets of an index roll, and which events are too far from now: `indexes.conf` where it
-//! names the index, within what the process allows.
+//! When buckets of an index roll, and how far event times may be from now: the values of `indexes.conf` for
+//! the index, limited by settings of the process.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ const AUTO_DATA_SIZE: u64 = 192 << 20;
 pub(crate) struct HotLimits {
     settings: Arc<Settings>,
     by_index: RwLock<HashMap<IndexName, IndexSettings>>,
-    /// The level of indexes without a stanza.
+    /// The `ackLevel` of indexes without a stanza.
     ack_level: RwLock<AckLevel>,
-    /// How long indexes are kept where that was changed since the start.
+    /// The retention of indexes for which it was changed since the start.
     kept: RwLock<HashMap<IndexName, Keep>>,
-    /// The levels that were set over REST, which take precedence.
+    /// The `ackLevel`s that were set over REST, which take precedence.
     set_levels: RwLock<HashMap<IndexName, AckLevel>>,
-    /// Whether acknowledged events of an index of users may be on the disk of this machine only.
+    /// Whether events of a user index may be acknowledged while they are only on the disk of this machine.
     local_acks: watch::Sender<bool>,
 }
 
@@ -45,20 +45,21 @@ impl HotLimits {
         limits
     }
 
-    /// Goes by what `indexes.conf` says now.
+    /// Applies the current `indexes.conf`.
     pub(crate) fn configure(&self, knowledge: &Knowledge) {
         let indexes = knowledge.indexes().iter();
         *self.ack_level.write() = knowledge.default_ack_level();
         *self.by_index.write() = indexes.map(|index| (index.name.clone(), index.clone())).collect();
     }
 
-    /// Raw text at which a bucket rolls. Hot buckets live in memory, so the process has a say.
+    /// Returns the bytes of raw text at which a bucket rolls. Hot buckets are in memory, so the process
+    /// limits this too.
     pub(crate) fn max_data_size(&self, index: &IndexName) -> u64 {
         let configured = self.by_index.read().get(index).map(|index| index.max_data_size);
         configured.unwrap_or(AUTO_DATA_SIZE).min(self.settings.max_data_size)
     }
 
-    /// How the index's events may be spread over open buckets.
+    /// Returns how the events of the index are distributed over open buckets.
     pub(crate) fn lanes(&self, index: &IndexName) -> LaneLimits {
         let configured = self.by_index.read().get(index).map(|index| index.max_hot_buckets);
         let count = configured.unwrap_or(self.settings.max_hot_buckets);
@@ -70,7 +71,7 @@ impl HotLimits {
         }
     }
 
-    /// When events of the index are acknowledged.
+    /// Returns when events of the index are acknowledged.
     pub(crate) fn ack_level(&self, index: &IndexName) -> AckLevel {
         if let Some(level) = self.set_levels.read().get(index) {
             return *level;
@@ -79,7 +80,7 @@ impl HotLimits {
         configured.unwrap_or_else(|| *self.ack_level.read())
     }
 
-    /// Replaces the level of the index, or goes back to `indexes.conf`.
+    /// Replaces the level of the index; `None` restores that of `indexes.conf`.
     pub(crate) fn set_ack_level(&self, index: &IndexName, level: Option<AckLevel>) {
         let mut levels = self.set_levels.write();
         match level {
@@ -88,17 +89,17 @@ impl HotLimits {
         };
     }
 
-    /// Whether an index of users acknowledges events that are on the disk of this machine only.
+    /// Whether a user index acknowledges events that are only on the disk of this machine.
     pub(crate) fn acknowledges_locally(&self) -> bool {
         self.has_level(AckLevel::Local)
     }
 
-    /// Whether events of an index of users are acknowledged when other indexers have copies of them.
+    /// Whether events of a user index are acknowledged when other indexers have copies of them.
     pub(crate) fn replicates(&self) -> bool {
         self.has_level(AckLevel::Replicated)
     }
 
-    /// Whether an index of users has this level, or one without a stanza would have it.
+    /// Whether a user index has this level, or one without a stanza would have it.
     fn has_level(&self, wanted: AckLevel) -> bool {
         let set = self.set_levels.read();
         let has = |(index, level): (&IndexName, &AckLevel)| {
@@ -111,35 +112,35 @@ impl HotLimits {
             || set.iter().any(has)
     }
 
-    /// Notes that events of an index are about to be acknowledged that are on this disk only. Internal
-    /// indexes do not count.
+    /// Records that events of an index are about to be acknowledged while they are only on this disk.
+    /// Internal indexes do not count.
     pub(crate) fn note_local(&self, index: &IndexName) {
         if !index.is_internal() && !*self.local_acks.borrow() {
             self.local_acks.send_replace(true);
         }
     }
 
-    /// Whether that was noted since the start.
+    /// Returns whether such an event was recorded since the start.
     pub(crate) fn local_acks(&self) -> watch::Receiver<bool> {
         self.local_acks.subscribe()
     }
 
-    /// How long events may wait for a remote acknowledgement before their bucket rolls.
+    /// Returns the time that events may wait for a remote acknowledgement before their bucket rolls.
     pub(crate) fn remote_ack_interval(&self) -> Duration {
         self.settings.remote_ack_interval
     }
 
-    /// Journal of one set above which the hot bucket that keeps the most of it rolls.
+    /// Returns the journal size of one set above which the hot bucket that retains the most of it rolls.
     pub(crate) fn max_journal_size(&self) -> u64 {
         self.settings.max_journal_size
     }
 
-    /// What `indexes.conf` says of the index.
+    /// Returns the settings of the index in `indexes.conf`.
     pub(crate) fn configured(&self, index: &IndexName) -> Option<IndexSettings> {
         self.by_index.read().get(index).cloned()
     }
 
-    /// How long and how much of the index is kept; none if there is no limit.
+    /// Returns the retention of the index; `None` if there is no limit.
     pub(crate) fn keep(&self, index: &IndexName) -> Option<Keep> {
         let kept = self.kept.read();
         let own =
@@ -147,7 +148,7 @@ impl HotLimits {
         kept.get(index).copied().or_else(|| self.configured(index).map(own))
     }
 
-    /// Replaces how long the index is kept, or goes back to `indexes.conf`.
+    /// Replaces the retention of the index; `None` restores that of `indexes.conf`.
     pub(crate) fn set_keep(&self, index: &IndexName, keep: Option<Keep>) {
         let mut kept = self.kept.write();
         match keep {
@@ -161,13 +162,13 @@ impl HotLimits {
         configured.map_or(self.settings.max_hot_span, |own| own.min(self.settings.max_hot_span))
     }
 
-    /// Zero: never.
+    /// Returns the idle time after which a bucket rolls. Zero: never.
     pub(crate) fn max_hot_idle(&self, index: &IndexName) -> Duration {
         let configured = self.by_index.read().get(index).and_then(|index| index.max_hot_idle);
         configured.unwrap_or(self.settings.max_hot_idle)
     }
 
-    /// How far events may lie in the past and in the future.
+    /// Returns how far event times may lie in the past and in the future.
     pub(crate) fn quarantine(&self, index: &IndexName) -> (Duration, Duration) {
         match self.by_index.read().get(index) {
             Some(own) => (own.quarantine_past, own.quarantine_future),
@@ -175,7 +176,7 @@ impl HotLimits {
         }
     }
 
-    /// Raw text of all hot buckets together.
+    /// Returns the maximum raw text of all hot buckets together, in bytes.
     pub(crate) fn max_hot_memory(&self) -> u64 {
         self.settings.max_hot_memory
     }

@@ -1,10 +1,10 @@
-//! One finished bucket into object storage, on the condition that nothing else is there.
+//! Uploads one finished bucket to object storage, on the condition that no object exists at its path.
 //!
-//! Small objects are put with "if none match". Large ones go in parts, of which a few are under way
-//! at a time; completing an upload in parts has no condition in the client, so the place is looked
-//! at first: bucket paths are unique, and only an earlier attempt of this process can be there. An
-//! upload that fails is aborted; what a killed process leaves behind is up to the store's own
-//! rule for incomplete uploads.
+//! Small objects are put with "if none match". Large objects use a multipart upload, of which a few parts are
+//! sent at a time. The client cannot complete a multipart upload conditionally, so the path is checked first:
+//! bucket paths are unique, so only an earlier attempt of this process can be there. An upload that fails is
+//! aborted; the parts that a killed process leaves are removed by the store's own rule for incomplete
+//! uploads.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use tokio::task::JoinSet;
 use super::spool::Spool;
 use crate::Error;
 
-/// Size of the parts of a large upload.
+/// Part size of a multipart upload, in bytes.
 const PART: u64 = 16 << 20;
-/// Parts of one upload under way at a time.
+/// Maximum number of concurrent parts of one upload.
 const PARTS_AT_A_TIME: usize = 4;
 
-/// Where the bytes of a finished bucket are.
+/// The location of the bytes of a finished bucket.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
-    /// On the disk, under the object's path.
+    /// The spool, under the path of the object.
     Spooled(Arc<Spool>),
-    /// In memory, where the disk has no room.
+    /// Memory, if the disk has no room.
     Memory(Bytes),
-    /// Another object, perhaps of another store.
+    /// Another object, possibly in another store.
     Object(Arc<dyn ObjectStore>, Path),
 }
 
@@ -40,7 +40,7 @@ impl Content {
     async fn read(&self, path: &str, range: Range<u64>) -> Result<Bytes, Error> {
         match self {
             Self::Memory(bytes) => {
-                // Sizes of things in memory fit.
+                // The range is within memory, so it fits into `usize`.
                 Ok(bytes.slice(range.start as usize..range.end as usize))
             }
             Self::Object(store, from) => {
@@ -55,7 +55,7 @@ impl Content {
     }
 }
 
-/// Puts the object; doing it again is harmless.
+/// Puts the object; idempotent.
 pub(crate) async fn put(
     store: &dyn ObjectStore,
     path: &str,

@@ -1,12 +1,12 @@
-//! The start after a stop of any kind: journal records that the catalog does not cover become hot
-//! rows again, each exactly once.
+//! Recovery at the start: journal records that the catalog does not cover become hot rows again, each exactly
+//! once.
 //!
-//! A record is replayed if its position is above the position that the catalog has for its stream.
-//! A noted roll above it means that an object may have been uploaded that the catalog does not
-//! know: it is deleted, because its events are replayed into another bucket.
+//! A record is replayed if its position is above the position of its stream in the catalog. A noted roll
+//! above that position means that an object may have been uploaded that the catalog does not know: it is
+//! deleted, because its events are replayed into another bucket.
 //!
-//! Memory stays bounded however long the journal is: buckets that are full again go to the uploader
-//! at once, and the replay waits while too many are not encoded.
+//! Memory is bounded regardless of the length of the journal: buckets that are full go to the uploader at
+//! once, and the replay pauses while too many buckets wait to be encoded.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -34,36 +34,36 @@ use crate::journal::{
 };
 use crate::set::SetId;
 
-/// What a set's journal gave back.
+/// The result of recovering the journal of a set.
 #[derive(Debug)]
 pub(crate) struct Recovered {
     pub(crate) journal: Journal,
-    /// No record has a higher position.
+    /// The highest position of any record.
     pub(crate) last_position: u64,
-    /// No replayed event has a later arrival.
+    /// The latest arrival time of any replayed event, in microseconds.
     pub(crate) last_index_time: i64,
     pub(crate) events: u64,
-    /// Objects that must not exist.
+    /// Objects that must be deleted.
     pub(crate) orphans: Vec<String>,
-    /// What was acknowledged and is not in the journal any more.
+    /// Acknowledged records that are missing from the journal.
     pub(crate) lost: Vec<Lost>,
-    /// Streams of which everything up to a position was found in stored buckets.
+    /// For each stream with records in stored buckets, the position up to which it is stored.
     pub(crate) stored: HashMap<StreamRef, JournalPosition>,
 }
 
-/// Acknowledged records that are gone from the journal.
+/// Acknowledged records that are missing from the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lost {
     /// The segment's file.
     pub path: PathBuf,
-    /// At most so many events; some may be in object storage.
+    /// Maximum number of lost events; some may be in object storage.
     pub events: u64,
-    /// What has happened to it.
+    /// Why they are missing.
     pub reason: String,
 }
 
 impl Lost {
-    /// Says what is gone of what was acknowledged.
+    /// Logs the loss.
     pub(crate) fn report(&self) {
         let Self { path, events, reason } = self;
         tracing::error!(
@@ -74,28 +74,28 @@ impl Lost {
     }
 }
 
-/// Where replayed events go.
+/// The destination of replayed events.
 #[derive(Debug, Clone)]
 pub(crate) struct Destination {
     pub(crate) hot: Arc<HotStore>,
     pub(crate) limits: Arc<HotLimits>,
     pub(crate) uploads: Arc<Uploads>,
-    /// Keeps back what no bucket can hold.
+    /// Sets events aside that no bucket can hold.
     pub(crate) sifter: Arc<Sifter>,
-    /// Buckets in memory that are not encoded.
+    /// Maximum number of buckets in memory that are not encoded.
     pub(crate) max_rolled: usize,
 }
 
-/// What is known of a set's journal before it is read.
+/// The state of a set before its journal is read.
 #[derive(Debug)]
 pub(crate) struct Before {
     pub(crate) ledger: Ledger,
     pub(crate) known: Known,
-    /// What the catalog has of each stream.
+    /// The position of each stream in the catalog.
     pub(crate) committed: HashMap<StreamRef, JournalPosition>,
-    /// Records that are in stored buckets although the catalog has no position for them.
+    /// Records in stored buckets for which the catalog has no position.
     pub(crate) stored: StoredRecords,
-    /// The journal may have a record twice: the log of another indexer may.
+    /// Whether the journal may have a record twice, as the log of another indexer may.
     pub(crate) may_repeat: bool,
 }
 
@@ -108,13 +108,13 @@ struct Replay<'a> {
     channels: &'a Arc<Channels>,
     now: EventTime,
     last: HashMap<StreamRef, JournalPosition>,
-    /// Events of the segment that is being read.
+    /// Number of events of the segment that is being read.
     in_segment: u64,
-    /// Parts of a numbered input whose note has not come yet.
+    /// Parts of a numbered input whose note has not been read yet.
     parts: Vec<BatchRecord>,
     /// The numbered input whose parts are being replayed.
     under_way: Option<Share>,
-    /// The batches so far, where some may come again.
+    /// The batches that were read so far, if batches may repeat.
     seen: Option<HashSet<(StreamRef, JournalPosition)>>,
     out: Recovered,
 }
@@ -171,14 +171,14 @@ pub(crate) fn recover_set(
     Ok(out)
 }
 
-/// No record of the set has a higher position, as far as is known without reading the journal.
+/// Returns the highest position of the set that is known without reading the journal.
 fn highest(known: &Known, committed: &HashMap<StreamRef, JournalPosition>) -> JournalPosition {
     let sealed = known.sealed.iter().flat_map(|sealed| &sealed.streams).map(|(_, _, last)| *last);
     let all = sealed.chain(known.mark.map(|mark| mark.position)).chain(committed.values().copied());
     all.max().unwrap_or_default()
 }
 
-/// Segments that were acknowledged, are not in object storage as a whole, and are not there.
+/// Returns acknowledged segments that are not completely in object storage and whose files are missing.
 pub(crate) fn missing(
     directory: &Path,
     found: &[PathBuf],
@@ -239,7 +239,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Notes what is missing of what was acknowledged; whether the file is to be kept.
+    /// Records acknowledged data that is missing from a segment. Returns whether to keep the file.
     fn note_lost(&mut self, path: &Path, scan: &mut Scan) -> bool {
         let acknowledged = number_of(path).and_then(|number| self.known.acknowledged(number));
         let (bytes, events) = acknowledged.unwrap_or((0, 0));
@@ -258,7 +258,7 @@ impl Replay<'_> {
         self.out.lost.push(Lost { path: path.to_owned(), events, reason });
         let garbage = cut && scan.length > scan.whole;
         if garbage {
-            // What cannot be read is kept for whoever wants to try.
+            // The unreadable part is kept, so that an administrator can try to recover it.
             scan.length = scan.whole;
         }
         garbage || !scan.damage.is_empty()
@@ -295,7 +295,7 @@ impl Replay<'_> {
                 let kept = self.to.sifter.sift(&stream, position, batch.batch, first);
                 let rows = Rows::new(kept, first);
                 self.to.hot.append(&stream, rows, position, self.now);
-                // Levels that were set over REST are not known at a start; the lane has its own.
+                // Levels that were set over REST are not yet known at the start; the lane has its own.
                 let waits = stream.lane.place() != JournalPlace::Disk
                     || self.to.limits.ack_level(&stream.index) != AckLevel::Local;
                 if let Some(share) = self.under_way.as_ref().filter(|_| waits) {
@@ -309,8 +309,8 @@ impl Replay<'_> {
         }
     }
 
-    /// A record that a stored bucket has: the stream is safe up to it, unless earlier records of it
-    /// have just been replayed; then as soon as those are.
+    /// Handles a record that a stored bucket has: the stream is stored up to it, unless earlier records of
+    /// the stream have just been replayed; then as soon as those are stored.
     fn is_stored(&mut self, stream: StreamRef, position: JournalPosition) {
         let id = self.id.stream(&stream.0, stream.1);
         if !self.to.hot.covers(&id, position) {
@@ -320,15 +320,15 @@ impl Replay<'_> {
 
     fn hold(&mut self, record: Record) {
         let Record::Batch(batch) = record else { return };
-        // Its number is taken even if its note never comes.
+        // The position is used even if the note of the input never follows.
         self.out.last_position = self.out.last_position.max(batch.position.0);
         self.parts.push(batch);
     }
 
-    /// All parts of an input are there: they count.
+    /// Replays the parts of an input, because all of them are present.
     fn delivered(&mut self, note: &Delivered) {
         self.channels.note(note.id, self.now);
-        // Where the index wants it, its sender hears of it when its buckets are in the catalog.
+        // If the index requires it, the sender is acknowledged when the buckets are in the catalog.
         self.under_way = Some(Share::of_batch(self.channels.hold(note.id)).0);
         for batch in std::mem::take(&mut self.parts) {
             if note.parts.contains(&batch.position) {
@@ -358,7 +358,7 @@ impl Replay<'_> {
     }
 }
 
-/// Cuts a torn tail off; tells whether a segment is left.
+/// Truncates a torn tail. Returns whether anything of the segment is left.
 fn cut_tail(path: &Path, scan: &Scan) -> Result<bool, Error> {
     if scan.whole == scan.length && scan.whole > 0 {
         return Ok(true);

@@ -1,5 +1,4 @@
-//! Rolling: a bucket takes no more events, its planned object is noted in the journal, and it goes to the
-//! uploader.
+//! Rolling: a bucket is closed, its planned object is noted in the journal, and it is passed to the uploader.
 
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::journal::{Journal, Pending, RollStarted, encode_roll};
 use crate::remote::Shipments;
 use crate::set::SetState;
 
-/// Rolls a stream's open bucket and sends it on its way.
+/// Rolls the open bucket of a stream and passes it to the uploader.
 pub(crate) fn roll(
     set: &SetState,
     hot: &HotStore,
@@ -26,15 +25,15 @@ pub(crate) fn roll(
     }
 }
 
-/// Notes the planned object of a rolled bucket in the journal, so that a crash between upload and
-/// commit leaves no orphan, and hands the bucket to the uploader.
+/// Notes the planned object of a rolled bucket in the journal, so that a crash between upload and commit
+/// leaves no orphan, and passes the bucket to the uploader.
 fn announce(set: &SetState, uploads: &Uploads, rolled: Arc<RolledBucket>, reason: RollReason) {
     note_roll(&mut set.journal(), Some(set), &rolled, reason);
     uploads.submit(rolled);
 }
 
-/// Notes the planned object of a rolled bucket in the journal, and in the one of `set` that has the bucket's
-/// records too.
+/// Notes the planned object of a rolled bucket in the journal of `set`, and in the journal in another place
+/// that has the records of the bucket too.
 pub(crate) fn note_roll(
     journal: &mut Journal,
     set: Option<&SetState>,
@@ -71,8 +70,8 @@ pub(crate) fn note_roll(
         set.ship(shipments);
     }
     if let Err(error) = appended {
-        // The upload goes ahead: it is what frees the disk. The price is that a crash right now
-        // could leave an object that nobody refers to.
+        // The upload continues, because it frees the disk. A crash at this moment could leave an object to
+        // which nothing refers.
         let error: Error = error;
         tracing::warn!(%error, path = %rolled.path, "the roll could not be noted in the journal");
     }

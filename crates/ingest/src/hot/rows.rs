@@ -1,4 +1,4 @@
-//! Events in memory: compact columns that become Arrow when somebody looks.
+//! Events in memory: compact columns that are converted to Arrow when they are first read.
 //!
 //! Small batches are joined by copying their text into one buffer; Arrow columns are views over it
 //! and are made once, at the first snapshot or at the roll.
@@ -18,9 +18,9 @@ use model::{EventBatch, EventBatchBuilder, IndexedField, Origin, OriginRun, Orig
 use super::indexed::Indexed;
 use crate::Error;
 
-/// What a row takes besides its text: times, its end, its place in Arrow columns.
+/// Memory per row besides its text: times, text offset, place in Arrow columns.
 const ROW_BYTES: usize = 64;
-/// What a field takes besides its value.
+/// Memory per field besides its value.
 const FIELD_BYTES: usize = 64;
 
 /// Rows of one hot bucket, in arrival order.
@@ -37,8 +37,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// The rows of a batch whose first event arrived at `first_index_time`, the others one
-    /// microsecond after each other.
+    /// Creates the rows of a batch whose first event arrived at `first_index_time`; each further event counts
+    /// as one microsecond later.
     pub(crate) fn new(batch: EventBatch, first_index_time: i64) -> Self {
         let rows = batch.rows();
         Self {
@@ -61,15 +61,15 @@ impl Rows {
         self.raw.len()
     }
 
-    /// What the rows count as where text is counted: their text, or half of the memory that they take. That
-    /// is more where events are tiny or have many indexed fields.
+    /// Returns the size that counts towards limits: the bytes of text, or half of the memory of the rows if
+    /// that is larger, as for tiny events or many indexed fields.
     pub(crate) fn weight(&self) -> u64 {
         let fields = self.fields.iter().map(|field| field.value.len() + FIELD_BYTES);
         let memory = self.raw.len() + self.rows() * ROW_BYTES + fields.sum::<usize>();
         self.raw.len().max(memory / 2) as u64
     }
 
-    /// Earliest and latest event time; `None` without rows.
+    /// Returns the earliest and latest event time; `None` without rows.
     pub(crate) fn span(&self) -> Option<(i64, i64)> {
         let (mut first, mut last) = (*self.time.first()?, *self.time.first()?);
         for &time in &self.time {
@@ -79,7 +79,7 @@ impl Rows {
         Some((first, last))
     }
 
-    /// Events, bytes and ages by origin; `now` is in microseconds.
+    /// Returns events, bytes and ages by origin; `now` is in microseconds.
     pub(crate) fn by_origin(&self, now: i64) -> impl Iterator<Item = (&Arc<Origin>, Indexed)> {
         let mut counted = vec![Indexed::default(); self.origins.len()];
         let mut row = 0;
@@ -103,7 +103,7 @@ impl Rows {
         self.origins.iter().zip(counted)
     }
 
-    /// Both, one after the other, in one buffer.
+    /// Joins the rows of all parts, in order, in one buffer.
     pub(crate) fn join(parts: &[Arc<Self>]) -> Self {
         let bytes = parts.iter().map(|part| part.raw.len()).sum();
         let rows = parts.iter().map(|part| part.rows()).sum();
@@ -134,7 +134,7 @@ impl Rows {
         Self { raw, offsets, time, index_time, origins, runs, fields, columns: OnceLock::new() }
     }
 
-    /// The rows as Arrow columns of `schema` (hot rows), sharing the text.
+    /// Returns the rows as Arrow columns of `schema` (hot rows), sharing the text.
     pub(crate) fn columns(&self, schema: &SchemaRef) -> Result<RecordBatch, Error> {
         if let Some(columns) = self.columns.get() {
             return Ok(columns.clone());
@@ -190,7 +190,7 @@ impl Rows {
         Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values)?))
     }
 
-    /// Per row a compact JSON object of its indexed fields, null when it has none.
+    /// Returns a compact JSON object of the indexed fields of each row, or null if it has none.
     fn field_texts(&self) -> StringArray {
         if self.fields.is_empty() {
             return StringArray::new_null(self.rows());
@@ -226,7 +226,7 @@ fn json_object(fields: &[IndexedField]) -> String {
     serde_json::Value::Object(object).to_string()
 }
 
-/// The rows that are wanted.
+/// Returns the rows for which `wanted` is true.
 pub(crate) fn select(batch: &EventBatch, wanted: impl Fn(usize) -> bool) -> EventBatch {
     let mut builder = EventBatchBuilder::new(batch.index.clone(), batch.raw.len());
     let mut fields = batch.fields.iter().peekable();

@@ -1,8 +1,8 @@
-//! Keeps one event from holding up its bucket: what cannot be encoded is set aside, the rest goes on.
+//! Separates events that cannot be encoded: they are set aside, and the rest of the bucket is encoded.
 //!
-//! Three ways an event can be too much for a bucket: it is larger than any input lets in now (a journal of an
-//! earlier version), encoding it fails or panics, or the process dies over it. The first two are found here
-//! by trying, the third by [`Attempts`].
+//! An event cannot be stored for one of three reasons: it is larger than inputs accept now (a journal of an
+//! earlier version), encoding it fails or panics, or the process dies. The first two are found here by trial,
+//! the third by [`Attempts`].
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,13 +20,14 @@ use super::rows::select;
 use super::store::RolledBucket;
 use crate::Error;
 
-/// More events of one bucket than this are not set aside: then the fault is not theirs, and the bucket waits.
+/// Maximum number of events of one bucket that are set aside. If more fail, the events are not the cause, and
+/// the bucket waits.
 const MOST: usize = 1_000;
-/// An event of the journal may be so many times `maxEventSize`, so that lowering that sets nothing aside
-/// that was taken before.
+/// Factor by which an event of the journal may exceed `maxEventSize`, so that lowering the setting does not
+/// set aside events that were accepted before.
 const GRACE: usize = 4;
 
-/// What sifting works with.
+/// The components for sifting.
 pub(crate) struct Sifter {
     pub(crate) fields: Arc<dyn FieldSource>,
     pub(crate) options: WriteOptions,
@@ -43,7 +44,7 @@ impl std::fmt::Debug for Sifter {
 }
 
 impl Sifter {
-    /// The rows of a journal record that may become hot; the others are set aside.
+    /// Returns the rows of a journal record that may become hot; sets the others aside.
     pub(crate) fn sift(
         &self,
         stream: &StreamId,
@@ -77,7 +78,7 @@ impl Sifter {
         self.without(batch, first_index_time, &out)
     }
 
-    /// Encodes a part of a record, except what is known to be bad, and adds what fails.
+    /// Encodes a part of a record, except rows that are known to be bad, and adds those that fail.
     fn try_part(
         &self,
         stream: &StreamId,
@@ -99,7 +100,7 @@ impl Sifter {
         }
     }
 
-    /// Sets rows of a batch aside; what cannot be written stays where it is.
+    /// Sets rows of a batch aside; rows that cannot be set aside remain in the batch.
     fn without(
         &self,
         batch: EventBatch,
@@ -129,10 +130,10 @@ impl Sifter {
         select(&batch, |row| gone.binary_search(&row).is_err())
     }
 
-    /// Encodes a rolled bucket; `None` where no event of it is left.
+    /// Encodes a rolled bucket; returns `None` if all its events were set aside.
     ///
     /// # Errors
-    /// It cannot be encoded, and that is not the fault of single events.
+    /// The bucket cannot be encoded, and single events are not the cause.
     pub(crate) fn encode(&self, rolled: &RolledBucket) -> Result<Option<Written>, Error> {
         let (id, stream, content) = (rolled.content.id, &rolled.stream, &rolled.content);
         let _mark = self.attempts.begin(stream, content.from, content.upto).inspect_err(|error| {
@@ -162,7 +163,7 @@ impl Sifter {
         }
     }
 
-    /// Encodes a bucket without the events that cannot be.
+    /// Encodes a bucket without the events that fail.
     fn salvage(
         &self,
         id: BucketId,
@@ -192,7 +193,7 @@ impl Sifter {
         self.attempt(id, index, &kept).map(Some).map_err(Error::from)
     }
 
-    /// The rows that fail by themselves, in order, with the reason; none where there are too many.
+    /// Returns the rows that fail on their own, in order, with the reason; none if there are too many.
     fn failing(&self, index: &IndexName, batches: &[RecordBatch]) -> Result<Failing, TooMany> {
         let mut found = Vec::new();
         let id = BucketId(uuid::Uuid::nil());
@@ -212,7 +213,7 @@ impl Sifter {
                     continue;
                 }
                 let middle = part.start + part.len() / 2;
-                // The first half comes off the stack first.
+                // Pushed in this order so that the first half is popped first.
                 parts.push(middle..part.end);
                 parts.push(part.start..middle);
             }
@@ -250,10 +251,10 @@ impl Sifter {
     }
 }
 
-/// Rows by number of the batch and of the row, each with the reason.
+/// Failing rows, by batch number and row number, each with the reason.
 type Failing = Vec<((usize, usize), String)>;
 
-/// Too many events fail for it to be their fault.
+/// The error that too many events fail for single events to be the cause.
 #[derive(Debug)]
 struct TooMany;
 

@@ -1,9 +1,8 @@
-//! Finished buckets on the local disk while they wait for object storage, so that they need no
-//! memory, and the store that serves them to searches meanwhile.
+//! Finished buckets on the local disk while they wait for upload, so that they need no memory, and the store
+//! through which searches read them meanwhile.
 //!
-//! Nothing here is a promise: the journal keeps the events until their bucket is in the catalog, so
-//! files are not synced, and a start begins with an empty spool. How much may wait is a limit of the
-//! disk: `maxSpoolSize` and `minFreeSpace`.
+//! The spool is not durable: the journal keeps the events until their bucket is in the catalog, so files are
+//! not synced, and each start begins with an empty spool. `maxSpoolSize` and `minFreeSpace` limit its size.
 
 use std::fmt;
 use std::fs;
@@ -29,18 +28,18 @@ use runtime::OpenDirectory;
 
 use crate::{Error, Settings};
 
-/// What waits on the disk, for the status page.
+/// The contents of the spool, for the status page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SpoolStatus {
-    /// Buckets that wait for object storage.
+    /// Number of buckets that wait for upload.
     pub buckets: u64,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
     /// Bytes free on the file system of the data directory.
     pub free_bytes: u64,
     /// Bytes of that file system.
     pub disk_bytes: u64,
-    /// Why nothing more is taken in, if so.
+    /// Why no more events are accepted; `None` if they are.
     pub full: Option<String>,
 }
 
@@ -48,10 +47,10 @@ pub struct SpoolStatus {
 #[derive(Debug)]
 pub(crate) struct Spool {
     root: OpenDirectory,
-    /// The journal beside it, whose disk must not be full either.
+    /// The directory of the journal, whose disk must not fill up either.
     journal: PathBuf,
     files: Mutex<HashMap<String, u64>>,
-    /// Held while a file is made or removed together with its directory.
+    /// Held while a file is created or removed together with its directory.
     directories: Mutex<()>,
     reader: LocalFileSystem,
     max_size: u64,
@@ -59,10 +58,10 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// An empty spool in `root`.
+    /// Creates an empty spool in `root`.
     pub(crate) fn open(root: &FilePath, settings: &Settings) -> Result<Self, Error> {
         let journal = root.with_file_name("journal");
-        // Of a link (--spool-dir), what it leads to is emptied: removing would remove the link.
+        // If `root` is a link (--spool-dir), its target is emptied: removing `root` would remove the link.
         let root = &fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
         let fail = |source| Error::Spool { path: root.to_owned(), source: Arc::new(source) };
         match fs::remove_dir_all(root) {
@@ -95,7 +94,7 @@ impl Spool {
             self.root.create_directories(parent(path)).and_then(|()| self.root.create(path))
         };
         if let Err(error) = created.and_then(|mut created| created.write_all(bytes)) {
-            // A part of a file is of no use, and may be what fills the disk.
+            // A partial file is useless, and may be what fills the disk.
             let _ = self.root.remove(path);
             return Err(fail(error));
         }
@@ -103,7 +102,7 @@ impl Spool {
         Ok(())
     }
 
-    /// A part of an object.
+    /// Reads a range of an object.
     pub(crate) fn read(&self, path: &str, range: Range<u64>) -> Result<Bytes, Error> {
         let length = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let read = self.root.read(path).and_then(|open| {
@@ -114,7 +113,7 @@ impl Spool {
         read.map_err(|source| Error::Spool { path: self.file(path), source: Arc::new(source) })
     }
 
-    /// Forgets an object that is in object storage.
+    /// Removes an object that is in object storage.
     pub(crate) fn remove(&self, path: &str) {
         if self.files.lock().remove(path).is_none() {
             return;
@@ -123,7 +122,7 @@ impl Spool {
         if let Err(error) = self.root.remove(path) {
             tracing::warn!(path = %self.file(path).display(), %error, "cannot remove a spooled bucket");
         }
-        // Removing fails, as wanted, while there is another bucket of the day.
+        // Fails, as intended, while another bucket of the same day exists.
         let _ = self.root.remove_directory(parent(path));
     }
 
@@ -131,7 +130,7 @@ impl Spool {
         self.files.lock().contains_key(path.as_ref())
     }
 
-    /// Why nothing more should be taken in, if so.
+    /// Returns why no more events should be accepted; `None` if they can be.
     pub(crate) fn full(&self) -> Option<String> {
         self.status().full
     }
@@ -142,7 +141,7 @@ impl Spool {
             (files.len() as u64, files.values().sum())
         };
         let reserve = |all: u64| kept_free(self.min_free, all);
-        // The journal may be on another disk (--journal-dir): the one with less room to spare counts.
+        // The journal may be on another disk (--journal-dir): the disk with less spare room counts.
         let places = [self.root.path(), self.journal.as_path()].into_iter();
         let spaces = places.filter_map(|place| space(place).map(|(free, all)| (place, free, all)));
         let tightest = spaces.min_by_key(|(_, free, all)| free.saturating_sub(reserve(*all)));
@@ -164,33 +163,33 @@ impl Spool {
     }
 }
 
-/// The directory of an object, empty for that of the spool.
+/// Returns the directory of an object; empty for the root of the spool.
 fn parent(path: &str) -> &FilePath {
     FilePath::new(path).parent().unwrap_or(FilePath::new(""))
 }
 
-/// What has to stay free of all bytes of a file system. On a small disk `minFreeSpace` would be more than
-/// there ever is.
+/// Returns the bytes that must stay free on a file system of `all` bytes. On a small disk, `minFreeSpace`
+/// alone could exceed the size of the disk.
 fn kept_free(min_free: u64, all: u64) -> u64 {
     min_free.min(all / 20)
 }
 
-/// Bytes that can be written to the file system of a directory, which need not exist yet, before
-/// `minFreeSpace` is reached; `None` where the system does not tell.
+/// Returns the bytes that can be written to the file system of a directory, which need not exist yet, before
+/// `minFreeSpace` is reached; `None` if the system does not report them.
 #[must_use]
 pub fn spare_bytes(path: &FilePath, min_free: u64) -> Option<u64> {
     let (free, all) = path.ancestors().find_map(space)?;
     Some(free.saturating_sub(kept_free(min_free, all)))
 }
 
-/// Free and all bytes of a file system; `None` where the system does not tell.
+/// Returns the free bytes and the size of a file system; `None` if the system does not report them.
 fn space(path: &FilePath) -> Option<(u64, u64)> {
     let stat = rustix::fs::statvfs(path).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
     Some((bytes(stat.f_bavail), bytes(stat.f_blocks)))
 }
 
-/// A store whose buckets may still be in the spool: reads look there first.
+/// A store that reads buckets from the spool first, as long as they are there.
 #[derive(Debug)]
 pub(crate) struct SpoolFirst {
     pub(crate) spool: Arc<Spool>,
@@ -203,7 +202,7 @@ impl fmt::Display for SpoolFirst {
     }
 }
 
-/// The answer of the spool, unless the file has just been uploaded and removed.
+/// Returns the answer of the spool; `None` if the file has just been uploaded and removed.
 fn unless_gone<T>(read: StoreResult<T>) -> Option<StoreResult<T>> {
     match read {
         Err(StoreError::NotFound { .. }) => None,

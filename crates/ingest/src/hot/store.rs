@@ -1,10 +1,9 @@
-//! Which hot buckets there are, and when they roll.
+//! The hot buckets of this process, and when they roll.
 //!
-//! One open bucket per stream (index, set, lane), and the rolled ones that are not in the catalog
-//! yet: first their rows, then, once the spool has their object, only its description. A bucket is
-//! in a snapshot from its first event until [`HotStore::remove`], which the uploader calls after the
-//! catalog's commit, so a search that looks here first and into the catalog second meets every
-//! event.
+//! There is one open bucket per stream (index, set, lane), and the rolled buckets that are not in the catalog
+//! yet: first their rows, then, once the spool has their object, only its description. A bucket is in
+//! snapshots from its first event until [`HotStore::remove`], which the uploader calls after the commit to
+//! the catalog. So a search that reads the hot buckets first and the catalog second sees every event.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
@@ -30,9 +29,9 @@ use crate::Error;
 use crate::ack::Waiting;
 use crate::set::SetId;
 
-/// Rows above this text size are not joined any further.
+/// Text size in bytes above which rows are not joined any further.
 const CHUNK_BYTES: usize = 1 << 20;
-/// So many neighbours of similar size are joined into one.
+/// Number of adjacent chunks of similar size that are joined into one.
 const JOIN: usize = 8;
 
 /// Why a bucket rolled.
@@ -63,14 +62,14 @@ impl RollReason {
     }
 }
 
-/// What fills a bucket.
+/// The content of a bucket.
 #[derive(Debug)]
 pub(crate) struct Filling {
     pub(crate) id: BucketId,
     chunks: Vec<Arc<Rows>>,
     pub(crate) rows: u64,
     pub(crate) raw_bytes: u64,
-    /// What counts towards limits: see [`Rows::weight`].
+    /// The size that counts towards limits: see [`Rows::weight`].
     weight: u64,
     pub(crate) first_time: i64,
     pub(crate) last_time: i64,
@@ -83,18 +82,18 @@ pub(crate) struct Filling {
     waiting_since: Option<EventTime>,
 }
 
-/// Where the rows of a rolled bucket are.
+/// The location of the rows of a rolled bucket.
 #[derive(Debug, Clone)]
 enum Body {
     Memory(Vec<Arc<Rows>>),
     Spooled(Arc<BucketEntry>),
 }
 
-/// A bucket that takes no more events and waits for its upload.
+/// A bucket that is closed and waits for its upload.
 #[derive(Debug)]
 pub(crate) struct RolledBucket {
     pub(crate) stream: StreamId,
-    /// What is known of the content; the rows have moved to the body.
+    /// The description of the content; the rows have moved to the body.
     pub(crate) content: Filling,
     body: Mutex<Body>,
     waiting: Mutex<Vec<Waiting>>,
@@ -105,14 +104,14 @@ pub(crate) struct RolledBucket {
 }
 
 impl RolledBucket {
-    /// All rows as hot rows; none once they are in the spool.
+    /// Returns all rows as hot rows; none once they are in the spool.
     pub(crate) fn batches(&self) -> Result<Vec<RecordBatch>, Error> {
         let Body::Memory(chunks) = self.body.lock().clone() else { return Ok(Vec::new()) };
         let schema = bucket::hot_schema();
         chunks.iter().map(|rows| rows.columns(&schema)).collect()
     }
 
-    /// The journal records that its events are in.
+    /// Returns the range of journal records that have its events.
     pub(crate) fn journal_range(&self) -> JournalRange {
         let Filling { from, upto, .. } = self.content;
         JournalRange { stream: self.stream.clone(), from: Some(from), upto, epoch: self.epoch }
@@ -122,7 +121,7 @@ impl RolledBucket {
         matches!(*self.body.lock(), Body::Memory(_))
     }
 
-    /// Those who wait for the bucket to be in the catalog.
+    /// Takes the acknowledgements that wait until the bucket is in the catalog.
     pub(crate) fn take_waiting(&self) -> Vec<Waiting> {
         std::mem::take(&mut self.waiting.lock())
     }
@@ -149,7 +148,7 @@ pub struct HotStatus {
     pub first_time: EventTime,
     /// Latest event time.
     pub last_time: EventTime,
-    /// Whether it waits for its upload.
+    /// Whether the bucket is rolled and waits for its upload.
     pub rolled: bool,
 }
 
@@ -159,9 +158,9 @@ pub(crate) struct HotStore {
     streams: RwLock<HashMap<StreamId, Stream>>,
     /// Weight of open and rolled buckets in memory.
     raw_bytes: AtomicU64,
-    /// The epochs in which this process owns its sets, as far as they are not the first.
+    /// The epochs in which this process owns its sets, except first epochs.
     epochs: Mutex<HashMap<SetId, u64>>,
-    /// The other indexers whose recovered events are all here.
+    /// The other indexers whose recovered events are complete here.
     adopted: RwLock<BTreeMap<IndexerId, Vec<HotOwner>>>,
 }
 
@@ -182,17 +181,18 @@ impl HotStore {
         }
     }
 
-    /// Buckets of the set that roll from now on are committed in this epoch.
+    /// Sets the epoch in which buckets of the set that roll from now on are committed.
     pub(crate) fn own(&self, set: SetId, epoch: u64) {
         self.epochs.lock().insert(set, epoch);
     }
 
-    /// The epoch in which this process owns a set.
+    /// Returns the epoch in which this process owns a set.
     pub(crate) fn epoch(&self, set: SetId) -> u64 {
         self.epochs.lock().get(&set).copied().unwrap_or(OWN_EPOCH)
     }
 
-    /// The events of another indexer are all here, those up to the epochs in which its sets are this one's.
+    /// Records that all events of another indexer are here, up to the epochs in which this indexer owns its
+    /// sets.
     pub(crate) fn adopt(&self, from: IndexerId, epochs: &BTreeMap<u16, u64>) {
         let owned = |(set, epoch): (&u16, &u64)| HotOwner {
             indexer: from,
@@ -203,7 +203,7 @@ impl HotStore {
         self.adopted.write().insert(from, epochs.iter().map(owned).collect());
     }
 
-    /// The events of another indexer are not here any more.
+    /// Records that the events of another indexer are no longer here.
     pub(crate) fn abandon(&self, from: IndexerId) {
         self.adopted.write().remove(&from);
     }
@@ -212,7 +212,7 @@ impl HotStore {
         self.adopted.read().keys().copied().collect()
     }
 
-    /// Forgets the streams of a set that another process owns now.
+    /// Removes the streams of a set that another process owns now.
     pub(crate) fn disown(&self, set: SetId) {
         let mut streams = self.streams.write();
         let gone: Vec<_> =
@@ -270,8 +270,8 @@ impl HotStore {
         self.raw_bytes.fetch_add(weight, Ordering::Relaxed);
     }
 
-    /// Whether the stream has a bucket that is not in the catalog yet; then its commit also stands
-    /// for a record up to `position` that is stored already.
+    /// Whether the stream has a bucket that is not in the catalog yet; then its commit also covers a record
+    /// up to `position` that is already stored.
     pub(crate) fn covers(&self, stream: &StreamId, position: JournalPosition) -> bool {
         let mut streams = self.streams.write();
         let Some(state) = streams.get_mut(stream) else { return false };
@@ -282,7 +282,7 @@ impl HotStore {
         !state.rolled.is_empty()
     }
 
-    /// Holds an acknowledgement until the stream's open bucket is in the catalog.
+    /// Holds an acknowledgement until the open bucket of the stream is in the catalog.
     pub(crate) fn wait(&self, stream: &StreamId, waiting: Waiting, now: EventTime) {
         let mut streams = self.streams.write();
         match streams.get_mut(stream).and_then(|state| state.open.as_mut()) {
@@ -290,12 +290,13 @@ impl HotStore {
                 open.waiting_since.get_or_insert(now);
                 open.waiting.push(waiting);
             }
-            // Nothing was appended: there is nothing to wait for.
+            // No event was appended, so there is no bucket to wait for.
             None => waiting.share.settle(waiting.events, waiting.bytes),
         }
     }
 
-    /// The open buckets of a set for an index, the quarantine apart, in the lanes below `count` of a place.
+    /// Returns the open buckets of a set for an index, except the quarantine bucket, in the lanes below
+    /// `count` of a place.
     pub(crate) fn open_lanes(
         &self,
         SetId { indexer, set }: SetId,
@@ -318,7 +319,7 @@ impl HotStore {
         (0..count).filter_map(open).collect()
     }
 
-    /// The set's streams whose open bucket has to roll now. `journal` is the size of its journal.
+    /// Returns the streams of the set whose open bucket must roll now. `journal` is the size of its journal.
     pub(crate) fn due(
         &self,
         set: SetId,
@@ -358,7 +359,7 @@ impl HotStore {
         due
     }
 
-    /// The stream of the set whose open bucket keeps the most of the journal at a place.
+    /// Returns the stream of the set whose open bucket retains the most of the journal at a place.
     pub(crate) fn oldest_at(&self, set: SetId, place: JournalPlace) -> Option<StreamId> {
         let streams = self.streams.read();
         let mine = streams
@@ -368,7 +369,7 @@ impl HotStore {
         open.min_by_key(|(from, _)| *from).map(|(_, stream)| stream.clone())
     }
 
-    /// The set's streams that have an open bucket, of one index or of all.
+    /// Returns the streams of the set that have an open bucket, of one index or of all.
     pub(crate) fn open_streams(&self, set: SetId, index: Option<&IndexName>) -> Vec<StreamId> {
         let streams = self.streams.read();
         let wanted = |(stream, state): &(&StreamId, &Stream)| {
@@ -379,7 +380,7 @@ impl HotStore {
         streams.iter().filter(wanted).map(|(stream, _)| stream.clone()).collect()
     }
 
-    /// Closes the stream's open bucket; it stays in snapshots.
+    /// Closes the open bucket of the stream; it stays in snapshots.
     pub(crate) fn roll(&self, stream: &StreamId) -> Option<Arc<RolledBucket>> {
         let mut streams = self.streams.write();
         let state = streams.get_mut(stream)?;
@@ -401,7 +402,7 @@ impl HotStore {
         Some(rolled)
     }
 
-    /// The bucket's object is in the spool: its rows leave memory, searches read the file.
+    /// Replaces the rows of a bucket in memory by its object in the spool, which searches read from now on.
     pub(crate) fn spooled(&self, rolled: &RolledBucket, entry: Arc<BucketEntry>) {
         let before = std::mem::replace(&mut *rolled.body.lock(), Body::Spooled(entry));
         if matches!(before, Body::Memory(_)) {
@@ -409,7 +410,7 @@ impl HotStore {
         }
     }
 
-    /// Forgets a bucket that is in the catalog.
+    /// Removes a bucket that is in the catalog.
     pub(crate) fn remove(&self, rolled: &RolledBucket) {
         let mut streams = self.streams.write();
         if let Some(state) = streams.get_mut(&rolled.stream) {
@@ -423,7 +424,7 @@ impl HotStore {
         }
     }
 
-    /// How many rolled buckets of a set are still in memory.
+    /// Returns the number of rolled buckets of a set that are still in memory.
     pub(crate) fn rolled_count(&self, set: SetId) -> usize {
         let streams = self.streams.read();
         let mine = streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
@@ -431,14 +432,14 @@ impl HotStore {
         mine.map(|(_, state)| in_memory(state)).sum()
     }
 
-    /// Whether a bucket is still here, although the catalog may have it already.
+    /// Whether a bucket is still here, although the catalog may already have it.
     pub(crate) fn has(&self, index: &IndexName, id: BucketId) -> bool {
         let streams = self.streams.read();
         let mut states = streams.iter().filter(|(stream, _)| stream.index == *index);
         states.any(|(_, state)| state.rolled.iter().any(|bucket| bucket.content.id == id))
     }
 
-    /// Whether there are buckets of an index that are not in the catalog yet.
+    /// Whether an index has buckets that are not in the catalog yet.
     pub(crate) fn has_any(&self, index: &IndexName) -> bool {
         let streams = self.streams.read();
         let mut states = streams.iter().filter(|(stream, _)| stream.index == *index);
@@ -452,7 +453,7 @@ impl HotStore {
         mine.all(|(_, state)| state.open.is_none() && state.rolled.is_empty())
     }
 
-    /// Text of the open buckets of a set.
+    /// Returns the bytes of text of the open buckets of a set.
     pub(crate) fn open_bytes(&self, set: SetId) -> u64 {
         let streams = self.streams.read();
         let mine = streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
@@ -487,7 +488,7 @@ impl HotStore {
 
 impl bucket::HotBuckets for HotStore {
     fn snapshot(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<HotBucket> {
-        // Under the lock only references are taken; columns are made after it.
+        // The lock is held only to take references; columns are made after it.
         let mut found = Vec::new();
         for (stream, state) in self.streams.read().iter() {
             if !indexes.contains(&stream.index) {
@@ -533,8 +534,8 @@ impl bucket::HotBuckets for HotStore {
                 chunks.iter().map(|rows| rows.columns(&self.schema)).collect();
             match batches {
                 Ok(batches) => bucket.batches = batches,
-                // Only a defect leads here; a bucket that claims rows and has none would be a
-                // silent hole, so it is said.
+                // Only a defect leads here. It is logged, because a bucket that claims rows and has none
+                // would silently be missing from results.
                 Err(error) => {
                     tracing::error!(bucket = %bucket.id, %error, "hot rows are unreadable")
                 }
@@ -559,8 +560,8 @@ impl bucket::HotBuckets for HotStore {
     }
 }
 
-/// Joins the last chunks while there are [`JOIN`] of similar size, so that many small appends cost
-/// each row a few copies and leave few chunks.
+/// Joins the last chunks while [`JOIN`] of them have a similar size, so that many small appends copy each row
+/// only a few times and leave few chunks.
 fn join_small(chunks: &mut Vec<Arc<Rows>>) {
     let class = |rows: &Arc<Rows>| rows.rows().max(1).ilog2() / JOIN.ilog2();
     loop {
@@ -576,7 +577,7 @@ fn join_small(chunks: &mut Vec<Arc<Rows>>) {
     }
 }
 
-/// The stream whose open bucket keeps the most of the journal, if no rolled one keeps more.
+/// Returns the stream whose open bucket retains the most of the journal, unless a rolled bucket retains more.
 fn oldest(streams: &HashMap<StreamId, Stream>, set: SetId) -> Option<StreamId> {
     let mine = || streams.iter().filter(|(stream, _)| SetId::of(stream) == set);
     let rolled = mine().flat_map(|(_, state)| &state.rolled).map(|bucket| bucket.content.from);

@@ -1,11 +1,11 @@
-//! Which journal records are in stored buckets although the catalog has no position for them: after
-//! the catalog was rebuilt from the buckets, or the indexer got another identity.
+//! Journal records in stored buckets for which the catalog has no position: after the catalog was rebuilt
+//! from the buckets, or the indexer got another identity.
 //!
-//! Arrival times and texts tell: `_indextime` is given once, in microseconds and strictly increasing within
-//! an indexer, and is kept by every merge, and the events of a record go into one bucket together. So a
-//! record is stored exactly if a bucket of its index has an event with its first arrival time and its first
-//! text. The time alone is not enough: indexers give the same ones. Only buckets whose arrivals overlap those
-//! of the journal are read, and of them two columns.
+//! Arrival times and texts identify them. `_indextime` is in microseconds and strictly increasing within an
+//! indexer, every merge keeps it, and the events of a record go into one bucket together. So a record is
+//! stored exactly if a bucket of its index has an event with its first arrival time and its first text. The
+//! time alone is not enough, because two indexers can use the same one. Only two columns are read, and only
+//! of buckets whose arrival times overlap those of the journal.
 
 use std::hash::BuildHasher;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::journal::{Record, StreamRef, scan_segment, segments};
 /// Rows of one batch.
 const BATCH_ROWS: usize = 65_536;
 
-/// The first arrivals of records by index, and the hashes of their first texts.
+/// The first arrival times of records by index, with the hashes of their first texts.
 pub(crate) type Arrivals = HashMap<IndexName, HashMap<i64, u64>>;
 
 /// See the module.
@@ -34,15 +34,15 @@ pub(crate) type Arrivals = HashMap<IndexName, HashMap<i64, u64>>;
 pub(crate) struct StoredRecords(HashMap<IndexName, HashSet<i64>>);
 
 impl StoredRecords {
-    /// Whether a stored bucket of the index has the event that arrived then.
+    /// Whether a stored bucket of the index has the event with this arrival time.
     pub(crate) fn has(&self, index: &IndexName, first_index_time: i64) -> bool {
         self.0.get(index).is_some_and(|arrivals| arrivals.contains(&first_index_time))
     }
 
-    /// Looks for the arrivals in the buckets.
+    /// Searches the buckets for the arrivals.
     ///
     /// # Errors
-    /// A bucket that may have them is out of reach.
+    /// A bucket that may have them cannot be reached.
     pub(crate) async fn find(
         store: &Arc<dyn ObjectStore>,
         buckets: &[Arc<BucketHeader>],
@@ -58,7 +58,7 @@ impl StoredRecords {
             let stored = match stored_of(store, entry, wanted).await {
                 Ok(stored) => stored,
                 Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {
-                    // What the journal has of it is better than what cannot be read.
+                    // A damaged bucket is ignored: its events are then replayed from the journal.
                     tracing::warn!(bucket = %entry.id, %error, "the journal counts instead of a bucket");
                     continue;
                 }
@@ -74,7 +74,7 @@ fn is_within(entry: &BucketHeader, time: EventTime) -> bool {
     entry.first_index_time <= time && time <= entry.last_index_time
 }
 
-/// Those of the records that a bucket has.
+/// Returns the arrivals that a bucket has.
 async fn stored_of(
     store: &Arc<dyn ObjectStore>,
     entry: &BucketHeader,
@@ -98,7 +98,7 @@ async fn stored_of(
     Ok(found)
 }
 
-/// The arrival times of all events of a bucket.
+/// Returns the arrival times of all events of a bucket.
 pub(crate) async fn arrivals_of(
     store: &Arc<dyn ObjectStore>,
     path: &str,
@@ -135,12 +135,12 @@ fn times_of(batch: &RecordBatch) -> &[i64] {
         .map_or(&[], |times| times.values())
 }
 
-/// The same for the same text, within this process.
+/// Returns a hash of a text that is stable within this process.
 fn hash_of(text: &[u8]) -> u64 {
     foldhash::fast::FixedState::default().hash_one(text)
 }
 
-/// The first arrivals of the journal's records above what is committed, up to a position.
+/// Returns the first arrivals of journal records above the committed positions, up to a position.
 ///
 /// # Errors
 /// The journal cannot be read.

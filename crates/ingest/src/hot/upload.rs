@@ -1,12 +1,11 @@
-//! Rolled buckets into object storage and the catalog.
+//! Uploads rolled buckets to object storage and commits them to the catalog.
 //!
-//! A rolled bucket is encoded and put into the spool, which frees its memory; then its object is
-//! put, then committed. Encoding and putting go on side by side and do not wait for each other, so a
-//! store that is away stops neither; but the buckets of one stream are committed in the order in
-//! which they rolled, because a commit says "everything of the stream up to here". While storage is
-//! away the uploader tries again for ever; the events stay in the spool and in the journal. An object
-//! of the planned name and size that is there already is an earlier attempt of this process whose
-//! answer was lost.
+//! A rolled bucket is encoded and written to the spool, which frees its memory; then its object is put, then
+//! committed. Encoding and putting are concurrent and do not wait for each other, so an unavailable store
+//! stops neither. The buckets of one stream are committed in the order in which they rolled, because a commit
+//! covers everything of the stream up to its position. While storage is unavailable the uploader retries
+//! without limit; the events stay in the spool and in the journal. If an object with the planned name and
+//! size already exists, it is from an earlier attempt of this process whose response was lost.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,10 +28,10 @@ use crate::fence::Fence;
 use crate::set::{SetId, SetState};
 use crate::{Error, Settings};
 
-/// How often the log repeats that buckets are not stored, for each cause.
+/// Interval at which the log repeats that buckets are not stored, for each cause.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// The entrance to the uploader, and its progress.
+/// The queue of the uploader, and its progress.
 #[derive(Debug)]
 pub(crate) struct Uploads {
     queue: mpsc::UnboundedSender<Arc<RolledBucket>>,
@@ -42,16 +41,16 @@ pub(crate) struct Uploads {
     last_error: Mutex<Option<String>>,
     /// When each cause was last logged.
     logged: Mutex<HashMap<&'static str, Instant>>,
-    /// Wakes threads; the number is how many buckets are done.
+    /// Wakes threads; the number counts finished buckets.
     progress: (Mutex<()>, Condvar),
     /// Wakes tasks.
     idle: watch::Sender<u64>,
 }
 
-/// What the uploader does, for the status page.
+/// The state of the uploader, for the status page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UploadStatus {
-    /// Buckets that are not in the catalog yet.
+    /// Number of buckets that are not in the catalog yet.
     pub waiting: u64,
     /// Buckets committed since the start.
     pub committed: u64,
@@ -79,7 +78,7 @@ impl Sets {
     }
 }
 
-/// What the uploader works with.
+/// The components of the uploader.
 pub(crate) struct Uploader {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) catalog: Arc<Catalog>,
@@ -88,14 +87,14 @@ pub(crate) struct Uploader {
     pub(crate) spool: Arc<Spool>,
     pub(crate) fence: Arc<Fence>,
     pub(crate) sets: Arc<Sets>,
-    /// This indexer.
+    /// The identity of this indexer.
     pub(crate) indexer: IndexerId,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
 }
 
 impl Uploads {
-    /// An entrance and the queue behind it.
+    /// Creates the uploader's handle and the queue that it reads.
     pub(crate) fn new() -> (Arc<Self>, mpsc::UnboundedReceiver<Arc<RolledBucket>>) {
         // Bounded by `maxRolledBuckets` and the spool's limits: the commit thread stops before
         // there are more.
@@ -117,12 +116,12 @@ impl Uploads {
         let waiting = self.waiting.fetch_add(1, Ordering::SeqCst) + 1;
         self.idle.send_replace(waiting);
         if self.queue.send(rolled).is_err() {
-            // The uploader has ended; the journal has the events.
+            // The uploader has ended; the journal keeps the events.
             tracing::debug!("a rolled bucket stays in the journal");
         }
     }
 
-    /// Blocks the thread until a bucket is done, or `wait` is over.
+    /// Blocks the thread until a bucket is finished, or `wait` is over.
     pub(crate) fn wait_for_progress(&self, wait: Duration) {
         self.progress.1.wait_for(&mut self.progress.0.lock(), wait);
     }
@@ -130,7 +129,7 @@ impl Uploads {
     /// Waits until no bucket waits.
     pub(crate) async fn idle(&self) {
         let mut waiting = self.idle.subscribe();
-        // The sender lives in `self`: it cannot be gone.
+        // The sender lives in `self`, so it cannot be dropped.
         let _ = waiting.wait_for(|waiting| *waiting == 0).await;
     }
 
@@ -146,7 +145,7 @@ impl Uploads {
         self.queue.is_closed()
     }
 
-    /// A bucket has left memory.
+    /// Records that a bucket has left memory.
     fn moved(&self) {
         self.progress.1.notify_all();
     }
@@ -184,7 +183,7 @@ impl Uploads {
 }
 
 impl Uploader {
-    /// Works until the signal to stop; what is not done then is in the journal.
+    /// Runs until the shutdown signal; buckets that are not stored by then stay in the journal.
     pub(crate) async fn run(
         self,
         uploads: Arc<Uploads>,
@@ -223,7 +222,7 @@ impl Uploader {
     }
 }
 
-/// What became of a bucket.
+/// The outcome of a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// The catalog has it.
@@ -232,7 +231,7 @@ enum Outcome {
     Dropped,
 }
 
-/// One bucket on its way.
+/// The upload of one bucket.
 struct Job {
     uploader: Arc<Uploader>,
     uploads: Arc<Uploads>,
@@ -241,7 +240,7 @@ struct Job {
 }
 
 impl Job {
-    /// Encodes, puts and commits; `false` when the process stops first, or is not the owner any more.
+    /// Encodes, puts and commits; returns `false` if the process stops first, or no longer owns the set.
     async fn store(
         &self,
         encoding: Option<OwnedSemaphorePermit>,
@@ -256,7 +255,7 @@ impl Job {
             Some((entry, content)) if self.put(&entry, &content).await => Some(entry),
             Some(_) => return false,
         };
-        // A slot is never held while waiting for the predecessor, which may need one.
+        // No slot is held while waiting for the predecessor, which may need one.
         if let Some(predecessor) = predecessor
             && predecessor.await.is_err()
         {
@@ -275,7 +274,7 @@ impl Job {
         true
     }
 
-    /// Tries until it works; `None` when the process stops first.
+    /// Retries until the attempt succeeds; returns `None` if the process stops first.
     async fn again<T, F>(&self, mut attempt: impl FnMut() -> F) -> Option<T>
     where
         F: Future<Output = Result<T, Error>>,
@@ -298,8 +297,8 @@ impl Job {
         }
     }
 
-    /// Makes the object and puts it into the spool, where it needs no memory; where the disk has
-    /// no room it stays in memory, which `maxRolledBuckets` bounds.
+    /// Encodes the object and writes it to the spool, where it needs no memory. If the disk has no room the
+    /// object stays in memory, which `maxRolledBuckets` limits.
     async fn encode(&self) -> Result<Option<(Arc<BucketEntry>, Content)>, Error> {
         let rolled = Arc::clone(&self.bucket);
         let uploader = Arc::clone(&self.uploader);
@@ -337,8 +336,8 @@ impl Job {
         self.again(attempt).await.is_some()
     }
 
-    /// Another process commits the buckets of the set from now on. This one takes nothing more in, and
-    /// keeps what it has: spool and journal have the events that the other may not know.
+    /// Stops accepting events, because another process commits the buckets of the set from now on. Spool and
+    /// journal are kept: they have events that the other process may not know.
     fn stop(&self, error: &Error) {
         let reason: Arc<str> = error.to_string().into();
         if self.uploader.fence.close(&reason) {
@@ -347,9 +346,8 @@ impl Job {
         self.uploads.failed(error, Duration::ZERO);
     }
 
-    /// As [`Self::again`], but an attempt is never given up half-way: what becomes of it must be
-    /// known before this process or the next one reads positions. `None` when another process owns the
-    /// set, too.
+    /// Retries as [`Self::again`] does, but never cancels an attempt: its outcome must be known before this
+    /// process or the next one reads positions. Also returns `None` if another process owns the set.
     async fn commit_again(&self, entry: Option<&BucketEntry>) -> Option<Outcome> {
         let shutdown = &self.uploader.shutdown;
         let (mut pause, longest) = self.uploader.settings.upload_retry;
@@ -361,7 +359,8 @@ impl Job {
             };
             match self.uploader.catalog.commit(commit).await {
                 Ok(()) => return Some(Outcome::Stored),
-                // Adopted from another indexer, and another process's by now, which has all events too.
+                // The bucket was adopted from another indexer, and another process owns the set now, which
+                // has all its events too.
                 Err(catalog::Error::OldEpoch { .. })
                     if self.bucket.stream.indexer != self.uploader.indexer =>
                 {
@@ -383,8 +382,8 @@ impl Job {
         None
     }
 
-    /// The catalog has the bucket: tell who waited, and forget it here, in the spool and in the
-    /// journal; not in the journal if another process has to store it.
+    /// Handles a bucket that is in the catalog: notifies the waiting senders, and removes it from memory,
+    /// from the spool and from the journal; but not from the journal if another process has to store it.
     async fn let_go(&self, outcome: Outcome) {
         for waiting in self.bucket.take_waiting() {
             waiting.share.settle_as(Durability::Remote, waiting.events, waiting.bytes);
@@ -404,7 +403,7 @@ impl Job {
     }
 }
 
-/// What keeps a bucket from being stored, for the log.
+/// Returns the reason why a bucket is not stored, for the log.
 fn cause(error: &Error) -> &'static str {
     match error {
         Error::Storage { source, .. } if runtime::store::is_full(source.as_ref()) => {
@@ -419,7 +418,7 @@ fn cause(error: &Error) -> &'static str {
     }
 }
 
-/// Between half and all of the pause, so that many do not come back at once.
+/// Returns a random time between half and all of the pause, so that uploads do not retry at the same time.
 fn jittered(pause: Duration) -> Duration {
     let random = runtime::random::uuid().as_u64_pair().0 % 1000;
     pause / 2 + (pause / 2).mul_f64(f64::from(u16::try_from(random).unwrap_or(0)) / 1000.0)

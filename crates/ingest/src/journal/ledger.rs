@@ -1,5 +1,5 @@
-//! What the journal of a set has acknowledged, kept apart from the segments, so that a start can
-//! tell a torn tail that nobody was told about from acknowledged records that are gone.
+//! A record of what the journal of a set has acknowledged, separate from the segments, so that a start can
+//! tell a torn tail of unacknowledged records from missing acknowledged ones.
 //!
 //! Two small files in `<data>/journal-state/`. `<set>.mark` is 64 bytes, overwritten after each
 //! synced group and not synced itself: after a loss of power it may be older than the journal, never
@@ -23,14 +23,14 @@ use crate::Error;
 const MAGIC: [u8; 8] = *b"KARSTMK\x01";
 const LENGTH: usize = 64;
 
-/// How far the newest segment was acknowledged.
+/// The acknowledged part of the newest segment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Mark {
     /// Number of the segment.
     pub(crate) segment: u64,
-    /// Its synced bytes.
+    /// Number of its synced bytes.
     pub(crate) bytes: u64,
-    /// Events of its records.
+    /// Number of events of its records.
     pub(crate) events: u64,
     /// The highest position in it.
     pub(crate) position: JournalPosition,
@@ -47,7 +47,7 @@ pub(crate) struct Sealed {
 }
 
 impl Sealed {
-    /// Whether everything in it is in object storage, so that it may be gone.
+    /// Whether everything in it is in object storage, so that its file may be missing.
     pub(crate) fn is_covered(
         &self,
         committed: impl Fn(&StreamRef) -> Option<JournalPosition>,
@@ -62,7 +62,7 @@ struct List {
     sealed: Vec<Sealed>,
 }
 
-/// What an earlier life of the journal has left.
+/// The state that an earlier process has left.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Known {
     /// The indexer whose journal it is.
@@ -72,12 +72,12 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What the files of a set in `directory` say.
+    /// Reads the files of a set in `directory`.
     pub(crate) fn read(directory: &Path, set: u16) -> Self {
         read(directory, set)
     }
 
-    /// Bytes and events of a segment that were acknowledged, as far as is known.
+    /// Returns the acknowledged bytes and events of a segment, if they are known.
     pub(crate) fn acknowledged(&self, number: u64) -> Option<(u64, u64)> {
         let mark = self.mark.filter(|mark| mark.segment == number && mark.bytes > 0);
         let sealed = self.sealed.iter().find(|sealed| sealed.number == number);
@@ -96,7 +96,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Opens or makes the files of a set in `directory`, and reads what they say.
+    /// Opens or creates the files of a set in `directory`, and reads them.
     pub(crate) fn open(
         directory: &Path,
         set: u16,
@@ -112,15 +112,15 @@ impl Ledger {
         Ok((Self { directory, set, mark, indexer }, known))
     }
 
-    /// Notes what has been synced. Not synced: see the module.
+    /// Writes the mark of what has been synced, without a sync of its own: see the module.
     pub(crate) fn acknowledge(&self, mark: Mark) {
         if let Err(error) = self.mark.write_all_at(&encode(mark, self.indexer), 0) {
-            // The journal itself is on the disk: only the hint is older.
+            // The journal itself is on disk; only the hint is older.
             tracing::debug!(%error, "the journal's mark could not be written");
         }
     }
 
-    /// Notes the sealed segments.
+    /// Writes the list of sealed segments.
     pub(crate) fn list(&self, sealed: Vec<Sealed>) {
         let write = || -> io::Result<()> {
             let text = serde_json::to_vec(&List { sealed })?;
@@ -135,7 +135,7 @@ impl Ledger {
     }
 }
 
-/// Whose journal the files of any set in `directory` belong to.
+/// Returns the indexers to which the files in `directory` belong.
 pub(crate) fn owners(directory: &Path) -> Vec<IndexerId> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let marks = entries.filter_map(|entry| {

@@ -1,4 +1,4 @@
-//! One process writes the journals of a data directory.
+//! The lock that lets only one process write the journals of a data directory.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::Error;
 
-/// Locks the journals below `root`, as long as the file is open.
+/// Locks the journals below `root` until the returned file is closed.
 ///
 /// # Errors
-/// Another process has the lock, or the disk refuses.
+/// Another process has the lock, or the file cannot be written.
 pub(crate) fn lock(root: &Path) -> Result<File, Error> {
     fs::create_dir_all(root).map_err(|error| Error::journal_write(root, error))?;
     let path = root.join("lock");

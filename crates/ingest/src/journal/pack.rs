@@ -1,4 +1,4 @@
-//! Compression of record payloads. Every codec that was ever written stays readable.
+//! Compression of record payloads. Codecs of earlier versions stay readable.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Codec {
-    /// As they are: least processor time, most disk bandwidth.
+    /// No compression: least CPU time, most disk bandwidth.
     None,
-    /// LZ4: a quarter of the disk bandwidth for about 1 ms of processor per megabyte.
+    /// LZ4: a quarter of the disk bandwidth for about 1 ms of CPU time per megabyte.
     Lz4,
-    /// zstd level 1: a sixth of the disk bandwidth for about twice the processor time of LZ4.
+    /// zstd level 1: a sixth of the disk bandwidth for about twice the CPU time of LZ4.
     Zstd,
 }
 
@@ -19,10 +19,10 @@ const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
 const LZ4: u8 = 2;
 
-/// Payloads below this size are not worth compressing.
+/// Minimum size of a payload that is compressed, in bytes.
 const PACKED_FROM: usize = 512;
 
-/// Compresses payloads, with memory that lives on between them.
+/// A compressor of payloads, which reuses its memory.
 pub(crate) struct Packer {
     codec: Codec,
     zstd: Option<zstd::bulk::Compressor<'static>>,
@@ -30,7 +30,7 @@ pub(crate) struct Packer {
 }
 
 impl Packer {
-    /// A packer; without memory for zstd it leaves payloads as they are.
+    /// Creates a packer. If zstd cannot allocate memory, payloads stay uncompressed.
     pub(crate) fn new(codec: Codec) -> Self {
         let zstd = match codec {
             Codec::Zstd => zstd::bulk::Compressor::new(1).ok(),
@@ -39,7 +39,7 @@ impl Packer {
         Self { codec, zstd, packed: Vec::new() }
     }
 
-    /// The payload as it is stored, and the code of how.
+    /// Returns the payload as it is stored, and the code of its codec.
     pub(crate) fn pack<'a>(&'a mut self, plain: &'a [u8]) -> (u8, &'a [u8]) {
         if plain.len() < PACKED_FROM {
             return (PLAIN, plain);
@@ -64,7 +64,7 @@ impl Packer {
     }
 }
 
-/// The payload as it was; the reason if it cannot be had.
+/// Decompresses a payload. Fails with a reason if it is damaged or its codec is unknown.
 pub(crate) fn unpack(code: u8, payload: &[u8], plain_len: usize) -> Result<Bytes, &'static str> {
     const BROKEN: &str = "the payload does not decompress";
     match code {

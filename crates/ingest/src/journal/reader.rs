@@ -1,4 +1,4 @@
-//! Reading a segment back, whatever has happened to it.
+//! Reading a segment that may be damaged.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,10 +11,10 @@ use super::record::{HEADER, Header, MAGIC, Record, decode};
 use super::writer::{SEGMENT_HEADER, StreamRef};
 use crate::Error;
 
-/// What a segment held.
+/// The result of reading a segment.
 #[derive(Debug, Default)]
 pub(crate) struct Scan {
-    /// Length of the part that is whole; what follows is a torn tail.
+    /// Length of the intact part; a torn tail follows it.
     pub(crate) whole: u64,
     /// Length of the file.
     pub(crate) length: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Scan {
     pub(crate) damage: Vec<Error>,
 }
 
-/// Reads a segment and hands every undamaged record to `deliver`, in order.
+/// Reads a segment and passes every undamaged record to `deliver`, in order.
 ///
 /// # Errors
 /// The file cannot be read, or is not a journal segment.
@@ -34,11 +34,11 @@ pub(crate) fn scan_segment(path: &Path, deliver: impl FnMut(Record)) -> Result<S
     Ok(scan_bytes(path, &bytes, deliver))
 }
 
-/// The same for a segment in memory.
+/// Reads a segment in memory as [`scan_segment`] does.
 pub(crate) fn scan_bytes(path: &Path, bytes: &[u8], mut deliver: impl FnMut(Record)) -> Scan {
     let mut scan = Scan { whole: 0, length: bytes.len() as u64, damage: Vec::new() };
     if bytes.len() < SEGMENT_HEADER.len() {
-        // The crash came before the header was safe: nothing in it was acknowledged.
+        // The crash came before the header was durable, so nothing in the segment was acknowledged.
         return scan;
     }
     let mut at = SEGMENT_HEADER.len();
@@ -73,7 +73,7 @@ pub(crate) struct RawRecord<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Hands the records of a part of a segment to `deliver` as they are, up to the first damage.
+/// Passes the records of a part of a segment to `deliver` without decoding them, up to the first damage.
 pub(crate) fn scan_raw(mut bytes: &[u8], mut deliver: impl FnMut(RawRecord<'_>)) {
     while let Some((header, index)) = Header::read(bytes) {
         let length = usize::try_from(header.record_len()).unwrap_or(usize::MAX);
@@ -98,7 +98,7 @@ fn read_record(bytes: &[u8]) -> Result<(Record, usize), &'static str> {
     Ok((decode(&header, index, payload)?, length))
 }
 
-/// The next place after `at` where a whole record begins.
+/// Returns the offset of the next whole record after `at`.
 fn next_record(bytes: &[u8], at: usize) -> Option<usize> {
     let candidates = memmem::find_iter(&bytes[at + 1..], &MAGIC).map(|found| at + 1 + found);
     candidates.into_iter().find(|&next| read_record(&bytes[next..]).is_ok())

@@ -1,7 +1,7 @@
-//! Journal records as bytes.
+//! Encoding and decoding of journal records.
 //!
-//! Little-endian. A record's header has a checksum of its own, so that a reader that lost its way
-//! finds the next record, and skips a record whose payload is damaged.
+//! Integers are little-endian. The header of a record has its own checksum, so that after damage a reader
+//! finds the next record, and can skip a record whose payload is damaged.
 
 use std::sync::Arc;
 
@@ -15,26 +15,26 @@ use model::{
 use super::pack::{Codec, Packer, unpack};
 use super::writer::StreamRef;
 
-/// Begins every record.
+/// The first bytes of every record.
 pub(crate) const MAGIC: [u8; 4] = *b"kJrn";
-/// Bytes of a record before the index name.
+/// Length of a record before the index name, in bytes.
 pub(crate) const HEADER: usize = 36;
 
 const KIND_BATCH: u8 = 1;
 const KIND_ROLL: u8 = 2;
 const KIND_DELIVERED: u8 = 3;
-/// Where a record's header says that it counts only if a note of its input follows.
+/// Offset of the flag that the record counts only if a note of its input follows.
 const PART: usize = 32;
 
-/// A batch of one stream, as it was journaled.
+/// A batch of one stream, as it is in the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BatchRecord {
     pub(crate) position: JournalPosition,
     pub(crate) lane: Lane,
     pub(crate) batch: EventBatch,
-    /// Arrival of the first event; the others follow at one microsecond each.
+    /// Arrival time of the first event; each further event counts as one microsecond later.
     pub(crate) first_index_time: i64,
-    /// A part of a numbered input: it counts only if a [`Delivered`] names it.
+    /// Whether it is a part of a numbered input, which counts only if a [`Delivered`] names it.
     pub(crate) part: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of the whole record.
+    /// Returns the length of the whole record in bytes.
     pub(crate) fn record_len(&self) -> u64 {
         HEADER as u64 + u64::from(self.index_len) + u64::from(self.payload_len)
     }
@@ -97,8 +97,8 @@ impl Header {
         out[start + 4..start + 8].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// Reads the header and the index name at the start of `bytes`; `None` if there is no whole,
-    /// undamaged one.
+    /// Reads the header and the index name at the start of `bytes`; returns `None` if they are incomplete or
+    /// damaged.
     pub(crate) fn read(bytes: &[u8]) -> Option<(Self, &str)> {
         let fixed = bytes.get(..HEADER)?;
         if fixed[..4] != MAGIC {
@@ -127,7 +127,7 @@ impl Header {
     }
 }
 
-/// Makes records, with buffers that live on between them.
+/// An encoder of records, which reuses its buffers.
 pub(crate) struct Encoder {
     plain: Vec<u8>,
     packer: Packer,
@@ -140,12 +140,12 @@ impl std::fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// An encoder that compresses payloads so.
+    /// Creates an encoder that compresses payloads with this codec.
     pub(crate) fn new(codec: Codec) -> Self {
         Self { plain: Vec::new(), packer: Packer::new(codec) }
     }
 
-    /// The record of a batch.
+    /// Encodes the record of a batch.
     pub(crate) fn batch(
         &mut self,
         batch: &EventBatch,
@@ -168,7 +168,7 @@ pub(crate) fn set_lane(record: &mut [u8], lane: Lane) {
     record[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The record that notes a roll.
+/// Encodes the record that notes a roll.
 pub(crate) fn encode_roll(roll: &RollStarted) -> Vec<u8> {
     let mut plain = Vec::with_capacity(64 + roll.path.len());
     plain.extend_from_slice(roll.bucket.0.as_bytes());
@@ -188,7 +188,7 @@ pub(crate) fn mark_part(record: &mut [u8]) {
     record[4..8].copy_from_slice(&crc.to_le_bytes());
 }
 
-/// The record that notes a numbered input behind its parts, the last of which is of `stream`.
+/// Encodes the note of a numbered input, which follows its parts; the last part is of `stream`.
 pub(crate) fn encode_delivered(delivered: &Delivered, (index, lane): &StreamRef) -> Vec<u8> {
     let mut plain = delivered.id.channel.as_bytes().to_vec();
     put(&mut plain, delivered.id.sequence);
@@ -228,7 +228,7 @@ fn finish(
     out
 }
 
-/// Decodes a record whose header has been read; the reason if it is damaged.
+/// Decodes a record whose header has been read. Fails with a reason if it is damaged.
 pub(crate) fn decode(header: &Header, index: &str, payload: &[u8]) -> Result<Record, &'static str> {
     if crc32fast::hash(payload) != header.payload_crc {
         return Err("the payload's checksum does not match");
@@ -277,7 +277,7 @@ fn read_delivered(plain: &[u8]) -> Option<Delivered> {
     (cursor.at == plain.len()).then_some(Delivered { id, parts })
 }
 
-/// The payload of a batch.
+/// Encodes the payload of a batch.
 pub(crate) fn write_batch(batch: &EventBatch, first_index_time: i64, out: &mut Vec<u8>) {
     out.reserve(batch.raw.len() + batch.rows() * 4 + 64);
     put(out, batch.rows() as u64);
@@ -311,7 +311,7 @@ pub(crate) fn write_batch(batch: &EventBatch, first_index_time: i64, out: &mut V
     out.extend_from_slice(&batch.raw);
 }
 
-/// The batch of a payload, with the arrival of its first event.
+/// Decodes a batch from a payload, with the arrival time of its first event.
 pub(crate) fn read_batch(index: IndexName, plain: &Bytes) -> Option<(EventBatch, i64)> {
     let mut cursor = Cursor { bytes: plain, at: 0 };
     let rows = usize::try_from(cursor.number()?).ok()?;
@@ -349,7 +349,7 @@ pub(crate) fn read_batch(index: IndexName, plain: &Bytes) -> Option<(EventBatch,
     Some((EventBatch { index, origins, runs, raw, offsets, time, fields }, first_index_time))
 }
 
-/// The origins and runs of a batch, if they fit each other.
+/// Decodes the origins and runs of a batch; returns `None` if they are inconsistent.
 fn read_origins(
     index: &IndexName,
     rows: usize,

@@ -1,5 +1,5 @@
-//! A file that says that the disk has lost records which other places are to restore. A start that is killed
-//! after the first of them leaves journals that look whole, and are not.
+//! A marker file that exists while records that the disk has lost are restored from other places. If a start
+//! is killed after it has restored the first of them, the journals look complete although they are not.
 
 use std::fs::{self, File};
 use std::io;
@@ -7,27 +7,27 @@ use std::path::Path;
 
 use crate::Error;
 
-/// Beside the directories of the sets.
+/// Name of the file, next to the directories of the sets.
 const NAME: &str = "restoring";
 
-/// Whether a start has begun to restore records, and has not ended.
+/// Whether a start has begun to restore records and has not finished.
 pub(crate) fn is_under_way(root: &Path) -> bool {
     root.join(NAME).exists()
 }
 
-/// Notes that records are to be restored.
+/// Creates the marker before records are restored.
 ///
 /// # Errors
-/// The disk refuses.
+/// The file cannot be written.
 pub(crate) fn begin(root: &Path) -> Result<(), Error> {
     let begun = File::create(root.join(NAME)).and_then(|file| file.sync_all());
     begun.and_then(|()| sync(root)).map_err(|error| Error::journal_write(root.join(NAME), error))
 }
 
-/// Notes that every place has restored what it had.
+/// Removes the marker after every place has restored its records.
 ///
 /// # Errors
-/// The disk refuses.
+/// The file cannot be removed.
 pub(crate) fn end(root: &Path) -> Result<(), Error> {
     let ended = fs::remove_file(root.join(NAME)).and_then(|()| sync(root));
     ended.map_err(|error| Error::journal_write(root.join(NAME), error))

@@ -1,4 +1,4 @@
-//! Appending to segments, and letting go of them.
+//! Appending to segments, and releasing them.
 
 use std::fs::{self, File};
 use std::io::{self, IoSlice, Write};
@@ -12,19 +12,19 @@ use runtime::{Entry, OpenDirectory};
 use super::ledger::{Ledger, Mark, Sealed};
 use crate::Error;
 
-/// Begins every segment: magic, version, padding.
+/// Header of every segment: magic, version, padding.
 pub(crate) const SEGMENT_HEADER: [u8; 16] = *b"KARSTJRN\x01\0\0\0\0\0\0\0";
 
 /// A stream within the journal's set.
 pub(crate) type StreamRef = (IndexName, Lane);
 
-/// One record on its way to the disk.
+/// A record that is about to be written.
 #[derive(Debug)]
 pub(crate) struct Pending<'a> {
     pub(crate) stream: StreamRef,
-    /// The position that must be committed before the record can go.
+    /// The position that must be committed before the record can be released.
     pub(crate) position: JournalPosition,
-    /// Events in it.
+    /// Number of its events.
     pub(crate) events: u64,
     pub(crate) bytes: &'a [u8],
 }
@@ -33,17 +33,17 @@ pub(crate) struct Pending<'a> {
 struct Segment {
     number: u64,
     path: PathBuf,
-    /// How its file is found to be removed, while it is written to.
+    /// The directory entry for removing the file while it is still being written to.
     entry: Option<Entry>,
     bytes: u64,
     events: u64,
     /// Last position of each stream in the segment.
     last: HashMap<StreamRef, JournalPosition>,
-    /// Has a damaged record: kept under another name when it is let go.
+    /// Whether it has a damaged record: then it is renamed and kept when it is released.
     damaged: bool,
 }
 
-/// The journal of one pipeline set; one writer.
+/// The journal of one pipeline set, which has one writer.
 #[derive(Debug)]
 pub(crate) struct Journal {
     directory: Arc<OpenDirectory>,
@@ -52,21 +52,22 @@ pub(crate) struct Journal {
     sealed: Vec<Segment>,
     next_number: u64,
     ledger: Ledger,
-    /// One that was found to be lost when it was sealed, see [`Look`].
+    /// A segment whose file was found to be lost when the segment was sealed, see [`Look`].
     lost: Option<Written>,
 }
 
-/// What shows that a journal is lost. It is looked at while the journal goes on: a path may lead over a disk
-/// that does not answer, although that of the journal does.
+/// The state for checking whether the journal is lost. The check does not lock the journal: the path may lead
+/// over a disk that does not answer while the disk of the journal does.
 #[derive(Debug)]
 pub(crate) struct Look {
     directory: Arc<OpenDirectory>,
     active: Option<Written>,
-    /// One look may be wrong, as with old attributes of a network file system: it is looked at again.
+    /// A segment that seemed lost. It is checked again, because one check can be wrong, as with outdated
+    /// attributes of a network file system.
     lost: Option<Written>,
 }
 
-/// The file of a segment that is written to.
+/// The file of the segment that is being written.
 #[derive(Debug, Clone)]
 struct Written {
     file: Arc<File>,
@@ -75,9 +76,9 @@ struct Written {
 }
 
 impl Look {
-    /// What happened to the directory, or to a segment while it was written to, if it was removed or
-    /// replaced: no start finds its records. A segment that the journal removes meanwhile is not written to
-    /// at the next look.
+    /// Returns what happened to the directory, or to a segment while it was being written, if it was removed
+    /// or replaced, so that no start would find its records. A segment that the journal itself has removed is
+    /// no longer the one being written at the next check.
     pub(crate) fn loss(&self) -> Option<String> {
         let of = |written: Option<&Written>| written?.loss(&self.directory);
         of(self.lost.as_ref())
@@ -92,7 +93,7 @@ impl Written {
     }
 }
 
-/// A segment of an earlier life.
+/// A segment of an earlier process.
 #[derive(Debug)]
 pub(crate) struct Adopted {
     pub(crate) path: PathBuf,
@@ -102,7 +103,7 @@ pub(crate) struct Adopted {
     pub(crate) damaged: bool,
 }
 
-/// The segment files of a directory, oldest first.
+/// Returns the segment files of a directory, oldest first.
 pub(crate) fn segments(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     let fail = |error| Error::journal_read(directory, error);
     let mut found = Vec::new();
@@ -116,7 +117,7 @@ pub(crate) fn segments(directory: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(found)
 }
 
-/// The number of a segment's file.
+/// Returns the number of a segment from its file name.
 pub(crate) fn number_of(path: &Path) -> Option<u64> {
     if path.extension()? != "journal" {
         return None;
@@ -125,8 +126,8 @@ pub(crate) fn number_of(path: &Path) -> Option<u64> {
 }
 
 impl Journal {
-    /// Opens the journal in `directory`, after the segments that are there (they have been read;
-    /// `adopt` makes them known). Writes always begin a new segment.
+    /// Opens the journal in `directory`, after the existing segments, which have been read and which `adopt`
+    /// registers. Writes always begin a new segment.
     pub(crate) fn open(
         directory: &Path,
         segment_bytes: u64,
@@ -146,26 +147,27 @@ impl Journal {
         })
     }
 
-    /// Makes a segment of an earlier life known, with the last position of each stream in it.
+    /// Registers a segment of an earlier process, with the last position of each stream in it.
     pub(crate) fn adopt(&mut self, adopted: Adopted) {
         let Adopted { path, bytes, events, last, damaged } = adopted;
         let number = number_of(&path).unwrap_or(0);
         self.sealed.push(Segment { number, path, entry: None, bytes, events, last, damaged });
     }
 
-    /// Segments are never named as an earlier one was, even if its file is gone.
+    /// Reserves numbers up to this one: the name of an earlier segment is never reused, even if its file is
+    /// gone.
     pub(crate) fn number_after(&mut self, number: u64) {
         self.next_number = self.next_number.max(number.saturating_add(1));
     }
 
-    /// From now on the ledger tells of the segments that have been adopted.
+    /// Starts to write the ledger, which includes the adopted segments from now on.
     pub(crate) fn begin_ledger(&self) {
         self.list();
         let segment = self.next_number;
         self.ledger.acknowledge(Mark { segment, ..Mark::default() });
     }
 
-    /// Notes which segments there are.
+    /// Writes the list of segments to the ledger.
     pub(crate) fn list(&self) {
         let sealed = self.sealed.iter().map(|segment| Sealed {
             number: segment.number,
@@ -180,8 +182,8 @@ impl Journal {
         self.ledger.list(sealed.collect());
     }
 
-    /// Writes a group of records and makes them durable with one fsync. When it fails, none of
-    /// the group is in the journal.
+    /// Writes a group of records and makes them durable with one fsync. If it fails, no record of the group
+    /// is in the journal.
     pub(crate) fn append(&mut self, group: &[Pending<'_>]) -> Result<(), Error> {
         if group.is_empty() {
             return Ok(());
@@ -217,9 +219,9 @@ impl Journal {
         }
     }
 
-    /// Cuts what a failed group may have left. After a failed fsync the state of the pages is
-    /// unknown, so the segment takes no more writes; if even the cut fails, the tail has records
-    /// nobody was told about, and the next start would bring them back: the file says so.
+    /// Truncates what a failed group may have left. After a failed fsync the state of the pages is unknown,
+    /// so nothing more is written to the segment. If truncating fails too, the tail has unacknowledged
+    /// records that the next start would replay; the file is marked accordingly.
     pub(super) fn cut_back(&mut self) {
         self.keep_if_lost();
         let Some((file, segment)) = self.active.take() else { return };
@@ -254,7 +256,7 @@ impl Journal {
             .and_then(|()| file.sync_all())
             .and_then(|()| self.directory.sync());
         if let Err(error) = prepared {
-            // An empty segment is harmless, and the next attempt takes another number.
+            // An empty segment is harmless, and the next attempt uses another number.
             let _ = self.directory.remove(&name);
             return Err(fail(error));
         }
@@ -265,7 +267,7 @@ impl Journal {
         Ok((Arc::new(file), segment))
     }
 
-    /// What shows whether it is lost.
+    /// Returns the state for checking whether the journal is lost.
     pub(crate) fn look(&self) -> Look {
         Look {
             directory: Arc::clone(&self.directory),
@@ -280,7 +282,7 @@ impl Journal {
         Some(Written { file: Arc::clone(file), name, entry: segment.entry? })
     }
 
-    /// Looks at the active segment before it is sealed: nobody would notice its loss afterwards.
+    /// Checks the active segment before it is sealed, because its loss would not be noticed afterwards.
     fn keep_if_lost(&mut self) {
         let has_records = self.active.as_ref().is_some_and(|(_, segment)| !segment.last.is_empty());
         if !has_records || self.is_lost(self.lost.as_ref()) {
@@ -304,19 +306,19 @@ impl Journal {
         let (mut gone, kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.sealed).into_iter().partition(done);
         self.sealed = kept;
-        // An active segment that holds nothing any more goes as well, so that a drained journal
-        // is an empty directory.
+        // An active segment without uncommitted records is deleted too, so that a drained journal is an empty
+        // directory.
         let idle = self.active.take_if(|(_, segment)| !segment.last.is_empty() && done(segment));
         if gone.is_empty() && idle.is_none() {
             return 0;
         }
-        // Noted before they go: a segment that is missing later was not released.
+        // Listed before the files are deleted: a segment that is missing and still listed was lost.
         self.list();
         if let Some((_, segment)) = idle {
             self.ledger.acknowledge(Mark { bytes: 0, events: 0, ..segment.mark() });
             gone.push(segment);
         }
-        // From here on it is missing because the journal removes it.
+        // From here on the segment is missing because the journal removes it.
         if !self.is_lost(self.lost.as_ref()) {
             self.lost = None;
         }
@@ -327,7 +329,7 @@ impl Journal {
         released
     }
 
-    /// The last position of each stream in it.
+    /// Returns the last position of each stream in the journal.
     pub(crate) fn last_positions(&self) -> HashMap<StreamRef, JournalPosition> {
         let mut all: HashMap<StreamRef, JournalPosition> = HashMap::default();
         let active = self.active.iter().map(|(_, segment)| segment);
@@ -338,20 +340,20 @@ impl Journal {
         all
     }
 
-    /// Bytes on the disk.
+    /// Returns the size on disk in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let active = self.active.iter().map(|(_, segment)| segment);
         self.sealed.iter().chain(active).map(|segment| segment.bytes).sum()
     }
 
-    /// How many segments there are.
+    /// Returns the number of segments.
     pub(crate) fn segment_count(&self) -> usize {
         self.sealed.len() + usize::from(self.active.is_some())
     }
 }
 
 impl Segment {
-    /// Its file, in the directory of the journal.
+    /// Returns the file name of the segment in the directory of the journal.
     fn name(&self) -> &Path {
         Path::new(self.path.file_name().unwrap_or_default())
     }
@@ -371,7 +373,7 @@ fn let_go(directory: &OpenDirectory, segment: &Segment) -> bool {
     };
     let Err(error) = result else { return true };
     tracing::warn!(path = %segment.path.display(), %error, "cannot remove a journal segment");
-    // One that is gone already is not tried again.
+    // A file that is already gone is not removed again.
     error.kind() == io::ErrorKind::NotFound
 }
 

@@ -1,7 +1,7 @@
-//! Where frozen buckets are kept: below `<archive>/<index>/<yyyymmdd>/<id>.parquet`, as they were.
+//! Archives of frozen buckets: each is an unchanged copy at `<archive>/<index>/<yyyymmdd>/<id>.parquet`.
 //!
-//! An archive needs no list of its own: a bucket's object says what is in it, so archives survive
-//! the loss of everything else and can be read by any Parquet reader.
+//! An archive needs no list of its own: the object of a bucket describes its content, so archives survive the
+//! loss of the catalog, and any Parquet reader can read them.
 
 use std::io;
 use std::sync::Arc;
@@ -16,12 +16,13 @@ use rustix::io::Errno;
 use crate::Error;
 use crate::hot::put::{Content, put};
 
-/// What Karst keeps in object storage besides archives: deleting or listing there would meet frozen buckets.
+/// Prefixes in object storage that Karst uses itself: an archive there would mix frozen buckets with objects
+/// that are listed or deleted.
 const IN_USE: [&str; 7] =
     ["buckets", "catalog", "collections", "installed", "journal", "lookups", "saved_jobs"];
-/// Objects whose ends are read at a time.
+/// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
-/// Operations that read an archive.
+/// Name of the operation that reads an archive, for errors.
 const LIST: &str = "list";
 const READ: &str = "read";
 const BRING_BACK: &str = "bring back";
@@ -29,22 +30,22 @@ const BRING_BACK: &str = "bring back";
 /// A place for frozen buckets.
 #[derive(Debug)]
 pub(super) enum Archive {
-    /// A prefix of the deployment's own store: copies are made by the store itself.
+    /// A prefix in the store of the deployment: the store itself makes the copies.
     Prefix(Path),
-    /// A directory or another bucket.
+    /// A directory or another S3 bucket.
     Other(Arc<dyn ObjectStore>),
 }
 
 /// An archived bucket.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// As it was in the catalog.
+    /// Its entry as it was in the catalog.
     pub(super) entry: BucketEntry,
     at: Path,
 }
 
 impl Archive {
-    /// The archive that `coldToFrozenDir` names: `s3://bucket/prefix`, an absolute directory, or a
+    /// Opens the archive that `coldToFrozenDir` names: `s3://bucket/prefix`, an absolute directory, or a
     /// prefix in object storage.
     pub(super) fn open(place: &str, options: &runtime::store::Options) -> Result<Self, Error> {
         let fail = |reason: String| Error::Archive { place: place.to_owned(), reason };
@@ -64,7 +65,7 @@ impl Archive {
         }
     }
 
-    /// An archive that must exist: opening a directory would create it.
+    /// Opens an archive that must exist, because opening a directory would create it.
     pub(super) fn open_existing(
         place: &str,
         options: &runtime::store::Options,
@@ -77,7 +78,7 @@ impl Archive {
         Self::open(place, options)
     }
 
-    /// The store the archive is in, given the deployment's own.
+    /// Returns the store of the archive; `own` is the store of the deployment.
     pub(super) fn store<'a>(&'a self, own: &'a Arc<dyn ObjectStore>) -> &'a Arc<dyn ObjectStore> {
         match self {
             Self::Prefix(_) => own,
@@ -92,7 +93,7 @@ impl Archive {
         }
     }
 
-    /// Copies a bucket's object into the archive; again is harmless.
+    /// Copies the object of a bucket into the archive; idempotent.
     pub(super) async fn keep(
         &self,
         own: &Arc<dyn ObjectStore>,
@@ -120,8 +121,8 @@ impl Archive {
         }
     }
 
-    /// The archived buckets of an index that have events in the range, oldest first, and why others cannot be
-    /// read, whatever their range.
+    /// Returns the archived buckets of an index that have events in the range, oldest first, and why other
+    /// objects cannot be read, whatever their range.
     ///
     /// # Errors
     /// The archive is unavailable.
@@ -155,7 +156,7 @@ impl Archive {
         Ok((found, unreadable))
     }
 
-    /// Whether the archive has any bucket of an index, of whatever time.
+    /// Whether the archive has any bucket of an index.
     pub(super) async fn has_any(
         &self,
         own: &Arc<dyn ObjectStore>,
@@ -169,7 +170,7 @@ impl Archive {
     /// Copies an archived bucket to `path` in the deployment's store.
     ///
     /// # Errors
-    /// If only this bucket cannot be read, [`is_of_object`] says so.
+    /// [`is_of_object`] tells whether only this bucket cannot be read.
     pub(super) async fn bring_back(
         &self,
         own: &Arc<dyn ObjectStore>,
@@ -217,8 +218,8 @@ async fn read_end(
     Ok(Found { entry, at: path })
 }
 
-/// What came of reading archived objects. A store that refuses some of them, as S3 does in Glacier, or whose
-/// disk cannot read some, is not away; one that gives none of them may have the wrong permissions.
+/// The results of reading archived objects. A store that refuses only some of them, as S3 does in Glacier, or
+/// whose disk cannot read some, counts as available. If it refuses all of them, its permissions may be wrong.
 #[derive(Debug)]
 struct Reads<T> {
     found: Vec<T>,
@@ -244,7 +245,7 @@ impl<T> Reads<T> {
         Ok(())
     }
 
-    /// Those that can be read, and why others cannot.
+    /// Returns the results, and why the other objects cannot be read.
     ///
     /// # Errors
     /// The store has refused all of them.
@@ -257,8 +258,8 @@ impl<T> Reads<T> {
     }
 }
 
-/// Whether the store answers, but does not give the object: it refuses it, has lost it, or its disk cannot
-/// read it. Others may be readable.
+/// Whether the store answers but cannot return this object: it refuses it, has lost it, or cannot read it
+/// from disk. Other objects may be readable.
 pub(super) fn is_of_object(error: &Error) -> bool {
     let source = match error {
         Error::BucketRead(read) => match &**read {
@@ -274,15 +275,15 @@ pub(super) fn is_of_object(error: &Error) -> bool {
     ) {
         return true;
     }
-    // A directory says so further down.
+    // For a directory, the cause is further down in the chain of errors.
     let first: &(dyn std::error::Error + 'static) = source;
     std::iter::successors(Some(first), |error| error.source())
         .filter_map(|error| error.downcast_ref::<io::Error>())
         .any(is_of_file)
 }
 
-/// Whether a file cannot be read although its disk is there: its blocks are damaged, or it is closed to this
-/// process.
+/// Whether a single file cannot be read although its disk is available: its blocks are damaged, or this
+/// process lacks the permission.
 fn is_of_file(error: &io::Error) -> bool {
     let damaged = [Errno::IO, Errno::BADMSG].map(Errno::raw_os_error);
     error.kind() == io::ErrorKind::PermissionDenied
@@ -309,7 +310,7 @@ mod tests {
         object_store::Error::Generic { store: "LocalFileSystem", source }
     }
 
-    /// As of a bad block.
+    /// Simulates a disk error such as a bad block.
     fn of_disk(number: i32) -> object_store::Error {
         let source = Box::new(io::Error::from_raw_os_error(number));
         object_store::Error::Generic { store: "LocalFileSystem", source }
@@ -335,7 +336,7 @@ mod tests {
         let denied = || failed_read(of_directory(io::ErrorKind::PermissionDenied));
         let (found, unreadable) = divided([denied(), failed_read(of_s3()), Ok(1)]).unwrap();
         assert_eq!((found, unreadable.len()), (vec![1], 2));
-        // All of them: the permissions may be wrong.
+        // If all are refused, the permissions may be wrong.
         assert!(divided([denied(), denied()]).is_err());
         assert!(divided([Ok(1), failed_read(of_directory(io::ErrorKind::TimedOut))]).is_err());
     }
@@ -348,7 +349,7 @@ mod tests {
         assert!(divided([bad(), bad()]).is_err(), "the disk may be broken");
         let gone = failed_read(of_disk(Errno::NODEV.raw_os_error()));
         assert!(divided([Ok(1), gone]).is_err(), "the disk is gone");
-        // What is found out only when the whole object is read, and what is wrong with the other store.
+        // Damage that is only found when the whole object is read, and errors of the other store.
         let concerns =
             |operation, source| is_of_object(&failed(operation, &Path::from("main/x"))(source));
         let block = || of_disk(Errno::IO.raw_os_error());

@@ -37,25 +37,25 @@ pub(super) const KIND: &str = "archives";
 /// Maximum size that is read: a UUID and white space.
 const MAX_BYTES: u64 = 128;
 
-/// The directory that a place of an archive is; `None` if it is none.
+/// Returns the directory of an archive; `None` if it is not in a directory.
 pub(super) fn directory_of(place: &str) -> Option<&str> {
     let path = place.strip_prefix("file://").unwrap_or(place);
     let directory = path.trim_end_matches('/');
     path.starts_with('/').then_some(if directory.is_empty() { "/" } else { directory })
 }
 
-/// The identity of a directory that buckets were frozen into; `None` if there were none yet.
+/// Returns the identity of a directory into which buckets were frozen; `None` if there were none yet.
 pub(super) fn known(snapshot: &Snapshot, directory: &str) -> Option<Uuid> {
     let document = snapshot.document(KIND, directory)?;
     Uuid::parse_str(document.get("id")?.as_str()?).ok()
 }
 
-/// The content of the document.
+/// Returns the content of the document.
 pub(super) fn document(id: Uuid) -> Value {
     json!({ "id": id.to_string() })
 }
 
-/// Fails if there is no directory, before the directory is opened, which would make it.
+/// Fails if the directory does not exist, before it is opened, because opening would create it.
 pub(super) fn expect_directory(directory: &str, expected: Uuid) -> Result<(), Error> {
     if std::path::Path::new(directory).is_dir() {
         return Ok(());
@@ -76,7 +76,7 @@ pub(super) async fn expect(
     }
 }
 
-/// The identity of a directory, which gets one if it has none.
+/// Returns the identity of a directory, and creates it if there is none.
 pub(super) async fn give(store: &dyn ObjectStore, directory: &str) -> Result<Uuid, Error> {
     if let Some(found) = read(store, directory).await? {
         return Ok(found);
@@ -86,7 +86,7 @@ pub(super) async fn give(store: &dyn ObjectStore, directory: &str) -> Result<Uui
     let options = PutOptions::from(PutMode::Create);
     match store.put_opts(&Path::from(FILE), payload, options).await {
         Ok(_) => Ok(id),
-        // A freeze of another index, or of another deployment with the same archive.
+        // A freeze of another index, or of another deployment with the same archive, has created it.
         Err(object_store::Error::AlreadyExists { .. }) => {
             let found = read(store, directory).await?;
             found.ok_or_else(|| unusable(directory, "was removed a moment ago"))
@@ -152,7 +152,7 @@ mod tests {
         let found = give(&other, "/cold").await.unwrap();
         let refused = expect(&other, "/cold", id).await.unwrap_err().to_string();
         assert!(refused.contains(&format!("its archive.id is {found}")), "{refused}");
-        // As the message says.
+        // The file has the content that the error message proposes.
         let payload = PutPayload::from(format!("{id}\n").into_bytes());
         other.put(&Path::from(FILE), payload).await.unwrap();
         expect(&other, "/cold", id).await.unwrap();

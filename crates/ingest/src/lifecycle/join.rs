@@ -1,7 +1,7 @@
-//! Joining: the rows of small buckets into a large one, which takes their place in one commit.
+//! Merging: the rows of small buckets are written to a large bucket, which replaces them in one commit.
 //!
-//! Work is bounded in memory (`mergeMaxBytes`) and in processor time: after each merge its worker
-//! rests so long that it takes no more than `mergeCpuPercent` of a core.
+//! Memory (`mergeMaxBytes`) and CPU time are bounded: after each merge its worker pauses for so long that it
+//! uses no more than `mergeCpuPercent` of a core.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,13 +20,13 @@ use super::merge::{MergeLimits, plan};
 use crate::Error;
 use crate::hot::put::{Content, put};
 
-/// The kind of the catalog's documents about damaged buckets: those are left as they are.
+/// The kind of the catalog documents about damaged buckets, which are not merged.
 const QUARANTINE: &str = "quarantine";
-/// Rows of one batch.
+/// Number of rows of one batch.
 const BATCH_ROWS: usize = 16_384;
 
 impl Lifecycle {
-    /// Joins what is due in all indexes.
+    /// Merges what is due in all indexes.
     pub(super) async fn join_small(self: &Arc<Self>, indexes: &[IndexName]) {
         let settings = &self.settings.lifecycle;
         if settings.merge_max_bytes == 0 {
@@ -43,14 +43,14 @@ impl Lifecycle {
         merges.for_each_concurrent(workers, merge).await;
     }
 
-    /// How long to do nothing after so much work.
+    /// Returns how long to pause after a merge that took `worked`.
     fn rest(&self, worked: Duration) -> Duration {
         let percent = self.settings.lifecycle.merge_cpu_percent.clamp(1, 100);
         worked * (100 - percent) / percent
     }
 
-    /// What to join in an index now. Buckets that are hot, or were a moment ago, are left out: a
-    /// search may hold them as hot, and would meet their events in the joined bucket again.
+    /// Returns the groups to merge in an index now. Buckets that are hot, or were until a moment ago, are
+    /// left out: a search may hold them as hot, and would see their events again in the merged bucket.
     fn groups(&self, index: &IndexName) -> Vec<Vec<Arc<BucketHeader>>> {
         let snapshot = self.catalog.snapshot();
         let settings = &self.settings.lifecycle;
@@ -64,7 +64,8 @@ impl Lifecycle {
         let seen = seen.entry(index.clone()).or_default();
         let mut now = HashMap::default();
         let mut warm = Vec::new();
-        // An index may have millions of buckets, few of which are small.
+        // Filtered before anything else, because an index may have millions of buckets, few of which are
+        // small.
         for bucket in snapshot.buckets(index).iter().filter(|bucket| limits.is_small(bucket)) {
             let since = seen.get(&bucket.id).copied().unwrap_or_else(Instant::now);
             now.insert(bucket.id, since);
@@ -101,7 +102,7 @@ impl Lifecycle {
         metrics::histogram!(names::MERGE_SECONDS).record(began.elapsed().as_secs_f64());
     }
 
-    /// All rows of a bucket, with the fields that were sent along with them.
+    /// Reads all rows of a bucket, with their indexed fields.
     async fn rows(&self, entry: &BucketHeader) -> Result<Vec<RecordBatch>, Error> {
         let failed = |error: bucket::Error| Error::BucketRead(Arc::new(error));
         let path = Path::from(entry.path());

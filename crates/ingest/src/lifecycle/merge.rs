@@ -1,21 +1,21 @@
-//! Which small buckets are joined now: a pure decision over the buckets of one index.
+//! Choice of the small buckets that are merged now: a pure function of the buckets of one index.
 //!
-//! Neighbours in time are joined while the result stays within the size and the time span of a
-//! bucket. A merge must at least double its largest member, so that an event is written again only
-//! a few times in its life, however small the buckets are that it comes in.
+//! Buckets that are adjacent in time are merged while the result stays within the size and the time span of a
+//! bucket. The result must be at least twice as large as its largest member, so that an event is rewritten
+//! only a few times, however small the buckets are in which it arrives.
 
 use std::sync::Arc;
 
 use model::BucketHeader;
 
-/// What a merge may look like.
+/// The limits of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MergeLimits {
-    /// Raw text of the result at most; buckets from half of it on are large enough.
+    /// Maximum raw text of the result, in bytes; buckets with at least half of it are not merged.
     pub(crate) max_bytes: u64,
-    /// Event time of the result at most, in microseconds, unless a member alone has more.
+    /// Maximum time span of the result, in microseconds, unless a single member has more.
     pub(crate) max_span: i64,
-    /// Fewest members, unless the result is half of the largest.
+    /// Minimum number of members, unless the result is half of the largest.
     pub(crate) min_buckets: usize,
 }
 
@@ -26,7 +26,7 @@ impl MergeLimits {
     }
 }
 
-/// Groups to join, each in the order of time. The buckets are those that may be merged.
+/// Returns the groups to merge, each in order of time. The buckets must be mergeable.
 pub(crate) fn plan(
     buckets: &[Arc<BucketHeader>],
     limits: MergeLimits,
@@ -59,7 +59,7 @@ fn fits(run: &[Arc<BucketHeader>], next: &BucketHeader, limits: MergeLimits) -> 
     bytes(run) + next.raw_bytes <= limits.max_bytes && span <= limits.max_span
 }
 
-/// Takes the run if it is worth it; otherwise what lies on both sides of its largest member may be.
+/// Accepts the run if merging it is worthwhile; otherwise tries the runs before and after its largest member.
 fn settle(
     run: &[Arc<BucketHeader>],
     limits: MergeLimits,
@@ -114,7 +114,7 @@ mod tests {
     fn a_merge_at_least_doubles_its_largest_member() {
         let mut buckets = vec![sized(0, 5, 45)];
         buckets.extend((1..=4).map(|at| sized(at, at as i64 * 2, 3)));
-        // 45 + 4 * 3 is not worth writing the 45 again.
+        // 45 + 4 * 3 does not justify writing the 45 again.
         assert_eq!(planned(&buckets), Vec::<Vec<u128>>::new());
         buckets.extend((5..=8).map(|at| sized(at, at as i64 * 2, 3)));
         assert_eq!(planned(&buckets), [[3, 4, 5, 6, 7, 8]]);

@@ -1,5 +1,5 @@
-//! Why due buckets are not frozen, for the health of the server. The reason of an index holds until a check
-//! of the index finds nothing that cannot be frozen.
+//! The reasons why due buckets are not frozen, for the health of the server. The reason of an index holds
+//! until a check of the index finds no bucket that cannot be frozen.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use model::IndexName;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// Reasons in the text; the log has all of them.
+/// Maximum number of reasons in the text; the log has all of them.
 const TOLD: usize = 3;
 
 type Reasons = BTreeMap<IndexName, String>;
@@ -21,17 +21,17 @@ pub(super) struct NotFrozen {
 }
 
 impl NotFrozen {
-    /// Everything that is due is frozen.
+    /// Creates an empty list of reasons.
     pub(super) fn new() -> Self {
         Self { reasons: Mutex::default(), text: watch::Sender::new(None) }
     }
 
-    /// The indexes with their reasons, as text; `None` if there are none.
+    /// Returns the indexes with their reasons as text; `None` if there are none.
     pub(super) fn text(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.text.subscribe()
     }
 
-    /// Remembers why buckets of an index are not frozen, or that all that are due are.
+    /// Records why buckets of an index are not frozen; `None` if all due buckets are.
     pub(super) fn note(&self, index: &IndexName, reason: Option<String>) {
         self.change(|reasons| match reason {
             Some(reason) => {
@@ -43,7 +43,7 @@ impl NotFrozen {
         });
     }
 
-    /// Forgets all indexes but these, which are sorted.
+    /// Removes the reasons of all indexes except these, which must be sorted.
     pub(super) fn keep(&self, indexes: &[IndexName]) {
         self.change(|reasons| reasons.retain(|index, _| indexes.binary_search(index).is_ok()));
     }
@@ -51,7 +51,7 @@ impl NotFrozen {
     fn change(&self, change: impl FnOnce(&mut Reasons)) {
         let mut reasons = self.reasons.lock();
         change(&mut reasons);
-        // Under the lock: the text is that of the last change.
+        // Sent under the lock, so that the text is that of the last change.
         let text = in_words(&reasons).map(Arc::<str>::from);
         self.text.send_if_modified(|told| {
             let is_new = *told != text;

@@ -1,4 +1,4 @@
-//! Which buckets of an index are frozen now: a pure decision over the catalog.
+//! Choice of the buckets of an index that are frozen now: a pure function of the catalog.
 
 use model::{BucketHeader, BucketState, EventTime};
 
@@ -20,7 +20,8 @@ impl Reason {
     }
 }
 
-/// The buckets to freeze of those that come with the oldest first. Thawed ones neither count nor go.
+/// Returns the buckets to freeze; the input is sorted, oldest first. Thawed buckets neither count nor are
+/// frozen.
 pub(crate) fn due(
     buckets: impl Iterator<Item = BucketHeader> + Clone,
     now: EventTime,

@@ -1,8 +1,8 @@
 //! The backlog of the stages behind parsing, and the point at which large inputs wait for it.
 //!
-//! Inputs leave a queue in the order of their arrival. Full queues of tens of megabytes, or buckets that
-//! wait to be encoded, would delay a small request for seconds behind a bulk load. So large inputs wait in
-//! parsing, where small ones overtake them, and the queues behind it stay short.
+//! Inputs leave a queue in the order of their arrival. Full queues of tens of megabytes, or buckets that wait
+//! to be encoded, would delay a small request behind a bulk load by seconds. So large inputs wait in parsing,
+//! where small ones overtake them, and the queues behind it stay short.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::meter::StatusOf;
 use crate::hot::store::HotStore;
 use crate::set::SetId;
 
-/// Bytes in the queues behind parsing at which large inputs wait: enough for every stage to be busy.
+/// Bytes in the queues behind parsing above which large inputs wait: enough to keep every stage busy.
 const QUEUED: u64 = 8 << 20;
-/// Bytes of text in the open buckets of a set at which small inputs wait too, while buckets that are not
-/// encoded yet have reached `maxRolledBuckets`.
+/// Bytes of text in the open buckets of a set above which small inputs wait too, once the number of buckets
+/// that are not encoded yet has reached `maxRolledBuckets`.
 const OPEN: u64 = 64 << 20;
-/// Buckets above `maxRolledBuckets` at which they wait too: small ones roll meanwhile, by time or on
-/// request.
+/// Number of buckets above `maxRolledBuckets` at which small inputs wait too: small buckets roll meanwhile,
+/// by time or on request.
 const MORE_ROLLED: usize = 2;
 
 /// See the module.
@@ -36,7 +36,7 @@ impl fmt::Debug for Backlog {
 }
 
 impl Backlog {
-    /// Of a set: the queues behind parsing, and its buckets.
+    /// Creates the backlog of a set from the queues behind parsing and its buckets.
     pub(crate) fn new(
         queues: Vec<StatusOf>,
         hot: Arc<HotStore>,
@@ -46,13 +46,13 @@ impl Backlog {
         Self { queues, hot, set, max_rolled }
     }
 
-    /// Whether large inputs wait.
+    /// Whether large inputs must wait.
     pub(crate) fn is_long(&self) -> bool {
         self.rolled() >= self.max_rolled
             || self.queues.iter().map(|queue| queue().bytes).sum::<u64>() >= QUEUED
     }
 
-    /// Whether nothing more is taken into memory.
+    /// Whether small inputs must wait too.
     pub(crate) fn is_full(&self) -> bool {
         match self.rolled().checked_sub(self.max_rolled) {
             Some(more) => more >= MORE_ROLLED || self.hot.open_bytes(self.set) >= OPEN,

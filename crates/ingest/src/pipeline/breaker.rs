@@ -1,11 +1,10 @@
-//! Text of a stream into lines, chunk by chunk.
+//! Breaks the text of a stream into lines, chunk by chunk.
 //!
-//! A break is what the first group of the line breaker matches (`([\r\n]+)` by default): the text
-//! before it ends a line, the text after it begins the next, the break itself is dropped. Empty
-//! lines are dropped. Structured sources (`INDEXED_EXTRACTIONS`) break where their records end: line
-//! ends inside of quotes and of JSON objects do not count. A line longer than the limit is cut
-//! there; what is dropped of it is counted while it passes, so that memory stays within the limit
-//! and a chunk.
+//! A break is the match of the first group of the line breaker (`([\r
+//! ]+)` by default): the text before it ends a line, the text after it begins the next, and the break itself
+//! is dropped. Empty lines are dropped. Structured sources (`INDEXED_EXTRACTIONS`) break at the end of their
+//! records: line ends inside quotes and JSON objects do not count. A line longer than the limit is truncated;
+//! the bytes beyond it are counted and not buffered, so that memory stays within the limit and a chunk.
 
 use std::sync::Arc;
 
@@ -15,11 +14,11 @@ use knowledge::Pattern;
 use knowledge::structured::RecordScanner;
 use memchr::memchr2;
 
-/// How far behind the start of new text a break may begin, where the breaker is a regex, at least
+/// Minimum number of bytes before the start of new text at which a break may begin, if the breaker is a regex
 /// (`LINE_BREAKER_LOOKBEHIND`).
 const LOOK_BEHIND: usize = 64 << 10;
 
-/// What ends lines.
+/// The rule for line ends.
 #[derive(Debug, Clone)]
 pub(crate) enum Breaks {
     /// `([\r\n]+)`.
@@ -30,7 +29,7 @@ pub(crate) enum Breaks {
     Records(RecordScanner),
 }
 
-/// Where a line ends and the next begins.
+/// The end of a line and the start of the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Break {
     line_end: usize,
@@ -38,8 +37,8 @@ struct Break {
     match_end: usize,
 }
 
-/// The next break at or after `from`: what the first group that takes part matches is dropped;
-/// without one, the break is before the match and nothing is.
+/// Returns the next break at or after `from`. The match of the first participating group is dropped; if none
+/// participates, the break is before the match and nothing is dropped.
 fn next_break(pattern: &Pattern, text: &str, from: usize) -> Option<Break> {
     let groups = pattern.groups_at(text, from)?;
     let whole = groups.span(0)?;
@@ -61,17 +60,17 @@ pub(crate) struct Lines {
     /// The text the lines are in; valid UTF-8.
     pub(crate) text: Bytes,
     pub(crate) lines: Vec<Line>,
-    /// Where the lines begin that were cut, and the bytes they lost.
+    /// Starts of the truncated lines; `cut_bytes` has the number of bytes that they lost.
     pub(crate) cut: Vec<u32>,
     pub(crate) cut_bytes: u64,
     /// Length of the text that the lines cover, breaks included.
     pub(crate) covered: u32,
-    /// Bytes of these lines that had been dropped before they came into `text`.
+    /// Bytes of these lines that were dropped before they were copied to `text`.
     pub(crate) dropped: u64,
 }
 
 impl Lines {
-    /// How many lines were cut.
+    /// Returns the number of truncated lines.
     pub(crate) fn cut_lines(&self) -> u64 {
         self.cut.len() as u64
     }
@@ -82,31 +81,31 @@ impl Lines {
 pub(crate) struct LineBreaker {
     breaks: Breaks,
     limit: usize,
-    /// The unfinished line, at most `limit` and a little.
+    /// The unfinished line; only slightly longer than `limit`.
     carry: Vec<u8>,
-    /// Bytes of the unfinished line that were dropped already.
+    /// Bytes of the unfinished line that were already dropped.
     dropped: u64,
-    /// Where to look for breaks in `carry`, with a pattern.
+    /// Offset in `carry` from which to search for breaks, with a pattern.
     searched: usize,
 }
 
 impl LineBreaker {
-    /// `limit` is the longest line in bytes.
+    /// Creates a breaker; `limit` is the maximum length of a line in bytes.
     pub(crate) fn new(breaks: Breaks, limit: usize) -> Self {
         Self { breaks, limit, carry: Vec::new(), dropped: 0, searched: 0 }
     }
 
-    /// Breaks by other rules from here on; what waits for the end of its line goes on to wait.
+    /// Replaces the rules from here on; the unfinished line is kept.
     pub(crate) fn change(&mut self, breaks: Breaks, limit: usize) {
         (self.breaks, self.limit, self.searched) = (breaks, limit, 0);
     }
 
-    /// Bytes of text that wait for the end of their line.
+    /// Returns the bytes of text that wait for the end of their line.
     pub(crate) fn pending(&self) -> u64 {
         self.carry.len() as u64 + self.dropped
     }
 
-    /// Takes the next text; `end` says that the unfinished line is complete.
+    /// Processes the next text; `end` says that the unfinished line is complete.
     pub(crate) fn push(&mut self, text: Bytes, end: bool) -> Lines {
         match &mut self.breaks {
             Breaks::Newlines => self.push_newlines(text, end),
@@ -140,7 +139,8 @@ impl LineBreaker {
             start = whole.len();
         }
         let Ok(rest) = std::str::from_utf8(&whole[start..]) else {
-            // Only whole characters come in, and records end at ASCII; a defect must not lose text.
+            // The input has only whole characters, and records end at ASCII. If a defect breaks that, no text
+            // is lost.
             return self.push_newlines(whole, end);
         };
         self.keep_for_pattern(rest, LOOK_BEHIND);
@@ -155,7 +155,7 @@ impl LineBreaker {
                 self.keep(&text);
                 return if end { self.finish_carry() } else { Lines::default() };
             };
-            // The unfinished line may be at its limit; what is beyond must not be assembled.
+            // The unfinished line may have reached its limit; text beyond it must not be copied.
             let head = text.split_to(line_end);
             self.keep(&head);
             let mut joined = std::mem::take(&mut self.carry);
@@ -191,7 +191,7 @@ impl LineBreaker {
         whole.extend_from_slice(chunk);
         let whole = Bytes::from(whole);
         let Ok(text) = std::str::from_utf8(&whole) else {
-            // Only whole characters come in and go out; a defect must not lose the text.
+            // The input has only whole characters, as do the lines. If a defect breaks that, no text is lost.
             return self.push_newlines(whole, end);
         };
         let mut out = Lines::default();
@@ -207,14 +207,14 @@ impl LineBreaker {
                 self.add(&mut out, &whole, start, found.line_end);
             }
             start = found.next_start.max(start);
-            // Groups may end before the match does: what follows the group can hold a break too.
+            // A group may end before the match does: the text after the group can have a break too.
             from = if start > from { start } else { text.ceil_char_boundary(from + 1) };
             if from >= text.len() {
                 break;
             }
         }
         if end && start < text.len() {
-            // A breaker that looks ahead for the next event leaves the last one its line feed.
+            // A breaker with a look-ahead for the next event does not remove the line feed of the last one.
             let line_end = text.trim_end_matches(['\r', '\n']).len();
             if line_end > start {
                 self.add(&mut out, &whole, start, line_end);
@@ -236,7 +236,7 @@ impl LineBreaker {
         out
     }
 
-    /// Adds the line `[start, end)`, cut to the limit.
+    /// Adds the line `[start, end)`, truncated to the limit.
     fn add(&mut self, out: &mut Lines, text: &[u8], start: usize, end: usize) {
         let mut line_end = end;
         let mut lost = std::mem::take(&mut self.dropped);
@@ -252,13 +252,13 @@ impl LineBreaker {
         out.lines.push(Line { start: offset(start), end: offset(line_end) });
     }
 
-    /// Keeps the start of the unfinished line, up to just over the limit (so that the cut can see
-    /// the character at the border), and counts the rest.
+    /// Keeps the start of the unfinished line, up to just over the limit (so that truncation sees the
+    /// character at the border), and counts the rest.
     fn keep(&mut self, text: &[u8]) {
         let room = (self.limit + 4).saturating_sub(self.carry.len());
         let kept = match self.dropped {
             0 => character_border(text, room),
-            // Something between the kept part and this is gone already.
+            // Bytes between the kept part and this text are already dropped.
             _ => 0,
         };
         self.carry.extend_from_slice(&text[..kept]);

@@ -1,10 +1,10 @@
-//! The end of a pipeline set: journal, hot buckets, acknowledgement, rolling.
+//! The committer of a pipeline set: journal, hot buckets, acknowledgement, rolling.
 //!
-//! One thread takes what indexing has prepared in groups: writes a group to the journal, syncs
-//! once, makes the rows searchable, and only then acknowledges. While it syncs, the next group
-//! gathers in the queue. It also rolls buckets and hands them to the uploader; while too many rolled
-//! buckets wait in memory to be encoded, and what came meanwhile is much, it takes nothing more, and the
-//! queues push back.
+//! One thread takes the records that indexing has prepared, in groups: it writes a group to the journal,
+//! syncs once, makes the rows searchable, and only then acknowledges. During the sync, the next group gathers
+//! in the queue. The thread also rolls buckets and passes them to the uploader. While too many rolled buckets
+//! wait in memory to be encoded, and the open buckets have grown large meanwhile, it takes nothing more, and
+//! the queues exert back-pressure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,9 +33,9 @@ use crate::remote::Shipments;
 use crate::set::SetState;
 use crate::tally::Tally;
 
-/// How often buckets are looked at when nothing comes in.
+/// Interval at which buckets are checked while no records arrive.
 const TICK: Duration = Duration::from_millis(250);
-/// How long to wait for the next part of a numbered input before looking whether one is to come.
+/// How long to wait for the next part of a numbered input before checking whether one can still arrive.
 const PART: Duration = Duration::from_millis(1);
 
 /// See the module.
@@ -50,14 +50,14 @@ pub(crate) struct Commit {
     pub(crate) gate: Arc<Gate>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) backlog: Backlog,
-    /// What the set's queues report.
+    /// The metrics of the queues of the set.
     pub(crate) meters: Vec<Meter>,
-    /// Intake is over: do not wait for object storage any more.
+    /// Whether intake has ended: then the committer no longer waits for object storage.
     pub(crate) stopping: Arc<AtomicBool>,
 }
 
 impl Commit {
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     pub(crate) fn run(self) {
         loop {
             let first = match self.queue.pop_timeout(TICK) {
@@ -74,7 +74,7 @@ impl Commit {
         }
     }
 
-    /// Gathers a group up to its size and time, and commits it. An order ends a group.
+    /// Gathers a group up to its maximum size and time, and commits it. An order ends a group.
     fn take_group(&self, first: Indexed) {
         let mut group = Vec::new();
         let mut bytes = 0;
@@ -113,7 +113,7 @@ impl Commit {
         orders.into_iter().for_each(|(order, share)| self.obey(&order, share));
     }
 
-    /// Gathers the parts that are missing of numbered inputs; gives orders that came meanwhile.
+    /// Gathers the missing parts of numbered inputs. Returns orders that arrived meanwhile.
     #[allow(clippy::vec_box)]
     fn complete(&self, group: &mut Vec<Box<IndexedRecord>>) -> Vec<(Order, Share)> {
         let mut orders = Vec::new();
@@ -122,7 +122,7 @@ impl Commit {
                 Popped::Item(Indexed::Record(record)) => group.push(record),
                 Popped::Item(Indexed::Order(order, share)) => orders.push((order, share)),
                 Popped::Timeout => {}
-                // The stage before has ended, and is about to let go of its last share.
+                // The previous stage has ended, and is about to drop its last share.
                 Popped::Closed => std::thread::yield_now(),
             }
         }
@@ -187,7 +187,7 @@ impl Commit {
         metrics::counter!(names::INGEST_BYTES, "index" => index).increment(bytes);
         self.tally.count(&stream.index, &rows, now.0, share.age());
         self.hot.append(&stream, rows, position, now);
-        // What an acknowledgement waits for is decided in this one place. Parts of one input may be of
+        // The only place that decides what an acknowledgement waits for. Parts of one input may have
         // different levels; in a lane of another place all of them wait for the journal there.
         if let Some(shipment) = shipments.to(stream.lane.place()) {
             shipment.push(&(stream.index, stream.lane), position, journaled.into());
@@ -232,7 +232,7 @@ impl Commit {
         roll(&self.set, &self.hot, &self.uploads, stream, reason);
     }
 
-    /// Back-pressure of the processor: buckets that are not encoded yet are in memory.
+    /// Waits while too many buckets in memory are not encoded yet: back-pressure of the CPU.
     fn wait_for_uploads(&self) {
         let full = || self.backlog.is_full();
         if !full() {

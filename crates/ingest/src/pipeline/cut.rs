@@ -1,5 +1,5 @@
-//! The last look at events before they are kept: none is larger than `maxEventSize`, whoever cut it and
-//! whatever rules have made of it. What is cut or left out is counted and told.
+//! The final check of event sizes: no event is larger than `maxEventSize`, whichever sender cut it and
+//! whatever index-time rules made of it. Truncated text and dropped fields are counted and logged.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use inputs::text::character_border;
 use model::{EventBatch, EventBatchBuilder, IndexedField, Origin};
 use runtime::metrics as names;
 
-/// The batch with all its events within their limits.
+/// Returns the batch with all its events within their limits.
 pub(crate) fn cut_to_limits(batch: EventBatch, limits: &EventLimits) -> EventBatch {
     if is_within(&batch, limits) {
         return batch;
@@ -19,7 +19,7 @@ pub(crate) fn cut_to_limits(batch: EventBatch, limits: &EventLimits) -> EventBat
     for (row, origin) in batch.each_origin().enumerate() {
         let raw = batch.row(row);
         let kept = character_border(raw, limits.event_bytes.min(raw.len()));
-        // Batches hold whole characters by construction, and the border is between two.
+        // Batches have only whole characters by construction, and the border is between two of them.
         builder.push(origin, batch.time[row], str::from_utf8(&raw[..kept]).unwrap_or_default());
         cut.note(raw.len() - kept, origin);
         let mut room = limits.event_bytes - kept;
@@ -43,7 +43,7 @@ pub(crate) fn cut_to_limits(batch: EventBatch, limits: &EventLimits) -> EventBat
 }
 
 fn is_within(batch: &EventBatch, limits: &EventLimits) -> bool {
-    // A batch that is small as a whole has only small events: nearly all are.
+    // The usual case: in a batch that is small as a whole, every event is small.
     let fields: usize = batch.fields.iter().map(size).sum();
     let names_fit = || batch.fields.iter().all(|f| f.name.len() <= limits.field_name_bytes);
     if batch.fields.len() <= limits.fields
@@ -72,7 +72,7 @@ struct Cut {
     events: u64,
     bytes: usize,
     fields: u64,
-    /// Of the first event that was cut.
+    /// The origin of the first event that was truncated.
     origin: Option<Arc<Origin>>,
 }
 

@@ -1,9 +1,8 @@
-//! Chunks of a stream into text.
+//! Decodes chunks of a stream into text.
 //!
-//! A chunk may end inside a character: its first bytes wait for the next chunk. UTF-8 passes
-//! without a copy; what is invalid in it becomes `\xHH`. A byte order mark at the start of the
-//! stream selects UTF-16 where no character set is configured. With `CHARSET = AUTO` the first bytes
-//! that are not plain ASCII decide.
+//! A chunk may end inside a character: its first bytes wait for the next chunk. UTF-8 is not copied; invalid
+//! bytes become `\xHH`. A byte order mark at the start of the stream selects UTF-16 if no character set is
+//! configured. With `CHARSET = AUTO` the first bytes that are not plain ASCII decide.
 
 use bytes::Bytes;
 use encoding_rs::{CoderResult, Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
@@ -14,14 +13,14 @@ use super::guess;
 
 /// The decoding state of one stream.
 pub(crate) struct TextDecoder {
-    /// `None`: UTF-8.
+    /// The decoder of another character set; `None` for UTF-8.
     other: Option<Decoder>,
-    /// The first bytes of a character whose rest has not come.
+    /// The first bytes of a character whose other bytes have not arrived.
     held: Vec<u8>,
-    /// Whether the stream's first bytes have been looked at.
+    /// Whether the first bytes of the stream have been examined.
     begun: bool,
     may_sniff: bool,
-    /// Whether the first bytes that are no UTF-8 may tell another character set (`AUTO`).
+    /// Whether the first bytes that are not UTF-8 may select another character set (`AUTO`).
     may_guess: bool,
 }
 
@@ -35,16 +34,16 @@ impl std::fmt::Debug for TextDecoder {
 #[derive(Debug)]
 pub(crate) struct Decoded {
     pub(crate) text: Bytes,
-    /// Whether something in it was not valid in its character set.
+    /// Whether some bytes were invalid in their character set.
     pub(crate) repaired: bool,
 }
 
 impl TextDecoder {
-    /// A decoder for a `CHARSET`.
+    /// Creates a decoder for a `CHARSET`.
     pub(crate) fn new(charset: Charset) -> Self {
         let other = match charset {
             Charset::Utf8 | Charset::Auto => None,
-            // Its mark knows better than `UTF-16` in which order the bytes are.
+            // The byte order mark is more reliable than the byte order in `UTF-16`.
             Charset::Other(encoding) if [UTF_16LE, UTF_16BE].contains(&encoding) => {
                 Some(encoding.new_decoder())
             }
@@ -59,12 +58,12 @@ impl TextDecoder {
         }
     }
 
-    /// The name of the character set.
+    /// Returns the name of the character set.
     pub(crate) fn charset(&self) -> &'static str {
         self.other.as_ref().map_or(UTF_8, Decoder::encoding).name()
     }
 
-    /// How many bytes of input a byte of text may stand for, at most.
+    /// Returns the maximum number of input bytes per byte of text.
     pub(crate) fn input_per_text(&self) -> u64 {
         match &self.other {
             Some(decoder) if [UTF_16LE, UTF_16BE].contains(&decoder.encoding()) => 2,
@@ -72,7 +71,7 @@ impl TextDecoder {
         }
     }
 
-    /// Decodes the next chunk; `end` says that none follows.
+    /// Decodes the next chunk; `end` says that it is the last one.
     pub(crate) fn decode(&mut self, chunk: Bytes, end: bool) -> Decoded {
         let mut chunk = self.join_held(chunk);
         if !self.begun && !chunk.is_empty() {
@@ -98,8 +97,8 @@ impl TextDecoder {
         self.decode_utf8(chunk, end)
     }
 
-    /// Decides on a character set at the first chunk that is not plain ASCII. Chunks of ASCII mean the
-    /// same in all of them.
+    /// Decides on a character set at the first chunk that is not plain ASCII. ASCII is the same in all of
+    /// them.
     fn guess(&mut self, chunk: &[u8], end: bool) {
         if chunk.is_ascii() && !chunk.contains(&0) {
             return;
@@ -139,7 +138,7 @@ impl TextDecoder {
     }
 }
 
-/// Length up to a character at the end whose last bytes are missing.
+/// Returns the length of the chunk without an incomplete character at its end.
 fn without_torn_character(chunk: &[u8]) -> usize {
     let tail_start = chunk.len().saturating_sub(3);
     for at in (tail_start..chunk.len()).rev() {

@@ -1,8 +1,8 @@
-//! Numbered inputs in a group of records: all their parts are in it, or none.
+//! Numbered inputs in a group of records: the group has all parts of an input or none.
 //!
-//! Stages work in order, so the parts of an input follow each other; the committer only has to go on
-//! gathering until nobody else holds a share of an input of its group. A part that was lost on the
-//! way takes the others with it: the sender sends the whole input again.
+//! Stages preserve the order, so the parts of an input follow each other; the committer only has to gather
+//! until no other stage holds a share of an input of its group. If a part was lost on the way, the other
+//! parts are dropped too, and the sender repeats the whole input.
 
 use foldhash::HashMap;
 use inputs::BatchId;
@@ -12,11 +12,11 @@ use super::messages::IndexedRecord;
 use crate::journal::{Delivered, Pending, StreamRef, encode_delivered, mark_part};
 use crate::remote::Shipments;
 
-/// The note that goes behind the last part of an input.
+/// The note that follows the last part of an input.
 #[derive(Debug)]
 pub(crate) struct Note {
     pub(crate) id: BatchId,
-    /// The record it follows, counted in the group.
+    /// Index of the record in the group that it follows.
     pub(crate) after: usize,
     stream: StreamRef,
     position: JournalPosition,
@@ -24,7 +24,7 @@ pub(crate) struct Note {
 }
 
 impl Note {
-    /// The note as the journal takes it.
+    /// Returns the note as a record for the journal.
     pub(crate) fn pending(&self) -> Pending<'_> {
         let (stream, position) = (self.stream.clone(), self.position);
         Pending { stream, position, events: 0, bytes: &self.bytes }
@@ -38,7 +38,7 @@ impl Note {
     }
 }
 
-/// Whether every numbered input of the group is in it with all its parts.
+/// Whether the group has all parts of each of its numbered inputs.
 pub(crate) fn is_whole(group: &[Box<IndexedRecord>]) -> bool {
     let mut held: HashMap<BatchId, usize> = HashMap::default();
     for record in group {
@@ -53,13 +53,13 @@ pub(crate) fn is_whole(group: &[Box<IndexedRecord>]) -> bool {
         })
 }
 
-/// Drops the parts of inputs that have lost a part; their senders are told.
+/// Drops the parts of inputs that have lost a part; their senders get an error.
 #[allow(clippy::vec_box)]
 pub(crate) fn drop_torn(group: &mut Vec<Box<IndexedRecord>>) {
     group.retain(|record| record.share.batch().is_none() || !record.share.has_failed());
 }
 
-/// Marks the parts of numbered inputs and makes their notes, in the order of the records.
+/// Marks the parts of numbered inputs and creates their notes, in the order of the records.
 pub(crate) fn notes(group: &mut [Box<IndexedRecord>]) -> Vec<Note> {
     let mut parts: HashMap<BatchId, (usize, Vec<JournalPosition>)> = HashMap::default();
     for (at, record) in group.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! Indexing: gives events their arrival time and their place in the journal, and prepares both the
-//! journal's bytes and the rows of the hot bucket, so that the thread that syncs does nothing else.
+//! Indexing: assigns events their arrival time and journal position, and prepares both the bytes of the
+//! journal and the rows of the hot bucket, so that the thread that syncs has no other work.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Indexing {
 }
 
 impl Indexing {
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     pub(crate) fn run(self) {
         let mut encoder = Encoder::new(self.codec);
         while let Some(typed) = self.from.pop() {
@@ -38,7 +38,7 @@ impl Indexing {
                     let max_span = self.limits.lanes(&batch.index).max_span;
                     let mut parts = divide(batch, max_span);
                     let last = parts.pop();
-                    // Which of the ordinary lanes is decided when the rows reach the hot buckets.
+                    // The choice among the ordinary lanes is made when the rows reach the hot buckets.
                     for part in parts {
                         self.index(&mut encoder, part, Lane::FIRST, share.another());
                     }

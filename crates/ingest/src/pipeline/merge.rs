@@ -30,11 +30,11 @@ struct Stream {
     info: Arc<StreamInfo>,
     finder: TimestampFinder,
     last_time: Option<EventTime>,
-    /// The event that may go on in the next line.
+    /// The event that the next line may continue.
     open: Option<OpenEvent>,
-    /// The buffer of the event before, so that events cost no allocation.
+    /// The buffer of the previous event, reused so that events need no allocation.
     spare: String,
-    /// Of a structured source, with the fields of the record at hand.
+    /// The reader of a structured source, with the fields of the current record.
     reader: Option<StructuredReader>,
     fields: Vec<(Arc<str>, String)>,
 }
@@ -47,12 +47,12 @@ struct OpenEvent {
     lines: usize,
     /// Bytes of the stream from the start of the event to the start of the current chunk.
     before: u64,
-    /// Where in the current chunk the event begins, and where its last line ends.
+    /// Offset in the current chunk of the start of the event, and of the end of its last line.
     start: u64,
     end: u64,
-    /// The last line demands that the event ends.
+    /// Whether the last line requires that the event ends.
     complete: bool,
-    /// A line demands that the event goes on until one matches `MUST_BREAK_AFTER`.
+    /// Whether a line requires that the event continues until a line matches `MUST_BREAK_AFTER`.
     held: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct Merge {
     clock: Arc<dyn Clock>,
     batch_size: usize,
     streams: HashMap<StreamKey, Stream>,
-    /// What is noted for a preview; `None` where events are kept.
+    /// The notes for a preview; `None` if events are stored.
     traces: Option<Traces>,
 }
 
@@ -72,16 +72,16 @@ pub(crate) struct Merge {
 struct Dated {
     time: EventTime,
     from: TimeFrom,
-    /// Whether the text shows the time, or is not looked at for one.
+    /// Whether the text has the time, or is not searched for one.
     shown: bool,
 }
 
-/// What dates the events of a message.
+/// Assigns times to the events of a message.
 struct Times<'a> {
     rules: &'a StreamRules,
     now: EventTime,
     modified: Option<EventTime>,
-    /// Events that should have shown a time.
+    /// Number of events whose text should have had a time.
     fallbacks: u64,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Times<'a> {
         Self { rules, now, modified, fallbacks: 0 }
     }
 
-    /// The time that was found, or what stands for it. `last` is that of the event before.
+    /// Returns the time that was found, or its replacement. `last` is the time of the previous event.
     fn of(&mut self, found: Option<(EventTime, TimeFrom)>, last: &mut Option<EventTime>) -> Dated {
         let (time, from) =
             found.unwrap_or_else(|| self.rules.time_without_text(self.now, *last, self.modified));
@@ -101,7 +101,7 @@ impl<'a> Times<'a> {
     }
 }
 
-/// The time that a finder finds in a line.
+/// Returns the time that a finder finds in a line.
 fn find(
     finder: &mut TimestampFinder,
     line: Line,
@@ -111,13 +111,13 @@ fn find(
     finder.find(raw, now).map(|time| (time, place_of(finder, line)))
 }
 
-/// Where the time stands that was found last in a line.
+/// Returns the place of the time that was found last in a line.
 fn place_of(finder: &TimestampFinder, line: Line) -> TimeFrom {
     let start = line.start as usize;
     TimeFrom::Text(finder.place().map(|(from, to)| (start + from, start + to)))
 }
 
-/// Batches being filled from one message.
+/// The batches that are being filled from one message.
 struct Output<'a> {
     to: &'a Queue<Merged>,
     info: &'a StreamInfo,
@@ -129,9 +129,9 @@ struct Output<'a> {
     traces: Option<&'a mut Traces>,
 }
 
-/// An event that is complete.
+/// A complete event.
 struct Event<'e> {
-    /// Where it begins and ends in the text of its lines.
+    /// Start and end in the text of its lines.
     span: (usize, usize),
     began: Began,
     dated: Dated,
@@ -140,7 +140,7 @@ struct Event<'e> {
 }
 
 impl<'e> Event<'e> {
-    /// An event that is a line.
+    /// Creates an event that is a line.
     fn of_line(line: Line, dated: Dated, raw: &'e str) -> Self {
         let span = (line.start as usize, line.end as usize);
         let began = if span.0 == 0 { Began::Beginning } else { Began::Line };
@@ -197,14 +197,14 @@ impl Merge {
         Self { from, to, clock, batch_size, streams: HashMap::default(), traces: None }
     }
 
-    /// Works until the queue is closed and empty, and gives what it noted of the events.
+    /// Runs until the queue is closed and empty, and returns the notes about the events.
     pub(crate) fn run_traced(mut self) -> Traces {
         self.traces = Some(Traces::default());
         self.work();
         self.traces.unwrap_or_default()
     }
 
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     pub(crate) fn run(mut self) {
         self.work();
     }
@@ -290,14 +290,14 @@ impl Merge {
         share.settle(0, 0);
     }
 
-    /// The time of every event: the sender's, else what the rules say.
+    /// Returns the time of every event: that of the sender, otherwise according to the rules.
     fn times(&self, events: &CutEvents, infos: &[Arc<OriginInfo>]) -> Vec<EventTime> {
         let now = self.clock.now();
         if events.missing_time == MissingTime::Now {
             return events.times.iter().map(|time| time.unwrap_or(now)).collect();
         }
         let mut finders: Vec<TimestampFinder> = Vec::new();
-        // Origins with the same rules share a finder, which remembers the format it found last.
+        // Origins with the same rules share a finder, which remembers the last format that it found.
         let mut places: HashMap<usize, usize> = HashMap::default();
         let mut finder_of = Vec::with_capacity(infos.len());
         for info in infos {
@@ -331,13 +331,13 @@ impl Merge {
     }
 }
 
-/// Whether every event is UTF-8: the whole is, and no border splits a character.
+/// Whether every event is UTF-8: the whole text is, and no border splits a character.
 fn is_text(events: &CutEvents) -> bool {
     let borders = |text: &str| events.ends.iter().all(|end| text.is_char_boundary(*end as usize));
     simdutf8::basic::from_utf8(&events.text).is_ok_and(borders)
 }
 
-/// Shows bytes that are no text as `\xHH`.
+/// Replaces invalid bytes by `\xHH`.
 fn repair(events: &mut CutEvents) {
     let mut text = Vec::with_capacity(events.text.len() + 64);
     let mut start = 0;
@@ -358,7 +358,7 @@ fn repair(events: &mut CutEvents) {
     events.text = text;
 }
 
-/// Events of one index as a batch, without copying their text.
+/// Makes a batch of events of one index, without copying their text.
 fn whole(events: CutEvents, infos: &[Arc<OriginInfo>], time: Vec<EventTime>) -> EventBatch {
     let mut origins = Origins::default();
     for run in &events.runs {
@@ -379,7 +379,7 @@ fn whole(events: CutEvents, infos: &[Arc<OriginInfo>], time: Vec<EventTime>) -> 
     }
 }
 
-/// A batch for each index.
+/// Makes a batch for each index.
 fn by_index(events: &CutEvents, infos: &[Arc<OriginInfo>], times: &[EventTime]) -> Vec<EventBatch> {
     let mut builders: HashMap<&IndexName, EventBatchBuilder> = HashMap::default();
     let mut fields = events.fields.iter().peekable();
@@ -421,7 +421,7 @@ impl Stream {
         Self { info, finder, last_time: None, open: None, spare, reader, fields }
     }
 
-    /// Every record that is no header is an event with fields.
+    /// Makes an event with fields of every record that is not a header.
     fn each_record(&mut self, parsed: &ParsedLines, now: EventTime, out: &mut Output<'_>) {
         let info = Arc::clone(&self.info);
         let Some(reader) = &mut self.reader else { return };
@@ -451,7 +451,7 @@ impl Stream {
         count_fallbacks(times.fallbacks);
     }
 
-    /// Every line is an event.
+    /// Makes an event of every line.
     fn each_line(&mut self, parsed: &ParsedLines, now: EventTime, out: &mut Output<'_>) {
         let mut times = Times::new(&self.info.rules, now, parsed.modified);
         for_each_line(parsed, &self.info, |line, raw| {
@@ -462,7 +462,7 @@ impl Stream {
         count_fallbacks(times.fallbacks);
     }
 
-    /// Every log record of every line is an event; a line that is not a request is one itself.
+    /// Makes an event of every log record of every line; a line that is not a request is an event itself.
     fn each_request(&mut self, parsed: &ParsedLines, now: EventTime, out: &mut Output<'_>) {
         let info = Arc::clone(&self.info);
         let modified = parsed.modified;
@@ -568,8 +568,8 @@ impl Stream {
             self.emit_open(out);
         }
         if let Some(open) = &mut self.open {
-            // Dropped bytes may belong to lines before the event: then this is too much, which
-            // makes a reader go back further than it must.
+            // Dropped bytes may belong to lines before the event: then the value is too large, and a reader
+            // only resumes earlier than necessary.
             open.before += u64::from(parsed.lines.covered) - open.start + parsed.lines.dropped;
             open.start = 0;
         }
@@ -577,7 +577,7 @@ impl Stream {
 
     fn emit_open(&mut self, out: &mut Output<'_>) {
         if let Some(open) = self.open.take() {
-            // Texts of previews are one chunk, and far below 4 GiB.
+            // The text of a preview is one chunk, far below 4 GiB.
             let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
             let span = (place(open.start), place(open.end));
             let (began, dated) = (open.began, open.dated);
@@ -588,7 +588,7 @@ impl Stream {
     }
 }
 
-/// What log records of a file have that do not say otherwise.
+/// Returns the defaults for log records of a file.
 fn defaults(origin: &Origin) -> otlp::OtlpDefaults {
     otlp::OtlpDefaults {
         index: origin.index.clone(),
@@ -599,7 +599,7 @@ fn defaults(origin: &Origin) -> otlp::OtlpDefaults {
     }
 }
 
-/// The origin of a log record of a file: its index is that of the file, whatever the record says.
+/// Returns the origin of a log record of a file; its index is always that of the file.
 fn origin_of(file: &Arc<Origin>, record: &InputMeta) -> Arc<Origin> {
     let sourcetype = record.sourcetype.clone().unwrap_or_else(|| Arc::clone(&file.sourcetype));
     Arc::new(Origin {
@@ -613,7 +613,8 @@ fn origin_of(file: &Arc<Origin>, record: &InputMeta) -> Arc<Origin> {
 fn for_each_line(parsed: &ParsedLines, info: &StreamInfo, mut each: impl FnMut(Line, &str)) {
     let lines = &parsed.lines;
     let Ok(text) = std::str::from_utf8(&lines.text) else {
-        // Parsing hands over valid text only; losing it silently would be worse than noise.
+        // Parsing only passes valid text. If a defect breaks that, it is logged rather than silently losing
+        // text.
         tracing::error!(source = %info.origin.source, "a chunk of text is not UTF-8");
         return;
     };

@@ -1,4 +1,4 @@
-//! What travels between the stages of a pipeline set.
+//! The messages between the stages of a pipeline set.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use crate::hot::rows::Rows;
 /// An order that passes through all stages behind the events before it.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Finish the unfinished events of all streams; settled when everything is in the journal.
+    /// Completes the unfinished events of all streams; settled when everything is in the journal.
     Flush,
-    /// Roll the open buckets of one index, or of all.
+    /// Rolls the open buckets of one index, or of all.
     Roll(Option<IndexName>),
-    /// Work by other rules from here on.
+    /// Replaces the rules from here on.
     Rules(RuleBook),
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct OriginInfo {
     pub(crate) rules: Arc<StreamRules>,
 }
 
-/// A stream of bytes as the stages know it.
+/// A stream of bytes, as all stages know it.
 #[derive(Debug)]
 pub(crate) struct StreamInfo {
     pub(crate) key: StreamKey,
@@ -36,18 +36,18 @@ pub(crate) struct StreamInfo {
     pub(crate) rules: Arc<StreamRules>,
 }
 
-/// To parsing.
+/// A message to parsing.
 #[derive(Debug)]
 pub(crate) enum Work {
     Input(Input, Share),
     Order(Order, Share),
 }
 
-/// From parsing to merging.
+/// A message from parsing to merging.
 #[derive(Debug)]
 pub(crate) enum Parsed {
     Lines(ParsedLines),
-    /// Cut events, with what each of their origins means.
+    /// Cut events, with the meaning of each of their origins.
     Cut(CutEvents, Vec<Arc<OriginInfo>>, Share),
     Order(Order, Share),
 }
@@ -57,35 +57,35 @@ pub(crate) enum Parsed {
 pub(crate) struct ParsedLines {
     pub(crate) stream: Arc<StreamInfo>,
     pub(crate) lines: Lines,
-    /// Whether something was not valid in its character set.
+    /// Whether some bytes were invalid in their character set.
     pub(crate) repaired: bool,
-    /// The character set that the stream is in, as far as that is known.
+    /// The character set of the stream, as far as it is known.
     pub(crate) charset: &'static str,
-    /// Bytes of the stream behind these lines that wait for the end of their line.
+    /// Bytes of the stream after these lines that wait for the end of their line.
     pub(crate) unbroken: u64,
-    /// How many bytes of input a byte of text stands for, at most.
+    /// Maximum number of input bytes per byte of text.
     pub(crate) input_per_text: u64,
     pub(crate) modified: Option<EventTime>,
-    /// No more lines of this stream come.
+    /// Whether these are the last lines of the stream.
     pub(crate) end: bool,
     pub(crate) share: Share,
 }
 
-/// From merging to typing, and from typing to indexing.
+/// A message from merging to typing, and from typing to indexing.
 #[derive(Debug)]
 pub(crate) enum Merged {
     Batch(EventBatch, Share),
     Order(Order, Share),
 }
 
-/// From typing to indexing.
+/// A message from typing to indexing.
 #[derive(Debug)]
 pub(crate) enum Typed {
     Batch { batch: EventBatch, quarantine: bool, share: Share },
     Order(Order, Share),
 }
 
-/// From indexing to the journal.
+/// A message from indexing to the committer.
 #[derive(Debug)]
 pub(crate) enum Indexed {
     Record(Box<IndexedRecord>),

@@ -1,5 +1,4 @@
-//! What a queue tells the metrics: fill as gauges, what passed and how long writers waited as
-//! counters.
+//! Metrics of a queue: its fill as gauges, its throughput and the waiting time of writers as counters.
 
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use super::queue::QueueStatus;
 /// Reads the status of one queue.
 pub(crate) type StatusOf = std::sync::Arc<dyn Fn() -> QueueStatus + Send + Sync>;
 
-/// Reports one queue; the facade's counters take increments, so it knows what it last said.
+/// Reports one queue. It keeps the values of the last report, because the counters take increments.
 pub(crate) struct Meter {
     status: StatusOf,
     bytes: metrics::Gauge,
@@ -56,7 +55,7 @@ impl Meter {
         self.passed_bytes.increment(status.passed_bytes.saturating_sub(last.bytes));
         self.passed_items.increment(status.passed_items.saturating_sub(last.items));
         let waited = status.blocked.saturating_sub(last.blocked);
-        // What is below a second is said the next time.
+        // The remainder below a second is reported the next time.
         self.blocked.increment(waited.as_secs());
         last.blocked += Duration::from_secs(waited.as_secs());
         (last.bytes, last.items) = (status.passed_bytes, status.passed_items);

@@ -1,11 +1,11 @@
-//! Parsing: the first stage. Bytes of streams become text and lines.
+//! Parsing: the first stage, which converts the bytes of streams into text and lines.
 //!
-//! Holds the unfinished line of every open stream. What a stream is (its sourcetype, hence its
-//! rules) is decided at its first bytes.
+//! It holds the unfinished line of every open stream. The sourcetype of a stream, and with it its rules, is
+//! decided at its first bytes.
 //!
-//! A large input goes on part by part, in turns with the other large ones and with what comes meanwhile, so
-//! that nobody's small request waits behind hundreds of megabytes of somebody else's. What is put off so is
-//! bounded by the memory of requests, which it holds until it is parsed.
+//! A large input is processed in parts that alternate with those of other large inputs and with new inputs,
+//! so that a small request does not wait behind hundreds of megabytes of another sender. The deferred parts
+//! are bounded by the memory budget of requests, which an input holds until it is parsed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ struct Stream {
     breaker: LineBreaker,
 }
 
-/// Says whether large inputs wait.
+/// A function that tells whether large inputs must wait.
 pub(super) type IsBehind = Box<dyn Fn() -> bool + Send>;
 
 /// See the module.
@@ -40,21 +40,21 @@ pub(crate) struct Parse {
     from: Arc<Queue<Work>>,
     to: Arc<Queue<Parsed>>,
     rules: RuleBook,
-    /// Input is worked through in pieces of this size, so that a huge one does not hold several
-    /// times its size in memory at once.
+    /// Size of the pieces in which input is processed, so that a huge one does not take several times its
+    /// size in memory.
     piece: usize,
     streams: HashMap<StreamKey, Stream>,
-    /// What origins of cut events mean.
+    /// The rules of the origins of cut events.
     origins: HashMap<Arc<InputMeta>, Arc<OriginInfo>>,
-    /// Inputs that go on part by part, each in its turn.
+    /// Large inputs that are processed in turns.
     large: VecDeque<Large>,
-    /// Bytes of others since a large one had its turn.
+    /// Bytes of other inputs since a large one had its turn.
     between: u64,
-    /// Whether the stages behind have so much to do that large inputs wait.
+    /// Tells whether the stages behind are so busy that large inputs must wait.
     is_behind: IsBehind,
 }
 
-/// An input that is not through yet.
+/// A large input that is not completely processed.
 #[derive(Debug)]
 enum Large {
     Raw(Raw, Share),
@@ -71,14 +71,15 @@ struct Raw {
     end: bool,
 }
 
-/// Origins of cut events that are kept; more empty the table.
+/// Maximum number of remembered origins of cut events; the table is emptied when there are more.
 const ORIGINS: usize = 100_000;
 
-/// How many times the size of a batch cut events may have to go on as one.
+/// Maximum size of cut events that are passed on as one batch, as a multiple of the batch size.
 const BATCHES: usize = 2;
-/// Large inputs that take turns; more wait in the queue, as does what comes after them.
+/// Maximum number of large inputs that take turns; further ones wait in the queue, as do the inputs after
+/// them.
 const MOST_LARGE: usize = 256;
-/// How often large inputs that wait look whether the stages behind have caught up.
+/// Interval at which waiting large inputs check whether the stages behind have caught up.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl Parse {
@@ -94,7 +95,7 @@ impl Parse {
         Self { from, to, rules, piece, streams, origins, large, between, is_behind }
     }
 
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     pub(crate) fn run(mut self) {
         while let Some(work) = self.next_work() {
             match work {
@@ -117,7 +118,7 @@ impl Parse {
                     }
                 }
                 Work::Order(order, share) => {
-                    // An order stands for everything that came before it.
+                    // An order covers everything that arrived before it.
                     self.finish(None);
                     match &order {
                         Order::Flush => self.end_all(),
@@ -132,13 +133,13 @@ impl Parse {
         self.to.close();
     }
 
-    /// Bytes of a large input that go on at a time.
+    /// Returns the number of bytes of a large input that are processed at a time.
     fn part(&self) -> usize {
         self.piece.saturating_mul(BATCHES)
     }
 
-    /// What comes next, none at the end. Large inputs go on while nothing comes, and in turns with what does,
-    /// as long as the stages behind keep up.
+    /// Returns the next input; `None` at the end. Large inputs are processed while no other input arrives,
+    /// and in turns with others, as long as the stages behind keep up.
     fn next_work(&mut self) -> Option<Work> {
         while !self.large.is_empty() {
             let wait = (self.is_behind)();
@@ -164,7 +165,7 @@ impl Parse {
         self.from.pop()
     }
 
-    /// The large input whose turn it is goes on by a part.
+    /// Processes a part of the large input whose turn it is.
     fn go_on(&mut self) {
         self.between = 0;
         let part = self.part();
@@ -188,7 +189,7 @@ impl Parse {
         }
     }
 
-    /// Goes on until no large input of the stream is left, which keeps its order, or none at all.
+    /// Processes large inputs until none of the stream is left, which keeps its order, or none at all.
     fn finish(&mut self, stream: Option<&StreamKey>) {
         let is_of = |large: &Large| {
             let (Large::Raw(Raw { key, .. }, _) | Large::Events(key, ..)) = large;
@@ -199,7 +200,7 @@ impl Parse {
         }
     }
 
-    /// A refused item fails its share by being dropped: the sender is told.
+    /// Sends a message to merging. If it is refused, its share is dropped, which fails the input.
     fn send(&self, parsed: Parsed, bytes: u64) {
         if self.to.push(parsed, bytes).is_err() {
             tracing::debug!("merging has ended before parsing");
@@ -210,7 +211,8 @@ impl Parse {
         let Raw { ref meta, key, mut bytes, modified, end } = raw;
         let is_other = |stream: &Stream| !Arc::ptr_eq(&stream.meta, meta) && stream.meta != *meta;
         if self.streams.get(&key).is_some_and(is_other) {
-            // The same stream under another name or sourcetype: what was unfinished is complete.
+            // The same stream continues with another source or sourcetype, so its unfinished line is
+            // complete.
             self.end_stream(&key, modified);
         }
         if !self.streams.contains_key(&key) {
@@ -258,8 +260,8 @@ impl Parse {
         (Arc::new(origin), rules)
     }
 
-    /// Works by other rules from here on. Open streams keep their sourcetype and their unfinished line, and
-    /// an event of several lines ends with the last whole line. Those with a header keep their rules to their
+    /// Replaces the rules from here on. Open streams keep their sourcetype and their unfinished line; an
+    /// event of several lines ends with the last whole line. Streams with a header keep their rules to their
     /// end.
     fn change_rules(&mut self, rules: RuleBook) {
         self.rules = rules;
@@ -279,7 +281,7 @@ impl Parse {
         if before.rules.is_structured() || now.rules.is_structured() {
             return;
         }
-        // Merging ends what it has of the stream as the rules before say.
+        // Merging completes the unfinished event of the stream by the old rules.
         let ended = ParsedLines {
             stream: before,
             lines: Lines::default(),
@@ -340,14 +342,15 @@ impl Parse {
         self.send(Parsed::Cut(events, infos, share), size);
     }
 
-    /// What an origin of cut events means; senders name the same ones in every request.
+    /// Returns the rules of an origin of cut events, from a table, because senders name the same origins in
+    /// every request.
     fn origin(&mut self, meta: &Arc<InputMeta>, first: &[u8]) -> Arc<OriginInfo> {
         if let Some(known) = self.origins.get(meta) {
             return Arc::clone(known);
         }
         let (origin, rules) = self.resolve(meta, first);
         let info = Arc::new(OriginInfo { origin, rules });
-        // Without a sourcetype of its own, the next event decides anew.
+        // Not remembered without a given sourcetype, because the next event may be recognised differently.
         if meta.sourcetype.is_some() {
             if self.origins.len() >= ORIGINS {
                 self.origins.clear();
@@ -419,7 +422,7 @@ mod tests {
     fn large_inputs_wait_for_the_stages_behind_and_small_ones_do_not() {
         let line = "a line of the large one\n".repeat(100);
         let mut inputs = vec![raw("large", &line)];
-        // More than a large input would let go first.
+        // More inputs than those after which a large input has its turn.
         inputs.extend((0..100).map(|n| raw(&format!("small {n}"), "a line\n")));
         let asked = AtomicUsize::new(0);
         let is_behind = move || asked.fetch_add(1, Relaxed) < 100;
@@ -430,7 +433,7 @@ mod tests {
         assert_eq!(large.map(|(_, text)| text.as_str()).collect::<String>(), line);
     }
 
-    /// What comes out of the stage, with the source of each.
+    /// Returns the output of the stage, with the source of each item.
     fn parsed(inputs: Vec<Input>, is_behind: IsBehind) -> Vec<(String, String)> {
         let from = Arc::new(Queue::new(0, "parsing", 1 << 30));
         let to = Arc::new(Queue::new(0, "merging", 1 << 30));
@@ -445,7 +448,7 @@ mod tests {
         while let Some(parsed) = to.pop() {
             let (source, text) = match parsed {
                 Parsed::Lines(lines) => {
-                    // Behind what its lines cover, a text has the beginning of the next line.
+                    // After its lines, a text may have the beginning of the next line.
                     let whole = &lines.lines.text[..lines.lines.covered as usize];
                     let text = String::from_utf8_lossy(whole).into_owned();
                     (lines.stream.origin.source.to_string(), text)
@@ -456,7 +459,7 @@ mod tests {
                 }
                 Parsed::Order(..) => continue,
             };
-            // The end of a stream is no line.
+            // The end of a stream has no line.
             if !text.is_empty() {
                 order.push((source, text));
             }

@@ -1,5 +1,5 @@
-//! Which of their index's open hot buckets the records of a group go to, decided before the journal
-//! is told, because recovery puts them where the journal says.
+//! Choice of the open hot bucket for each record of a group. The choice is made before the journal is
+//! written, because recovery uses the lane in the journal.
 
 use foldhash::HashMap;
 use inputs::BatchId;
@@ -14,8 +14,8 @@ use crate::journal::set_lane;
 
 type Planned = HashMap<StreamId, OpenLane>;
 
-/// Which journals take more, and where numbered inputs go as a whole: whoever recovers one from another
-/// journal takes it for safe.
+/// The journals that have room, and the place of each numbered input. An input must go to one place as a
+/// whole: a recovery from another journal would take its number for durable.
 struct Places {
     open: [JournalPlace; 2],
     batches: HashMap<BatchId, JournalPlace>,
@@ -29,7 +29,7 @@ fn move_to(record: &mut IndexedRecord, lane: Lane) {
 }
 
 impl Commit {
-    /// Gives each record its lane, and rolls buckets that have to make room.
+    /// Assigns a lane to each record, and rolls buckets that have to make room.
     #[allow(clippy::vec_box)]
     pub(super) fn place(&self, group: &mut [Box<IndexedRecord>]) {
         let mut planned = Planned::default();
@@ -56,7 +56,7 @@ impl Commit {
         }
     }
 
-    /// Where the journal of a record goes besides the disk, as far as that takes more.
+    /// Returns the additional journal for a record, if that has room.
     fn place_of(&self, record: &IndexedRecord, open: &[JournalPlace]) -> JournalPlace {
         let wanted = match self.limits.ack_level(&record.stream.index) {
             AckLevel::Local => JournalPlace::Disk,
@@ -74,7 +74,8 @@ impl Commit {
         for record in group {
             let Some(batch) = record.share.batch() else { continue };
             let place = self.place_of(record, &open);
-            // Parts of different levels: object storage before other indexers before this disk.
+            // Parts of different levels go to the most durable place: object storage, then other indexers,
+            // then this disk.
             let known = batches.entry(batch).or_default();
             if *known != JournalPlace::Remote && place != JournalPlace::Disk {
                 *known = place;

@@ -1,8 +1,8 @@
-//! A preview: what would become of a text, by the stages of a pipeline set themselves.
+//! A preview: shows how the stages of a pipeline set would process a text.
 //!
-//! Guarantees: parsing, merging and the rules of typing are those that events pass which are kept; nothing is
-//! kept, counted by metrics or logged. Leaves to others: how long a text may be, and fields that are
-//! extracted when events are searched.
+//! Guarantees: the preview runs the same parsing, merging and index-time rules as stored events; nothing is
+//! stored, counted by metrics or logged. Leaves to others: the maximum length of a text, and search-time
+//! fields.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -28,17 +28,17 @@ use super::typing::ordinary_times;
 use crate::ack::Share;
 use crate::hot::limits::HotLimits;
 
-/// Text of a batch between the stages: all of it, so that it stays one.
+/// Maximum batch size between the stages: large enough that the text stays one batch.
 const BATCH: usize = 1 << 30;
 
-/// A text to look at.
+/// The text to preview.
 #[derive(Debug, Clone)]
 pub struct Sample {
-    /// Where it would come from. Without a sourcetype it is recognised.
+    /// Its origin. Without a sourcetype, that is recognised.
     pub origin: InputMeta,
-    /// Its beginning, or all of it.
+    /// The text or its beginning.
     pub bytes: Bytes,
-    /// When its file was written.
+    /// Modification time of its file.
     pub modified: Option<EventTime>,
     /// Maximum number of events that are shown.
     pub events: usize,
@@ -46,59 +46,59 @@ pub struct Sample {
     pub shown_bytes: usize,
 }
 
-/// What would become of a text.
+/// The result of a preview.
 #[derive(Debug)]
 pub struct Preview {
     /// Its sourcetype.
     pub sourcetype: Arc<str>,
-    /// What told the sourcetype, if none was given.
+    /// How the sourcetype was recognised; `None` if it was given.
     pub recognised: Option<Recognised>,
-    /// The character set that it was read in.
+    /// The character set from which the text was decoded.
     pub charset: &'static str,
-    /// Whether something in it was not valid in its character set.
+    /// Whether some bytes were invalid in their character set.
     pub repaired: bool,
-    /// The text as UTF-8, without a byte order mark. Places are those in it.
+    /// The text as UTF-8, without a byte order mark. Offsets refer to it.
     pub text: Bytes,
     /// The first events.
     pub events: Vec<PreviewedEvent>,
     /// The first lines that are no events: headers and preambles.
     pub skipped: Vec<SkippedLine>,
-    /// How many lines those are in all.
+    /// Total number of these lines.
     pub skipped_lines: u64,
-    /// Events in all, before the rules that run on arrival.
+    /// Total number of events before index-time rules.
     pub cut_events: u64,
-    /// Events in all that would be kept, clones included.
+    /// Total number of events that would be stored, clones included.
     pub kept_events: u64,
-    /// What the events look like.
+    /// Findings about the events.
     pub findings: Findings,
 }
 
-/// An event, and what became of it.
+/// An event, with the result of the index-time rules.
 #[derive(Debug)]
 pub struct PreviewedEvent {
-    /// Where its text stands in the whole, in bytes.
+    /// Byte range of its text in the whole text.
     pub span: Range<usize>,
     /// The number of its first line, from 1.
     pub line: u64,
-    /// Why it begins there.
+    /// Why the event begins there.
     pub began: Began,
-    /// Its time, before the rules that run on arrival.
+    /// Its time before index-time rules.
     pub time: EventTime,
-    /// Where that comes from.
+    /// The source of this time.
     pub time_from: TimeFrom,
-    /// The field that tells it ([`TimeFrom::Field`]).
+    /// The field that has the time ([`TimeFrom::Field`]).
     pub time_field: Option<Arc<str>>,
-    /// Whether the text shows the time, or is not looked at for one.
+    /// Whether the text has the time, or is not searched for one.
     pub dated: bool,
-    /// Why the text shows no time, where that is known.
+    /// Why the text has no time, if known.
     pub no_time: Option<NoTime>,
     /// Whether a line of it was longer than `TRUNCATE`.
     pub cut: bool,
-    /// What is kept of it: one event, none if a rule drops it, several if one clones it.
+    /// The events that would be stored: one, none if a rule drops it, several if one clones it.
     pub kept: Vec<KeptEvent>,
 }
 
-/// An event as it would be kept.
+/// An event as it would be stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptEvent {
     /// `_raw`.
@@ -109,22 +109,22 @@ pub struct KeptEvent {
     pub origin: Arc<Origin>,
     /// Its indexed fields.
     pub fields: Vec<(Arc<str>, Box<str>)>,
-    /// Whether it would be in the quarantine bucket of its index, far from now.
+    /// Whether it would be in the quarantine bucket of its index, because its time is far from now.
     pub quarantined: bool,
     /// Whether it lost text or fields to `maxEventSize`, `maxEventFields` or `maxFieldNameSize`.
     pub cut: bool,
 }
 
-/// A line that is no event.
+/// A line that is not in an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedLine {
-    /// Where it stands in the text, in bytes.
+    /// Its byte range in the text.
     pub span: Range<usize>,
     /// Its number, from 1.
     pub line: u64,
 }
 
-/// What previews are made with.
+/// The components for previews.
 #[derive(Debug)]
 pub(crate) struct Previewer<'a> {
     pub(crate) rules: RuleBook,
@@ -136,7 +136,7 @@ pub(crate) struct Previewer<'a> {
 impl Previewer<'_> {
     /// Runs the stages on this thread.
     pub(crate) fn preview(&self, sample: Sample) -> Preview {
-        // Metrics and log are about events that are kept.
+        // Metrics and log are only for events that are stored.
         let unlogged = || with_default(&Dispatch::none(), || self.run(sample));
         metrics::with_local_recorder(&metrics::NoopRecorder, unlogged)
     }
@@ -173,7 +173,7 @@ impl Previewer<'_> {
         preview
     }
 
-    /// The lines of the text, in one piece; `None` if it is empty.
+    /// Returns the lines of the text in one message; `None` if it is empty.
     fn parsed(
         &self,
         origin: InputMeta,
@@ -192,7 +192,7 @@ impl Previewer<'_> {
         }
     }
 
-    /// The events of lines.
+    /// Merges lines into events.
     fn merged(&self, lines: ParsedLines) -> (Vec<EventBatch>, Traces) {
         let size = lines.lines.text.len() as u64;
         let (from, to) = (queue("merging", [(Parsed::Lines(lines), size)]), queue("typing", []));
@@ -208,8 +208,8 @@ impl Previewer<'_> {
         (batches, traces)
     }
 
-    /// What the rules that run on arrival make of events: of those that are shown one by one, to know what
-    /// becomes of each.
+    /// Applies the index-time rules to events: one by one to those that are shown, to relate the results to
+    /// each event.
     fn typed(
         &self,
         batches: Vec<EventBatch>,
@@ -227,7 +227,7 @@ impl Previewer<'_> {
             let mut rest = EventBatchBuilder::new(batch.index.clone(), 0);
             let mut fields = batch.fields.iter().peekable();
             for ((row, origin), trace) in batch.each_origin().enumerate().zip(&mut traces) {
-                // Batches hold whole characters by construction.
+                // Batches have only whole characters by construction.
                 let raw = str::from_utf8(batch.row(row)).unwrap_or_default();
                 let is_shown = preview.events.len() < most && shown_bytes < most_bytes;
                 let mut alone = EventBatchBuilder::new(batch.index.clone(), 0);
@@ -297,12 +297,12 @@ fn run(transforms: &mut Transforms, batch: EventBatch, now: EventTime) -> Vec<Ev
     }
 }
 
-/// A queue that never refuses: what goes through it is one text. What is in it at the beginning is all that
-/// comes.
+/// Creates a queue that never refuses, because only one text passes through it. Its initial items are its
+/// whole input.
 fn queue<T, const N: usize>(stage: &'static str, items: [(T, u64); N]) -> Arc<Queue<T>> {
     let queue = Arc::new(Queue::new(0, stage, u64::MAX));
     for (item, size) in items {
-        // It is open until the next line.
+        // The queue is closed only below, so this cannot fail.
         let _ = queue.push(item, size);
     }
     if N > 0 {
@@ -311,12 +311,12 @@ fn queue<T, const N: usize>(stage: &'static str, items: [(T, u64); N]) -> Arc<Qu
     queue
 }
 
-/// The lines of a text, and the rules by which they become events.
+/// The lines of a text, and the rules that make them events.
 #[derive(Debug)]
 struct Parts {
     text: Bytes,
     lines: Vec<Line>,
-    /// Where the lines begin that were cut.
+    /// Starts of the truncated lines.
     cut: Vec<u32>,
     rules: Arc<StreamRules>,
 }
@@ -332,14 +332,14 @@ impl Parts {
         }
     }
 
-    /// An event of which nothing is known yet but what merging has noted.
+    /// Creates an event from the notes of merging, without the results of rules.
     fn event(&self, trace: &Trace, time: EventTime, now: EventTime) -> PreviewedEvent {
         let (start, end) = trace.span;
         let first_cut = self.cut.partition_point(|cut| (*cut as usize) < start);
         let cut = self.cut.get(first_cut).is_some_and(|cut| (*cut as usize) < end);
         let shows_none =
             matches!(trace.time_from, TimeFrom::Before | TimeFrom::File | TimeFrom::Arrival);
-        // Of tables it is the columns that show none, and of requests the records.
+        // In tables the columns lack the time, and in requests the records.
         let by_text = self.rules.structured.is_none() && !self.rules.otlp;
         let why = || self.rules.timestamps.why_not(self.first_line(start), now);
         PreviewedEvent {
@@ -356,7 +356,7 @@ impl Parts {
         }
     }
 
-    /// The line that begins at a place: where times are looked for.
+    /// Returns the line that begins at an offset, which is searched for times.
     fn first_line(&self, start: usize) -> &str {
         let found = self.lines.binary_search_by_key(&start, |line| line.start as usize);
         let line = found.ok().and_then(|at| self.lines.get(at));
@@ -364,7 +364,7 @@ impl Parts {
         bytes.and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
-    /// Notes the lines that are in no event.
+    /// Adds the lines that are in no event.
     fn skipped(&self, traces: &[Trace], most: usize, preview: &mut Preview) {
         let mut traces = traces.iter().peekable();
         let mut count = LineCount::default();
@@ -383,7 +383,7 @@ impl Parts {
     }
 }
 
-/// Counts line feeds up to places that come in order.
+/// Counts line feeds up to offsets that are passed in ascending order.
 #[derive(Debug, Default)]
 struct LineCount {
     at: usize,
@@ -391,7 +391,7 @@ struct LineCount {
 }
 
 impl LineCount {
-    /// The number of the line that a place is in, from 1.
+    /// Returns the number of the line at an offset, from 1.
     fn at(&mut self, text: &[u8], place: usize) -> u64 {
         let passed = text.get(self.at..place).unwrap_or_default();
         self.feeds += memchr::memchr_iter(b'\n', passed).count() as u64;

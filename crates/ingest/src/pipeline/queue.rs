@@ -1,9 +1,9 @@
 //! A queue bounded in bytes between two stages.
 //!
-//! A full queue makes its writer wait: that wait is the back-pressure which travels from a slow
-//! stage to the sender. One item larger than the whole queue is let in when the queue is empty, so
-//! that the bound is the capacity or one item, whichever is larger. Items leave in the order in
-//! which they came; what is inside when the queue closes is still handed out.
+//! A writer waits while the queue is full: this back-pressure propagates from a slow stage to the sender. An
+//! item larger than the whole queue is accepted when the queue is empty, so the bound is the capacity or one
+//! item, whichever is larger. Items leave in the order of their arrival; items in a closed queue are still
+//! delivered.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::Notify;
 
-/// What a queue has seen, for metrics and the status page.
+/// Counts of a queue, for metrics and the status page.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct QueueStatus {
     /// The pipeline set the queue belongs to.
@@ -22,30 +22,30 @@ pub struct QueueStatus {
     pub bytes: u64,
     /// Items waiting now.
     pub items: u64,
-    /// Bytes that may wait.
+    /// Maximum number of waiting bytes.
     pub capacity: u64,
-    /// Bytes that have passed.
+    /// Number of bytes that have passed.
     pub passed_bytes: u64,
-    /// Items that have passed.
+    /// Number of items that have passed.
     pub passed_items: u64,
-    /// How long writers have waited for room.
+    /// Total time that writers have waited for room.
     pub blocked: Duration,
-    /// Most items that waited since the window of ingest was last asked for.
+    /// Maximum number of waiting items since the previous [`Ingest::window`](crate::Ingest::window).
     pub largest: u64,
-    /// Fewest items that waited since then.
+    /// Minimum number of waiting items since then.
     pub smallest: u64,
 }
 
-/// Why an item did not get in; the item comes back.
+/// Why an item was refused; it is returned to the writer.
 #[derive(Debug)]
 pub(crate) enum Refused<T> {
-    /// No room appeared in the time allowed.
+    /// The queue stayed full for the allowed time.
     Full(T),
-    /// The queue takes no more.
+    /// The queue is closed.
     Closed(T),
 }
 
-/// What a timed read found.
+/// The result of a read with a timeout.
 #[derive(Debug)]
 pub(crate) enum Popped<T> {
     Item(T),
@@ -111,7 +111,7 @@ impl<T> Queue<T> {
         self.filled.notify_one();
     }
 
-    /// Waits for room as long as it takes; gives the item back if the queue is closed.
+    /// Waits without a time limit for room; returns the item if the queue is closed.
     pub(crate) fn push(&self, item: T, bytes: u64) -> Result<(), T> {
         let mut state = self.state.lock();
         let mut waiting: Option<Instant> = None;
@@ -141,7 +141,7 @@ impl<T> Queue<T> {
         let room_left = state.bytes < self.capacity;
         drop(state);
         if room_left {
-            // Another sender may fit as well: hand the wake-up on.
+            // Another sender's item may fit as well, so the wake-up is passed on.
             self.freed_async.notify_one();
         }
         Ok(())
@@ -207,7 +207,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// The next item if one is there.
+    /// Returns the next item if there is one.
     pub(crate) fn try_pop(&self) -> Option<T> {
         let mut state = self.state.lock();
         self.take(&mut state)
@@ -224,7 +224,7 @@ impl<T> Queue<T> {
         Some(item)
     }
 
-    /// Takes no more; readers get what is left and then the end.
+    /// Closes the queue: it accepts no more items, and readers get the remaining ones and then the end.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.filled.notify_all();
@@ -232,7 +232,7 @@ impl<T> Queue<T> {
         self.freed_async.notify_waiters();
     }
 
-    /// The status; the extremes of the number of items begin again.
+    /// Returns the status, and resets the extremes of the number of items.
     pub(crate) fn window(&self) -> QueueStatus {
         let status = self.status();
         let mut state = self.state.lock();

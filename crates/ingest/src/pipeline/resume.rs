@@ -1,5 +1,5 @@
-//! The header of a table in the middle of which a stream begins: the monitor goes on in a file where
-//! it was before a pause or a restart, and the header is at the file's beginning.
+//! Finds the header of a table for a stream that begins in its middle: after a pause or a restart the monitor
+//! continues in the file, whose header is at its beginning.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,14 +10,15 @@ use knowledge::structured::{StructuredFormat, StructuredReader};
 use super::decode::TextDecoder;
 use super::messages::StreamInfo;
 
-/// Bytes at the beginning of a file that are searched for its header.
+/// Number of bytes at the beginning of a file that are searched for its header.
 const BEGINNING: u64 = 64 << 10;
-/// Bytes of a stream by which its beginning is told from that of its file.
+/// Number of bytes of a stream that are compared with its file, to tell whether the stream begins at the
+/// start of the file.
 const COMPARED: usize = 1024;
-/// How the monitor names its streams.
+/// Prefix of the names of the monitor's streams.
 const MONITORED: &str = "monitor:";
 
-/// A reader for a stream that begins with a text; `None` unless the stream is structured.
+/// Returns a reader for a stream that begins with a text; `None` unless the stream is structured.
 pub(super) fn reader(info: &StreamInfo, first: &[u8]) -> Option<StructuredReader> {
     let rules = info.rules.structured.clone()?;
     let has_header = rules.format != StructuredFormat::Json;
@@ -32,7 +33,7 @@ pub(super) fn reader(info: &StreamInfo, first: &[u8]) -> Option<StructuredReader
     Some(StructuredReader::new(rules))
 }
 
-/// The beginning of the file that a stream comes from, decoded; empty if it cannot be read, as when its
+/// Returns the decoded beginning of the file of a stream; empty if it cannot be read, for example because
 /// `source` is not its path.
 fn beginning(info: &StreamInfo) -> Bytes {
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! The rules of one stream, compiled once and shared by all streams they fit.
+//! The rules of one stream, compiled once and shared by all streams to which they apply.
 
 use std::sync::Arc;
 
@@ -16,27 +16,27 @@ use parking_lot::Mutex;
 use super::breaker::Breaks;
 use super::trace::{Began, TimeFrom};
 
-/// How lines become events.
+/// The rules for merging lines into events.
 #[derive(Debug)]
 pub(crate) struct MergeRules {
     /// A line that matches begins an event.
     pub(crate) break_only_before: Option<Pattern>,
-    /// Without that pattern: a line with a timestamp begins an event.
+    /// Whether, without that pattern, a line with a timestamp begins an event.
     pub(crate) break_only_before_date: bool,
     /// A line that matches ends an event.
     pub(crate) must_break_after: Option<Pattern>,
     /// A line that matches never begins an event.
     pub(crate) must_not_break_before: Option<Pattern>,
-    /// After a line that matches no event begins until one matches `must_break_after`.
+    /// After a matching line no event begins until a line matches `must_break_after`.
     pub(crate) must_not_break_after: Option<Pattern>,
-    /// Lines of an event at most.
+    /// Maximum number of lines of an event.
     pub(crate) max_lines: usize,
-    /// Bytes after which an event ends.
+    /// Number of bytes after which an event ends.
     pub(crate) max_bytes: usize,
 }
 
 impl MergeRules {
-    /// Whether a line begins a new event. `within` is an open event that shows its time.
+    /// Whether a line begins a new event. `within` is an open event whose text has its time.
     pub(crate) fn starts_event(&self, line: &str, has_time: bool, within: Option<&str>) -> bool {
         if self.must_not_break_before.as_ref().is_some_and(|pattern| pattern.is_match(line)) {
             return false;
@@ -50,7 +50,7 @@ impl MergeRules {
         }
     }
 
-    /// Why lines begin events that [`Self::starts_event`] takes.
+    /// Returns the reason why lines accepted by [`Self::starts_event`] begin events.
     pub(crate) fn began(&self) -> Began {
         if self.break_only_before.is_some() { Began::Pattern } else { Began::Date }
     }
@@ -66,27 +66,27 @@ impl MergeRules {
     }
 }
 
-/// What the pipeline does with a stream.
+/// The rules of a stream in the pipeline.
 #[derive(Debug)]
 pub(crate) struct StreamRules {
     pub(crate) breaks: Breaks,
-    /// Bytes of a line that are kept.
+    /// Maximum bytes of a line; longer lines are truncated.
     pub(crate) limit: usize,
     pub(crate) charset: Charset,
     /// Lines that are not events.
     pub(crate) preamble: Option<Pattern>,
-    /// `None`: every line is an event.
+    /// Rules for merging; `None` if every line is an event.
     pub(crate) merge: Option<MergeRules>,
     pub(crate) timestamps: Arc<TimestampRules>,
-    /// Headers and fields of a structured source.
+    /// The rules for headers and fields of a structured source.
     pub(crate) structured: Option<Arc<StructuredRules>>,
-    /// Lines are requests whose log records are the events.
+    /// Whether lines are OTLP requests whose log records are the events.
     pub(crate) otlp: bool,
 }
 
 impl StreamRules {
-    /// The time of an event whose text shows none, and where it comes from. `modified` is when its file was
-    /// written.
+    /// Returns the time of an event whose text has none, and the source of that time. `modified` is the
+    /// modification time of its file.
     pub(crate) fn time_without_text(
         &self,
         now: EventTime,
@@ -101,12 +101,12 @@ impl StreamRules {
         }
     }
 
-    /// Whether an event whose text shows no time is an oddity.
+    /// Whether a missing time in the text of an event is reported.
     pub(crate) fn looks_for_time(&self) -> bool {
         self.timestamps.from == TimestampSource::Text
     }
 
-    /// Whether the first lines of a stream say how the others are read.
+    /// Whether the first lines of a stream determine how the others are read.
     pub(crate) fn is_structured(&self) -> bool {
         self.structured.is_some() || self.otlp
     }
@@ -116,10 +116,10 @@ impl StreamRules {
     }
 }
 
-/// Rules by the address of the compiled ones, which the entry keeps alive.
+/// Stream rules by the address of the parsing rules, which the entry keeps alive.
 type Known = HashMap<usize, (Arc<ParsingRules>, Arc<StreamRules>)>;
 
-/// Finds the rules of streams, and keeps them.
+/// A cache of the rules of streams.
 #[derive(Debug, Clone)]
 pub(crate) struct RuleBook {
     knowledge: Arc<Knowledge>,
@@ -127,9 +127,9 @@ pub(crate) struct RuleBook {
     known: Arc<Mutex<Known>>,
 }
 
-/// How much of a stream is looked at to recognise its sourcetype.
+/// Number of bytes of a stream that are examined to recognise its sourcetype.
 const SAMPLE: usize = 16 << 10;
-/// Rules that are kept; more empty the book.
+/// Maximum number of cached rules; the cache is emptied when there are more.
 const KNOWN: usize = 10_000;
 
 impl RuleBook {
@@ -137,23 +137,23 @@ impl RuleBook {
         Self { knowledge, max_event_size, known: Arc::default() }
     }
 
-    /// A book of other rules.
+    /// Returns a rule book with other knowledge.
     pub(crate) fn with(&self, knowledge: Arc<Knowledge>) -> Self {
         Self::new(knowledge, self.max_event_size)
     }
 
-    /// The sourcetype of a source by its name and first bytes.
+    /// Recognises the sourcetype of a source by its name and first bytes.
     pub(crate) fn recognise(&self, source: &str, first: &[u8]) -> Arc<str> {
         self.recognised(source, first).sourcetype.into()
     }
 
-    /// The same, and what told it.
+    /// Recognises the sourcetype, and also returns how.
     pub(crate) fn recognised(&self, source: &str, first: &[u8]) -> Recognised {
         let sample = String::from_utf8_lossy(&first[..first.len().min(SAMPLE)]);
         self.knowledge.recognise(source, &sample)
     }
 
-    /// The byte order of a source, if `CHARSET` says that it is UTF-16.
+    /// Returns the byte order of a source if its `CHARSET` is UTF-16.
     pub(crate) fn utf16(
         &self,
         source: &str,
@@ -164,12 +164,12 @@ impl RuleBook {
         Utf16::of(rules.charset)
     }
 
-    /// Whether typing has something to do with any event.
+    /// Whether any index-time rules exist.
     pub(crate) fn has_index_time(&self) -> bool {
         self.knowledge.has_index_time_rules()
     }
 
-    /// What typing does with the events of an origin.
+    /// Returns the index-time rules of the events of an origin.
     pub(crate) fn index_time(
         &self,
         sourcetype: &str,
@@ -179,14 +179,14 @@ impl RuleBook {
         Arc::clone(&self.knowledge.parsing_rules(sourcetype, source, host).index_time)
     }
 
-    /// Whether an index is configured and not switched off; where none is configured, all are.
+    /// Whether an index is configured and enabled; true for every name if no index is configured.
     pub(crate) fn has_index(&self, name: &str) -> bool {
         let indexes = self.knowledge.indexes();
         indexes.is_empty()
             || indexes.iter().any(|index| index.name.as_str() == name && !index.disabled)
     }
 
-    /// The sourcetype and the rules of what an input describes and begins with `first`.
+    /// Returns the sourcetype and the rules of an input that begins with `first`.
     pub(crate) fn rules_of(&self, meta: &InputMeta, first: &[u8]) -> (Arc<str>, Arc<StreamRules>) {
         let sourcetype =
             meta.sourcetype.clone().unwrap_or_else(|| self.recognise(&meta.source, first));
@@ -236,7 +236,7 @@ fn stream_rules(parsing: &ParsingRules, max_event_size: usize) -> StreamRules {
         breaks,
         limit,
         charset: parsing.charset,
-        // A structured source's preamble is before its header.
+        // The preamble of a structured source precedes its header, and is handled there.
         preamble: parsing.preamble.clone().filter(|_| structured.is_none()),
         merge,
         timestamps: Arc::clone(&parsing.timestamp),

@@ -1,13 +1,13 @@
-//! Batches whose events lie too far apart in time for one bucket, divided into such that fit.
+//! Splits batches whose events are too far apart in time for one bucket.
 
 use model::EventBatch;
 
 use crate::hot::rows::select;
 
-/// Parts of one batch at most; what comes then goes to the nearest one.
+/// Maximum number of parts of one batch; further events go to the nearest part.
 const MAX_PARTS: usize = 16;
 
-/// The batch, or parts of it that each span at most `max_span` microseconds.
+/// Splits the batch into parts that each span at most `max_span` microseconds.
 pub(super) fn divide(batch: EventBatch, max_span: i64) -> Vec<EventBatch> {
     let times = || batch.time.iter().map(|time| time.0);
     let (Some(first), Some(last)) = (times().min(), times().max()) else { return vec![batch] };
@@ -24,7 +24,7 @@ pub(super) fn divide(batch: EventBatch, max_span: i64) -> Vec<EventBatch> {
     (0..windows.len()).map(|part| select(&batch, |row| part_of[row] == part)).collect()
 }
 
-/// The window of a time: the recent one if it fits, another one, or a new one.
+/// Returns the window of a time: the recent one if it fits, another one, or a new one.
 fn place(windows: &mut Vec<(i64, i64)>, recent: usize, time: i64, max_span: i64) -> usize {
     let span = |(first, last): &(i64, i64)| (*last).max(time).saturating_sub((*first).min(time));
     let fits = |window: &(i64, i64)| span(window) <= max_span;

@@ -1,64 +1,64 @@
-//! What merging notes of each event for a preview: where it stands in the text, why it begins there, and
-//! where its time comes from.
+//! Notes of merging about each event, for previews: its place in the text, why it begins there, and the
+//! source of its time.
 
 use inputs::Findings;
 
 /// Why an event begins where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Began {
-    /// The text begins, or a record that is an event by itself.
+    /// It is at the beginning of the text, or of a record that is an event on its own.
     Beginning,
     /// A line break (`LINE_BREAKER`, or the end of a record): lines are not merged.
     Line,
     /// The line matches `BREAK_ONLY_BEFORE`.
     Pattern,
-    /// The line shows a time (`BREAK_ONLY_BEFORE_DATE`).
+    /// The line has a time (`BREAK_ONLY_BEFORE_DATE`).
     Date,
-    /// The line before matches `MUST_BREAK_AFTER`.
+    /// The previous line matches `MUST_BREAK_AFTER`.
     After,
-    /// The event before has `MAX_EVENTS` lines.
+    /// The previous event has `MAX_EVENTS` lines.
     TooManyLines,
-    /// The event before is larger than `maxEventSize`.
+    /// The previous event is larger than `maxEventSize`.
     TooLarge,
 }
 
-/// Where the time of an event comes from.
+/// The source of the time of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeFrom {
-    /// Its text: the first byte of the time stamp and the first behind it, in the whole text. `None` where
-    /// the patterns of a file recognised it (`DATETIME_CONFIG`).
+    /// Its text, with the byte range of the timestamp in the whole text. `None` if the patterns of a file
+    /// recognised it (`DATETIME_CONFIG`).
     Text(Option<(usize, usize)>),
-    /// The field of this number among its fields.
+    /// The field with this index among its fields.
     Field(usize),
     /// The fields that `TIMESTAMP_FIELDS` names.
     TimestampFields,
     /// The `#Date:` directive above it, and its field `time`.
     Directive,
-    /// Its record of the OpenTelemetry protocol.
+    /// Its record in the OpenTelemetry protocol.
     Record,
-    /// The event before it.
+    /// The previous event.
     Before,
-    /// When its file was written.
+    /// The modification time of its file.
     File,
-    /// Its arrival.
+    /// Its arrival time.
     Arrival,
 }
 
-/// What is noted of an event.
+/// The notes about an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Trace {
-    /// Its first byte, and the first behind it, in the text that its lines are in.
+    /// Its byte range in the text of its lines.
     pub(crate) span: (usize, usize),
     pub(crate) began: Began,
     pub(crate) time_from: TimeFrom,
-    /// Whether its text shows the time, or is not looked at for one.
+    /// Whether its text has the time, or is not searched for one.
     pub(crate) dated: bool,
 }
 
-/// What is noted of a text.
+/// The notes about a text.
 #[derive(Debug, Default)]
 pub(crate) struct Traces {
-    /// Of each event, in the order in which they leave merging.
+    /// The notes about each event, in the order in which they leave merging.
     pub(crate) events: Vec<Trace>,
     pub(crate) findings: Findings,
 }

@@ -1,10 +1,10 @@
 //! Index-time rules over batches: events are edited, moved to other indexes, given another host,
 //! source or sourcetype, dropped and cloned, as `props.conf` and `transforms.conf` say.
 //!
-//! Guarantees: a batch whose origins have no rules passes as it is; events of an index keep their
-//! order; every change of `_raw`, drop and clone is counted for its rule, and the first of each is
-//! logged. An index that does not exist, is switched off or is the audit trail's is not a place to go: the
-//! event stays in its own, and that is counted and logged.
+//! Guarantees: a batch whose origins have no rules is unchanged; events of an index keep their order; every
+//! change of `_raw`, drop and clone is counted for its rule, and the first of each is logged. An event cannot
+//! be routed to an index that does not exist, is disabled or is that of the audit trail: the event stays in
+//! its own index, which is counted and logged.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use runtime::metrics as names;
 
 use super::rules::RuleBook;
 
-/// Origins whose rules are remembered; more empty the table.
+/// Maximum number of origins whose rules are remembered; the table is emptied when there are more.
 const ORIGINS: usize = 100_000;
 
-/// What became of a batch.
+/// The result of the rules for a batch.
 pub(super) enum Outcome {
-    /// Nothing had to be done.
+    /// No rule applied.
     Untouched(EventBatch),
-    /// The events that are left, by index; perhaps none.
+    /// The remaining events, by index; may be empty.
     Changed(Vec<EventBatch>),
 }
 
@@ -33,17 +33,17 @@ pub(super) enum Outcome {
 #[derive(Debug)]
 pub(super) struct Transforms {
     rules: RuleBook,
-    /// Whether there are rules for any event at all.
+    /// Whether there are rules for any event.
     any: bool,
     known: HashMap<Arc<Origin>, Arc<IndexTimeRules>>,
     origins: NewOrigins,
-    /// Rules that have been logged, and what they did.
+    /// Rules and effects that have been logged.
     logged: HashSet<(String, &'static str)>,
 }
 
-/// Batches being filled.
+/// Batches that are being filled.
 struct Filling {
-    /// Bytes of text that a batch may need.
+    /// Bytes of text to reserve for a batch.
     room: usize,
     builders: Vec<(IndexName, EventBatchBuilder)>,
 }
@@ -72,7 +72,7 @@ impl Transforms {
         }
     }
 
-    /// Runs the rules on a batch.
+    /// Applies the rules to a batch.
     pub(super) fn run(&mut self, batch: EventBatch, now: EventTime) -> Outcome {
         if !self.any {
             return Outcome::Untouched(batch);
@@ -89,7 +89,7 @@ impl Transforms {
             let place = run.origin as usize;
             let (origin, rules) = (&batch.origins[place], &rules[place]);
             for _ in 0..run.rows {
-                // Batches hold whole characters by construction.
+                // Batches have only whole characters by construction.
                 let raw = std::str::from_utf8(batch.row(row)).unwrap_or_default();
                 let mut draft = EventDraft::new(raw, batch.time[row], origin);
                 while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
@@ -115,7 +115,7 @@ impl Transforms {
         Outcome::Changed(finished.filter(|batch| !batch.is_empty()).collect())
     }
 
-    /// Runs their own rules on clones, and on clones that those make.
+    /// Applies their own rules to clones, and to clones of those.
     fn put_clones(
         &mut self,
         mut clones: Vec<EventDraft<'_>>,
@@ -126,7 +126,7 @@ impl Transforms {
         let mut seen = vec![own.sourcetype.to_string()];
         while let Some(mut clone) = clones.pop() {
             if seen.iter().any(|sourcetype| *sourcetype == clone.sourcetype) {
-                // Stanzas that clone each other's events would never come to an end.
+                // Prevents an endless loop of stanzas that clone each other's events.
                 self.warn_of_circle(&clone.sourcetype);
                 continue;
             }
@@ -196,17 +196,17 @@ fn keep(builder: &mut EventBatchBuilder, origin: &Arc<Origin>, draft: &EventDraf
     }
 }
 
-/// Origins that rules have made, so that equal ones are one.
+/// Origins that rules have created, deduplicated.
 #[derive(Debug, Default)]
 struct NewOrigins {
     known: HashMap<u64, Vec<Arc<Origin>>>,
     count: usize,
-    /// Indexes that rules name, and whether events can go there.
+    /// Indexes that rules name; `None` if events cannot go there.
     indexes: HashMap<String, Option<IndexName>>,
 }
 
 impl NewOrigins {
-    /// The origin of an event after the rules.
+    /// Returns the origin of an event after the rules.
     fn origin(
         &mut self,
         draft: &EventDraft<'_>,
@@ -242,7 +242,7 @@ impl NewOrigins {
         made
     }
 
-    /// The index of a name, or the event's own where there is none.
+    /// Returns the index with a name, or the event's own if events cannot go there.
     fn index(&mut self, name: &str, own: &Arc<Origin>, rules: &RuleBook) -> IndexName {
         if !self.indexes.contains_key(name) {
             if self.indexes.len() >= ORIGINS {

@@ -1,5 +1,5 @@
-//! Typing: runs the index-time rules and decides where events go. Events far from now go to the
-//! quarantine of their index, so that they do not stretch the time range of other buckets.
+//! Typing: applies the index-time rules and decides where events go. Events with times far from now go to the
+//! quarantine bucket of their index, so that they do not extend the time range of other buckets.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::ack::Share;
 use crate::hot::limits::HotLimits;
 use crate::hot::rows::select;
 
-/// The times of events of an index that are not far from now.
+/// Returns the range of event times of an index that are not far from now.
 pub(super) fn ordinary_times(
     limits: &HotLimits,
     index: &IndexName,
@@ -40,7 +40,7 @@ pub(crate) struct Typing {
 }
 
 impl Typing {
-    /// Works until the queue is closed and empty.
+    /// Runs until the queue is closed and empty.
     pub(crate) fn run(self) {
         let mut transforms = Transforms::new(self.rules.clone());
         while let Some(merged) = self.from.pop() {

@@ -1,8 +1,8 @@
-//! The start of an indexer whose journal is on the disk and in another place: each gets what it lacks of the
-//! other, so that a lane of that place is in the log as a whole.
+//! Reconciliation at the start of an indexer whose journal is on disk and in another place: each gets the
+//! records that only the other has, so that the log has all records of the lanes of its place.
 //!
-//! The log lacks what was journaled right before the last stop. The disk lacks what the log has if it was
-//! lost, or if it lost what it had said to be synced.
+//! The log lacks the records that were journaled right before the last stop. The disk lacks records of the
+//! log if the disk was lost, or lost writes that it had reported as synced.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,34 +21,34 @@ use super::{object, path_of};
 use crate::Error;
 use crate::journal::{RawRecord, SEGMENT_HEADER, StreamRef, number_of, scan_raw, segments};
 
-/// So many of the newest objects are looked at for the last records of each set.
+/// Number of the newest objects that are searched for the last records of each set.
 const LOOK: usize = 64;
 
-/// What is in object storage of each stream, by set.
+/// The committed position of each stream, by set.
 pub(crate) type Committed = HashMap<u16, HashMap<StreamRef, JournalPosition>>;
 
-/// What a start found.
+/// The result of the comparison.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
     pub(crate) existing: Existing,
     /// Records that the log lacks, by set.
     pub(crate) unshipped: HashMap<u16, Shipment>,
-    /// Sets whose journal on the disk lacks records that the log has, and the last one that it has.
+    /// Sets whose journal on disk lacks records of the log, each with its last position on disk.
     pub(crate) behind: Vec<(u16, Option<JournalPosition>)>,
 }
 
-/// How far the log has the records of a set.
+/// The state of the log for a set.
 #[derive(Debug, Clone, Copy, Default)]
 struct Shipped {
     upto: Option<JournalPosition>,
-    /// Whether the newest of them are in no bucket yet.
+    /// Whether its newest records are in no bucket yet.
     is_needed: bool,
 }
 
 /// Compares the journals below `root` with the log of the indexer.
 ///
 /// # Errors
-/// The store or the disk refuses.
+/// The store or the disk returned an error.
 pub(crate) async fn agree(
     store: &Arc<dyn ObjectStore>,
     indexer: IndexerId,
@@ -58,17 +58,17 @@ pub(crate) async fn agree(
     agree_with(store, indexer, (Journals::Disk(root), sets, place), committed).await
 }
 
-/// Where the journals of an indexer are that are compared with its log.
+/// The journals of an indexer that are compared with its log.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Journals<'a> {
-    /// Below a directory.
+    /// The journals below a directory.
     Disk(&'a Path),
-    /// Records of each set, of a simulation.
+    /// The records of each set, in a simulation.
     Memory(&'a HashMap<u16, Bytes>),
 }
 
 impl Journals<'_> {
-    /// What a set has of the lanes of a place.
+    /// Reads the records of a set in the lanes of a place.
     async fn read(
         self,
         set: u16,
@@ -90,10 +90,10 @@ impl Journals<'_> {
     }
 }
 
-/// As [`agree`], wherever the journals are.
+/// Compares as [`agree`] does, for any location of the journals.
 ///
 /// # Errors
-/// The store or the disk refuses.
+/// The store or the disk returned an error.
 pub(crate) async fn agree_with(
     store: &Arc<dyn ObjectStore>,
     indexer: IndexerId,
@@ -120,7 +120,8 @@ pub(crate) async fn agree_with(
             agreed.unshipped.insert(*set, local.unshipped);
         }
     }
-    // The newest objects have records of streams that are stored; older ones may have others.
+    // The newest objects may only have records of streams that are already stored; older ones may have
+    // others.
     for number in existing.with_records.iter().rev() {
         if unsure.is_empty() {
             break;
@@ -143,10 +144,10 @@ pub(crate) async fn agree_with(
     Ok(agreed)
 }
 
-/// Writes to the disk what journals lack. Not while they are open.
+/// Writes missing records to the journals on disk, which must not be open.
 ///
 /// # Errors
-/// The store or the disk refuses.
+/// The store or the disk returned an error.
 pub(crate) async fn restore(
     store: &Arc<dyn ObjectStore>,
     indexer: IndexerId,
@@ -172,10 +173,10 @@ pub(crate) async fn restore(
     .await
 }
 
-/// The records of an object, by set.
+/// Returns the records of an object, by set.
 async fn read(store: &Arc<dyn ObjectStore>, path: &ObjectPath) -> Result<Vec<(u16, Bytes)>, Error> {
     let object = match store.get(path).await {
-        // Whoever has recovered its records lets go of it.
+        // Another indexer has recovered its records and deleted it.
         Err(object_store::Error::NotFound { .. }) => return Ok(Vec::new()),
         object => object.map_err(fail("read", path))?,
     };
@@ -213,7 +214,7 @@ async fn last_shipped(
     Ok(found)
 }
 
-/// What the disk has of the lanes of a set whose journal is at a place.
+/// The records on disk of a set in the lanes of a place.
 #[derive(Debug, Default)]
 struct Local {
     last: Option<JournalPosition>,
@@ -233,7 +234,7 @@ impl Local {
         for path in segments(directory)? {
             let bytes = match fs::read(&path) {
                 Ok(bytes) => bytes,
-                // Released meanwhile.
+                // The segment was released meanwhile.
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Error::journal_read(&path, error)),
             };
@@ -243,7 +244,7 @@ impl Local {
         Ok(local)
     }
 
-    /// Takes in the records of a segment.
+    /// Adds the records of a segment.
     fn take(
         &mut self,
         records: &[u8],
@@ -262,7 +263,7 @@ impl Local {
     }
 }
 
-/// Writes the records behind `last` of fetched journals as the newest segment of a set.
+/// Writes the records of fetched journals after `last` as the newest segment of a set.
 fn append(
     from: &Path,
     to: &Path,

@@ -1,4 +1,4 @@
-//! Reading a log into journals on the disk, and sealing it.
+//! Reads a log into journals on disk, and seals it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -18,13 +18,13 @@ use super::{object, path_of};
 use crate::Error;
 use crate::journal::SEGMENT_HEADER;
 
-/// Objects that are read at a time.
+/// Number of objects that are read concurrently.
 const READS: usize = 16;
-/// Bytes of a journal segment.
+/// Maximum size of a journal segment, in bytes.
 const SEGMENT: u64 = 64 << 20;
 
-/// Seals the log of an indexer: from then on its former owner cannot put anything into it. What the log has.
-/// A seal that is there already may be an earlier one, behind which that owner has begun: another one is put.
+/// Seals the log of an indexer, so that its former owner can put nothing more into it. Returns the objects of
+/// the log. Another seal is put even if there is one, because the former owner may have begun after it.
 ///
 /// # Errors
 /// [`Error::Storage`].
@@ -34,15 +34,15 @@ pub(crate) async fn seal(store: &dyn ObjectStore, indexer: IndexerId) -> Result<
         let options = PutOptions::from(PutMode::Create);
         match store.put_opts(&path, PutPayload::new(), options).await {
             Ok(_) => return Existing::list(store, indexer).await,
-            // The owner was faster: its object is read too.
+            // The owner has put this object first: it is read too.
             Err(object_store::Error::AlreadyExists { .. }) => {}
             Err(error) => return Err(fail("seal", &path)(error)),
         }
     }
 }
 
-/// Seals the log of this indexer against its former processes, if there is one: an object of theirs that is
-/// still under way does not come between those of this process.
+/// Seals the log of this indexer, if there is one, against its former processes: an object that they are
+/// still putting cannot come between those of this process.
 ///
 /// # Errors
 /// [`Error::Storage`].
@@ -53,7 +53,7 @@ pub(crate) async fn begin(store: &dyn ObjectStore, indexer: IndexerId) -> Result
     }
 }
 
-/// The sets that have records in a log.
+/// Returns the sets that have records in a log.
 ///
 /// # Errors
 /// [`Error::Storage`]; an object is damaged.
@@ -74,15 +74,15 @@ pub(crate) async fn sets(
     Ok(sets)
 }
 
-/// A log to read.
+/// A log to be read.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) existing: Existing,
 }
 
-/// Writes the records of the logs of an indexer as journals of its sets: `<directory>/<set>`. There are all
-/// or none when it returns. The sets.
+/// Writes the records of the logs of an indexer as journals of its sets: `<directory>/<set>`. On return there
+/// are either all journals or none. Returns the sets.
 ///
 /// # Errors
 /// [`Error::Storage`]; the directory cannot be written; an object is damaged.
@@ -141,14 +141,14 @@ async fn read(
 ) -> Result<(ObjectPath, Option<Bytes>), Error> {
     let object = match store.get(&path).await {
         Ok(found) => found.bytes().await.map(Some).map_err(fail("read", &path)),
-        // Its owner has let go of it since: its records are in buckets.
+        // Its owner has deleted it meanwhile: its records are in buckets.
         Err(object_store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(fail("read", &path)(error)),
     };
     Ok((path, object?))
 }
 
-/// Journals that are being written.
+/// The journals that are being written.
 struct Journals {
     directory: PathBuf,
     open: BTreeMap<u16, Segment>,
@@ -213,8 +213,8 @@ impl Segment {
     }
 }
 
-/// Runs work on files, or that takes long, on a thread of its own. Where a runtime has one thread only, as
-/// that of the simulation, the work runs in place: its order would not follow from the seed otherwise.
+/// Runs work with files, or long work, on a separate thread. In a runtime with one thread, such as that of
+/// the simulation, the work runs in place: otherwise its order would not be determined by the seed.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

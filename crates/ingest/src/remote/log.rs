@@ -1,4 +1,4 @@
-//! The writer of an indexer's log.
+//! The writer of an indexer's log in another place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,22 +23,22 @@ use crate::fence::Fence;
 use crate::journal::StreamRef;
 use crate::{Error, Settings};
 
-/// How often objects that are not needed any more are deleted.
+/// Interval at which objects that are no longer needed are deleted.
 const CLEAN: Duration = Duration::from_secs(1);
-/// How often a place that takes nothing is asked whether it does again.
+/// Interval at which a stalled place is probed.
 const PROBE: Duration = Duration::from_secs(1);
-/// How often the log repeats that records are not stored.
+/// Interval at which the log repeats that records are not stored.
 const LOG_EVERY: Duration = Duration::from_secs(60);
-/// How long a seal stays, by the clock of the store.
+/// How long a seal is kept, by the clock of the store.
 const SEAL_HOURS: i64 = 24;
 
-/// Records of one set on their way into the log.
+/// Records of one set that are to be put into the log.
 #[derive(Debug, Default)]
 pub(crate) struct Shipment {
     pub(crate) records: Vec<Bytes>,
     /// The last position of each stream among them.
     pub(crate) last: HashMap<StreamRef, JournalPosition>,
-    /// Whose acknowledgements wait for it.
+    /// The acknowledgements that wait for it.
     pub(crate) waiting: Vec<Waiting>,
 }
 
@@ -51,14 +51,14 @@ impl Shipment {
     }
 }
 
-/// What the store has of an indexer's log.
+/// The objects of an indexer's log in the store.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Existing {
     /// The numbers of objects that have records, in order.
     pub(crate) with_records: Vec<u64>,
-    /// The numbers of those that seal the log.
+    /// The numbers of the seals.
     pub(crate) seals: Vec<u64>,
-    /// Those of them that are to be deleted.
+    /// The numbers of the seals that are old enough to be deleted.
     pub(crate) old_seals: Vec<u64>,
 }
 
@@ -91,7 +91,7 @@ impl Existing {
         Ok(existing)
     }
 
-    /// The number behind the last one.
+    /// Returns the number after the last one.
     pub(crate) fn next(&self) -> u64 {
         let last = self.with_records.last().max(self.seals.last());
         last.map_or(0, |last| last.saturating_add(1))
@@ -116,14 +116,14 @@ struct Stored {
 #[derive(Debug, Default)]
 struct State {
     gathered: Gathered,
-    /// Bytes that are being put.
+    /// Number of bytes that are being put.
     under_way: usize,
-    /// The number of the next object; none before it is known what the store has.
+    /// The number of the next object; `None` until the objects in the store are known.
     next: Option<u64>,
-    /// Whether nothing is put any more.
+    /// Whether the log has ended and nothing more is put.
     has_ended: bool,
     stored: Vec<Stored>,
-    /// Objects to delete.
+    /// Numbers of objects to delete.
     done: Vec<u64>,
     committed: HashMap<(u16, StreamRef), JournalPosition>,
 }
@@ -138,7 +138,7 @@ impl State {
         self.stored.iter().any(|object| !self.is_committed(&object.last))
     }
 
-    /// Moves objects whose records are all in buckets to those that are deleted; not the newest one.
+    /// Marks objects whose records are all in buckets for deletion, except the newest one.
     fn release(&mut self) {
         let newest = self.next.unwrap_or_default().saturating_sub(1);
         let committed = &self.committed;
@@ -153,14 +153,14 @@ impl State {
     }
 }
 
-/// What became of an object.
+/// The outcome of putting an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// It is there.
+    /// The object is in the store.
     Put,
-    /// Its records are in buckets meanwhile.
+    /// Its records are in buckets meanwhile, so it was given up.
     InBuckets,
-    /// The process stops first, or the log is not this process's any more.
+    /// The process stops, or another process owns the log.
     Stopped,
 }
 
@@ -168,7 +168,7 @@ enum Outcome {
 #[derive(Debug)]
 pub(crate) struct RemoteLog {
     store: Arc<dyn ObjectStore>,
-    /// The store, if it is the disks of other indexers.
+    /// The store, if it consists of the disks of other indexers.
     replicas: Option<Arc<Replicas>>,
     indexer: IndexerId,
     fence: Arc<Fence>,
@@ -177,7 +177,7 @@ pub(crate) struct RemoteLog {
     retry: (Duration, Duration),
     state: Mutex<State>,
     wake: Notify,
-    /// Bytes that are not in the store.
+    /// Number of bytes that are not in the store.
     waiting: watch::Sender<usize>,
 }
 
@@ -206,7 +206,7 @@ impl RemoteLog {
         }
     }
 
-    /// Where it is.
+    /// Returns the place of the log.
     pub(crate) fn place(&self) -> JournalPlace {
         match self.replicas {
             Some(_) => JournalPlace::Replicated,
@@ -218,7 +218,7 @@ impl RemoteLog {
         &self.store
     }
 
-    /// Where it is, for people.
+    /// Returns the place of the log as text for users.
     pub(crate) fn where_it_is(&self) -> &'static str {
         match self.replicas {
             Some(_) => "the indexers that have copies of the journal",
@@ -226,8 +226,7 @@ impl RemoteLog {
         }
     }
 
-    /// Ends what former processes of this indexer have under way. Copies refuse them by themselves.
-    ///
+    /// Ends unfinished puts of former processes of this indexer. Copies refuse these themselves.
     /// # Errors
     /// [`Error::Storage`].
     pub(crate) async fn begin(&self) -> Result<(), Error> {
@@ -237,7 +236,7 @@ impl RemoteLog {
         }
     }
 
-    /// How many copies there were, if all of them are lost.
+    /// Returns the number of copies, if all of them are lost.
     pub(crate) async fn lost(&self) -> Option<usize> {
         let lost = self.replicas.as_ref()?.lost(self.indexer).await?;
         Some(lost.len())
@@ -249,13 +248,14 @@ impl RemoteLog {
         }
     }
 
-    /// Whether its place has taken nothing for too long: what it has is better in buckets.
+    /// Whether the place has not confirmed a put for too long, so that its records should rather be stored in
+    /// buckets.
     pub(crate) fn is_stalled(&self) -> bool {
         self.replicas.as_ref().is_some_and(|replicas| replicas.is_stalled())
     }
 
-    /// Goes on behind what an earlier life of this indexer has put; `last` is what its journal has of each
-    /// stream.
+    /// Continues after the objects of an earlier process of this indexer; `last` has the last position of
+    /// each stream in its journal.
     pub(crate) fn resume(
         &self,
         existing: Existing,
@@ -263,8 +263,8 @@ impl RemoteLog {
     ) {
         let mut state = self.state.lock();
         let newest = existing.next().saturating_sub(1);
-        // A copy that does not answer now may have others under the numbers that follow: deleting these would
-        // delete new ones in the copies that answer.
+        // A copy that does not answer now may have other objects with the following numbers: deleting those
+        // would delete new objects in the copies that answer.
         let least = self.replicas.as_ref().map_or(0, |replicas| replicas.first_number());
         state.next = Some(existing.next().max(least));
         state.done.extend(existing.old_seals);
@@ -276,23 +276,23 @@ impl RemoteLog {
         self.replicas.iter().for_each(|replicas| replicas.note_resumed());
     }
 
-    /// Whether it takes more. Otherwise the store does not keep up, and the records of its indexes go to
-    /// other lanes, whose acknowledgements wait for their buckets.
+    /// Whether the log accepts more records. If not, the store does not keep up, and the records of its
+    /// indexes go to other lanes, whose acknowledgements wait for their buckets.
     pub(crate) fn has_room(&self) -> bool {
         *self.waiting.borrow() < self.most && self.state.lock().next.is_some() && !self.is_stalled()
     }
 
-    /// Takes records of a set that are in its journal.
+    /// Accepts records of a set that are in its journal.
     pub(crate) fn ship(&self, set: u16, shipment: Shipment) {
         let Shipment { records, last, waiting } = shipment;
         let bytes: usize = records.iter().map(Bytes::len).sum();
         let mut state = self.state.lock();
         if state.next.is_none() {
-            // Only notes of rolls come before it is known what the store has.
+            // Before the objects in the store are known, only notes of rolls arrive.
             return;
         }
         if state.has_ended {
-            // They are in the journal of the disk; nobody puts them.
+            // The records are in the journal on disk only, because the log has ended.
             drop(state);
             give_up(waiting);
             return;
@@ -311,7 +311,7 @@ impl RemoteLog {
         self.wake.notify_one();
     }
 
-    /// Notes that the catalog has the stream up to `position`.
+    /// Records that the catalog has the stream up to `position`.
     pub(crate) fn release(&self, set: u16, stream: &StreamRef, position: JournalPosition) {
         if stream.1.place() != self.place() {
             return;
@@ -323,19 +323,19 @@ impl RemoteLog {
         self.note_needed(&state);
     }
 
-    /// How many objects have records that are not all in buckets.
+    /// Returns the number of objects whose records are not all in buckets.
     pub(crate) fn objects(&self) -> usize {
         self.state.lock().stored.len()
     }
 
     /// Waits until the store has everything.
     pub(crate) async fn idle(&self) {
-        // The sender lives in `self`: it cannot be gone.
+        // The sender lives in `self`, so it cannot be dropped.
         let _ = self.waiting.subscribe().wait_for(|waiting| *waiting == 0).await;
     }
 
-    /// Puts what comes, until the signal to stop, or until the log is not this process's any more. What is
-    /// not put then, or comes later, fails its senders.
+    /// Puts records until the shutdown signal, or until another process owns the log. Records that are not
+    /// put by then, or arrive later, fail their inputs.
     pub(crate) async fn run(self: Arc<Self>, shutdown: Shutdown) {
         let under_way = self.put_what_comes(&shutdown).await;
         let mut state = self.state.lock();
@@ -345,7 +345,7 @@ impl RemoteLog {
         give_up(under_way.into_iter().chain(gathered.waiting));
     }
 
-    /// Puts what comes; who waits for what was being put at the end.
+    /// Puts records as they arrive. Returns the acknowledgements that wait for an unfinished put.
     async fn put_what_comes(&self, shutdown: &Shutdown) -> Vec<Waiting> {
         let mut last = Instant::now().checked_sub(self.interval).unwrap_or_else(Instant::now);
         loop {
@@ -410,8 +410,8 @@ impl RemoteLog {
         }
     }
 
-    /// Gives up an object. No other one gets its number: an attempt that is still under way would take its
-    /// place.
+    /// Gives up an object. Its number is not reused, because an attempt that is still in progress could take
+    /// its place.
     fn is_not_needed(&self, number: u64) {
         let mut state = self.state.lock();
         state.next = Some(number + 1);
@@ -433,7 +433,7 @@ impl RemoteLog {
         self.waiting.send_replace(waiting);
     }
 
-    /// Puts an object until it is there.
+    /// Retries the put of an object until it succeeds.
     async fn put_again(
         &self,
         number: u64,
@@ -464,7 +464,7 @@ impl RemoteLog {
                         None => names::JOURNAL_REMOTE_FAILURES,
                     };
                     metrics::counter!(failures).increment(1);
-                    // A process that starts is in the list of the others a moment later.
+                    // A process that has just started appears in the others' list a moment later.
                     let lasts = self.replicas.is_none() || self.is_stalled();
                     if lasts && logged.is_none_or(|at| at.elapsed() >= LOG_EVERY) {
                         logged = Some(Instant::now());
@@ -475,7 +475,7 @@ impl RemoteLog {
             if !shutdown.sleep(pause).await {
                 return Outcome::Stopped;
             }
-            // In object storage every number is used, so that a seal meets the next object.
+            // In object storage every number is used, so that a seal collides with the next object.
             if self.replicas.is_some() && self.state.lock().is_committed(last) {
                 return Outcome::InBuckets;
             }
@@ -483,15 +483,15 @@ impl RemoteLog {
         }
     }
 
-    /// Puts an object once; `false` if there is another one of this number.
+    /// Puts an object once; returns `false` if another object with this number exists.
     async fn put(&self, number: u64, payload: &PutPayload) -> Result<bool, Error> {
         let path = path_of(self.indexer, number);
         let options = PutOptions::from(PutMode::Create);
         match self.store.put_opts(&path, payload.clone(), options).await {
             Ok(_) => Ok(true),
-            // A copy is sealed, whatever others have: they take an object twice.
+            // A copy is sealed: copies accept the same object twice, so nothing else causes this error.
             Err(object_store::Error::AlreadyExists { .. }) if self.replicas.is_some() => Ok(false),
-            // Perhaps an earlier attempt whose answer was lost.
+            // The object may be from an earlier attempt whose response was lost.
             Err(object_store::Error::AlreadyExists { .. }) => {
                 let there = self.store.get(&path).await.map_err(fail("read", &path))?;
                 let there = there.bytes().await.map_err(fail("read", &path))?;
@@ -501,7 +501,7 @@ impl RemoteLog {
         }
     }
 
-    /// Deletes what is in buckets, until the signal to stop.
+    /// Deletes objects whose records are in buckets, until the shutdown signal.
     pub(crate) async fn clean(self: Arc<Self>, shutdown: Shutdown) {
         while shutdown.sleep(CLEAN).await {
             let done = std::mem::take(&mut self.state.lock().done);
@@ -509,7 +509,7 @@ impl RemoteLog {
         }
     }
 
-    /// Nothing of this indexer is to be recovered from its log: everything is in buckets. Seals it.
+    /// Seals the log, because everything is in buckets and nothing needs to be recovered from it.
     pub(crate) async fn end(&self) {
         if let Some(replicas) = &self.replicas {
             if let Err(error) = replicas.forget(&replicas.named(self.indexer)).await {
@@ -539,7 +539,8 @@ impl RemoteLog {
     }
 }
 
-/// Deletes objects of a log; what cannot be deleted is not needed, and is deleted after the next start.
+/// Deletes objects of a log. An object that cannot be deleted is not needed, and is deleted after the next
+/// start.
 pub(crate) async fn delete(
     store: &Arc<dyn ObjectStore>,
     indexer: IndexerId,
@@ -555,7 +556,7 @@ pub(crate) async fn delete(
     }
 }
 
-/// Fails inputs whose events are in the journal of this process only.
+/// Fails inputs whose events are only in the journal of this process.
 fn give_up(waiting: impl IntoIterator<Item = Waiting>) {
     for Waiting { share, .. } in waiting {
         share.fail(inputs::Error::Closed);

@@ -31,13 +31,13 @@ impl Logs {
         self.0.iter()
     }
 
-    /// The one at a place, if this process has it.
+    /// Returns the log at a place, if this process has one.
     pub(crate) fn at(&self, place: JournalPlace) -> Option<&Arc<RemoteLog>> {
         self.iter().find(|log| log.place() == place)
     }
 }
 
-/// Records of one set on their way to the journals in other places.
+/// Records of one set that are to be put into logs in other places.
 #[derive(Debug, Default)]
 pub(crate) struct Shipments {
     remote: Shipment,
@@ -45,7 +45,7 @@ pub(crate) struct Shipments {
 }
 
 impl Shipments {
-    /// What goes to a place; none for the disk of this indexer.
+    /// Returns the shipment for a place; `None` for the disk of this indexer.
     pub(crate) fn to(&mut self, place: JournalPlace) -> Option<&mut Shipment> {
         match place {
             JournalPlace::Disk => None,

@@ -1,4 +1,4 @@
-//! One object of a log: the records of each set, as they are in the journal of the set.
+//! The format of an object of a log, which has the records of each set as they are in the journal of the set.
 //!
 //! ```text
 //! KARSTRJL version 1, 0 x 7                 16 bytes
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-/// Begins every object that has records.
+/// Header of every object that has records.
 const HEADER: [u8; 16] = *b"KARSTRJL\x01\0\0\0\0\0\0\0";
 const SECTION: usize = 16;
 
-/// The parts of the object with these records, not copied.
+/// Encodes these records into the parts of an object, without copying them.
 pub(crate) fn encode(sets: BTreeMap<u16, Vec<Bytes>>) -> Vec<Bytes> {
     let mut parts = vec![Bytes::from_static(&HEADER)];
     for (set, records) in sets {
@@ -30,7 +30,7 @@ pub(crate) fn encode(sets: BTreeMap<u16, Vec<Bytes>>) -> Vec<Bytes> {
     parts
 }
 
-/// The records of each set; the reason if it is none of our objects.
+/// Decodes the records of each set. Fails with a reason if it is not such an object.
 pub(crate) fn decode(object: &Bytes) -> Result<Vec<(u16, Bytes)>, &'static str> {
     let mut sections = Vec::new();
     if object.is_empty() {

@@ -1,4 +1,4 @@
-//! Whether the catalog and what is stored fit each other. Nothing is changed.
+//! Checks whether the catalog matches the stored objects, without changing anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,37 +13,36 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use crate::Error;
 use crate::journal::segments;
 
-/// Buckets that are looked at side by side.
+/// Number of buckets that are checked concurrently.
 const READERS: usize = 16;
-/// Below this, objects of buckets lie.
+/// Prefix of the objects of buckets.
 pub(super) const BUCKETS: &str = "buckets";
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Clone, Default)]
 pub struct Checked {
-    /// Buckets of the catalog.
+    /// Number of buckets in the catalog.
     pub buckets: usize,
-    /// Their events.
+    /// Number of their events.
     pub events: u64,
-    /// Bytes of their objects.
+    /// Size of their objects in bytes.
     pub bytes: u64,
-    /// Documents, by kind.
+    /// Number of documents, by kind.
     pub documents: BTreeMap<String, usize>,
-    /// Streams with a journal position.
+    /// Number of streams with a journal position.
     pub positions: usize,
-    /// Objects that wait for their deletion.
+    /// Number of objects that are to be deleted.
     pub discarded: usize,
-    /// Objects of buckets that the catalog does not know: left by a crash, or lost to it.
+    /// Objects of buckets that the catalog does not have: left by a crash, or missing from the catalog.
     pub unknown: Vec<String>,
     /// Hot sets that another process has taken over.
     pub taken_over: Vec<Takeover>,
-    /// What is damaged or missing.
+    /// Damaged or missing objects and entries.
     pub problems: Vec<String>,
 }
 
-/// Compares the catalog with the objects: every bucket's object has to be there, of the right size, and
-/// with an end that says what the catalog says; with `deep` every byte is read and compared with its
-/// checksum.
+/// Compares the catalog with the objects: the object of every bucket must exist, have the right size, and
+/// have a footer that matches the entry. With `deep`, every byte is read and compared with its checksum.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -81,7 +80,7 @@ pub async fn check(store: &Arc<dyn ObjectStore>, path: &str, deep: bool) -> Resu
     Ok(checked)
 }
 
-/// The objects of buckets.
+/// Returns the objects of buckets.
 pub(super) async fn objects_of(
     store: &Arc<dyn ObjectStore>,
 ) -> Result<Vec<object_store::ObjectMeta>, Error> {
@@ -94,7 +93,7 @@ pub(super) async fn objects_of(
     Ok(found.into_iter().filter(|meta| meta.location.extension() == Some("parquet")).collect())
 }
 
-/// What is wrong with the object of a bucket.
+/// Returns what is wrong with the object of a bucket.
 async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketEntry, deep: bool) -> Option<String> {
     let problem = |text: String| {
         let rows = entry.summary.rows;
@@ -125,7 +124,7 @@ async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketEntry, deep: bool) 
     reader.verify().await.err().and_then(|error| problem(chain(&error)))
 }
 
-/// An error and its causes in one line.
+/// Returns an error and its causes in one line.
 pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -136,7 +135,7 @@ pub(super) fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// What an empty catalog contradicts.
+/// Evidence that an empty catalog was lost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Lost {
     /// An object of a bucket.
@@ -145,7 +144,7 @@ pub struct Lost {
     pub segment: Option<std::path::PathBuf>,
 }
 
-/// Whether the catalog was lost: nothing at all is in it, though buckets or a journal are there.
+/// Whether the catalog was lost: it is completely empty although buckets or a journal exist.
 ///
 /// # Errors
 /// The store or the journal cannot be listed.
@@ -170,7 +169,7 @@ pub async fn lost(
     Ok((lost != Lost::default()).then_some(lost))
 }
 
-/// A segment with records below the root of the journals.
+/// Returns a segment with records below the root of the journals.
 pub(super) fn first_segment(root: &Path) -> Result<Option<std::path::PathBuf>, Error> {
     let Ok(entries) = std::fs::read_dir(root) else { return Ok(None) };
     for entry in entries.flatten().filter(|entry| entry.path().is_dir()) {
@@ -184,5 +183,5 @@ pub(super) fn first_segment(root: &Path) -> Result<Option<std::path::PathBuf>, E
     Ok(None)
 }
 
-/// Bytes before the first record of a segment.
+/// Number of bytes before the first record of a segment.
 const SEGMENT_HEADER: usize = 16;

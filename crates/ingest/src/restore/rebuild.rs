@@ -1,10 +1,11 @@
-//! A new catalog from the buckets alone, and from the old catalog what buckets do not say.
+//! Rebuilds the catalog from the buckets, and takes everything else from the old catalog.
 //!
-//! The old catalog is copied aside first, and a note in the store says so until the new one is complete:
-//! a rebuild that is interrupted is repeated from the copy.
+//! The old catalog is copied first, and a note in the store names the copy until the new catalog is complete:
+//! an interrupted rebuild is repeated from the copy.
 //!
-//! A merge leaves the parts in the store for some minutes; both are there then. Arrival times tell: a
-//! bucket whose first and last event are in a larger one is a part of it, and left out.
+//! After a merge, the parts are still in the store for some minutes, together with the result. Arrival times
+//! identify them: a bucket whose first and last event are in a larger bucket is a part of it, and is left
+//! out.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -23,35 +24,35 @@ use super::verify_all;
 use crate::Error;
 use crate::hot::stored::arrivals_of;
 
-/// Objects whose ends are read side by side.
+/// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
-/// Entries of one commit.
+/// Number of entries in one commit.
 const AT_A_TIME: usize = 256;
-/// Says where the old catalog is while a rebuild is under way.
+/// The object that names the copy of the old catalog during a rebuild.
 const NOTE: &str = "catalog-rebuild";
 
-/// What a rebuild did.
+/// The result of a rebuild.
 #[derive(Debug, Clone, Default)]
 pub struct Rebuilt {
-    /// Buckets in the new catalog.
+    /// Number of buckets in the new catalog.
     pub buckets: usize,
-    /// Their events.
+    /// Number of their events.
     pub events: u64,
-    /// Buckets that only the objects knew.
+    /// Number of buckets that the old catalog did not have.
     pub found: usize,
-    /// Parts of merged buckets and discarded objects, which are left out.
+    /// Number of parts of merged buckets and discarded objects, which are left out.
     pub superseded: usize,
-    /// Documents taken from the old catalog, by kind.
+    /// Number of documents taken from the old catalog, by kind.
     pub documents: BTreeMap<String, usize>,
-    /// Journal positions taken from the old catalog.
+    /// Number of journal positions taken from the old catalog.
     pub positions: usize,
-    /// Where the old catalog is now, if there was one.
+    /// The path of the copy of the old catalog, if there was one.
     pub aside: Option<String>,
-    /// What could not be read: of the old catalog, and objects that are no bucket.
+    /// Parts of the old catalog that could not be read, and objects that are not buckets.
     pub damage: Vec<String>,
 }
 
-/// Whether a rebuild began and did not end.
+/// Whether a rebuild was interrupted.
 ///
 /// # Errors
 /// The store cannot be read.
@@ -71,10 +72,10 @@ async fn aside_of(store: &Arc<dyn ObjectStore>) -> Result<Option<String>, Error>
     }
 }
 
-/// Makes the catalog below `path` anew. No server may be running over it.
+/// Rebuilds the catalog below `path`. No server may be using it.
 ///
 /// # Errors
-/// The store cannot be read or written; a repetition goes on.
+/// The store cannot be read or written; a repetition continues.
 pub async fn rebuild(
     store: &Arc<dyn ObjectStore>,
     path: &str,
@@ -98,7 +99,7 @@ pub async fn rebuild(
     Ok(rebuilt)
 }
 
-/// Copies the old catalog, and notes where.
+/// Copies the old catalog, and writes the note with the path of the copy.
 async fn set_aside(
     store: &Arc<dyn ObjectStore>,
     path: &str,

@@ -1,7 +1,8 @@
-//! Series that exist from the start with the value zero.
+//! Series that are present with the value zero from the start.
 //!
-//! A counter that appears with its first increment has no rate for it, and `absent()` fires while all is
-//! well. Series with labels that only data know (index, rule) begin with their first value.
+//! If a counter first appears with its first increment, that increment is missing from rates, and `absent()`
+//! alerts although there is no problem. Series with labels whose values depend on data (index, rule) start
+//! with their first value.
 
 use super::*;
 
@@ -17,7 +18,7 @@ pub enum Program {
 /// A label and its values.
 type Label = (&'static str, &'static [&'static str]);
 
-/// Metrics with labels, and those values of the labels that are known beforehand.
+/// Metrics with labels, and the label values that are known in advance.
 const LABELLED: &[(&str, &[Label])] = &[
     (
         INGEST_REQUESTS,
@@ -134,7 +135,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     (PASSWORD_CHECKS, &[("outcome", &["right", "wrong", "remembered", "refused"])]),
 ];
 
-/// Metrics with a label whose values are not known beforehand.
+/// Metrics with a label whose values are not known in advance.
 const BY_DATA: &[&str] = &[
     INGEST_EVENTS,
     INGEST_BYTES,
@@ -155,8 +156,8 @@ const BY_DATA: &[&str] = &[
     FORWARDER_ROUTED,
 ];
 
-/// Begins the counters and histograms of a program at zero. Gauges have no neutral value: a free disk of
-/// zero bytes is an alarm; they begin with what is measured.
+/// Starts the counters and histograms of a program at zero. Gauges have no neutral value (zero free bytes
+/// would be an alarm), so they start with the first measurement.
 pub(super) fn begin(program: Program) {
     for metric in ALL {
         let of_forwarder = metric.name.starts_with("karst_forwarder_");
@@ -171,7 +172,7 @@ pub(super) fn begin(program: Program) {
     }
 }
 
-/// Registers a series for each combination of values.
+/// Registers a series for each combination of label values.
 fn each(metric: &Metric, labels: &[Label], chosen: &mut Vec<(&'static str, &'static str)>) {
     let Some(((name, values), rest)) = labels.split_first() else {
         return register(metric, chosen);
@@ -186,7 +187,7 @@ fn each(metric: &Metric, labels: &[Label], chosen: &mut Vec<(&'static str, &'sta
 fn register(metric: &Metric, labels: &[(&'static str, &'static str)]) {
     match metric.kind {
         Kind::Counter => ::metrics::counter!(metric.name, labels).increment(0),
-        // Asking for it is enough.
+        // Creating the handle registers the series.
         Kind::Histogram => drop(::metrics::histogram!(metric.name, labels)),
         Kind::Gauge => {}
     }

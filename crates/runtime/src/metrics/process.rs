@@ -1,16 +1,16 @@
-//! `process_*`: the metrics that every Prometheus client library has of its process.
+//! The `process_*` metrics that every Prometheus client library provides.
 
 use std::fmt::{Display, Write};
 use std::fs;
 
-/// Clock ticks per second in `/proc`: part of the interface of Linux to programs, whatever the kernel's
-/// own rate is.
+/// Clock ticks per second in `/proc`: fixed in the Linux user-space interface, independent of the kernel's
+/// own tick rate.
 const TICKS: f64 = 100.0;
 
-/// Appends what the system tells of this process; what it does not tell is left out.
+/// Appends the metrics of this process; values that the system does not report are left out.
 pub(super) fn append(text: &mut String) {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program, in parentheses, may have blanks.
+    // The name of the program, in parentheses, may contain blanks.
     let fields: Vec<&str> = stat
         .rsplit_once(')')
         .map(|(_, rest)| rest.split_whitespace().collect())
@@ -43,7 +43,7 @@ pub(super) fn append(text: &mut String) {
     put(text, "process_max_fds", "gauge", "Maximum number of open file descriptors.", limit);
 }
 
-/// When the system was started, epoch seconds.
+/// Returns the boot time of the system in epoch seconds.
 fn boot() -> Option<f64> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()

@@ -1,8 +1,8 @@
-//! Reads at the start of a process, which are sent again if one answer of the store was cut.
+//! Reads at the start of a process, which are repeated if a response of the store was truncated.
 //!
-//! The client repeats requests that it could not send, and bodies of objects that break off. An answer such
-//! as "there is no such object" or a listing that breaks off is an error at once. Later, whoever asks waits
-//! for the store; at a start, such an error would end the process.
+//! The client retries requests that it could not send, and bodies of objects that break off. A truncated
+//! listing, or a truncated response such as "no such object", is an error at once. After the start, callers
+//! retry themselves; during the start, such an error would end the process.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use tokio::time::{Instant, sleep};
 
 /// First and longest pause between attempts; the pause doubles.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(6_400));
-/// After so long there are no more attempts: the client itself has tried for a while, and somebody may wait
-/// at a start to read that an address is wrong.
+/// Time after which there are no more attempts: the client itself has retried for a while, and an
+/// administrator may be waiting for the message that an address is wrong.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The answer to a read, which is sent again while it fails. What the store refuses or does not have is an
-/// answer. `what` names the object or the prefix in the log.
+/// Repeats a read while it fails, and returns its result. Refusals and missing objects count as results.
+/// `what` names the object or the prefix in the log.
 ///
 /// # Errors
 /// The last error, after some seconds.
@@ -73,7 +73,7 @@ mod tests {
         let error = ask_again::<(), _>("x", || async { Err(cut()) }).await.unwrap_err();
         assert!(error.to_string().contains("end of file"), "{error}");
         assert!(began.elapsed() > Duration::from_secs(10) && began.elapsed() < PATIENCE);
-        // A client that has tried for long itself.
+        // Simulates a client that has itself retried for long.
         let slowly = || async {
             sleep(PATIENCE).await;
             Err(cut())

@@ -4,15 +4,15 @@
 //! reported as written can be missing or empty, after Karst has already released its journal. This
 //! store writes each object to a staging file, fsyncs it, moves it into place, and fsyncs the
 //! directories, so that an object is either absent or complete, and a reported one is durable. That
-//! costs two fsyncs per object (milliseconds on NVMe, tens on a disk). It also adds what
-//! `LocalFileSystem` lacks, conditional update by etag, under a lock file, so that the catalog is
-//! as safe on a directory as on S3. Listing and deleting use `LocalFileSystem`. A read opens the object as
-//! that does, and looks at the directory (below) in the same task of a blocking thread.
+//! costs two fsyncs per object (milliseconds on NVMe, tens on a hard disk). It also adds conditional updates
+//! by etag, which `LocalFileSystem` lacks, under a lock file, so that the catalog is as safe on a directory
+//! as on S3. Listing and deleting use `LocalFileSystem`. A read opens the object as that does, and checks the
+//! directory (below) in the same task of a blocking thread.
 //!
-//! The directory may be on a disk of its own that goes away. What is then at its path is another
-//! directory or none: an object there would be in no store once the disk is back, and an empty listing
-//! would be no answer. So each operation fails, to be tried again, unless the path still leads to the
-//! directory that was opened; and that directory is never made anew.
+//! The directory may be on a separate disk that is unmounted. Its path then leads to another directory or to
+//! none: an object written there would be missing once the disk is back, and an empty listing would be wrong.
+//! So each operation fails, and can be retried, unless the path still leads to the opened directory; and that
+//! directory is never created again.
 //!
 //! A directory must be used from one machine only: etags and locks on network file systems are not
 //! reliable.
@@ -40,7 +40,7 @@ use object_store::{
 use tokio::runtime::Handle;
 
 const NAME: &str = "DurableLocal";
-/// Deletions of one stream at a time.
+/// Number of concurrent deletions of one stream.
 const DELETIONS: usize = 10;
 
 /// A directory whose objects are fsynced before a put returns. Clones share it.
@@ -48,7 +48,7 @@ const DELETIONS: usize = 10;
 pub struct DurableLocal {
     inner: Arc<LocalFileSystem>,
     root: Arc<Root>,
-    /// Numbers staging files; the process ID distinguishes processes.
+    /// A counter for the names of staging files; the process ID distinguishes processes.
     staged: Arc<AtomicU64>,
 }
 
@@ -56,7 +56,7 @@ impl DurableLocal {
     /// Opens the store in `root`, creating the directory if it is missing.
     ///
     /// # Errors
-    /// If the directory cannot be created or read.
+    /// The directory cannot be created or read.
     pub fn open(root: impl AsRef<FilePath>) -> Result<Self> {
         let generic = |error: io::Error| failed(root.as_ref(), "make the directory", error);
         fs::create_dir_all(root.as_ref()).map_err(generic)?;
@@ -66,18 +66,18 @@ impl DurableLocal {
         Ok(Self { inner: Arc::new(inner), root: Arc::new(root), staged: Arc::default() })
     }
 
-    /// The directory.
+    /// Returns the directory.
     #[must_use]
     pub fn root(&self) -> &FilePath {
         &self.root.path
     }
 
-    /// Fails if the directory of the store is away.
+    /// Fails if the directory of the store is not at its path.
     async fn expect_here(&self) -> Result<()> {
         self.blocking(|store| store.root.expect_here()).await
     }
 
-    /// A staging name next to the target: `#` and digits, which listings ignore.
+    /// Creates a staging file next to the target; its name ends with `#` and digits, which listings ignore.
     fn stage(&self, target: &FilePath) -> Result<Staged> {
         self.root.expect_here()?;
         let number = self.staged.fetch_add(1, Ordering::Relaxed);
@@ -114,7 +114,8 @@ impl DurableLocal {
         Ok(put)
     }
 
-    /// Held while an etag is compared and the object replaced; excludes other processes, too.
+    /// Takes the lock that is held while an etag is compared and the object replaced; it excludes other
+    /// processes, too.
     fn lock(&self) -> Result<File> {
         let path = self.root().join(".lock#0");
         let file = File::create(&path).map_err(|error| failed(&path, "create", error))?;
@@ -123,7 +124,7 @@ impl DurableLocal {
     }
 
     /// Syncs the directory entries of the object and of directories that may be new. Then the object is
-    /// durable, if it is in the store: the directory may have gone away meanwhile.
+    /// durable, provided that the directory is still that of the store.
     fn sync_directories(&self, target: &FilePath) -> Result<()> {
         for directory in target.ancestors().skip(1) {
             let synced = File::open(directory).and_then(|opened| opened.sync_all());
@@ -135,7 +136,8 @@ impl DurableLocal {
         self.root.expect_here()
     }
 
-    /// The listing of another directory, or of none, would be taken for that of the store.
+    /// Checks the directory for a listing: otherwise that of another directory could be taken for that of the
+    /// store.
     fn listed(
         &self,
         listed: BoxStream<'static, Result<ObjectMeta>>,
@@ -152,7 +154,7 @@ impl DurableLocal {
         let location = location?;
         self.expect_here().await?;
         let deleted = self.inner.delete(&location).await;
-        // What is not found may be where the directory is now.
+        // An object may be missing because the directory is now elsewhere.
         self.expect_here().await?;
         deleted.map(|()| location)
     }
@@ -176,30 +178,30 @@ impl fmt::Display for DurableLocal {
     }
 }
 
-/// The directory of a store, as it was opened.
+/// The root directory of a store, as it was opened.
 ///
-/// Not an [`OpenDirectory`](crate::OpenDirectory), which goes on in the directory that was opened wherever it
-/// is, and accepts one with the same inode on another device, as after a mount of a network file system.
-/// Here, objects are found by the path, so the path must lead to the directory; a store is not on a network
-/// file system, so another device is another disk; and a look is one system call, because each read has one.
+/// Not an [`OpenDirectory`](crate::OpenDirectory), which follows a moved directory, and accepts the same
+/// inode on another device, as after a mount of a network file system. Here, objects are found by path, so
+/// the path must lead to the directory; a store is not on a network file system, so another device is another
+/// disk; and a check must be a single system call, because each read needs one.
 #[derive(Debug)]
 struct Root {
     path: PathBuf,
     /// Device and inode.
     identity: (u64, u64),
-    /// As long as it is open, no other directory gets its inode.
+    /// Kept open, so that no other directory gets its inode number.
     _open: File,
 }
 
 impl Root {
     fn open(path: PathBuf) -> Result<Self> {
-        // Of the path: with some layers of file systems, an open file has another inode.
+        // The metadata of the path: with some layered file systems, an open file has another inode.
         let opened = File::open(&path).and_then(|open| Ok((fs::metadata(&path)?, open)));
         let (found, open) = opened.map_err(|error| failed(&path, "open", error))?;
         Ok(Self { path, identity: (found.dev(), found.ino()), _open: open })
     }
 
-    /// Fails if the path leads to another directory, or to none.
+    /// Fails unless the path leads to this directory.
     fn expect_here(&self) -> Result<()> {
         let why = match fs::metadata(&self.path) {
             Ok(found) if (found.dev(), found.ino()) == self.identity => return Ok(()),
@@ -215,7 +217,7 @@ impl Root {
         Err(Error::Generic { store: NAME, source: Box::new(io::Error::other(text)) })
     }
 
-    /// Makes a directory below, and those above it up to the root.
+    /// Creates a subdirectory and its missing parents up to the root.
     fn make(&self, directory: &FilePath) -> io::Result<()> {
         if directory == self.path {
             return Ok(());
@@ -234,7 +236,7 @@ impl Root {
     }
 }
 
-/// Attributes and tags cannot be stored in a plain file.
+/// Fails if there are attributes or tags, which a plain file cannot store.
 fn refuse_attributes(empty: bool, operation: &str) -> Result<()> {
     if empty {
         return Ok(());
@@ -332,7 +334,7 @@ impl ObjectStore for DurableLocal {
     }
 }
 
-/// A staging file; removed unless it is published.
+/// A staging file, which is removed unless it is published.
 #[derive(Debug)]
 struct Staged {
     file: File,
@@ -348,7 +350,7 @@ impl Staged {
         Ok(put)
     }
 
-    /// A hard link fails if the name exists; a rename does not.
+    /// Publishes the file under a new name, by a hard link: unlike a rename, it fails if the name exists.
     fn publish_new(self, target: &FilePath) -> Result<PutResult> {
         let put = self.sync()?;
         fs::hard_link(&self.path, target).map_err(|error| match error.kind() {
@@ -360,9 +362,9 @@ impl Staged {
         Ok(put)
     }
 
-    /// Syncs the file; returns the etag that the object will have. It must not be looked up once the object
-    /// is in place: by then another writer may have replaced it, and the caller would take the version of
-    /// that writer for its own and overwrite it in its next update.
+    /// Syncs the file. Returns the etag that the object will have. The etag must not be read after the object
+    /// is in place: by then another writer may have replaced it, and the caller would take that version for
+    /// its own and overwrite it in its next update.
     fn sync(&self) -> Result<PutResult> {
         let synced = self.file.sync_all().and_then(|()| self.file.metadata());
         let found = synced.map_err(|error| failed(&self.path, "fsync", error))?;
@@ -373,7 +375,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.kept {
-            // A leftover is invisible to listings and harmless.
+            // A leftover file is harmless, and listings ignore it.
             let _ = fs::remove_file(&self.path);
         }
     }
@@ -430,8 +432,8 @@ fn invalid(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Generic { store: NAME, source: Box::new(error) }
 }
 
-/// `LocalFileSystem`'s etag, which listings have: inode, modification time in microseconds, size, in
-/// hexadecimal.
+/// Returns the etag of `LocalFileSystem`, which listings have: inode, modification time in microseconds and
+/// size, in hexadecimal.
 fn e_tag(found: &fs::Metadata) -> String {
     let micros = found.mtime() * 1_000_000 + found.mtime_nsec() / 1_000;
     format!("{:x}-{micros:x}-{:x}", found.ino(), found.len())
@@ -456,12 +458,12 @@ fn expect_version(target: &FilePath, expected: &UpdateVersion) -> Result<()> {
     Err(precondition(format!("its etag is {e_tag}, not {:?}", expected.e_tag)))
 }
 
-/// What was tried with a path.
+/// The failed operation on a path.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}")]
 struct Failed {
     text: String,
-    /// It has the number of the system's error, which says more than its kind.
+    /// The error of the system, whose number is more specific than its kind.
     source: io::Error,
 }
 
@@ -471,7 +473,7 @@ fn failed(path: &FilePath, what: &str, error: io::Error) -> Error {
     Error::Generic { store: NAME, source: Box::new(error) }
 }
 
-/// Parts written in place into one staging file, published when complete.
+/// A multipart upload: parts are written in place into one staging file, which is published when complete.
 #[derive(Debug)]
 struct Upload {
     store: DurableLocal,
@@ -481,7 +483,7 @@ struct Upload {
 }
 
 impl Upload {
-    /// The staging file, once all parts are written.
+    /// Returns the staging file, once all parts are written.
     fn take(&mut self) -> Result<Staged> {
         let staged = self.staged.take().and_then(Arc::into_inner);
         staged.ok_or_else(|| {

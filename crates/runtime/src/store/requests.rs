@@ -16,21 +16,21 @@ use tokio::runtime::Handle;
 
 use crate::metrics as names;
 
-/// Counts the tries of one read. Put a clone into the extensions of its `GetOptions` and read it
-/// afterwards. Stores other than S3 leave it at 0.
+/// A counter of the attempts of one read. Put a clone into the extensions of its `GetOptions`, and read the
+/// counter afterwards. Stores other than S3 leave it at 0.
 #[derive(Debug, Clone, Default)]
 pub struct Attempts(Arc<AtomicU32>);
 
 impl Attempts {
-    /// The number of retries, including requests for the rest of a broken body.
+    /// Returns the number of retries, including requests for the rest of a broken body.
     #[must_use]
     pub fn retries(&self) -> u32 {
         self.0.load(Relaxed).saturating_sub(1)
     }
 }
 
-/// Creates HTTP clients that count requests and send them from the runtime that created them: searches call
-/// them from threads that compute for long, which must not hold up the connections that all share.
+/// Creates HTTP clients that count requests and send them from the runtime that created them: searches use
+/// the clients from threads with long computations, which must not delay the shared connections.
 #[derive(Debug, Default)]
 pub(super) struct Counted(ReqwestConnector);
 
@@ -85,7 +85,7 @@ impl HttpService for Requests {
     }
 }
 
-/// The operation as it is charged: lists cost what PUT requests do, deletions nothing.
+/// Returns the operation for billing: lists cost as much as PUT requests, deletions nothing.
 fn operation(method: &str, query: Option<&str>) -> &'static str {
     let has = |name: &str| {
         let mut parts = query.unwrap_or_default().split('&');
@@ -96,7 +96,7 @@ fn operation(method: &str, query: Option<&str>) -> &'static str {
         "GET" => "get",
         "HEAD" => "head",
         "PUT" => "put",
-        // Many keys in one request.
+        // Deletes many keys in one request.
         "POST" if has("delete") => "delete",
         "POST" => "post",
         "DELETE" => "delete",
@@ -113,7 +113,7 @@ fn kind(kind: HttpErrorKind) -> &'static str {
     }
 }
 
-/// The network error with all causes: the text of the client ends at "error sending request".
+/// A network error with all its causes: the message of the client ends at "error sending request".
 #[derive(Debug)]
 struct Causes(String);
 
