@@ -195,8 +195,9 @@ impl DocumentPath {
         Self { json: JsonPath::new(text), xml: XmlPath::new(text) }
     }
 
-    /// Visits the values at the path, each of a name that is repeated in an object of JSON, too. A text that is
-    /// neither has none. False if a part of the JSON on the way is nested too deep ([`TOO_DEEP`]).
+    /// Visits the values at the path, and all values of a name that an object of JSON repeats. A text that
+    /// is neither JSON nor XML has none. False if a part of the JSON on the way is nested too deep
+    /// ([`TOO_DEEP`]).
     pub fn visit(&self, text: &str, visit: &mut dyn FnMut(&str)) -> bool {
         if xml::begins(text) {
             self.xml.visit(text, visit);
