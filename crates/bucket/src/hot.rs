@@ -180,7 +180,6 @@ pub trait HotBuckets: Send + Sync + Debug {
     /// Returns the sets of lost indexers whose recovered events are here, with the epochs in which they were
     /// recovered. If it is called before [`snapshot`](Self::snapshot), their events are guaranteed to be in
     /// the snapshot or in the catalog.
-    /// catalog.
     fn adopted(&self) -> Vec<HotOwner> {
         Vec::new()
     }

@@ -400,8 +400,8 @@ impl Catalog {
     /// `before` with that content, or lacks it if it has none. So a delayed change does not undo a later one.
     /// Repeating a change that has been made is harmless.
     ///
+    /// # Errors
     /// [`Error::Changed`] if a document differs; then nothing is changed. As
-    /// [`Error::Changed`]: one is not, and nothing is changed. As
     /// [`change_documents`](Self::change_documents).
     pub async fn replace_documents(
         &self,

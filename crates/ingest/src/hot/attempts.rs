@@ -5,6 +5,7 @@
 //! may die again. So the journal range of a bucket that is being encoded is marked. If processes died
 //! [`DEATHS`] times over a range, the next start tries its records one by one, each in parts, and marks each
 //! part before it is tried. Another death then identifies the part, and after a few more the event.
+//!
 //! A `kill -9` leaves a mark too. This only costs a trial: events that can be encoded are kept.
 
 use std::fs;

@@ -227,6 +227,7 @@ impl RemoteLog {
     }
 
     /// Ends unfinished puts of former processes of this indexer. Copies refuse these themselves.
+    ///
     /// # Errors
     /// [`Error::Storage`].
     pub(crate) async fn begin(&self) -> Result<(), Error> {
