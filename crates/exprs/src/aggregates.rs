@@ -54,20 +54,20 @@ use sparkline::{Inner, Sparkline};
 use summary::SummaryFunction;
 use values::{Listing, Values};
 
-/// What aggregates depend on besides events.
+/// Options of aggregates.
 #[derive(Debug, Clone)]
 pub struct AggregateOptions {
-    /// The most values `list` gives (`[stats] list_maxsize`); 0 is no limit.
+    /// Maximum number of values of `list` (`[stats] list_maxsize`); 0 for no limit.
     pub list_limit: usize,
-    /// The most values `values` gives (`[stats] maxvalues`); 0 is no limit.
+    /// Maximum number of values of `values` (`[stats] maxvalues`); 0 for no limit.
     pub values_limit: usize,
-    /// The span of a group in seconds, which `per_second` and its relatives divide by.
+    /// The span of a group in seconds, by which `per_second` and similar functions divide.
     pub span_seconds: Option<f64>,
-    /// The times of sparklines; without them there can be none.
+    /// The time axis of sparklines; without it, there are none.
     pub sparklines: Option<SparklineAxis>,
-    /// Whether a statistic of numbers is null if any value is none (`allnum`).
+    /// Whether a numeric statistic is null if any value is not a number (`allnum`).
     pub only_numbers: bool,
-    /// Where limits are reported.
+    /// The receiver of messages about limits.
     pub report: Report,
 }
 
@@ -84,8 +84,8 @@ impl Default for AggregateOptions {
     }
 }
 
-/// The aggregate of a call. `order` is the order of the events as the search shows them, which
-/// `first`, `last`, `list` and ties of `earliest` and `latest` follow; it should be total.
+/// Returns the aggregate of a call. `order` is the display order of events, which `first`, `last` and `list`
+/// follow, as well as ties of `earliest` and `latest`. It should be total.
 ///
 /// # Errors
 /// If the argument is missing or does not compile, or the function has no meaning here.
@@ -93,7 +93,7 @@ pub fn aggregate(call: &StatsCall, scope: &dyn Scope, order: &[SortExpr]) -> Res
     aggregate_with(call, scope, order, &AggregateOptions::default())
 }
 
-/// As [`aggregate`], with other limits than the default, their report, and the span of a group.
+/// Returns the aggregate of a call with non-default options; see [`aggregate`].
 ///
 /// # Errors
 /// As [`aggregate`].
@@ -125,7 +125,7 @@ pub fn aggregate_with(
     if options.only_numbers { only_of_numbers(result, value) } else { Ok(result) }
 }
 
-/// Whether a function is about numbers, so that a truth counts as 1 or 0.
+/// Whether a function is numeric, so that a Boolean counts as 1 or 0.
 fn computes_with_numbers(kind: StatsKind) -> bool {
     matches!(
         kind,
@@ -153,7 +153,7 @@ fn computes_with_numbers(kind: StatsKind) -> bool {
     )
 }
 
-/// 1 where it is true, 0 where it is false.
+/// Returns 1 for true and 0 for false.
 fn one_if(truth: Typed) -> Typed {
     let number = |value| Box::new(Typed::number(value).expr);
     let branches = vec![
@@ -163,7 +163,7 @@ fn one_if(truth: Typed) -> Typed {
     Typed::new(Expr::Case(Case::new(None, branches, None)), ValueType::Float)
 }
 
-/// The result, if all values are numbers; null otherwise.
+/// Returns the result if all values are numbers; null otherwise.
 fn only_of_numbers(result: Typed, value: Typed) -> Result<Typed, Error> {
     if value.kind.is_number() {
         return Ok(result);
@@ -177,7 +177,7 @@ fn only_of_numbers(result: Typed, value: Typed) -> Result<Typed, Error> {
     Ok(Typed::new(when(others, result.expr).end()?, result.kind))
 }
 
-/// A function per bin of time.
+/// Returns an aggregate per time bin.
 fn sparkline_of(
     call: &StatsCall,
     scope: &dyn Scope,
@@ -211,13 +211,13 @@ fn sparkline_of(
     Ok(function.call(vec![value.expr, time.expr], &[]))
 }
 
-/// 1 where it is true, null elsewhere.
+/// Returns 1 for true and null otherwise.
 fn one_if_true(truth: Typed) -> Typed {
     let branch = vec![(Box::new(truth.expr), Box::new(Typed::number(1.0).expr))];
     Typed::new(Expr::Case(Case::new(None, branch, None)), ValueType::Float)
 }
 
-/// What an aggregate that depends on the place of events needs.
+/// The inputs of an aggregate that depends on the order or time of events.
 struct Place<'a> {
     scope: &'a dyn Scope,
     order: &'a [SortExpr],
@@ -238,7 +238,7 @@ fn argument(call: &StatsCall, scope: &dyn Scope) -> Result<Option<Typed>, Error>
         }
         StatsArgument::Eval(expr) => {
             let value = compile(expr, scope)?;
-            // What gives values back gives them as they are written.
+            // Functions that return one of the values return it in its original notation.
             let given_back = matches!(call.function.kind, StatsKind::Min | StatsKind::Max)
                 || !computes_with_numbers(call.function.kind);
             Ok(Some(if given_back { value.shown() } else { value.plain() }))
@@ -250,7 +250,7 @@ fn argument(call: &StatsCall, scope: &dyn Scope) -> Result<Option<Typed>, Error>
     }
 }
 
-/// The number of events.
+/// Returns the number of events.
 fn count_rows() -> Typed {
     let one = Expr::Literal(datafusion::common::ScalarValue::Int64(Some(1)), None);
     Typed::new(count_udaf().call(vec![one]), ValueType::Integer)
@@ -260,7 +260,7 @@ fn native(udaf: &AggregateUDF, value: Typed) -> Typed {
     Typed::new(udaf.call(vec![value.expr]), value.kind)
 }
 
-/// Aggregates for which the order or time of events matters.
+/// Returns aggregates that depend on the order or time of events.
 fn by_place(call: &StatsCall, value: &Typed, place: &Place<'_>) -> Option<Result<Typed, Error>> {
     let reversed = || place.order.iter().map(reverse).collect::<Vec<_>>();
     let time = |ascending| time_key(place.scope, ascending);
@@ -301,7 +301,7 @@ fn by_place(call: &StatsCall, value: &Typed, place: &Place<'_>) -> Option<Result
 /// The field that names the series of a point, which the commands of metrics set.
 pub const SERIES: &str = "_timeseries";
 
-/// The rates of the series of a group, their mean or sum.
+/// Returns the mean or the sum of the rates of the series of a group.
 fn rates(call: &StatsCall, value: &Typed, scope: &dyn Scope) -> Result<Typed, Error> {
     let time = event_time(scope).ok_or_else(|| no_time(call))?;
     let series = scope.field(SERIES).map(|kind| Typed::column(SERIES, kind));
@@ -317,14 +317,14 @@ fn no_time(call: &StatsCall) -> Error {
     error(call, format!("{name}() needs the field _time, which was removed before"))
 }
 
-/// The column with the times of events where a command has cut `_time` to bins.
+/// The column with the exact times of events where `_time` has been binned.
 pub const EXACT_TIME: &str = "__exact_time";
 
 fn event_time(scope: &dyn Scope) -> Option<Typed> {
     let column = |name: &str| Some(Typed::column(name, scope.field(name)?));
     let (exact, shown) = (column(EXACT_TIME), column(model::columns::TIME));
     match (exact, shown) {
-        // Rows that were put beside others may have no other time than the one shown.
+        // Rows from another source may have only the displayed time.
         (Some(exact), Some(shown)) if exact.kind == shown.kind => {
             let kind = exact.kind;
             Some(Typed::new(coalesce(vec![exact.expr, shown.expr]), kind))
@@ -341,7 +341,7 @@ fn reverse(key: &SortExpr) -> SortExpr {
     SortExpr { expr: key.expr.clone(), asc: !key.asc, nulls_first: !key.nulls_first }
 }
 
-/// The value with the least keys. Times are numbers, truths texts.
+/// Returns the value with the least keys. Times become numbers, Booleans become texts.
 fn pick(name: &'static str, value: &Typed, order: &[SortExpr], later: bool) -> Typed {
     let kind = match value.kind {
         ValueType::Time => ValueType::Float,
@@ -349,13 +349,13 @@ fn pick(name: &'static str, value: &Typed, order: &[SortExpr], later: bool) -> T
         other => other,
     };
     let value = value.clone().to(kind);
-    // With keys, ties are decided by what comes first; without, by arrival.
+    // With keys, ties are resolved by display order; without, by arrival.
     let empty = Pick::new(kind, later && order.is_empty());
     let parameters = format!("{kind:?}");
     SummaryFunction::new(name, parameters, kind, empty).call(vec![value.expr], order)
 }
 
-/// The least or greatest time of events that have a value.
+/// Returns the minimum or maximum time of events that have a value.
 fn time_of(call: &StatsCall, value: &Typed, place: &Place<'_>, udaf: &AggregateUDF) -> Typed {
     let Some(time) = event_time(place.scope) else { return without_time(call, place) };
     let time = time.to(ValueType::Float);
@@ -365,14 +365,15 @@ fn time_of(call: &StatsCall, value: &Typed, place: &Place<'_>, udaf: &AggregateU
     native(udaf, Typed::new(case, ValueType::Float)).with_decimals(6).shown()
 }
 
-/// The earliest or latest value of rows without times, such as those of lookups: none, as in Splunk.
+/// Returns null as the earliest or latest value of rows without times, such as those of lookups, as Splunk
+/// does.
 fn without_time(call: &StatsCall, place: &Place<'_>) -> Typed {
     let name = &call.function.name.node;
     place.options.report.say(&format!("{name}() has no values: the rows have no field _time"));
     pick("first", &Typed::null(ValueType::Text), &[], false)
 }
 
-/// Aggregates that look at values alone.
+/// Returns aggregates that depend only on values.
 fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
     let summary =
         |name, returns, value: Typed, empty| Ok(moments_call(name, returns, value, empty));
@@ -419,7 +420,7 @@ fn by_value(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Resul
     }
 }
 
-/// A single value as a number; several stay, since each of them counts.
+/// Converts a single value to a number; multivalue fields remain, because each value counts.
 fn number(value: Typed) -> Expr {
     match value.kind {
         ValueType::Text => value.to(ValueType::Float).expr,
@@ -427,7 +428,7 @@ fn number(value: Typed) -> Expr {
     }
 }
 
-/// Aggregates over different texts.
+/// Returns aggregates over distinct texts.
 fn distinct(call: &StatsCall, value: Typed, options: &AggregateOptions) -> Result<Typed, Error> {
     let parts = |function: SummaryFunction, value: Typed| {
         let parts = match value.kind {
@@ -477,7 +478,8 @@ fn sum(value: Typed) -> Typed {
     }
 }
 
-/// The number of values that are not null, of several all; of a condition, how often it is true.
+/// Counts values that are not null, each value of a multivalue field separately; for a condition, counts the
+/// rows in which it is true.
 fn count_values(value: Typed) -> Typed {
     let counted = match value.kind {
         ValueType::Boolean => one_if_true(value).expr,
@@ -495,7 +497,7 @@ fn count_values(value: Typed) -> Typed {
     Typed::new(count_udaf().call(vec![counted]), ValueType::Integer)
 }
 
-/// Numbers have DataFusion's own `min` and `max`, also those that stand among texts if they are whole.
+/// Returns the minimum or maximum. Numbers use DataFusion's own functions, and so do integers in text fields.
 fn extreme(name: &'static str, udaf: &AggregateUDF, value: Typed, greatest: bool) -> Typed {
     let parameters = if greatest { "greatest" } else { "least" };
     let function = SummaryFunction::new(name, parameters, ValueType::Text, Extreme::new(greatest));
@@ -511,7 +513,7 @@ fn extreme(name: &'static str, udaf: &AggregateUDF, value: Typed, greatest: bool
     }
 }
 
-/// A sum scaled from the span of a group to a unit of time.
+/// Scales a sum from the span of a group to a unit of time.
 fn per(
     call: &StatsCall,
     value: Typed,

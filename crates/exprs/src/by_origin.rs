@@ -36,21 +36,21 @@ use crate::predicate::column_test;
 use crate::types::{ArrowType, ValueType};
 use crate::{Scope, Typed};
 
-/// What the origin of an event is made of.
+/// The columns that make up the origin of an event.
 const ORIGIN: [&str; 3] = [SOURCETYPE, SOURCE, HOST];
-/// Conditions on the origin from which on a filter is decided by origin.
+/// Minimum number of conditions on the origin for deciding a filter by origin.
 const MANY: usize = 8;
-/// Origins whose conditions are kept.
+/// Maximum number of origins whose conditions are cached.
 const KEPT: usize = 1_000;
-/// Origins of a batch that are always few enough.
+/// Number of origins in a batch that is always acceptable.
 const FEW: usize = 16;
-/// Names whose truths are kept.
+/// Maximum number of names whose results are cached.
 const NAMES: usize = 100_000;
-/// What of a text of a list is not in its buffer.
+/// Size of the view of a text in a list, besides its buffer.
 const VIEW: usize = 16;
 
-/// The names of the conditions that hold for an event, in their order, behind the values that it has
-/// already. Each is there once. The conditions are filters, as `predicate` compiles them.
+/// Returns the names of the conditions that hold for an event, in order, appended to the existing values
+/// without duplicates. The conditions are filters compiled by `predicate`.
 #[must_use]
 pub fn names_that_hold(
     function: &'static str,
@@ -66,7 +66,8 @@ pub fn names_that_hold(
     Typed::new(call.call(arguments), ValueType::Multi)
 }
 
-/// A filter, as `predicate` compiles it, which is decided by origin if it asks for many of them.
+/// Returns a filter that is decided by origin if it has many conditions on the origin; otherwise the filter
+/// itself. The filter was compiled by `predicate`.
 #[must_use]
 pub fn filter(condition: Expr, scope: &dyn Scope) -> Expr {
     let mut tests = Tests::default();
@@ -80,14 +81,14 @@ fn decided_by_origin(condition: Expr, scope: &dyn Scope) -> Expr {
     ByOrigin::new("by_origin", Gives::Truth, conditions).call(arguments)
 }
 
-/// The steps of the conditions of a call, which the expression does not show.
+/// Returns the number of steps of the conditions in a call, which its expression hides.
 #[must_use]
 pub fn hidden_steps(expr: &Expr) -> usize {
     let Expr::ScalarFunction(call) = expr else { return 0 };
     call.func.inner().downcast_ref::<ByOrigin>().map_or(0, |call| call.conditions.steps)
 }
 
-/// The steps of an expression.
+/// Returns the number of steps of an expression.
 fn steps(expr: &Expr) -> usize {
     match expr {
         Expr::Not(inner) => 1 + steps(inner),
@@ -97,20 +98,20 @@ fn steps(expr: &Expr) -> usize {
     }
 }
 
-/// The tests of the origin, each once.
+/// The distinct tests of the origin.
 #[derive(Debug, Default)]
 struct Tests {
-    /// Those of each part of the origin.
+    /// The tests of each part of the origin.
     of_part: [Vec<Expr>; ORIGIN.len()],
-    /// The part that each is of, and its place among those of the part.
+    /// The part of each test, and its index in that part.
     places: HashMap<Expr, (usize, usize)>,
 }
 
-/// The truths of the tests of each part, for some origin.
+/// The results of the tests of each part, for an origin.
 type Truths<'t> = [&'t [bool]; ORIGIN.len()];
 
 impl Tests {
-    /// Adds the tests of a condition, and tells whether it has any.
+    /// Adds the tests of a condition. Returns whether it has any.
     fn add(&mut self, condition: &Expr) -> bool {
         match condition {
             Expr::Not(inner) => self.add(inner),
@@ -133,14 +134,14 @@ impl Tests {
         }
     }
 
-    /// The truths of the tests of a part for a name.
+    /// Evaluates the tests of a part for a name.
     fn of_name(&self, part: usize, name: Option<&str>) -> Vec<bool> {
         let value = || name.map_or(Value::Null, Value::Text);
         let holds = |test: &Expr| column_test(test).is_some_and(|(_, holds)| holds(value()));
         self.of_part[part].iter().map(holds).collect()
     }
 
-    /// What a condition is for events of an origin.
+    /// Simplifies a condition for events of an origin.
     fn decided(&self, condition: &Expr, truths: Truths<'_>) -> Expr {
         let truth = |truth| Typed::truth(truth).expr;
         match condition {
@@ -154,7 +155,7 @@ impl Tests {
             Expr::BinaryExpr(BinaryExpr { left, op, right })
                 if matches!(op, Operator::And | Operator::Or) =>
             {
-                // What decides all of it, whatever the other side is.
+                // The value that determines the result, regardless of the other operand.
                 let decisive = *op == Operator::Or;
                 let left = self.decided(left, truths);
                 if as_truth(&left) == Some(decisive) {
@@ -176,7 +177,7 @@ impl Tests {
     }
 }
 
-/// The truth that an expression is.
+/// Returns the Boolean that an expression is, if it is a literal.
 fn as_truth(expr: &Expr) -> Option<bool> {
     match expr {
         Expr::Literal(datafusion::common::ScalarValue::Boolean(truth), _) => *truth,
@@ -189,23 +190,23 @@ fn as_truth(expr: &Expr) -> Option<bool> {
 struct Conditions {
     all: Vec<Expr>,
     tests: Tests,
-    /// Whether each asks for the origin.
+    /// Whether each condition tests the origin.
     ask_origin: Vec<bool>,
     columns: Vec<String>,
     steps: usize,
-    /// The places of the parts of the origin among the columns.
+    /// The indexes of the parts of the origin among the columns.
     origin: [Option<usize>; ORIGIN.len()],
     known: Mutex<Known>,
 }
 
-/// What is known of the origins that have occurred.
+/// A cache of the origins that have occurred.
 #[derive(Debug, Default)]
 struct Known {
     parts: [Names; ORIGIN.len()],
     planned: HashMap<Class, Arc<Planned>>,
 }
 
-/// The truths of the tests of one part of the origin: names that satisfy the same of them are alike.
+/// The results of the tests of one part of the origin. Names with the same results are equivalent.
 #[derive(Debug, Default)]
 struct Names {
     numbers: HashMap<Option<String>, u32>,
@@ -213,21 +214,22 @@ struct Names {
     truths: Vec<Vec<bool>>,
 }
 
-/// Rows for which conditions are planned.
+/// A class of rows for which conditions are simplified in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Class {
-    /// All: for conditions that do not ask for the origin.
+    /// All rows, for conditions without tests of the origin.
     Free,
-    /// All, for conditions that ask for the origin: if its parts are no texts, or there are too many origins.
+    /// All rows, for conditions with tests of the origin that cannot be decided: its parts are not texts, or
+    /// there are too many origins.
     Undecided,
-    /// Those of an origin, by the numbers of its names.
+    /// Rows of an origin, identified by the numbers of its names.
     Of([u32; ORIGIN.len()]),
 }
 
 /// A class and its rows.
 type OfClass = (Class, Vec<u32>);
 
-/// Conditions as they are evaluated.
+/// Simplified conditions, ready for evaluation.
 #[derive(Debug)]
 struct Planned {
     conditions: Vec<PlannedCondition>,
@@ -235,12 +237,12 @@ struct Planned {
     columns: Vec<usize>,
 }
 
-/// A condition over the columns that it reads: `AND` copies rows of all columns of a batch.
+/// A condition over only the columns that it reads, because `AND` copies rows of all columns of a batch.
 #[derive(Debug)]
 struct PlannedCondition {
     at: u32,
     physical: Arc<dyn PhysicalExpr>,
-    /// Places among the columns that all conditions read.
+    /// Indexes among the columns that all conditions read.
     columns: Vec<usize>,
 }
 
@@ -286,8 +288,8 @@ impl Conditions {
         self.columns.iter().map(column).collect()
     }
 
-    /// The conditions as they are for some rows of a batch, without those that hold for none of them. Several
-    /// threads may make the same: none waits for another.
+    /// Returns the conditions simplified for a class, without those that hold for none of its rows. Threads
+    /// may compute the same entry concurrently instead of waiting for each other.
     fn planned(
         &self,
         class: Class,
@@ -346,7 +348,8 @@ impl Conditions {
         Ok(planned)
     }
 
-    /// Calls `holds` with each row and each condition that holds for it, those of a row in no order.
+    /// Calls `holds` with each row and each condition that holds for it. The conditions of a row come in no
+    /// particular order.
     fn evaluate(
         &self,
         arguments: &[ArrayRef],
@@ -377,8 +380,8 @@ impl Conditions {
         Ok(())
     }
 
-    /// The rows of each origin, those first whose first row comes first; `None` if a part of the origin is no
-    /// text, or if there are too many origins.
+    /// Groups the rows by origin, ordered by first row; `None` if a part of the origin is not a text, or if
+    /// there are too many origins.
     fn classes(&self, batch: &RecordBatch) -> Result<Option<Vec<OfClass>>> {
         let rows = batch.num_rows();
         if self.has_too_many() {
@@ -391,7 +394,7 @@ impl Conditions {
                 continue;
             }
             let values = read(batch.column(*at))?;
-            // The same names come again and again: most are found without a look at those of other batches.
+            // The same names recur: most are found without consulting the cache of all batches.
             let mut seen: HashMap<Option<&str>, u32> = HashMap::new();
             for (row, number) in numbers.iter_mut().enumerate() {
                 let name = match values.get(row) {
@@ -411,7 +414,7 @@ impl Conditions {
             });
             found[place].1.push(row);
         }
-        // Nearly as many origins as rows: to divide these would cost more than it saves.
+        // With nearly as many origins as rows, dividing the batch would cost more than it saves.
         if found.len() > rows / 4 + FEW || self.has_too_many() {
             return Ok(None);
         }
@@ -427,14 +430,14 @@ impl Conditions {
         self.known.lock().parts[part].number(owned, truths)
     }
 
-    /// Whether more origins occur than are kept.
+    /// Whether more origins occur than can be cached.
     fn has_too_many(&self) -> bool {
         self.known.lock().parts.iter().any(|part| part.truths.len() > KEPT)
     }
 }
 
 impl Planned {
-    /// For these rows, or all of them.
+    /// Evaluates the conditions for the given rows, or for all rows.
     fn evaluate(
         &self,
         batch: &RecordBatch,
@@ -471,7 +474,7 @@ impl Planned {
     }
 }
 
-/// Which truths are true; null is not.
+/// Returns which values are true, treating null as false.
 fn set(truths: &BooleanArray) -> BooleanBuffer {
     match truths.nulls() {
         Some(nulls) => truths.values() & nulls.inner(),
@@ -479,16 +482,17 @@ fn set(truths: &BooleanArray) -> BooleanBuffer {
     }
 }
 
-/// What a call gives of the conditions that hold.
+/// The result of a call.
 #[derive(Debug)]
 enum Gives {
-    /// Whether any holds.
+    /// Whether any condition holds.
     Truth,
-    /// Their names, behind the values of the first argument.
+    /// The names of the conditions that hold, appended to the values of the first argument.
     Names(Arc<[String]>),
 }
 
-/// Conditions as a function of the engine. Two are the same only if their conditions are in one place.
+/// Conditions as a function of the engine. Two functions are equal only if they share the same conditions in
+/// memory.
 #[derive(Debug)]
 struct ByOrigin {
     function: &'static str,
@@ -568,7 +572,8 @@ impl ScalarUDFImpl for ByOrigin {
     }
 }
 
-/// The values of each row, then the names that are not among them. `held` has rows and names in their order.
+/// Appends names to the values of each row, except names that are already present. `held` has pairs of row
+/// and name, in order.
 fn listed(
     names: &[String],
     own: &Values,
@@ -577,7 +582,7 @@ fn listed(
     meter: &mut Meter,
 ) -> Result<ArrayRef> {
     let mut built = Texts::with_capacity(StringViewBuilder::new(), rows);
-    // The names are in memory once.
+    // Each name is in memory only once.
     let block = built.values().append_block(Buffer::from(names.concat().as_bytes()));
     let mut starts = Vec::with_capacity(names.len());
     let mut end = 0_u32;

@@ -10,16 +10,16 @@ use datafusion::error::Result;
 
 /// A value that is carried among the options of a session.
 pub trait Carried: Debug + Clone + Send + Sync + 'static {
-    /// Its name among them.
+    /// The prefix of the option.
     const PREFIX: &'static str;
 }
 
-/// Puts a value among the options.
+/// Stores a value among the options.
 pub fn put<T: Carried>(value: T, config: &mut ConfigOptions) {
     config.extensions.insert(Carrier(value));
 }
 
-/// The value among the options.
+/// Returns the value stored among the options.
 pub fn get<T: Carried>(config: &ConfigOptions) -> Option<&T> {
     config.extensions.get::<Carrier<T>>().map(|carrier| &carrier.0)
 }

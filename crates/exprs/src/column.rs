@@ -12,7 +12,7 @@ use eval::value::TextValue;
 pub use eval::value::Value;
 pub use tables::Values;
 
-/// The values of an array, for functions and operators of the engine.
+/// Reads the values of an array, for functions and operators of the engine.
 ///
 /// # Errors
 /// If SPL has no values of the type of the array.
@@ -26,14 +26,14 @@ pub fn read(array: &ArrayRef) -> Result<Values> {
 /// An argument of a function: a column, or a constant kept as one row.
 #[derive(Debug, Clone)]
 pub struct Argument {
-    /// The values; one row if it is a constant.
+    /// The values; a single row for a constant.
     pub values: Values,
     /// Whether every row has the value of the first.
     pub constant: bool,
 }
 
 impl Argument {
-    /// Takes an argument as DataFusion passes it.
+    /// Converts an argument from DataFusion.
     ///
     /// # Errors
     /// If the array is of a type that SPL has no value of.
@@ -46,7 +46,7 @@ impl Argument {
         })
     }
 
-    /// The value in a row.
+    /// Returns the value in a row.
     #[inline]
     pub fn get(&self, row: usize) -> Value<'_> {
         self.values.get(if self.constant { 0 } else { row })
@@ -61,7 +61,7 @@ pub(crate) struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// An argument, null where there are fewer.
+    /// Returns an argument; null if there are fewer.
     pub(crate) fn value(self, at: usize) -> Value<'a> {
         self.arguments.get(at).map_or(Value::Null, |argument| argument.get(self.row))
     }
@@ -74,7 +74,7 @@ impl<'a> Row<'a> {
         self.value(at).number()
     }
 
-    /// All arguments.
+    /// Returns all arguments.
     pub(crate) fn values(self) -> impl Iterator<Item = Value<'a>> {
         self.arguments.iter().map(move |argument| argument.get(self.row))
     }

@@ -1,4 +1,5 @@
-//! Columns of a few rows without the memory of the rows that they came from.
+//! Compacts columns of a few rows, so that they do not keep the memory of the rows from which they were
+//! selected.
 //!
 //! Texts are views: a column whose rows were filtered or taken from others holds on to the buffers of all
 //! texts around them. Operators that keep rows account for these buffers, as they have to, and messages and
@@ -12,17 +13,17 @@ use arrow::array::{
 use arrow::datatypes::DataType;
 use arrow::error::Result;
 
-/// Bytes of others that may be written: the copy is not free either.
+/// Number of foreign bytes that may be written, because copying has a cost too.
 const WRITTEN: usize = 4 << 10;
 
-/// How much of the texts of other rows a column may hold.
+/// The maximum number of bytes of other rows' texts that a column may keep alive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slack {
-    /// As many bytes as its own texts have, and these: rows that pass by.
+    /// As many bytes as its own texts have, plus this number: for transient rows.
     Passing(usize),
-    /// Nothing: rows that are kept while their memory is counted.
+    /// None: for rows that are kept while their memory is accounted.
     Kept,
-    /// 4 KiB: rows of a message or an object. Memory that is allocated but not used is not written.
+    /// 4 KiB: for rows of a message or object. Unused allocated memory is not written.
     Written,
 }
 
@@ -33,7 +34,7 @@ impl Slack {
         match self {
             Self::Passing(slack) => {
                 let held: usize = buffers.iter().map(|buffer| buffer.capacity()).sum();
-                // Views are not looked at where there is nothing to gain.
+                // Views are not examined if there is nothing to gain.
                 held > slack && held > own() * 2 + slack
             }
             Self::Kept => buffers.iter().map(|buffer| buffer.capacity()).sum::<usize>() > own(),
@@ -44,7 +45,7 @@ impl Slack {
     }
 }
 
-/// The same rows, each column as [`compact_column`] has it.
+/// Compacts each column of a batch with [`compact_column`].
 ///
 /// # Errors
 /// None: the columns have the types and the length that they had.
@@ -54,7 +55,7 @@ pub fn compact_batch(batch: &RecordBatch, slack: Slack) -> Result<RecordBatch> {
     RecordBatch::try_new_with_options(batch.schema(), columns, &rows)
 }
 
-/// The column with buffers of its own, if it holds more than `slack` allows; else the column as it is.
+/// Copies the column into new buffers if it keeps more bytes alive than `slack` allows.
 pub fn compact_column(column: &ArrayRef, slack: Slack) -> ArrayRef {
     compacted(column, slack).unwrap_or_else(|| Arc::clone(column))
 }

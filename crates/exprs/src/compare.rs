@@ -17,7 +17,7 @@ use crate::column::{Argument, Values};
 use crate::kernel::columns;
 use crate::types::ValueType;
 
-/// `left <operator> right` in `eval` and `where`, case-sensitive.
+/// Compiles `left <operator> right` of `eval` and `where`; case-sensitive.
 pub(crate) fn compare(operator: ComparisonOperator, left: Typed, right: Typed) -> Typed {
     if left.kind == ValueType::Null || right.kind == ValueType::Null {
         return Typed::null(ValueType::Boolean);
@@ -79,7 +79,7 @@ fn compare_columns(
         .collect()
 }
 
-/// A column of texts against one text, whose number is known beforehand.
+/// Compares a column of texts with one text, whose numeric value is computed once.
 fn compare_with_text(
     operator: ComparisonOperator,
     texts: &StringViewArray,

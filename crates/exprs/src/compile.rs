@@ -24,7 +24,7 @@ use crate::{Scope, Typed};
 
 use spl::ast::{BinaryOperator, ComparisonOperator, UnaryOperator};
 
-/// The expression as DataFusion evaluates it.
+/// Compiles an expression for DataFusion.
 ///
 /// # Errors
 /// An unknown function, a wrong number of arguments, or a literal (regular expression, time format)
@@ -70,7 +70,7 @@ fn field_value(field: &FieldRef, scope: &dyn Scope) -> Typed {
     }
 }
 
-/// `value IN (list)`: equal to any of them.
+/// Compiles `value IN (list)`: equality with any element.
 fn one_of(value: Typed, mut list: Vec<Typed>, negated: bool) -> Typed {
     let equal =
         |item| binary(BinaryOperator::Compare(ComparisonOperator::Equal), value.clone(), item);

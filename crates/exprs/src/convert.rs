@@ -18,7 +18,7 @@ use crate::types::{ArrowType, ValueType};
 pub(crate) use precision::{precise, sigfig};
 
 impl Typed {
-    /// The same values as another type.
+    /// Converts values to another type.
     #[must_use]
     pub fn to(self, kind: ValueType) -> Self {
         if self.kind == kind {
@@ -79,7 +79,7 @@ fn to_number(value: Typed) -> Typed {
     function.call(vec![value])
 }
 
-/// A column as numbers.
+/// Converts a column to numbers.
 pub(crate) fn numbers(argument: &Argument, rows: usize) -> Float64Array {
     (0..rows).map(|row| argument.get(row).number()).collect()
 }

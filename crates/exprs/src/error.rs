@@ -1,4 +1,4 @@
-//! Why an expression cannot be compiled: the user's mistake with its place in the text, or a defect.
+//! Errors of compiling an expression: an invalid expression with the position in its text, or a defect.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use datafusion::error::DataFusionError;
 /// An error of compiling an expression, a filter or an aggregation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// It asks for something that does not exist or make sense.
+    /// The expression refers to something that does not exist or is meaningless.
     #[error("{message}")]
     Invalid {
-        /// What is wrong and how to fix it.
+        /// The cause and a remedy.
         message: String,
-        /// The place in the search text, in bytes.
+        /// The byte range in the search text.
         span: Option<Range<usize>>,
     },
     /// The query engine failed.
@@ -21,28 +21,28 @@ pub enum Error {
     /// A defect.
     #[error("internal planning error: {message}")]
     Internal {
-        /// What was assumed and does not hold.
+        /// The violated assumption.
         message: String,
     },
 }
 
 impl Error {
-    /// A mistake in the search, at a place.
+    /// Returns an error about a byte range of the search.
     pub fn invalid(message: impl Into<String>, span: Range<usize>) -> Self {
         Self::Invalid { message: message.into(), span: Some(span) }
     }
 
-    /// A mistake in the search, at a node of the syntax tree.
+    /// Returns an error about a node of the syntax tree.
     pub fn at(message: impl Into<String>, span: spl::ast::Span) -> Self {
         Self::invalid(message, span.start..span.end)
     }
 
-    /// A mistake in the search that no place can be told of.
+    /// Returns an error about the search without a position.
     pub fn invalid_anywhere(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into(), span: None }
     }
 
-    /// A defect.
+    /// Returns an error for a defect.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Internal { message: message.into() }
     }

@@ -41,13 +41,13 @@ type ColumnKernel = dyn Fn(&[Argument], usize) -> Result<ArrayRef> + Send + Sync
 type InnerKernel =
     dyn Fn(&[Argument], usize, &Arc<ConfigOptions>) -> Result<ArrayRef> + Send + Sync;
 
-/// Texts from this length on are counted while they are parsed as JSON.
+/// Length of JSON texts from which on the memory for parsing them is accounted.
 const LONG_JSON: usize = 64 << 10;
 
-/// What of a text of a list is not in its buffer.
+/// Size of the view of a text in a list, besides its buffer.
 const VIEW: usize = 16;
 
-/// Builds a list of texts while there is room.
+/// Builds a list of texts within the memory limit.
 struct MeteredTexts<'b> {
     built: &'b mut StringViewBuilder,
     meter: &'b mut Meter,
@@ -70,14 +70,14 @@ impl TextSink for MeteredTexts<'_> {
     }
 }
 
-/// What a function computes.
+/// The implementation of a function.
 #[derive(Clone)]
 pub enum Kernel {
-    /// The value of one row at a time.
+    /// Computes the value of one row at a time.
     Rows(RowKernel),
-    /// Whole columns at once, for what must be fast; the result has the given number of rows.
+    /// Computes whole columns at once, for speed; the result has the given number of rows.
     Columns(ValueType, Arc<ColumnKernel>),
-    /// As `Columns`, for functions that evaluate expressions in the same session.
+    /// Like `Columns`, for functions that evaluate expressions in the same session.
     Inner(ValueType, Arc<InnerKernel>),
 }
 
@@ -87,7 +87,7 @@ impl fmt::Debug for Kernel {
     }
 }
 
-/// What a function runs in.
+/// The context in which a function runs.
 struct Run<'r> {
     name: &'r str,
     arguments: &'r [Argument],
@@ -97,7 +97,7 @@ struct Run<'r> {
 }
 
 impl Kernel {
-    /// Whether it has the same form.
+    /// Whether both kernels have the same form.
     fn is_like(&self, other: &Self) -> bool {
         let same = std::mem::discriminant(self) == std::mem::discriminant(other);
         match (self, other) {
@@ -132,7 +132,7 @@ impl Kernel {
 }
 
 impl Run<'_> {
-    /// Calls `visit` with each row. Constants are read once.
+    /// Calls `visit` with each row. Constants are read only once.
     fn rows(&self, mut visit: impl FnMut(Row<'_>) -> Result<()>) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
@@ -151,7 +151,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What a function of JSON takes while it looks at a row: the text as values.
+    /// Charges the memory that a JSON function needs while it processes a row: the parsed text.
     fn parses(&self, values: &[Value<'_>]) -> Result<Option<Charge>> {
         if !(self.name.starts_with("json") || self.name == "spath") {
             return Ok(None);
@@ -239,7 +239,7 @@ impl Run<'_> {
         self.arguments.first().map(|argument| &argument.values)
     }
 
-    /// Runs a text function on every value of its first argument; tells whether any gave a text.
+    /// Runs a text function on every value of its first argument. Returns whether any call returned a text.
     fn texts_of_each(
         &self,
         kernel: &eval::TextKernel,
@@ -251,7 +251,7 @@ impl Run<'_> {
         let mut values: Vec<Value<'_>> = row.values().collect();
         let each: Vec<Value<'_>> = match row.value(0) {
             Value::Multi(several) if several.len() > 0 => several.iter().map(Value::Text).collect(),
-            // No value is a value of some functions: `tostring` writes it as a text.
+            // Some functions accept null as a value: `tostring` writes it as a text.
             _ => vec![Value::Null],
         };
         let mut some = false;
@@ -273,14 +273,14 @@ impl Run<'_> {
 #[derive(Debug, Clone)]
 pub struct EvalFunction {
     name: &'static str,
-    /// Everything besides the arguments that the result depends on.
+    /// All inputs of the result besides the arguments.
     parameters: String,
     kernel: Kernel,
     signature: Signature,
-    /// The time and the zone of the search.
+    /// The time and time zone of the search.
     now: EventTime,
     zone: TimeZone,
-    /// Where it says that a limit took values away.
+    /// The receiver of messages about values dropped by a limit.
     report: Option<Report>,
 }
 
@@ -304,25 +304,25 @@ impl Hash for EvalFunction {
 }
 
 impl EvalFunction {
-    /// A function whose result depends on its arguments and `parameters` alone.
+    /// Creates a function whose result depends only on its arguments and on `parameters`.
     pub fn new(name: &'static str, parameters: impl Into<String>, kernel: Kernel) -> Self {
         let signature = any_arguments(Volatility::Immutable);
         let (now, zone) = (EventTime(0), TimeZone::UTC);
         Self { name, parameters: parameters.into(), kernel, signature, now, zone, report: None }
     }
 
-    /// A function of one row at a time.
+    /// Creates a function of one row at a time.
     pub(crate) fn of_rows(name: &'static str, kernel: RowKernel) -> Self {
         Self::new(name, "", Kernel::Rows(kernel))
     }
 
-    /// The function in a search of this time and zone.
+    /// Sets the time and time zone of the search.
     pub(crate) fn within(mut self, now: EventTime, zone: TimeZone) -> Self {
         (self.now, self.zone) = (now, zone);
         self
     }
 
-    /// The function in a search that hears what a limit took away.
+    /// Sets the receiver of messages about limits.
     #[must_use]
     pub fn reporting(self, report: Option<Report>) -> Self {
         Self { report, ..self }
@@ -347,27 +347,27 @@ impl EvalFunction {
         made
     }
 
-    /// A function that may give something else each time: the engine evaluates it where it stands in the
-    /// plan, and not while it plans.
+    /// Marks the function as volatile: the engine evaluates it at its place in the plan, and not during
+    /// planning.
     pub fn volatile(mut self) -> Self {
         self.signature = any_arguments(Volatility::Volatile);
         self
     }
 
-    /// The function applied to arguments.
+    /// Applies the function to arguments.
     pub fn call(self, arguments: Vec<Typed>) -> Typed {
         let types: Vec<_> = arguments.iter().map(|typed| typed.kind.data_type()).collect();
         let kind = self.kernel.returns(&types);
         let constant = arguments.iter().all(|typed| typed.expr.column_refs().is_empty());
-        // A long list that is a constant would be copied for every row: it is made for each batch instead,
-        // where it is counted.
+        // A long constant list would be copied into every row. It is computed per batch instead, and
+        // accounted there.
         if kind == ValueType::Multi && constant && !self.is_short(&arguments) {
             return self.volatile().call_as(kind, arguments);
         }
         self.call_as(kind, arguments)
     }
 
-    /// Whether it makes a few values only of constants.
+    /// Whether constant arguments yield only a few values.
     fn is_short(&self, arguments: &[Typed]) -> bool {
         const FEW: usize = 64;
         let values = arguments.iter().map(|typed| match &typed.expr {
@@ -384,13 +384,13 @@ impl EvalFunction {
         Typed { expr, kind }
     }
 
-    /// As DataFusion knows it.
+    /// Converts the function to one of DataFusion.
     pub fn into_udf(self) -> ScalarUDF {
         ScalarUDF::new_from_impl(self)
     }
 }
 
-/// Any number of arguments of any type, none included.
+/// Returns a signature for any number of arguments of any type.
 pub fn any_arguments(volatility: Volatility) -> Signature {
     let types = vec![TypeSignature::Nullary, TypeSignature::VariadicAny];
     Signature::one_of(types, volatility)
@@ -436,7 +436,7 @@ impl ScalarUDFImpl for EvalFunction {
     }
 }
 
-/// Shorthands: a function by its closure.
+/// Creates a function that returns a text.
 pub fn text<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
@@ -444,7 +444,7 @@ where
     EvalFunction::of_rows(name, RowKernel::text(kernel))
 }
 
-/// As [`text`], for each value of a multivalue first argument.
+/// Creates a function that returns a text for each value of a multivalue first argument.
 pub fn text_of_each<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
@@ -452,7 +452,7 @@ where
     EvalFunction::of_rows(name, RowKernel::text_of_each(kernel))
 }
 
-/// A function with several results.
+/// Creates a function that returns several values.
 pub fn multi<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync + 'static,
@@ -460,7 +460,7 @@ where
     EvalFunction::of_rows(name, RowKernel::multi(kernel))
 }
 
-/// A function that gives a number.
+/// Creates a function that returns a number.
 pub fn number<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync + 'static,
@@ -468,7 +468,7 @@ where
     EvalFunction::of_rows(name, RowKernel::number(kernel))
 }
 
-/// A function that gives a whole number.
+/// Creates a function that returns an integer.
 pub fn integer<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync + 'static,
@@ -476,7 +476,7 @@ where
     EvalFunction::of_rows(name, RowKernel::integer(kernel))
 }
 
-/// A function that gives a truth.
+/// Creates a function that returns a Boolean.
 pub fn truth<F>(name: &'static str, kernel: F) -> EvalFunction
 where
     F: for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync + 'static,
@@ -484,7 +484,7 @@ where
     EvalFunction::of_rows(name, RowKernel::truth(kernel))
 }
 
-/// A function over whole columns.
+/// Creates a function over whole columns.
 pub fn columns<F>(name: &'static str, kind: ValueType, kernel: F) -> EvalFunction
 where
     F: Fn(&[Argument], usize) -> Result<ArrayRef> + Send + Sync + 'static,
@@ -492,7 +492,7 @@ where
     EvalFunction::new(name, "", Kernel::Columns(kind, Arc::new(kernel)))
 }
 
-/// A function over whole columns that evaluates expressions in the session it runs in.
+/// Creates a function over whole columns that evaluates expressions in its session.
 pub(crate) fn inner<F>(name: &'static str, kind: ValueType, kernel: F) -> EvalFunction
 where
     F: Fn(&[Argument], usize, &Arc<ConfigOptions>) -> Result<ArrayRef> + Send + Sync + 'static,
@@ -501,7 +501,7 @@ where
 }
 
 impl EvalFunction {
-    /// The same function with parameters it depends on besides its arguments.
+    /// Sets further parameters on which the result depends.
     pub fn with(mut self, parameters: impl Into<String>) -> Self {
         self.parameters = parameters.into();
         self

@@ -10,15 +10,15 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-/// What such an operator is.
+/// The behaviour of such an operator.
 pub trait Leaf: fmt::Debug + Send + Sync + 'static {
-    /// Its name in plans.
+    /// The name in plans.
     const NAME: &'static str;
 
-    /// Its columns, partitions and order.
+    /// Returns the columns, partitions and order.
     fn properties(&self) -> &Arc<PlanProperties>;
 
-    /// Writes its parameters after its name in plans.
+    /// Writes the parameters of the operator after its name in plans.
     ///
     /// # Errors
     /// If the formatter fails.
@@ -26,7 +26,7 @@ pub trait Leaf: fmt::Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// The rows of a partition.
+    /// Returns the rows of a partition.
     ///
     /// # Errors
     /// If they cannot be read.

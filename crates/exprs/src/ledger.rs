@@ -1,4 +1,5 @@
-//! What the values take that a search computes: texts, lists, the rows between its stages.
+//! The ledger: accounts for the memory of computed values of a search, such as texts, lists, and rows between
+//! its stages.
 //!
 //! DataFusion's pool counts what operators hold, not what functions make: one batch of `mvrange()` may be a
 //! thousand times as large as the rows it is made of. Here functions ask before their results grow, a piece
@@ -18,23 +19,23 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::carried::{self, Carried};
 
-/// Bytes between two questions of a function for more.
+/// Granularity in bytes in which functions request memory.
 const STEP: usize = 1 << 20;
-/// Arrays of fewer bytes are not counted: to count one is to look at all of its texts once more.
+/// Size below which arrays are not accounted, because that requires visiting all of their texts again.
 const SMALL: usize = 512 << 10;
-/// Bytes of a value of a list that is not a number, besides those of its text.
+/// Size of the view of a text in a list, besides the text itself.
 const VIEW: usize = 16;
-/// The most bytes of one text that a function makes.
+/// Maximum length in bytes of a text returned by a function.
 pub use eval::LONGEST_TEXT;
 
-/// How much computed values may take, and take.
+/// The limit and the current size of computed values.
 #[derive(Debug)]
 pub struct Ledger {
     limit: usize,
-    /// What sets the limit.
+    /// Name of the setting of the limit.
     setting: &'static str,
     taken: Mutex<Taken>,
-    /// Of all searches together.
+    /// The ledger of all searches together.
     total: Option<Arc<Ledger>>,
 }
 
@@ -45,32 +46,32 @@ impl Carried for Arc<Ledger> {
 #[derive(Debug, Default)]
 struct Taken {
     bytes: usize,
-    /// Whether the search is over: what is left of it is its result, which has limits of its own.
+    /// Whether the search has ended: the remaining values are its result, which has separate limits.
     is_over: bool,
 }
 
 impl Ledger {
-    /// Of a process.
+    /// Creates the ledger of a process.
     pub fn of_all(limit: usize) -> Self {
         Self { limit, setting: "total_mem_usage_mb", taken: Mutex::default(), total: None }
     }
 
-    /// Of one search.
+    /// Creates the ledger of a search.
     pub fn of_one(limit: usize, total: Arc<Self>) -> Self {
         Self { limit, setting: "max_mem_usage_mb", taken: Mutex::default(), total: Some(total) }
     }
 
-    /// The ledger of who runs with this configuration.
+    /// Returns the ledger in a configuration.
     pub fn of(config: &ConfigOptions) -> Option<Arc<Self>> {
         carried::get::<Arc<Self>>(config).cloned()
     }
 
-    /// Counts what functions make that run with this configuration.
+    /// Puts the ledger into a configuration, so that functions that run with it are accounted.
     pub fn put(self: &Arc<Self>, config: &mut ConfigOptions) {
         carried::put(Arc::clone(self), config);
     }
 
-    /// Bytes that it has room for.
+    /// Returns the remaining bytes.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit
@@ -112,12 +113,12 @@ impl Ledger {
     }
 }
 
-/// A search that runs; when this is dropped it is over, and what is left of it is not counted for all.
+/// A running search. After the drop, its remaining values no longer count towards the total.
 #[derive(Debug)]
 pub struct Running(Arc<Ledger>);
 
 impl Running {
-    /// A search with this ledger.
+    /// Starts a search with this ledger.
     #[must_use]
     pub fn new(ledger: &Arc<Ledger>) -> Self {
         Self(Arc::clone(ledger))
@@ -130,7 +131,7 @@ impl Drop for Running {
     }
 }
 
-/// Bytes taken from a ledger, which gets them back when this is dropped. Without a ledger none are counted.
+/// Bytes charged to a ledger, returned on drop. Without a ledger, nothing is charged.
 #[derive(Debug, Default)]
 pub struct Charge {
     ledger: Option<Arc<Ledger>>,
@@ -138,12 +139,12 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// Of the ledger of a configuration.
+    /// Creates an empty charge for the ledger of a configuration.
     pub fn of(config: &ConfigOptions) -> Self {
         Self { ledger: Ledger::of(config), bytes: 0 }
     }
 
-    /// Takes more.
+    /// Charges more bytes.
     ///
     /// # Errors
     /// If the ledger has no room for it.
@@ -156,7 +157,7 @@ impl Charge {
         Ok(())
     }
 
-    /// The same ledger, with nothing taken.
+    /// Creates an empty charge for the same ledger.
     pub fn beside(&self) -> Self {
         Self { ledger: self.ledger.clone(), bytes: 0 }
     }
@@ -170,7 +171,7 @@ impl Charge {
         let lists = column.as_list_opt::<i32>().filter(|_| self.ledger.is_some());
         let Some(lists) = lists else { return Ok(Arc::clone(column)) };
         let values = lists.values();
-        // Not what was allocated for them: that may be more than is ever written.
+        // The allocated capacity is not counted, because part of it may never be written.
         let bytes = match values.data_type().primitive_width() {
             Some(width) => values.len() * width,
             None => values.len() * VIEW,
@@ -178,7 +179,7 @@ impl Charge {
         if bytes < SMALL { Ok(Arc::clone(column)) } else { held_lists(lists, bytes, self) }
     }
 
-    /// Gives all back.
+    /// Returns all bytes to the ledger.
     fn clear(&mut self) {
         if let Some(ledger) = &self.ledger {
             ledger.give_back(std::mem::take(&mut self.bytes));
@@ -192,7 +193,7 @@ impl Drop for Charge {
     }
 }
 
-/// Counts what a function makes of a batch: the bytes of its results so far.
+/// Accounts for the results of a function for a batch.
 #[derive(Debug)]
 pub struct Meter {
     charge: Charge,
@@ -200,13 +201,13 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Counts for the ledger of a configuration.
+    /// Creates a meter for the ledger of a configuration.
     #[must_use]
     pub fn new(config: &ConfigOptions) -> Self {
         Self { charge: Charge::of(config), unpaid: 0 }
     }
 
-    /// Counts bytes that have been or are about to be allocated.
+    /// Counts bytes that have been or will be allocated.
     ///
     /// # Errors
     /// If the ledger has no room for them.
@@ -219,7 +220,7 @@ impl Meter {
         self.charge.grow(std::mem::take(&mut self.unpaid))
     }
 
-    /// Counts a text that a function has made.
+    /// Counts a text returned by a function.
     ///
     /// # Errors
     /// If the ledger has no room for it, or it is longer than a text may be.
@@ -230,7 +231,7 @@ impl Meter {
         self.add(bytes)
     }
 
-    /// The array, which is counted as long as anybody holds it.
+    /// Returns the array, which stays charged as long as it is referenced.
     ///
     /// # Errors
     /// If the ledger has no room for it.
@@ -240,8 +241,8 @@ impl Meter {
     }
 }
 
-/// An array whose buffers take room of a ledger until they are dropped. Only texts and lists of them count:
-/// what else functions make is as large as its rows are many.
+/// Attaches a charge to the buffers of an array until they are dropped. Only texts and lists of texts are
+/// charged: the size of other results is proportional to the number of rows.
 fn held(array: ArrayRef, of: &Charge) -> Result<ArrayRef> {
     if of.ledger.is_none() || array.get_buffer_memory_size() < SMALL {
         return Ok(array);
@@ -266,8 +267,8 @@ fn held(array: ArrayRef, of: &Charge) -> Result<ArrayRef> {
     })
 }
 
-/// Lists whose values take so many bytes. The values are not looked at again: it is the places of the lists
-/// that count them.
+/// Attaches a charge of this size to lists. The offsets buffer carries the charge, so the values need not be
+/// visited again.
 fn held_lists(lists: &ListArray, size: usize, of: &Charge) -> Result<ArrayRef> {
     let (field, offsets, values, nulls) = lists.clone().into_parts();
     let (rows, mut charge) = (offsets.len(), of.beside());
@@ -293,7 +294,7 @@ fn held_buffer(buffer: Buffer, of: &Charge) -> Result<Buffer> {
     Ok(Buffer::from(bytes::Bytes::from_owner(Held { buffer, _charge: charge })))
 }
 
-/// A buffer with what it takes.
+/// A buffer with its charge.
 struct Held {
     buffer: Buffer,
     _charge: Charge,

@@ -1,4 +1,4 @@
-//! Which rows of a column of texts hold a literal, searched in all of them at once.
+//! Finds the rows of a text column that contain a literal, searching all rows at once.
 //!
 //! Texts of a page lie one behind the other in one buffer, so one search over the buffer finds the few
 //! rows that are worth a closer look. A row that holds the literal is always found; only such rows are.
@@ -8,12 +8,12 @@ use arrow::buffer::BooleanBuffer;
 use memchr::memmem::Finder;
 use regex::bytes::{Regex, RegexBuilder};
 
-/// Bytes between two texts above which they are not searched together.
+/// Gap in bytes between two texts above which they are searched separately.
 const GAP: usize = 64;
-/// Texts up to this length are in their views, not in a buffer.
+/// Texts up to this length are stored in their views instead of a buffer.
 const INLINE: u32 = 12;
 
-/// A literal ready to be searched.
+/// A compiled literal.
 #[derive(Debug, Clone)]
 pub(crate) struct LiteralSearch {
     finder: Search,
@@ -23,11 +23,11 @@ pub(crate) struct LiteralSearch {
 #[derive(Debug, Clone)]
 enum Search {
     Exact(Box<Finder<'static>>),
-    /// ASCII letters in any case.
+    /// Case-insensitive for ASCII letters.
     AnyCase(Regex),
 }
 
-/// Texts that lie one behind the other in a buffer: row, start and end of each.
+/// Consecutive texts in a buffer: row, start and end of each.
 #[derive(Default)]
 struct Run {
     buffer: u32,
@@ -35,7 +35,7 @@ struct Run {
 }
 
 impl LiteralSearch {
-    /// `None` for the empty literal, which is everywhere.
+    /// Compiles a literal; `None` for the empty literal, which matches everywhere.
     pub(crate) fn new(literal: &[u8], any_case: bool) -> Option<Self> {
         let length = literal.len();
         let finder = match any_case {
@@ -57,7 +57,7 @@ impl LiteralSearch {
         }
     }
 
-    /// The rows whose text holds the literal.
+    /// Returns the rows whose text contains the literal.
     pub(crate) fn rows(&self, texts: &StringViewArray) -> BooleanBuffer {
         let mut found = vec![false; texts.len()];
         let mut run = Run::default();
@@ -84,7 +84,7 @@ impl LiteralSearch {
         BooleanBuffer::collect_bool(found.len(), |row| found[row] && texts.is_valid(row))
     }
 
-    /// Searches a run and empties it.
+    /// Searches a run of texts and clears it.
     fn search(&self, run: &mut Run, texts: &StringViewArray, found: &mut [bool]) {
         let (Some((_, first, _)), Some((_, _, last))) = (run.texts.first(), run.texts.last())
         else {
@@ -96,7 +96,7 @@ impl LiteralSearch {
         while let Some(hit) = self.find(&buffer[at..last]).map(|hit| at + hit) {
             while rest.next_if(|(_, _, end)| *end <= hit).is_some() {}
             let Some((row, start, end)) = rest.peek() else { break };
-            // Between two texts, or across their border, it is in neither.
+            // A hit between two texts, or across their border, is in neither of them.
             if *start <= hit && hit + self.length <= *end {
                 found[*row] = true;
                 at = *end;

@@ -16,22 +16,22 @@ use crate::column::Argument;
 use crate::kernel::columns;
 use crate::types::ValueType;
 
-/// Lists of fewer constants are comparisons, by some of which scans can prune.
+/// Minimum number of constants. Shorter lists become comparisons, some of which scans can use for pruning.
 const MANY: usize = 50;
 
 /// The constants of a list.
 #[derive(Debug, Default)]
 struct Constants {
     texts: HashSet<Box<str>>,
-    /// The bits of numbers.
+    /// The bits of the numeric constants.
     numbers: HashSet<u64>,
-    /// Whether false and true equal one of them.
+    /// Whether false and true are in the list.
     truths: [bool; 2],
-    /// What tells one list from another.
+    /// A text that identifies the list.
     written: String,
 }
 
-/// Numbers that are equal have the same bits.
+/// Returns normalized bits, so that equal numbers have equal bits.
 fn bits(number: f64) -> u64 {
     (number + 0.0).to_bits()
 }
@@ -42,7 +42,7 @@ impl Constants {
             self.numbers.insert(bits(number));
         }
         if let Some(text) = constant.text() {
-            // To write into a text cannot fail.
+            // Writing to a text cannot fail.
             let _ = write!(self.written, "{:?},", &*text);
             self.texts.insert(Box::from(&*text));
         }
@@ -52,7 +52,7 @@ impl Constants {
         }
     }
 
-    /// Whether a value equals any of them; unknown for null.
+    /// Whether the list contains a value; `None` (unknown) for null.
     fn have(&self, value: Value<'_>) -> Option<bool> {
         Some(match value {
             Value::Null => return None,
@@ -72,7 +72,7 @@ impl Constants {
     }
 }
 
-/// Takes the constants out of a long list, and tells whether the value is one of them.
+/// Removes the constants from a long list and returns the test for them.
 pub(crate) fn of_constants(value: &Typed, list: &mut Vec<Typed>) -> Option<Typed> {
     if list.len() < MANY || value.kind == ValueType::Null {
         return None;

@@ -18,7 +18,7 @@ use crate::kernel::{columns, text};
 use crate::types::ValueType;
 use crate::udf::of_values;
 
-/// `operator operand`.
+/// Compiles `operator operand`.
 pub(crate) fn unary(operator: UnaryOperator, operand: Typed) -> Typed {
     match operator {
         UnaryOperator::Plus => operand,
@@ -46,7 +46,7 @@ fn negated(operand: Typed) -> Typed {
     }
 }
 
-/// `left operator right`.
+/// Compiles `left operator right`.
 pub(crate) fn binary(operator: BinaryOperator, left: Typed, right: Typed) -> Typed {
     match operator {
         BinaryOperator::And => logic(Operator::And, left, right),
@@ -94,7 +94,7 @@ fn arithmetic(operator: Operator, left: Typed, right: Typed) -> Typed {
     precise(operation, result, &left, &right)
 }
 
-/// Division and its remainder, null where the divisor is zero.
+/// Compiles division or remainder, which is null for a zero divisor.
 fn guarded(name: &'static str, left: Typed, right: Typed, compute: fn(f64, f64) -> f64) -> Typed {
     let function = columns(name, ValueType::Float, move |arguments, rows| {
         let left = numbers(&arguments[0], rows);
@@ -109,7 +109,8 @@ fn guarded(name: &'static str, left: Typed, right: Typed, compute: fn(f64, f64) 
     function.call(vec![left, right])
 }
 
-/// `+`: static numbers are added; dynamic texts are added if both are numbers, else joined.
+/// Compiles `+`: numeric expressions are added; dynamic values are added if both are numbers, and
+/// concatenated otherwise.
 fn add(left: Typed, right: Typed) -> Typed {
     if left.kind == ValueType::Null || right.kind == ValueType::Null {
         return Typed::null(ValueType::Text);
@@ -128,7 +129,7 @@ fn concatenate(left: Typed, right: Typed) -> Typed {
     text("concat", eval::operators::join).call(vec![left.shown(), right.shown()])
 }
 
-/// `LIKE`: the function of the same name.
+/// Compiles `LIKE` as the function of the same name.
 fn like(value: Typed, pattern: Typed) -> Typed {
     let like = eval::functions::find("like");
     let made = like.and_then(|like| of_values(like, vec![value, pattern], None).ok());

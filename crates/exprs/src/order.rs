@@ -19,7 +19,7 @@ use crate::column::{Argument, Value};
 use crate::kernel::any_arguments;
 use crate::types::ValueType;
 
-/// An expression to sort by, so that values come in the order asked for.
+/// Returns an expression that sorts values in the requested order.
 pub fn sort_key(value: Typed, order: SortOrder) -> Expr {
     match (order, value.kind) {
         (SortOrder::Auto | SortOrder::Number, kind) if kind.is_number() => value.expr,
@@ -27,8 +27,8 @@ pub fn sort_key(value: Typed, order: SortOrder) -> Expr {
     }
 }
 
-/// An expression to sort groups by: values that read as numbers by number, whether they are computed or
-/// extracted, then other texts byte by byte (`natural_sort_output` of Splunk).
+/// Returns an expression that sorts groups: numbers (computed or extracted) by value, then other texts byte
+/// by byte (`natural_sort_output` of Splunk).
 pub fn group_key(value: Typed) -> Expr {
     match value.kind {
         ValueType::Multi => sort_key(value, SortOrder::String),
@@ -39,12 +39,12 @@ pub fn group_key(value: Typed) -> Expr {
     }
 }
 
-/// How values become bytes.
+/// The encoding of values as sort keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
-    /// As an argument of `sort` says.
+    /// The order requested in `sort`.
     Sorted(SortOrder),
-    /// As groups are sorted.
+    /// The order of groups.
     Natural,
 }
 
@@ -99,7 +99,7 @@ impl ScalarUDFImpl for SortKey {
     }
 }
 
-/// Writes the key of a value; false if it sorts with the missing ones.
+/// Writes the key of a value. Returns false if the value sorts with missing ones.
 fn write_key(order: Key, value: Value<'_>, key: &mut Vec<u8>) -> bool {
     let order = match order {
         Key::Sorted(order) => order,
@@ -130,7 +130,7 @@ fn write_natural(value: Value<'_>, key: &mut Vec<u8>) -> bool {
         }
         None => key.push(2),
     }
-    // Also of numbers: 7 and 07 are different groups.
+    // This also distinguishes the groups 7 and 07.
     key.extend_from_slice(text.as_bytes());
     true
 }
@@ -165,7 +165,7 @@ fn to_v6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// Bytes that compare as the numbers do.
+/// Writes bytes that compare like the numbers.
 fn write_number(number: f64, key: &mut Vec<u8>) {
     let number = if number == 0.0 { 0.0 } else { number };
     let bits = number.to_bits();

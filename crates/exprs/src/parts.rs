@@ -1,5 +1,5 @@
-//! What aggregates ask of a field instead of its texts: its numbers, or its whole numbers apart from
-//! everything else.
+//! Parts of a field that aggregates read instead of its texts: its numbers, or its integers separately from
+//! all other values.
 //!
 //! Guarantees: a part means the same whether it is taken of a field's texts or of the integers that a
 //! bucket stores for it, so a scan may hand over the integers and no text is ever written.
@@ -23,11 +23,11 @@ use crate::types::{ArrowType, ValueType};
 /// A part of a field's values. Rows without such a value are null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FieldPart {
-    /// Values that are numbers, however they are written.
+    /// Values that are numbers, in any notation.
     Number,
-    /// Whole numbers as Karst writes them: those whose text is exactly this.
+    /// Integers in Karst's notation: those that are converted back to exactly this text.
     Whole,
-    /// Texts that are not whole numbers.
+    /// Texts that are not such integers.
     Other,
 }
 
@@ -50,13 +50,13 @@ impl FieldPart {
         }
     }
 
-    /// The type of the part's column.
+    /// Returns the type of the part's column.
     #[must_use]
     pub fn data_type(self) -> DataType {
         self.kind().data_type()
     }
 
-    /// The part of a text.
+    /// Returns the part of a text expression.
     pub fn of(self, text: &Typed) -> Expr {
         let take =
             move |arguments: &[Argument], rows: usize| Ok(self.of_argument(&arguments[0], rows));
@@ -84,7 +84,7 @@ impl FieldPart {
         }
     }
 
-    /// The part of a column of texts (`Utf8View`) or integers (`Int64`).
+    /// Returns the part of a column of texts (`Utf8View`) or integers (`Int64`).
     ///
     /// # Errors
     /// None in practice: the casts it makes always succeed.
@@ -99,7 +99,7 @@ impl FieldPart {
     }
 }
 
-/// The part and the column, if this is what an expression asks for.
+/// Returns the part and the column, if an expression reads a part.
 #[must_use]
 pub fn part_of(expr: &Arc<dyn PhysicalExpr>) -> Option<(FieldPart, &Column)> {
     let call = ScalarFunctionExpr::try_downcast_func::<EvalFunction>(expr.as_ref())?;

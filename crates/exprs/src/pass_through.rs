@@ -1,4 +1,4 @@
-//! Operators whose output has the columns and partitions of their one input.
+//! Operators that keep the columns and partitions of their only input.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use datafusion::physical_plan::filter_pushdown::{
 };
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-/// What such an operator does with a partition of its input.
+/// The behaviour of such an operator.
 pub trait PassThrough: fmt::Debug + Send + Sync + Sized + 'static {
-    /// Its name in plans.
+    /// The name in plans.
     const NAME: &'static str;
-    /// Whether rows leave in the order in which they came.
+    /// Whether the order of rows is preserved.
     const KEEPS_ORDER: bool = true;
 
-    /// Writes its parameters after its name in plans.
+    /// Writes the parameters of the operator after its name in plans.
     ///
     /// # Errors
     /// If the formatter fails.
@@ -31,17 +31,18 @@ pub trait PassThrough: fmt::Debug + Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// The filter that it makes stricter while it runs: rows that it rejects need not come.
+    /// Returns the dynamic filter that the operator tightens at run time; rows that it rejects are not
+    /// needed.
     fn learns(&self) -> Option<Arc<DynamicFilterPhysicalExpr>> {
         None
     }
 
-    /// The same without what it has learnt; `None` if it learns nothing.
+    /// Returns a copy without learned state; `None` if the operator learns nothing.
     fn afresh(&self) -> Option<Self> {
         None
     }
 
-    /// Runs over a partition.
+    /// Runs the operator on a partition.
     ///
     /// # Errors
     /// If the input does not start.
@@ -61,7 +62,7 @@ pub struct PassThroughExec<O> {
 }
 
 impl<O: PassThrough> PassThroughExec<O> {
-    /// An operator above an input.
+    /// Creates the operator above an input.
     pub fn above(input: Arc<dyn ExecutionPlan>, operator: O) -> Arc<dyn ExecutionPlan> {
         Arc::new(Self { operator: Arc::new(operator), input })
     }
@@ -107,7 +108,7 @@ impl<O: PassThrough> ExecutionPlan for PassThroughExec<O> {
         Ok(Arc::new(Self { operator, input: Arc::clone(&self.input) }))
     }
 
-    /// What it learns is for the operators below. Filters from above stay above.
+    /// The dynamic filter is for the operators below. Filters from above are not pushed down.
     fn gather_filters_for_pushdown(
         &self,
         phase: FilterPushdownPhase,

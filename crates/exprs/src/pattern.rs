@@ -15,7 +15,7 @@ use crate::literal::LiteralSearch;
 #[derive(Debug)]
 pub struct Pattern {
     regex: eval::Pattern,
-    /// What every matching text holds; made when a column is searched for the first time.
+    /// A literal that every matching text contains; computed when a column is searched for the first time.
     literal: OnceLock<Option<LiteralSearch>>,
 }
 
@@ -29,17 +29,17 @@ impl Pattern {
         Ok(Self { regex, literal: OnceLock::new() })
     }
 
-    /// Whether it occurs anywhere in the text.
+    /// Whether the expression matches anywhere in the text.
     pub(crate) fn is_match(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// What every match is known to hold.
+    /// Returns a literal that every match contains, if one is known.
     pub(crate) fn required_literal(&self) -> Option<Vec<u8>> {
         self.regex.required_literal()
     }
 
-    /// Which of the texts it occurs in.
+    /// Returns the rows in whose text the expression matches.
     pub fn rows(&self, texts: &StringViewArray) -> BooleanBuffer {
         let literal =
             self.literal.get_or_init(|| LiteralSearch::new(&self.required_literal()?, false));
@@ -51,7 +51,7 @@ impl Pattern {
         })
     }
 
-    /// Its named groups with their numbers.
+    /// Returns the named groups with their numbers.
     pub fn group_names(&self) -> Vec<(usize, String)> {
         let names = self.regex.names().iter().enumerate();
         names.filter_map(|(at, name)| Some((at, name.clone()?))).collect()

@@ -37,10 +37,10 @@ pub use regex::RegexTest;
 pub use sql::sql_functions;
 pub use term::TermPattern;
 
-/// The column that terms are looked for in.
+/// The column that terms search.
 const RAW: &str = model::columns::RAW;
 
-/// A search expression as a filter.
+/// Compiles a search expression as a filter.
 ///
 /// # Errors
 /// If it still holds a subsearch, which must be run and replaced before.
@@ -133,7 +133,7 @@ fn field(comparison: &SearchComparison, scope: &dyn Scope) -> Expr {
     Predicate::call(test, name)
 }
 
-/// Whether a field equals a value, with its case.
+/// Compiles a case-sensitive comparison of a field with a value.
 fn cased(comparison: &SearchComparison, scope: &dyn Scope) -> Result<Expr, Error> {
     let mut source = String::from("(?s)^");
     for part in &comparison.value.pattern.parts {
@@ -152,7 +152,7 @@ fn cased(comparison: &SearchComparison, scope: &dyn Scope) -> Result<Expr, Error
     Ok(regex(&comparison.field.node, test, scope))
 }
 
-/// Whether a field of the scope matches a regular expression.
+/// Returns whether a field of the scope matches a regular expression.
 pub fn regex(field: &str, test: RegexTest, scope: &dyn Scope) -> Expr {
     if scope.field(field).is_none() {
         return Typed::truth(test.negated()).expr;
@@ -173,12 +173,12 @@ fn field_equals_any(name: &str, values: FieldList, scope: &dyn Scope) -> Expr {
     Predicate::call(Test::In { field: name.to_owned(), values }, name)
 }
 
-/// A part of a filter that is no `AND`, `OR` or `NOT`.
+/// A part of a filter other than `AND`, `OR` and `NOT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leaf<'a> {
     /// A word or phrase of `_raw`.
     Term {
-        /// What is looked for.
+        /// The pattern of the term.
         pattern: &'a TermPattern,
     },
     /// A comparison of a field; `field=*` is [`FieldValue::is_any`].
@@ -204,12 +204,11 @@ pub enum Leaf<'a> {
         /// The expression.
         test: &'a RegexTest,
     },
-    /// Something else, which only evaluation can decide.
+    /// Another expression, which can only be evaluated.
     Other,
 }
 
-/// Takes a part of a filter apart; `None` for `AND`, `OR` and `NOT`, whose members the caller
-/// walks.
+/// Analyzes a part of a filter; `None` for `AND`, `OR` and `NOT`, whose operands the caller visits.
 #[must_use]
 pub fn leaf(expr: &Expr) -> Option<Leaf<'_>> {
     match expr {
@@ -219,7 +218,7 @@ pub fn leaf(expr: &Expr) -> Option<Leaf<'_>> {
             let Some(predicate) = call.func.inner().downcast_ref::<Predicate>() else {
                 return Some(Leaf::Other);
             };
-            // A predicate over something computed says nothing of stored columns.
+            // A predicate on a computed value gives no information about stored columns.
             let Some(Expr::Column(column)) = call.args.first() else { return Some(Leaf::Other) };
             Some(match &predicate.test {
                 Test::Term(pattern) if column.name == RAW => Leaf::Term { pattern },
@@ -235,7 +234,8 @@ pub fn leaf(expr: &Expr) -> Option<Leaf<'_>> {
     }
 }
 
-/// The column that a part of a filter tests by itself, and the test; `None` for other parts.
+/// Returns the column that a part of a filter tests, and the test; `None` if it is not a test of a single
+/// column.
 pub(crate) fn column_test(expr: &Expr) -> Option<(&str, impl Fn(Value<'_>) -> bool)> {
     let Expr::ScalarFunction(call) = expr else { return None };
     let predicate = call.func.inner().downcast_ref::<Predicate>()?;

@@ -1,4 +1,4 @@
-//! Whether a row has values in some columns.
+//! Tests whether rows have values in certain columns.
 //!
 //! A chain of `IS NOT NULL` says it in a way that the optimizer can use, but each of its rules walks the
 //! chain, which is as deep as there are columns. Many columns are one call.
@@ -16,22 +16,22 @@ use datafusion::logical_expr::{
 
 use crate::kernel::any_arguments;
 
-/// Longest chain.
+/// Maximum length of a chain of `IS NOT NULL`.
 const CHAINED: usize = 16;
 
-/// Whether any of the columns has a value; none if there are no columns.
+/// Returns a test for a value in any of the columns; `None` without columns.
 pub fn any_present(columns: Vec<Expr>) -> Option<Expr> {
     Present::of(false, columns)
 }
 
-/// Whether all columns have values; none if there are no columns.
+/// Returns a test for values in all columns; `None` without columns.
 pub fn all_present(columns: Vec<Expr>) -> Option<Expr> {
     Present::of(true, columns)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Present {
-    /// Whether all columns need a value, or one of them.
+    /// Whether all columns need a value, instead of at least one.
     all: bool,
     signature: Signature,
 }

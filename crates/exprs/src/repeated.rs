@@ -17,22 +17,22 @@ use datafusion::logical_expr::{
 
 use crate::ledger::Meter;
 
-/// What a value of a list takes at least.
+/// Minimum size of a list element in bytes.
 const VIEW: usize = 16;
 
-/// Whether values of a type may be so large that they are not written out.
+/// Whether values of a type may be so large that they should not be repeated in memory.
 #[must_use]
 pub fn is_large(data_type: &DataType) -> bool {
     matches!(data_type, DataType::List(_) | DataType::Utf8View | DataType::Utf8)
 }
 
-/// The aggregate with its value in memory once.
+/// Returns the aggregate in the form that stores its value once.
 #[must_use]
 pub fn once(aggregate: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::new_from_impl(Once(aggregate))
 }
 
-/// The values of a column that such an aggregate gave.
+/// Returns the values of a column that such an aggregate returned.
 #[must_use]
 pub fn written_out(column: Expr) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
@@ -146,7 +146,7 @@ impl ScalarUDFImpl for WrittenOut {
             let made = arrow::compute::take(lists, numbers.keys(), None)?;
             return meter.finish(made).map(ColumnarValue::Array);
         }
-        // Texts stay where they are, only their places are copied.
+        // The texts stay in place; only their offsets are copied.
         Ok(ColumnarValue::Array(arrow::compute::take(numbers.values(), numbers.keys(), None)?))
     }
 }

@@ -1,14 +1,14 @@
-//! Where functions and aggregates say that a limit took something away.
+//! The receiver of messages about limits that functions and aggregates have reached.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Takes sentences for the user.
+/// A callback for messages to the user.
 #[derive(Clone)]
 pub struct Report(Arc<dyn Fn(&str) + Send + Sync>);
 
 impl Report {
-    /// Calls `say` with a sentence for the user; it may be the same one many times.
+    /// Creates a receiver that calls `say` with a message, possibly many times with the same one.
     pub fn new(say: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(say))
     }

@@ -1,4 +1,4 @@
-//! What an expression is compiled against: the types of fields, the time, the lookups that it may ask.
+//! The scope in which an expression is compiled: types of fields, time, and lookups.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,50 +10,49 @@ use crate::column::Values;
 use crate::types::ValueType;
 use crate::{Error, Report};
 
-/// What an expression can see.
+/// The scope of an expression.
 pub trait Scope {
-    /// The type of a field; `None` if there is no such field, which makes it null.
+    /// Returns the type of a field; `None` if it does not exist, which makes it null.
     fn field(&self, name: &str) -> Option<ValueType>;
 
-    /// The names of all fields, where they are known.
+    /// Returns the names of all fields, as far as known.
     fn fields(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// A lookup that `lookup()` asks by these of its fields; none where expressions cannot ask.
+    /// Returns the lookup with these input fields for `lookup()`; `None` if lookups are not available.
     fn lookup(&self, table: &str, inputs: &[String]) -> Option<Arc<dyn AskedLookup>> {
         let _ = (table, inputs);
         None
     }
 
-    /// Where functions say that a limit took values away; none where nobody listens.
+    /// Returns the receiver of messages about limits; `None` if messages are ignored.
     fn report(&self) -> Option<Report> {
         None
     }
 
-    /// When the search started.
+    /// Returns the start time of the search.
     fn now(&self) -> EventTime;
 
-    /// The time zone of the user.
+    /// Returns the time zone of the user.
     fn timezone(&self) -> &TimeZone;
 }
 
-/// A lookup, read and ready to be asked by some of its fields.
+/// An opened lookup with fixed input fields.
 pub trait AskedLookup: Debug + Send + Sync {
-    /// Whether its rows belong to times, so that the time of an event is asked, too.
+    /// Whether the lookup is time-based, so that the time of an event is needed.
     fn has_time(&self) -> bool;
 
-    /// The rows that belong to the values of an event at a time (epoch seconds), in order, not more than the
-    /// lookup gives.
+    /// Returns the rows that match the values of an event at a time (epoch seconds), in order, up to the
+    /// lookup's maximum.
     fn find(&self, values: &[Option<&str>], time: Option<f64>) -> Arc<[u32]>;
 
-    /// The values of one of its fields by row; nulls if it has no such field.
+    /// Returns the values of one of its fields by row; nulls if the field does not exist.
     ///
     /// # Errors
     /// If the column is not one of SPL values.
     fn values(&self, field: &str) -> Result<Values, Error>;
 
-    /// What stands for the fields of the rows where this many were found, if that is fewer than the lookup
-    /// promises.
+    /// Returns the default value of output fields if fewer rows were found than the lookup's minimum.
     fn default_match(&self, found: usize) -> Option<&str>;
 }

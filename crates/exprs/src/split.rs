@@ -1,5 +1,5 @@
-//! What of a plan can be computed of parts of its rows: operators that do the same to every batch, and
-//! aggregations in two steps.
+//! Splits plans for execution on parts of the rows: operators that treat every batch alike, and aggregations
+//! in two steps.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use datafusion::error::Result;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 
-/// Operators that do the same to every batch, whichever comes first, and can be executed again.
+/// Operators that treat every batch alike, in any order, and can be executed again.
 const STREAMING: [&str; 9] = [
     "ProjectionExec",
     "FilterExec",
@@ -17,12 +17,12 @@ const STREAMING: [&str; 9] = [
     "SliceExec",
     "PiecesExec",
     "CopiesExec",
-    // Which rows it drops depends on the others, but it drops none that the operator above the sort uses.
+    // The rows that it drops depend on other rows, but the operator above the sort uses none of them.
     "ReduceExec",
 ];
 
-/// The input of an operator that does the same to every batch, whichever comes first, and can be executed
-/// again; `None` for other operators.
+/// Returns the input of an operator that treats every batch alike, in any order, and can be executed again;
+/// `None` for other operators.
 #[must_use]
 pub fn streaming_input(operator: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let children = operator.children();
@@ -30,7 +30,7 @@ pub fn streaming_input(operator: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn Exe
     STREAMING.contains(&operator.name()).then_some(*input)
 }
 
-/// The first step of an aggregation that the engine has planned as one: states of the rows of a part.
+/// Returns the first step of a single-step aggregation, which computes states for the rows of a part.
 ///
 /// # Errors
 /// If the engine refuses it.
@@ -45,7 +45,7 @@ pub fn first_step(whole: &AggregateExec) -> Result<AggregateExec> {
     )
 }
 
-/// The last step of the same aggregation, over the states of all parts.
+/// Returns the last step of that aggregation, over the states of all parts.
 ///
 /// # Errors
 /// If the engine refuses it.

@@ -1,4 +1,4 @@
-//! Whether anybody still waits for a search: what functions ask that look at many values for each row.
+//! Cancellation of functions that process many values per row.
 //!
 //! A search is cancelled between two batches by its tasks. A function that takes seconds for one batch asks
 //! by itself; what it asks is among the options of the session it runs in.
@@ -13,17 +13,17 @@ impl Carried for Stop {
     const PREFIX: &'static str = "karst_stop";
 }
 
-/// Ends the functions of who runs with this configuration.
+/// Puts a cancellation check into a configuration.
 pub fn put(stop: Stop, config: &mut ConfigOptions) {
     carried::put(stop, config);
 }
 
-/// What ends the functions of who runs with this configuration.
+/// Returns the cancellation check of a configuration.
 pub fn stop_of(config: &ConfigOptions) -> Stop {
     carried::get::<Stop>(config).cloned().unwrap_or_default()
 }
 
-/// The error of work that was stopped, as the engine passes it on.
+/// Wraps the error of cancelled work for the engine.
 pub fn stopped(error: tables::Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

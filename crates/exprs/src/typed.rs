@@ -1,4 +1,4 @@
-//! An expression of DataFusion with the type of its values, and the simplest ones: columns and constants.
+//! A DataFusion expression with the type of its values, and the simplest ones: columns and constants.
 
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::Expr;
@@ -10,52 +10,52 @@ use crate::types::{ArrowType, ValueType};
 pub struct Typed {
     /// The expression.
     pub expr: Expr,
-    /// What it evaluates to.
+    /// The type of its values.
     pub kind: ValueType,
 }
 
 impl Typed {
-    /// An expression of a type.
+    /// Creates a typed expression.
     #[must_use]
     pub fn new(expr: Expr, kind: ValueType) -> Self {
         Self { expr, kind }
     }
 
-    /// A column by its exact name.
+    /// Returns a column by its exact name.
     #[must_use]
     pub fn column(name: &str, kind: ValueType) -> Self {
         Self { expr: Expr::Column(Column::new_unqualified(name)), kind }
     }
 
-    /// A constant text.
+    /// Returns a constant text.
     #[must_use]
     pub fn text(text: &str) -> Self {
         let value = ScalarValue::Utf8View(Some(text.to_owned()));
         Self { expr: Expr::Literal(value, None), kind: ValueType::Text }
     }
 
-    /// A constant number.
+    /// Returns a constant number.
     #[must_use]
     pub fn number(number: f64) -> Self {
         let value = ScalarValue::Float64(Some(number));
         Self { expr: Expr::Literal(value, None), kind: ValueType::Float }
     }
 
-    /// A constant truth.
+    /// Returns a constant Boolean.
     #[must_use]
     pub fn truth(truth: bool) -> Self {
         let value = ScalarValue::Boolean(Some(truth));
         Self { expr: Expr::Literal(value, None), kind: ValueType::Boolean }
     }
 
-    /// Null, as a value of a type.
+    /// Returns null as a value of a type.
     #[must_use]
     pub fn null(kind: ValueType) -> Self {
         let value = ScalarValue::try_from(&kind.data_type()).unwrap_or(ScalarValue::Null);
         Self { expr: Expr::Literal(value, None), kind }
     }
 
-    /// The constant text it is, if it is one.
+    /// Returns the text if the expression is a constant text.
     #[must_use]
     pub fn literal_text(&self) -> Option<&str> {
         match &self.expr {
@@ -64,7 +64,7 @@ impl Typed {
         }
     }
 
-    /// The constant number it is, if it is one.
+    /// Returns the number if the expression is a constant number.
     #[must_use]
     pub fn literal_number(&self) -> Option<f64> {
         match &self.expr {

@@ -1,4 +1,4 @@
-//! The types of values inside a plan: every column that a plan produces has the Arrow type of its type.
+//! Types of values in a plan: every column that a plan produces has the Arrow type of its value type.
 
 pub use eval::ValueType;
 pub use tables::ArrowType;

@@ -14,14 +14,15 @@ use crate::kernel::EvalFunction;
 use crate::types::ValueType;
 use crate::{Report, Typed};
 
-/// What functions know of the search that they are in.
+/// Properties of the search that functions may depend on.
 pub(crate) struct Surroundings {
     pub(crate) now: EventTime,
     pub(crate) zone: TimeZone,
     pub(crate) report: Option<Report>,
 }
 
-/// A call of a function of values. What reads the time needs to know the time and zone of the search.
+/// Compiles a call of a function of values. Functions that read the time need the time and time zone of the
+/// search.
 pub(crate) fn of_values(
     function: &'static Function,
     arguments: Vec<Typed>,
@@ -55,7 +56,7 @@ pub(crate) fn of_values(
     })
 }
 
-/// What a function knows of an argument before any event is read.
+/// Returns what is known about an argument before any event is read.
 fn known(value: &Typed) -> Argument<'_> {
     let constant = match &value.expr {
         Expr::Literal(ScalarValue::Float64(number), _) => number.map(Value::Float),

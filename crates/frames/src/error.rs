@@ -1,5 +1,5 @@
-//! Why a search could not be planned or run: the user's mistake with its place in the text, a
-//! limit, or a defect.
+//! Errors of planning or running a search: an invalid search with the position in its text, a limit, or a
+//! defect.
 
 use std::ops::Range;
 
@@ -11,37 +11,37 @@ pub enum Error {
     /// The text is not SPL.
     #[error("{0}")]
     Syntax(#[from] spl::Diagnostics),
-    /// The search is well-formed but asks for something that does not exist or make sense.
+    /// The search is syntactically valid, but refers to something that does not exist or is meaningless.
     #[error("{message}")]
     Invalid {
-        /// What is wrong and how to fix it.
+        /// The cause and a remedy.
         message: String,
-        /// The place in the search text, in bytes.
+        /// The byte range in the search text.
         span: Option<Range<usize>>,
     },
-    /// The user may not do that.
+    /// The user lacks the permission.
     #[error("{message}")]
     Forbidden {
-        /// What is missing.
+        /// The missing capability or permission.
         message: String,
-        /// The place in the search text, in bytes.
+        /// The byte range in the search text.
         span: Option<Range<usize>>,
     },
-    /// A limit was reached; the message names it.
+    /// A limit was reached; the message names the limit.
     #[error("{message}")]
     Exhausted {
-        /// Which limit, its value and its setting.
+        /// The limit, its value and its setting.
         message: String,
     },
     /// The search was cancelled while it was planned.
     #[error("the search was cancelled")]
     Cancelled,
-    /// Stored events cannot be read now.
+    /// Stored events are unavailable.
     #[error("{message}")]
     Source {
-        /// What failed.
+        /// The failure.
         message: String,
-        /// What the caller can do.
+        /// The kind of the error for the caller.
         kind: ErrorKind,
     },
     /// The query engine failed.
@@ -50,43 +50,43 @@ pub enum Error {
     /// A defect in the planner.
     #[error("internal planning error: {message}")]
     Internal {
-        /// What was assumed and does not hold.
+        /// The violated assumption.
         message: String,
     },
 }
 
 impl Error {
-    /// A mistake in the search, at a place.
+    /// Returns an error about a byte range of the search.
     pub fn invalid(message: impl Into<String>, span: Range<usize>) -> Self {
         Self::Invalid { message: message.into(), span: Some(span) }
     }
 
-    /// A mistake in the search, at a node of the syntax tree.
+    /// Returns an error about a node of the syntax tree.
     pub fn at(message: impl Into<String>, span: spl::ast::Span) -> Self {
         Self::invalid(message, span.start..span.end)
     }
 
-    /// A mistake in the search that no place can be told of.
+    /// Returns an error about the search without a position.
     pub fn invalid_anywhere(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into(), span: None }
     }
 
-    /// Something that the user may not do, at a node of the syntax tree.
+    /// Returns an error about a missing permission, at a node of the syntax tree.
     pub fn forbidden(message: impl Into<String>, span: spl::ast::Span) -> Self {
         Self::Forbidden { message: message.into(), span: Some(span.start..span.end) }
     }
 
-    /// Something that the user may not do, at no place of the text.
+    /// Returns an error about a missing permission, without a position.
     pub fn forbidden_anywhere(message: impl Into<String>) -> Self {
         Self::Forbidden { message: message.into(), span: None }
     }
 
-    /// A defect.
+    /// Returns an error for a defect.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Internal { message: message.into() }
     }
 
-    /// What the caller can do about it.
+    /// Returns the kind of the error for the caller.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -99,7 +99,7 @@ impl Error {
         }
     }
 
-    /// The place in the search text, in bytes, where there is one.
+    /// Returns the byte range in the search text, if there is one.
     #[must_use]
     pub fn span(&self) -> Option<Range<usize>> {
         match self {
@@ -111,7 +111,7 @@ impl Error {
         }
     }
 
-    /// The error with the line of the search it points at, as syntax errors look.
+    /// Renders the error with the line of the search that it refers to, in the form of syntax errors.
     #[must_use]
     pub fn render(&self, text: &str) -> String {
         match (self, self.span()) {
@@ -140,12 +140,12 @@ fn engine_kind(error: &datafusion::error::DataFusionError) -> ErrorKind {
     }
 }
 
-/// Whether work over values ended because the search was cancelled.
+/// Whether a cancelled search caused the error of a function.
 fn is_stopped(source: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     matches!(source.downcast_ref(), Some(tables::Error::Cancelled))
 }
 
-/// Whether an error of the engine is one of ours, which a rule or an operator has given it.
+/// Whether an error of the engine wraps an error of Karst, from a rule or an operator.
 fn is_own(error: &datafusion::error::DataFusionError) -> bool {
     use datafusion::error::DataFusionError as E;
     matches!(
@@ -164,7 +164,7 @@ impl From<exprs::Error> for Error {
     }
 }
 
-/// The engine's name of what it may spill.
+/// The engine's name for the spill limit.
 const SPILL_LIMIT: &str = "max_temp_directory_size";
 
 impl From<datafusion::error::DataFusionError> for Error {
@@ -181,7 +181,7 @@ impl From<datafusion::error::DataFusionError> for Error {
                 E::ResourcesExhausted(reason) => {
                     Self::Exhausted { message: crate::exhausted::explained(reason) }
                 }
-                // It comes out of what writes the files: as an error of that.
+                // The error arrives wrapped by the writer of spill files.
                 _ if other.to_string().contains(SPILL_LIMIT) => Self::Exhausted {
                     message: "searches have spilled as much to disk as they may together: narrow the search, or \
                               raise max_spill_mb in limits.conf [search]"

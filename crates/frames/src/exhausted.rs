@@ -1,11 +1,11 @@
-//! What it was that took more memory than a search may hold, in words of SPL.
+//! Explains in terms of SPL which operation exceeded the memory limit of a search.
 //!
 //! The engine names its operators: `ExternalSorter[0]`, `TopK[1]`. Nobody who searches knows what they are of
 //! the search; here, and nowhere else, they are said in words that the search is written in. What Karst's own
 //! functions and sources say is said in such words already, and stays.
 
-/// Operators of the engine by the beginning of their names, and what they do. The first one that a reason
-/// mentions counts.
+/// Prefixes of the engine's operator names, with a description of their work. The first match in a message is
+/// used.
 const WORK: &[(&str, &str)] = &[
     ("ExternalSorter", SORTING),
     ("SortPreservingMerge", SORTING),
@@ -28,16 +28,17 @@ const WORK: &[(&str, &str)] = &[
     ("SlicesExec", "collecting rows for previews"),
     ("BufferExec", "collecting rows"),
 ];
-/// Not only where the user sorts.
+/// Sorting also occurs in commands other than `sort`.
 const SORTING: &str = "putting rows in order (sort, top, append, transpose, uniq and others)";
 const FIRST: &str = "keeping the first rows in order (head, tail, top, rare, sort with a count)";
 const JOINING: &str = "joining rows (join, lookup)";
 const GROUPING: &str = "grouping rows (stats, chart, timechart, top, rare)";
 
-/// What functions say of a text that is longer than any text may be, whatever memory the search has.
+/// Part of the message of functions about a text that exceeds the maximum length of texts, which is
+/// independent of the memory limit.
 const LONG_TEXT: &str = " makes a text of more than ";
 
-/// What the user is told about a refusal of memory.
+/// Returns the message for the user about a refused allocation.
 pub(crate) fn explained(reason: &str) -> String {
     // No setting raises this limit.
     if reason.contains(LONG_TEXT) {
@@ -57,13 +58,13 @@ pub(crate) fn explained(reason: &str) -> String {
     )
 }
 
-/// The memory of the search, which the engine writes as `pool_size: 512.0 MB`.
+/// Returns the memory of the search, which the engine writes as `pool_size: 512.0 MB`.
 fn pool(reason: &str) -> Option<&str> {
     let (_, rest) = reason.split_once(POOL_SIZE)?;
     Some(rest[..rest.find([')', ','])?].trim())
 }
 
-/// What stands before the size of a pool.
+/// The text before the size of a pool.
 pub(crate) const POOL_SIZE: &str = "pool_size: ";
 
 #[cfg(test)]

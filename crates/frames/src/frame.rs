@@ -1,4 +1,4 @@
-//! A frame: rows on their way through a pipeline, as a logical plan with named, typed columns.
+//! A frame: the rows of a pipeline, as a logical plan with named, typed columns.
 //!
 //! Guarantees: visible columns have distinct names and are the first columns a user sees, in
 //! order; the columns that rows are ordered by are hidden copies, so no command can change the
@@ -33,13 +33,13 @@ use crate::{Error, FieldFilter, OutputColumn, ResultKind};
 /// A visible column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameColumn {
-    /// The name of the field, exact.
+    /// The exact name of the field.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: ValueType,
 }
 
-/// A hidden column that rows are ordered by.
+/// A hidden sort column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OrderKey {
     pub(crate) column: String,
@@ -71,38 +71,38 @@ pub struct Frame {
     hidden: Vec<String>,
     /// Columns of fields that the source may not have.
     possible: HashSet<String>,
-    /// Those among them that are columns also where no row has a value.
+    /// Those of them that are columns even if no row has a value.
     named: HashSet<String>,
-    /// Columns of texts that the search has composed, which are no numbers.
+    /// Columns of composed texts, which are not numbers.
     composed: HashSet<String>,
-    /// Whether a command has given the columns their order; else they are listed by name.
+    /// Whether a command has set the order of the columns; otherwise they are listed by name.
     ordered: bool,
     /// Whether rows are still events of the source.
     pub open: bool,
-    /// Which further fields are shown with events.
+    /// The filter for further fields that are displayed with events.
     pub filter: FieldFilter,
-    /// Least and greatest value of the field that the next command asked for; the inner `None`
-    /// is a field without values.
+    /// Minimum and maximum of the field that the next command asked for; the inner `None` means that the
+    /// field has no values.
     pub extent: Option<Option<(f64, f64)>>,
-    /// How fields are shown at the end.
+    /// Display formats of fields.
     pub formats: Formats,
     /// Words and phrases that the search looks for.
     pub words: Vec<String>,
     next: usize,
 }
 
-/// A column by its exact name.
+/// Returns a column by its exact name.
 pub fn column(name: &str) -> Expr {
     Expr::Column(Column::new_unqualified(name))
 }
 
-/// The null of a type.
+/// Returns the null of a type.
 pub fn null(kind: ValueType) -> Result<Expr, Error> {
     Ok(lit(datafusion::common::ScalarValue::try_from(&kind.data_type())?))
 }
 
 impl Frame {
-    /// A frame over a plan whose columns are all visible and in no order.
+    /// Creates a frame over a plan whose columns are all visible and whose rows have no order.
     pub fn new(plan: LogicalPlan, columns: Vec<FrameColumn>) -> Self {
         Self {
             plan,
@@ -123,8 +123,8 @@ impl Frame {
         }
     }
 
-    /// A frame over a scan of the table `table`, whose columns become the frame's, ordered by
-    /// columns of the table (name, descending).
+    /// Creates a frame over a scan of `table`. Columns of the table become visible columns, and the rows are
+    /// ordered by table columns (name, descending).
     pub fn of_table(
         scan: LogicalPlan,
         table: &str,
@@ -156,17 +156,17 @@ impl Frame {
         Ok(frame)
     }
 
-    /// The plan so far, with hidden columns and without the order.
+    /// Returns the plan so far, with hidden columns and without the order.
     pub fn plan(&self) -> &LogicalPlan {
         &self.plan
     }
 
-    /// The visible columns.
+    /// Returns the visible columns.
     pub fn columns(&self) -> &[FrameColumn] {
         &self.columns
     }
 
-    /// The visible columns as they are listed: in the order that a command gave them, else by name.
+    /// Returns the visible columns in listing order: the order that a command set, otherwise by name.
     pub fn listed(&self) -> Vec<&FrameColumn> {
         let mut columns: Vec<&FrameColumn> = self.columns.iter().collect();
         if !self.ordered {
@@ -175,29 +175,29 @@ impl Frame {
         columns
     }
 
-    /// Lists the columns by name until a command gives them an order.
+    /// Lists the columns by name until a command sets an order.
     pub fn unordered(mut self) -> Self {
         self.ordered = false;
         self
     }
 
-    /// Lists the columns in the order in which they are.
+    /// Lists the columns in their current order.
     pub fn in_order(mut self) -> Self {
         self.ordered = true;
         self
     }
 
-    /// The names of the visible columns.
+    /// Returns the names of the visible columns.
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// The type of a visible column.
+    /// Returns the type of a visible column.
     pub fn kind(&self, name: &str) -> Option<ValueType> {
         self.places.of(name, &self.columns).map(|at| self.columns[at].kind)
     }
 
-    /// A visible column, or nulls where there is none.
+    /// Returns a visible column; nulls if it does not exist.
     pub fn field(&self, name: &str) -> Typed {
         match self.kind(name) {
             Some(kind) => Typed { expr: column(name), kind },
@@ -207,23 +207,23 @@ impl Frame {
         }
     }
 
-    /// All columns of the plan, hidden ones too.
+    /// Returns all columns of the plan, including hidden ones.
     pub fn schema(&self) -> &DFSchema {
         self.plan.schema()
     }
 
-    /// The order of the rows, as sort expressions.
+    /// Returns the order of the rows as sort expressions.
     pub fn sort_exprs(&self) -> Vec<SortExpr> {
         self.order.iter().map(OrderKey::expr).collect()
     }
 
-    /// A name no other column has.
+    /// Returns an unused column name.
     pub fn fresh(&mut self, stem: &str) -> String {
         self.next += 1;
         format!("__{stem}{}", self.next)
     }
 
-    /// Columns beside the visible ones that must be carried on.
+    /// Returns the hidden columns that projections must keep.
     fn carried(&self) -> Vec<Expr> {
         self.hidden.iter().map(|name| column(name)).collect()
     }
@@ -234,7 +234,7 @@ impl Frame {
         Ok(())
     }
 
-    /// Makes these the visible columns, computed from the ones there are.
+    /// Replaces the visible columns by expressions over the current ones.
     pub fn project(mut self, outputs: Vec<(String, Typed)>) -> Result<Self, Error> {
         let mut exprs = Vec::with_capacity(outputs.len() + self.hidden.len());
         let mut columns = Vec::with_capacity(outputs.len());
@@ -270,40 +270,40 @@ impl Frame {
         Ok(self)
     }
 
-    /// Notes columns whose texts the search has composed, which are no numbers.
+    /// Marks columns as composed texts, which are not numbers.
     pub fn with_composed(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.composed.extend(names);
         self
     }
 
-    /// Whether a column has texts that the search has composed.
+    /// Whether a column has composed texts.
     pub fn is_composed(&self, name: &str) -> bool {
         self.composed.contains(name)
     }
 
-    /// The columns of texts that the search has composed.
+    /// Returns the columns of composed texts.
     pub fn composed(&self) -> &HashSet<String> {
         &self.composed
     }
 
-    /// Whether a column is left out of a result where no row has a value.
+    /// Whether a column is omitted from the result if no row has a value.
     pub fn is_possible(&self, name: &str) -> bool {
         self.possible.contains(name) && !self.named.contains(name)
     }
 
-    /// The visible columns that are left out of a result where no row has a value, in order.
+    /// Returns the visible columns that are omitted from the result if no row has a value, in order.
     pub fn possible(&self) -> impl Iterator<Item = &FrameColumn> {
         self.columns.iter().filter(|column| self.is_possible(&column.name))
     }
 
-    /// Leaves these columns out where no row has a value.
+    /// Marks columns to be omitted from the result if no row has a value.
     pub fn if_present(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.possible.extend(names);
         self
     }
 
-    /// Keeps these columns, with values or without. Rows that have nothing else than such columns, and no
-    /// value in any, are no result.
+    /// Selects these columns, which stay in the result even without values. Rows that have no other columns
+    /// than those, and no value in any of them, are not part of the result.
     pub fn select_named(self, names: &[String], named: &[&str]) -> Result<Self, Error> {
         let known: HashSet<String> = self.names().into_iter().collect();
         let mut frame = self.select(names)?;
@@ -313,14 +313,14 @@ impl Frame {
         Ok(frame.in_order())
     }
 
-    /// Keeps these columns, which are known to have values.
+    /// Selects these columns, which are known to have values.
     pub fn present(self, names: &[String]) -> Result<Self, Error> {
         let mut frame = self.select(names)?;
         frame.possible.retain(|name| frame.named.contains(name));
         Ok(frame)
     }
 
-    /// Sets columns: those that exist keep their place, new ones come last.
+    /// Sets columns: existing ones keep their position, new ones are appended.
     pub fn with_columns(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
         let same = |c: &FrameColumn| (c.name.clone(), Typed::column(&c.name, c.kind));
         let mut outputs: Vec<(String, Typed)> = self.columns.iter().map(same).collect();
@@ -338,14 +338,15 @@ impl Frame {
         self.project(outputs)
     }
 
-    /// Sets columns to values that are null where the old ones are: those that may be missing still may.
+    /// Sets columns to expressions that are null where the old values are, so that columns that may be
+    /// omitted keep this property.
     pub fn with_changed(self, values: Vec<(String, Typed)>) -> Result<Self, Error> {
         let changed = values.iter().map(|(name, _)| name.clone());
         let possible: Vec<String> = changed.filter(|name| self.is_possible(name)).collect();
         Ok(self.with_columns(values)?.if_present(possible))
     }
 
-    /// Keeps the visible columns named, in this order; unknown names become null columns.
+    /// Selects visible columns in this order; unknown names become null columns.
     pub fn select(self, names: &[String]) -> Result<Self, Error> {
         let kinds: HashMap<&str, ValueType> =
             self.columns.iter().map(|column| (column.name.as_str(), column.kind)).collect();
@@ -357,7 +358,7 @@ impl Frame {
         self.project(outputs)
     }
 
-    /// Adds hidden columns and tells their names.
+    /// Adds hidden columns and returns their names.
     pub fn with_hidden(mut self, values: Vec<(&str, Expr)>) -> Result<(Self, Vec<String>), Error> {
         let mut exprs: Vec<Expr> = self.columns.iter().map(|c| column(&c.name)).collect();
         exprs.extend(self.carried());
@@ -372,21 +373,21 @@ impl Frame {
         Ok((self, names))
     }
 
-    /// Forgets hidden columns that a command made for itself.
+    /// Removes hidden columns that a command made for itself.
     pub fn without_hidden(mut self, names: &[String]) -> Self {
         let forgotten: HashSet<&String> = names.iter().collect();
         self.hidden.retain(|name| !forgotten.contains(name));
         self
     }
 
-    /// Keeps the rows for which a condition is true.
+    /// Keeps the rows that satisfy a condition.
     pub fn filter(mut self, condition: Expr) -> Result<Self, Error> {
         let input = Arc::new(self.plan.clone());
         self.plan = LogicalPlan::Filter(Filter::try_new(condition, input)?);
         Ok(self)
     }
 
-    /// Orders the rows by values computed from them; `before` keys of equal rows decide next.
+    /// Sorts the rows by expressions. With `keep_ties`, the previous order decides between equal rows.
     pub fn order_by(self, keys: Vec<(Expr, bool, bool)>, keep_ties: bool) -> Result<Self, Error> {
         let values = keys.iter().map(|(expr, _, _)| ("order", expr.clone())).collect();
         let (mut frame, names) = self.with_hidden(values)?;
@@ -404,7 +405,7 @@ impl Frame {
         Ok(frame)
     }
 
-    /// Lets a hidden column decide between rows that are equal in the order so far.
+    /// Adds a hidden column as the last sort key.
     pub fn order_after(mut self, column: &str) -> Result<Self, Error> {
         if !self.hidden.iter().any(|hidden| hidden == column) {
             return Err(Error::internal(format!("no hidden column {column}")));
@@ -414,13 +415,13 @@ impl Frame {
         Ok(self)
     }
 
-    /// Turns the order around.
+    /// Reverses the order.
     pub fn reverse(mut self) -> Self {
         self.order = self.order.iter().map(OrderKey::reversed).collect();
         self
     }
 
-    /// The first rows in the frame's order.
+    /// Keeps the first rows in the frame's order.
     pub fn limit(mut self, rows: usize) -> Self {
         if !self.order.is_empty() {
             self.plan = self.sorted_plan(Some(rows));
@@ -441,13 +442,13 @@ impl Frame {
         LogicalPlan::Sort(Sort { expr, input, fetch })
     }
 
-    /// Puts a stream operator above the rows, which then arrive there in order.
+    /// Adds a stream operator, which receives the rows in order.
     pub fn stream(mut self, node: StreamNode) -> Self {
         self.plan = LogicalPlan::Extension(Extension { node: Arc::new(node) });
         self
     }
 
-    /// Carries on hidden columns that the plan below has added.
+    /// Keeps hidden columns that the plan has added.
     pub fn adopt_hidden(mut self, added: &[String]) -> Self {
         self.hidden.extend(added.iter().cloned());
         self
@@ -479,7 +480,7 @@ impl Frame {
         self.composed = composed;
         let input = Arc::new(self.plan.clone());
         if inner.is_empty() && group.is_empty() {
-            // Wildcards that stand for no field: there is nothing to say of the rows.
+            // The wildcards match no field, so there is nothing to aggregate.
             self.plan = LogicalPlan::EmptyRelation(EmptyRelation {
                 produce_one_row: false,
                 schema: Arc::new(DFSchema::empty()),
@@ -526,14 +527,14 @@ impl Frame {
         Ok(self)
     }
 
-    /// Declares the type of a visible column after the plan below has changed it.
+    /// Sets the type of a visible column after the plan below has changed it.
     pub fn set_kind(&mut self, name: &str, kind: ValueType) {
         if let Some(at) = self.places.of(name, &self.columns) {
             self.columns[at].kind = kind;
         }
     }
 
-    /// The finished plan: visible columns only, rows in order.
+    /// Returns the finished plan, with visible columns only and with rows in order.
     pub fn finish(&self) -> Result<(LogicalPlan, Vec<OutputColumn>), Error> {
         let sorted = self.sorted_plan(None);
         let listed = if self.open { self.columns.iter().collect() } else { self.listed() };
@@ -550,7 +551,7 @@ impl Frame {
         Ok((plan, columns.collect()))
     }
 
-    /// What the rows are.
+    /// Returns the kind of the rows.
     pub fn result_kind(&self) -> ResultKind {
         if self.open && self.kind("_raw").is_some() {
             ResultKind::Events
@@ -560,8 +561,8 @@ impl Frame {
     }
 }
 
-/// A projection of a plan. Over another one whose computed values are only handed on, both become one:
-/// chains of `eval`, `rename` and `rex` are as deep as what is computed from what is computed.
+/// Builds a projection. If the input is a projection whose values are each used at most once, both are
+/// merged, so that chains of `eval`, `rename` and `rex` are only as deep as their nested computations.
 fn projected(exprs: Vec<Expr>, plan: LogicalPlan) -> Result<Projection, Error> {
     let LogicalPlan::Projection(below) = plan else {
         return Ok(projection(exprs, Arc::new(plan))?);
@@ -578,16 +579,17 @@ fn projected(exprs: Vec<Expr>, plan: LogicalPlan) -> Result<Projection, Error> {
     Ok(projection(one, Arc::clone(&below.input))?)
 }
 
-/// Bytes of a constant from which on it is read as a column.
+/// Size of a constant in bytes from which on it is referenced as a column instead of being inlined.
 const LONG_LITERAL: usize = 256;
 
-/// Whether nothing that is computed below is read but as a column that is handed on once.
+/// Whether a projection can be merged with the one below: every computed value is used only once, as a plain
+/// column.
 fn can_be_one(exprs: &[Expr], below: &HashMap<&str, &Expr>) -> bool {
     let computed = |column: &Column| {
         let found = below.get(column.name.as_str()).map(|expr| unaliased(expr));
         let is_plain = match found {
             Some(Expr::Column(_)) => true,
-            // A long text is not written out wherever it is read.
+            // A long text is not inlined in each expression that reads it.
             Some(Expr::Literal(value, _)) => value.size() < LONG_LITERAL,
             _ => false,
         };
@@ -611,7 +613,7 @@ fn unaliased(expr: &Expr) -> &Expr {
     }
 }
 
-/// An expression over the columns of a projection as one over what is below that.
+/// Rewrites an expression over a projection's columns for the input of the projection.
 fn through(expr: Expr, below: &HashMap<&str, &Expr>) -> Result<Expr, Error> {
     use datafusion::common::tree_node::{Transformed, TreeNode};
     let name = expr.schema_name().to_string();

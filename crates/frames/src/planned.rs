@@ -1,4 +1,4 @@
-//! What a search says of its result: messages, columns, which fields are shown.
+//! Properties of a search's result: messages, columns, displayed fields.
 
 use std::sync::Arc;
 
@@ -9,27 +9,27 @@ use parking_lot::Mutex;
 /// How serious a message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageKind {
-    /// Good to know.
+    /// For information.
     Info,
-    /// The answer may not be what was meant.
+    /// The result may differ from the user's intention.
     Warning,
 }
 
-/// Something the user should know about the answer.
+/// A message for the user about the result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Message {
-    /// How serious it is.
+    /// Severity of the message.
     pub kind: MessageKind,
-    /// One sentence.
+    /// The text, one sentence.
     pub text: String,
 }
 
-/// Messages that arise while a search runs; shared by its operators. Each text is kept once.
+/// A log of the messages of a running search, shared by its operators. Each text is kept once.
 #[derive(Debug, Clone, Default)]
 pub struct MessageLog(Arc<Mutex<Vec<Message>>>);
 
 impl MessageLog {
-    /// Adds a message unless it is there.
+    /// Adds a message unless it is present.
     pub fn add(&self, kind: MessageKind, text: impl Into<String>) {
         let message = Message { kind, text: text.into() };
         let mut messages = self.0.lock();
@@ -38,20 +38,20 @@ impl MessageLog {
         }
     }
 
-    /// What has been said so far.
+    /// Returns the messages so far.
     #[must_use]
     pub fn all(&self) -> Vec<Message> {
         self.0.lock().clone()
     }
 }
 
-/// What the rows of a result are.
+/// The kind of the rows of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ResultKind {
     /// Events, newest first unless sorted otherwise; fields no command named are extracted when
     /// they are shown.
     Events,
-    /// Rows that a command computed.
+    /// Rows computed by a command.
     Report,
 }
 
@@ -60,37 +60,37 @@ pub enum ResultKind {
 pub struct OutputColumn {
     /// Field name.
     pub name: String,
-    /// What its values are.
+    /// Type of its values.
     pub value_type: ValueType,
-    /// Whether it is shown unless asked for; internal fields other than `_time` and `_raw` are not.
+    /// Whether the column is displayed by default. Internal fields other than `_time` and `_raw` are not.
     pub shown: bool,
-    /// Whether it is of a field that the source may not have.
+    /// Whether the source may not have the field.
     pub possible: bool,
-    /// Whether it is a column also if it is such a field and no row has a value.
+    /// Whether such a column stays in the result even if no row has a value.
     pub named: bool,
-    /// Whether it is not part of the result; known once the last row is there.
+    /// Whether the column is omitted from the result; known after the last row.
     pub absent: bool,
 }
 
 impl OutputColumn {
-    /// Whether users see it unless they ask for other columns.
+    /// Whether the column is displayed by default.
     #[must_use]
     pub const fn is_visible(&self) -> bool {
         self.shown && !self.absent
     }
 }
 
-/// Which further fields of an event are shown when the rest is extracted at output.
+/// The filter for fields that are extracted when an event is displayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldFilter {
-    /// Patterns (`*`) of the only fields wanted; `None` is all.
+    /// Patterns (`*`) of the fields to display; `None` means all.
     pub keep: Option<Vec<String>>,
     /// Patterns of fields that commands removed or renamed.
     pub drop: Vec<String>,
 }
 
 impl FieldFilter {
-    /// Whether a field that extraction finds is to be shown.
+    /// Whether an extracted field is displayed.
     #[must_use]
     pub fn admits(&self, name: &str) -> bool {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| wildcard(pattern, name));

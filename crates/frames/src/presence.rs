@@ -1,4 +1,5 @@
-//! Which columns of a result have a value: what a wildcard stands for is known once the rows are there.
+//! Determines which columns of a result have values: the fields of a wildcard are only known once the rows
+//! have been read.
 //!
 //! A search reads every field that its events may have. Columns of fields that no row has are left out of the
 //! result, so that it does not depend on what else is stored next to the events. Rows of a report of fields
@@ -9,25 +10,25 @@ use arrow::record_batch::RecordBatch;
 
 use crate::{OutputColumn, ResultKind};
 
-/// What is known of the values of a result while its rows come.
+/// State about the values of a result while its rows arrive.
 #[derive(Debug)]
 pub struct Presence {
     /// For each column, whether some row has a value.
     seen: Vec<bool>,
-    /// The first rows of a report that may have no field at all, as long as they have none.
+    /// The first rows of a report that have no fields yet, buffered until a row has one.
     held: Vec<RecordBatch>,
     holds: bool,
 }
 
 impl Presence {
-    /// Of the rows of a result, of which none is there yet.
+    /// Creates the state before the first row.
     pub fn new(columns: &[OutputColumn], kind: ResultKind) -> Self {
         let unknown = columns.iter().all(|column| column.possible);
         let holds = kind == ResultKind::Report && unknown;
         Self { seen: vec![false; columns.len()], held: Vec::new(), holds }
     }
 
-    /// Looks at rows, and tells which can be handed over.
+    /// Processes rows and returns those that can be passed on.
     pub fn pass(&mut self, batch: RecordBatch) -> Vec<RecordBatch> {
         for (seen, array) in self.seen.iter_mut().zip(batch.columns()) {
             *seen = *seen || array.logical_null_count() < array.len();
@@ -42,12 +43,12 @@ impl Presence {
         ready
     }
 
-    /// Whether there were rows that are no result.
+    /// Whether rows have been dropped because they are not part of the result.
     pub fn has_dropped(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Marks the columns that are not part of the result.
+    /// Marks the columns that are omitted from the result.
     pub fn settle(&self, columns: &mut [OutputColumn]) {
         for (column, seen) in columns.iter_mut().zip(&self.seen) {
             column.absent = column.possible && !column.named && !seen;

@@ -1,4 +1,4 @@
-//! What a user's searches are held to, whatever their text says: a search filter and a window of time.
+//! The restriction of a user's searches, independent of their text: a search filter and a time window.
 //!
 //! Guarantees: both hold wherever events are read, in subsearches and behind `from` and `tstats` too: there
 //! is one door to events (`commands::search::events`, [`Restriction::table`] for SQL), and they are applied
@@ -21,19 +21,19 @@ use spl::ast::{Command, SearchExpr};
 use crate::scan::{TABLE, conjuncts, filter_scan};
 use crate::{Error, MessageKind, MessageLog};
 
-/// What a user's searches are held to.
+/// The restriction of a user's searches.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Restriction {
-    /// Events that it lets through are the only ones there are (`srchFilter`).
+    /// The search filter (`srchFilter`); only matching events are visible.
     pub filter: Option<SearchExpr>,
-    /// Nothing before that is read (`srchTimeEarliest`).
+    /// The earliest time that may be read (`srchTimeEarliest`).
     pub earliest: Option<EventTime>,
-    /// The longest span that is read, back from its end (`srchTimeWin`).
+    /// The maximum length of the time range, counted back from its end (`srchTimeWin`).
     pub window: Option<Duration>,
 }
 
 impl Restriction {
-    /// Reads a search filter: words, and comparisons of the fields that every event has.
+    /// Parses a search filter, which consists of words and comparisons of the default fields.
     ///
     /// # Errors
     /// If it is anything else.
@@ -54,7 +54,7 @@ impl Restriction {
         Ok(expr)
     }
 
-    /// The part of a range that may be read; `now` is where a range without an end ends.
+    /// Returns the permitted part of a range; `now` is the end of a range without an end.
     #[must_use]
     pub fn within(&self, range: TimeRange, now: EventTime) -> TimeRange {
         let mut earliest = range.earliest;
@@ -69,7 +69,7 @@ impl Restriction {
         TimeRange { earliest: earliest.min(range.latest), latest: range.latest }
     }
 
-    /// As [`Self::within`]; a range that is cut is told of.
+    /// Applies [`Self::within`], with a message if the range is shortened.
     pub fn hold(&self, range: TimeRange, now: EventTime, log: &MessageLog) -> TimeRange {
         let allowed = self.within(range, now);
         if allowed != range {
@@ -80,7 +80,7 @@ impl Restriction {
         allowed
     }
 
-    /// A table of events without those that the filter does not let through.
+    /// Restricts a table of events to those that the filter admits.
     ///
     /// # Errors
     /// If the filter cannot be planned.
@@ -128,7 +128,7 @@ fn is_stored(name: &str) -> bool {
     matches!(name, columns::HOST | columns::SOURCE | columns::SOURCETYPE | columns::INDEX)
 }
 
-/// Refuses what users could change the meaning of, or what is not a filter.
+/// Rejects expressions whose meaning users could change, or that are not filters.
 fn check(expr: &SearchExpr) -> Result<(), Error> {
     let field = |name: &str| match is_stored(name) {
         true => Ok(()),

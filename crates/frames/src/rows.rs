@@ -1,4 +1,4 @@
-//! Rows held in memory, between two stages, of lookups, of what the host gives: as frames, and of batches.
+//! Rows in memory (between two stages, of lookups, from the host), as frames and from batches.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::frame::{Frame, FrameColumn};
 use crate::stream::condition;
 use crate::{Error, OutputColumn};
 
-/// Rows of batches that all have these columns, without columns that are not part of a result as no row has
-/// a value.
+/// Collects batches with these columns, without columns that are omitted from the result because no row has a
+/// value.
 ///
 /// # Errors
 /// If a column is of another type than its kind has.
@@ -32,14 +32,14 @@ pub fn collected(columns: &[OutputColumn], batches: &[RecordBatch]) -> Result<Ro
     Ok(rows)
 }
 
-/// What a batch takes at least: the values of its rows, without what its buffers hold beside them.
+/// Returns the minimum size of a batch in bytes: the values of its rows, without unused parts of its buffers.
 #[must_use]
 pub fn batch_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array_bytes(column)).sum()
 }
 
-/// The rows for which a condition over their columns is true, in their order. It needs no session: rows of
-/// lookups are read while a search is planned.
+/// Returns the rows that satisfy a condition over their columns, in order. It needs no session, because rows
+/// of lookups are read while a search is planned.
 ///
 /// # Errors
 /// If the condition reads another column, or cannot be computed.
@@ -62,7 +62,7 @@ pub fn filtered(rows: &Rows, condition: Expr) -> Result<Rows, Error> {
 }
 
 impl Frame {
-    /// A frame over rows that keeps their order.
+    /// Creates a frame over rows, which keep their order.
     pub fn of_rows(rows: Rows) -> Result<Self, Error> {
         let mut fields = Vec::with_capacity(rows.columns.len() + 1);
         let mut arrays = Vec::with_capacity(rows.columns.len() + 1);

@@ -1,4 +1,4 @@
-//! The scan of events as a plan, and filters that stay beside it.
+//! The scan of events in a plan, with filters next to it.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use spl::ast::SearchExpr;
 
 use crate::Error;
 
-/// The name events are scanned under.
+/// The table name of events.
 pub const TABLE: &str = "events";
 
-/// What must all hold.
+/// Splits a filter into its conjuncts.
 pub fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
     match expr {
         None => Vec::new(),
@@ -21,7 +21,7 @@ pub fn conjuncts(expr: Option<&SearchExpr>) -> Vec<&SearchExpr> {
     }
 }
 
-/// A filter of rows as they are scanned.
+/// Adds a filter directly above the scan.
 pub fn filter_scan(plan: LogicalPlan, condition: Expr) -> Result<LogicalPlan, Error> {
     let table = TableReference::bare(TABLE);
     let qualified = condition.transform_up(|expr| match expr {

@@ -38,21 +38,22 @@ use crate::type_erased::TypeErased;
 use bounded::CountedConcat;
 use memory::Pool;
 
-/// How much a session may use.
+/// Resource limits of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionSettings {
-    /// Bytes of memory all operators of all its queries may hold together; sorts and aggregations
-    /// spill to disk before they pass it.
+    /// Maximum memory in bytes of the operators of all queries together; sorts and aggregations spill to disk
+    /// before they exceed it.
     pub memory_bytes: usize,
-    /// Partitions a query runs in side by side.
+    /// Number of parallel partitions of a query.
     pub partitions: usize,
     /// Rows per batch.
     pub batch_rows: usize,
-    /// Where operators spill to; without it, the directory of the system for temporary files.
+    /// Directory for spilled data; `None` uses the system's directory for temporary files.
     pub spill_directory: Option<PathBuf>,
-    /// Bytes that all queries together may spill.
+    /// Maximum number of bytes that all queries together may spill.
     pub spill_bytes: u64,
-    /// Columns of an operator from which on projections are optimized in a time linear in their number.
+    /// Number of columns of an operator from which on projections are optimized in time linear in that
+    /// number.
     pub wide_columns: usize,
 }
 
@@ -70,26 +71,26 @@ impl Default for SessionSettings {
     }
 }
 
-/// Where planned searches, and SQL, run. Clones share everything.
+/// The session in which planned searches and SQL queries run. Clones share everything.
 #[derive(Clone)]
 pub struct Session {
     state: TypeErased<SessionState>,
-    /// Its memory, and where it spills to.
+    /// Its memory pool and spill directory.
     runtime: Arc<RuntimeEnv>,
-    /// What operators read of it.
+    /// The options that operators read.
     config: SessionConfig,
-    /// What the computed values of all searches may take together.
+    /// The ledger of the computed values of all searches.
     total: Arc<Ledger>,
-    /// What its operators may hold, and as much again its computed values.
+    /// Memory limit of its operators in bytes, and the same again for computed values.
     memory_bytes: usize,
-    /// What planning in it may take.
+    /// Time limit of planning.
     planning: PlanningTime,
     wide_columns: usize,
-    /// The search that this is for.
+    /// The running search of this session.
     _running: Option<Arc<Running>>,
 }
 
-/// The part of its memory that a sort sets aside, in each partition, so that it can merge what it spilled.
+/// Divisor of a session's memory that a sort reserves in each partition, so that it can merge spilled data.
 const SORT_RESERVE: usize = 64;
 
 impl fmt::Debug for Session {
@@ -99,7 +100,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// A session whose plans are improved by some more rules at last.
+    /// Creates a session with additional optimizer rules, which run last.
     ///
     /// # Errors
     /// If the runtime cannot be set up, for example because there is no directory to spill to.
@@ -160,7 +161,7 @@ impl Session {
         })
     }
 
-    /// The same session for one search, with memory of its own.
+    /// Creates a session for one search, with its own memory.
     ///
     /// # Errors
     /// If the runtime cannot be set up.
@@ -176,7 +177,7 @@ impl Session {
         planning.put(config.options_mut());
         let mut state = (*self.state).clone();
         *state.config_mut() = config.clone();
-        // Functions take the options of the session from here.
+        // Functions read the options of the session from here.
         state.mark_start_execution();
         Ok(Self {
             state: state.into(),
@@ -190,18 +191,18 @@ impl Session {
         })
     }
 
-    /// Takes nothing yet of what its computed values may take.
+    /// Returns an empty charge for computed values of this session.
     pub fn charge(&self) -> Charge {
         Charge::of(self.config.options())
     }
 
-    /// Who is asked for memory.
+    /// Returns the memory pool.
     #[must_use]
     pub fn memory_pool(&self) -> &Arc<dyn MemoryPool> {
         &self.runtime.memory_pool
     }
 
-    /// A context to run SQL in, with tables of its own in a schema of a catalog.
+    /// Returns a context for SQL, with its own tables in a schema of a catalog.
     #[must_use]
     pub fn sql(&self, catalog: &str, schema: &str) -> SessionContext {
         let config = self.config.clone().with_default_catalog_and_schema(catalog, schema);
@@ -209,13 +210,14 @@ impl Session {
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(Arc::new(checked::CheckedArithmetic))
-            // A list of its own: the tables of one query are of one user and one time range.
+            // A catalog list of its own, because the tables of one query are restricted to one user and time
+            // range.
             .with_catalog_list(Arc::new(MemoryCatalogProviderList::new()))
             .build();
         SessionContext::new_with_state(state)
     }
 
-    /// Takes from the memory of the search what planning needs for a plan, for as long as the result is held.
+    /// Charges the memory that planning needs for a plan to the search, for as long as the result is held.
     ///
     /// # Errors
     /// [`Error::Exhausted`] with the name of the limit.
@@ -223,7 +225,7 @@ impl Session {
         weight::charge(plan, self.charge(), self.memory_bytes)
     }
 
-    /// The plan as it will run.
+    /// Creates the physical plan.
     pub fn physical_plan<'p>(
         &'p self,
         plan: &'p LogicalPlan,
@@ -234,7 +236,8 @@ impl Session {
         }))
     }
 
-    /// The same for projections over a few rows in memory: with the rules that these gain from, each once.
+    /// Creates the physical plan of projections over a few rows in memory, with only the rules that improve
+    /// those, each once.
     pub fn plan_of_projections<'p>(
         &'p self,
         plan: &'p LogicalPlan,
@@ -250,7 +253,8 @@ impl Session {
         }))
     }
 
-    /// What the operators of a plan run in. Functions are part of the plan: nobody looks for them here.
+    /// Returns the task context for the operators of a plan. Functions are part of the plan, so none are
+    /// registered in it.
     #[must_use]
     pub fn task(&self, plan: &Arc<dyn ExecutionPlan>) -> Arc<TaskContext> {
         let rows = batches::rows(plan, self.config.batch_size(), self.memory_bytes);

@@ -1,4 +1,4 @@
-//! The seam to stored events: what a plan needs to know of them and how it reads them.
+//! The interface to stored events: the facts that planning needs, and the tables that plans read.
 //!
 //! `search` implements it over buckets, tests over rows in memory. Implementations guarantee that
 //! a table holds every event of the request exactly once, in any order and any partitioning.
@@ -17,7 +17,7 @@ pub use empty::EmptySource;
 
 use crate::Error;
 
-/// A field the plan reads beyond the fixed columns.
+/// A field that the plan reads besides the fixed columns.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SourceField {
     /// Exact, case-sensitive name.
@@ -26,17 +26,17 @@ pub struct SourceField {
     pub multivalue: bool,
 }
 
-/// Which events a plan reads, and which of their fields.
+/// The events and fields that a plan reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventsRequest {
     /// Indexes to read, existing ones only.
     pub indexes: Vec<IndexName>,
-    /// Events outside are never wanted (the plan also filters them).
+    /// Time range of the events; the plan also filters by it.
     pub range: TimeRange,
-    /// Columns after the fixed seven, in this order.
+    /// Columns after the seven fixed ones, in this order.
     pub fields: Vec<SourceField>,
-    /// The source types that the plan is made for, where it leaves out what others would need. Events of
-    /// others, which came since the source named its source types, are not read.
+    /// The source types for which the plan was made, if it omits what others would need. Events of other
+    /// source types, which have arrived since, are not read.
     pub sourcetypes: Option<Arc<HashSet<String>>>,
 }
 
@@ -47,11 +47,11 @@ pub struct FieldInfo {
     pub name: String,
     /// Whether some event has several values of it.
     pub multivalue: bool,
-    /// How many events have it, as far as is known.
+    /// Number of events that have it, as far as known.
     pub count: u64,
 }
 
-/// What the `metadata` command lists.
+/// The values that the `metadata` command lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MetadataKind {
     /// Distinct hosts.
@@ -62,7 +62,7 @@ pub enum MetadataKind {
     Sourcetypes,
 }
 
-/// Stored events, as far as planning sees them.
+/// Stored events, from the point of view of planning.
 pub trait EventSource: Send + Sync + Debug {
     /// All known indexes, internal ones included.
     fn indexes(&self) -> Vec<IndexName>;
@@ -87,8 +87,8 @@ pub trait EventSource: Send + Sync + Debug {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>>;
 
-    /// Which of these fields may have several values in one event: those of which [`fields`](Self::fields)
-    /// says so, without the others having to be found.
+    /// Returns those of the given fields that may have several values in one event, as
+    /// [`fields`](Self::fields) would report, but without finding the other fields.
     ///
     /// # Errors
     /// If the field catalogues cannot be read.
@@ -133,7 +133,7 @@ pub trait EventSource: Send + Sync + Debug {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, Result<Option<HashSet<String>>, Error>>;
 
-    /// What `metadata` reports, one entry per distinct value.
+    /// Returns the entries of `metadata`, one per distinct value.
     ///
     /// # Errors
     /// If the summaries cannot be read.

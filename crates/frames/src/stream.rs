@@ -35,47 +35,47 @@ pub use running::{Delta, FillDown, RunningTotal};
 pub use streamstats::{Streamstats, Window};
 pub use uniq::Uniq;
 
-/// What an operator says about a batch.
+/// The output of an operator for a batch.
 #[derive(Debug, Default)]
 pub struct Output {
-    /// Which rows stay; all if absent.
+    /// The rows to keep; `None` means all.
     pub keep: Option<BooleanArray>,
     /// The columns the operator adds, one value for each row of the batch.
     pub added: Vec<ArrayRef>,
-    /// Whether no later row can stay.
+    /// Whether no later row can be kept.
     pub done: bool,
 }
 
 /// An operator, as planned. Two with the same `Debug` text are the same operator.
 pub trait StreamOp: Debug + Send + Sync {
-    /// Names it in plans.
+    /// Returns the name in plans.
     fn name(&self) -> &'static str;
 
-    /// Which rows it uses, if it does not use all: the sort below need not see the others.
+    /// Returns which rows it uses, if it does not use all. The sort below can drop the others.
     fn reduction(&self) -> Option<Reduction> {
         None
     }
 
-    /// Starts it over a fresh stream.
+    /// Starts the operator on a new stream.
     fn start(&self, aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>>;
 }
 
-/// An operator at work on one stream.
+/// The execution of an operator on one stream.
 pub trait StreamRun: Send {
-    /// Takes the next batch: the values of the arguments, and how many rows there are.
+    /// Processes the next batch, given the values of the arguments and the number of rows.
     fn push(&mut self, arguments: &[ArrayRef], rows: usize) -> Result<Output>;
 
-    /// Where to count what results take beyond the rows they belong to.
+    /// Sets the charge for memory that results take beyond their rows.
     fn counts(&mut self, memory: Charge) {
         let _ = memory;
     }
 
-    /// Tells whether anybody still waits, for operators that take long for a batch.
+    /// Sets the cancellation check, for operators that take long for a batch.
     fn until(&mut self, stop: Stop) {
         let _ = stop;
     }
 
-    /// Says that there are no more rows; not called where the rest is not wanted.
+    /// Ends the stream after the last row. Not called if the remaining rows are not needed.
     fn end(&mut self) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Values behind a pointer whose type does not tell what they are made of.
+//! A type-erased pointer to values.
 //!
 //! DataFusion's plans and expressions hold each other. Wherever a future that holds one has to be `Send`,
 //! the compiler walks through all of their types again, two seconds each time; a trait object it takes at
@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A value that many own and none changes.
+/// A shared, immutable value.
 pub struct TypeErased<T>(Arc<dyn Held<T>>);
 
 trait Held<T>: Send + Sync {

@@ -5,38 +5,38 @@ use spl::ast::{StatsArgument, StatsCall};
 /// Arguments of a command, as clients of the parser read them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arguments {
-    /// Of a filter.
+    /// The arguments of a filter.
     Search(String),
-    /// Aggregations and what they are grouped by.
+    /// Aggregations and their group fields.
     Stats {
-        /// Each aggregation.
+        /// The aggregations.
         calls: Vec<AggregateCall>,
-        /// Fields of the groups.
+        /// The group fields.
         by: Vec<String>,
     },
     /// Aggregations over time.
     Timechart {
-        /// Each aggregation.
+        /// The aggregations.
         calls: Vec<AggregateCall>,
-        /// The field that makes series.
+        /// The split field.
         series: Option<String>,
     },
     /// The most or least frequent values.
     Top {
-        /// How many.
+        /// Maximum number of values.
         limit: u64,
         /// Whether the count is shown.
         showcount: bool,
-        /// Whether the share is shown.
+        /// Whether the percentage is shown.
         showperc: bool,
-        /// The field of the count.
+        /// Name of the count field.
         countfield: String,
-        /// The field of the share.
+        /// Name of the percentage field.
         percentfield: String,
         /// The fields.
         fields: Vec<String>,
     },
-    /// Of any other command, as text.
+    /// The arguments of any other command, as text.
     Text(String),
 }
 
@@ -45,13 +45,13 @@ pub enum Arguments {
 pub struct AggregateCall {
     /// The function.
     pub function: String,
-    /// The field it is of.
+    /// The aggregated field.
     pub field: Option<String>,
-    /// The field of the result.
+    /// The name of the result field.
     pub rename: String,
 }
 
-/// An aggregation as clients of the parser read it.
+/// Converts an aggregation for clients of the parser.
 pub(crate) fn aggregate_call(call: &StatsCall) -> AggregateCall {
     let field = match &call.argument {
         StatsArgument::Field(pattern) => Some(pattern.text.clone()),

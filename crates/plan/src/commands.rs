@@ -45,37 +45,38 @@ pub(crate) use enrich::Enrichment;
 pub use enrich::check_calculated_field;
 pub(crate) use search::FIXED;
 
-/// What becomes of the fields of the source that a command does not name.
+/// How a command treats the fields of the source that it does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OutputFields {
-    /// They go on, those included that are found when events are shown.
+    /// They are kept, including those that are extracted when events are displayed.
     Unchanged,
-    /// Fields that it does not name are left out (`fields`).
+    /// They are removed (`fields`).
     Chosen,
-    /// Rows are new ones: nothing of the source survives unless it is named.
+    /// The command creates new rows: fields of the source remain only if it names them.
     Replaced,
-    /// Events become collected rows, with the fields that they have by then.
+    /// Events become rows in memory, with the fields that they have at that point.
     Collected,
 }
 
-/// The commands after one.
+/// The commands after a command.
 pub(crate) type Rest<'p> = &'p [Spanned<Command>];
 
-/// A command as the planner sees it, implemented by its arguments. A method without a default is required.
+/// The planner's interface of a command, implemented by its arguments. A method without a default is
+/// required.
 pub(crate) trait CommandPlan: Sync {
-    /// Where it may run.
+    /// Returns where the command may run.
     fn place(&self) -> Place;
 
-    /// Adds the fields that it reads by name or pattern; all of them if that cannot be told.
+    /// Adds the fields that it reads, by name or pattern; all fields if they are unknown.
     fn required_fields(&self, fields: &mut RequiredFields);
 
-    /// What becomes of fields of the source that it does not name.
+    /// Returns how the command treats fields of the source that it does not name.
     fn output_fields(&self) -> OutputFields;
 
-    /// Plans it over the rows of the commands before it.
+    /// Plans the command over the rows of the previous commands.
     fn plan(&self, input: Input<'_>) -> Result<Step, Error>;
 
-    /// Plans it as the first command. One that makes no rows begins with none and is planned over those.
+    /// Plans the command as the first one. A command that generates no rows is planned over an empty input.
     fn begin<'a>(&'a self, first: First<'a>) -> BoxFuture<'a, Result<Begin, Error>> {
         Box::pin(async move {
             match self.place() {
@@ -87,53 +88,53 @@ pub(crate) trait CommandPlan: Sync {
         })
     }
 
-    /// The commands that it stands for as the first command, if it stands for others.
+    /// Expands the command, if it is the first one and stands for other commands.
     fn expand<'a>(&'a self, _: First<'a>) -> BoxFuture<'a, Result<Option<Expanded>, Error>> {
         Box::pin(async move { Ok(None) })
     }
 
-    /// The lookup whose rows are read before it is planned.
+    /// Returns the lookup whose rows must be read before planning.
     fn table(&self) -> Option<&LookupCommand> {
         None
     }
 
-    /// What is read for the commands after it, where it changes the names of fields.
+    /// Returns the fields to read for the commands after it, if it renames fields.
     fn required_after(&self, _: &[Spanned<Command>]) -> Option<RequiredFields> {
         None
     }
 
-    /// Whether its result depends on which of the fields that events may have some row has.
+    /// Whether the result depends on which of the possible fields have values.
     fn needs_presence(&self, _: &Frame, _: Rest<'_>) -> bool {
         false
     }
 
-    /// Whether it changes or removes `_raw`, `host`, `source` or `sourcetype`, by name or by pattern: fields
-    /// that are extracted only for the shown rows would come from the changed values.
+    /// Whether the command changes or removes `_raw`, `host`, `source` or `sourcetype`, by name or pattern.
+    /// Then fields extracted when rows are displayed would come from the changed values.
     fn changes_source(&self) -> bool {
         false
     }
 
-    /// Whether it merges rows of summary indexes.
+    /// Whether the command merges rows of summary indexes.
     fn merges_summaries(&self) -> bool {
         false
     }
 
-    /// The filter on the events that it reads as the first command.
+    /// Returns the filter on the events that the command reads as the first one.
     fn event_filter(&self) -> Option<&SearchExpr> {
         None
     }
 
-    /// Its arguments for clients of the parser; `written` is their text.
+    /// Returns its arguments for clients of the parser; `written` is their text.
     fn outline(&self, written: &str) -> Arguments {
         Arguments::Text(written.to_owned())
     }
 
-    /// Its rows as SQL, as the first command.
+    /// Returns its rows as SQL, as the first command.
     fn sql_source(&self, _: &mut SqlText) -> Result<Layer, Reason> {
         Err("it makes rows of something else than events".to_owned())
     }
 
-    /// Adds it to a `SELECT`.
+    /// Adds the command to a `SELECT`.
     fn sql(&self, _: Layer, _: &mut SqlText) -> Result<Layer, Reason> {
         Err(NO_EQUIVALENT.to_owned())
     }
@@ -143,7 +144,7 @@ macro_rules! registry {
     ($($module:ident $variant:ident($arguments:ident),)*) => {
         $(pub(crate) mod $module;)*
 
-        /// The plan of a command.
+        /// Returns the planner's interface of a command.
         pub(crate) fn of(command: &Command) -> &dyn CommandPlan {
             match command {
                 $(Command::$variant(arguments) => arguments,)*
@@ -154,13 +155,13 @@ macro_rules! registry {
 
 spl::for_each_command!(registry);
 
-/// Where a command may run.
+/// Returns where a command may run.
 #[must_use]
 pub fn place_of(command: &Command) -> Place {
     of(command).place()
 }
 
-/// What a command is planned with.
+/// The input for planning a command.
 pub(crate) struct Input<'p> {
     /// The rows of the commands before it.
     pub(crate) frame: Frame,
@@ -168,68 +169,68 @@ pub(crate) struct Input<'p> {
     /// The commands after it.
     pub(crate) rest: &'p [Spanned<Command>],
     pub(crate) env: &'p PlanningContext<'p>,
-    /// The lookup that it asks for ([`CommandPlan::table`]).
+    /// The lookup that it requires ([`CommandPlan::table`]).
     pub(crate) table: Option<Arc<Lookup>>,
 }
 
 impl Input<'_> {
-    /// Where the command was written.
+    /// Returns the position of the command in the text.
     fn span(&self) -> Span {
         self.command.span
     }
 
-    /// The command and those after it, as the tail of a search whose rows it takes.
+    /// Returns the command and the following ones, as the tail of a search whose rows it uses.
     fn tail(&self) -> Vec<Spanned<Command>> {
         [std::slice::from_ref(self.command), self.rest].concat()
     }
 
-    /// The error of a generating command that does not stand first.
+    /// Returns the error about a generating command that is not the first one.
     fn only_begins(&self) -> Result<Step, Error> {
         Err(Error::at("this command can only begin a search", self.span()))
     }
 }
 
-/// What the first command of a pipeline is planned with.
+/// The input for planning the first command of a pipeline.
 #[derive(Clone, Copy)]
 pub(crate) struct First<'p> {
     pub(crate) span: Span,
-    /// All commands and those that follow, whose fields are read.
+    /// All commands, including the following ones, whose fields must be read.
     pub(crate) pipeline: &'p [Spanned<Command>],
-    /// The commands that its rows go through, as far as that is certain.
+    /// The commands that process its rows, as far as this is certain.
     pub(crate) rest: Rest<'p>,
     pub(crate) env: &'p PlanningContext<'p>,
 }
 
-/// What a command makes of a frame.
+/// The result of planning a command.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The frame the next command works on.
+    /// The frame for the next command.
     Next(Frame),
-    /// The rows of the frame are needed before the pipeline goes on.
+    /// The frame must be executed before the pipeline continues.
     Materialize(Frame, Breaker),
-    /// Other commands stand in its place.
+    /// Other commands replace the command.
     Replace(Frame, Vec<Spanned<Command>>),
 }
 
-/// What a pipeline begins with.
+/// The beginning of a pipeline.
 #[derive(Debug)]
 pub(crate) enum Begin {
     /// Rows.
     Rows(SourceRows),
-    /// What becomes of rows at the end of the first stage.
+    /// Rows that end the first stage, and the breaker that processes them.
     Materialize(SourceRows, Breaker),
-    /// A command that makes no rows: no rows at all.
+    /// No rows: the command does not generate any.
     Nothing,
 }
 
-/// The commands that stand for a command, and their time range.
+/// The commands that replace a command, and their time range.
 #[derive(Debug)]
 pub(crate) struct Expanded {
     pub(crate) commands: Vec<Spanned<Command>>,
     pub(crate) range: TimeRange,
 }
 
-/// The commands that a command stands for at the beginning of a pipeline, if it stands for others.
+/// Expands the first command of a pipeline, if it stands for other commands.
 pub(crate) fn expand<'p>(
     command: &'p Spanned<Command>,
     env: &'p PlanningContext<'_>,
@@ -241,7 +242,8 @@ pub(crate) fn expand<'p>(
     })
 }
 
-/// Plans the beginning of a pipeline; what its commands mention is read. `rest` is what its rows go through.
+/// Plans the first command of a pipeline. All fields that its commands mention are read; `rest` are the
+/// commands that process its rows.
 pub(crate) fn begin<'p>(
     command: &'p Spanned<Command>,
     pipeline: &'p [Spanned<Command>],
@@ -254,7 +256,7 @@ pub(crate) fn begin<'p>(
     })
 }
 
-/// Plans a command over a frame. `rest` is what follows it.
+/// Plans a command over a frame; `rest` are the following commands.
 pub(crate) fn plan<'p>(
     command: &'p Spanned<Command>,
     frame: Frame,
@@ -265,7 +267,7 @@ pub(crate) fn plan<'p>(
         rights::check(command, env.context)?;
         let lookups = Lookups::read(&command.node, env.context).await?;
         let plan = of(&command.node);
-        // Before limits: which fields occur may depend on all rows.
+        // Before limits, because the existence of fields may depend on all rows.
         if plan.needs_presence(&frame, rest) {
             return presence::asked(frame);
         }

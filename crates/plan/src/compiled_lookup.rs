@@ -17,15 +17,15 @@ use parking_lot::Mutex;
 use crate::Error;
 use crate::value::parse_number;
 
-/// Lookups with fewer rows are not kept: to compile them takes less time than the rest of a search.
+/// Number of rows below which lookups are not cached, because compiling them is fast.
 const MANY_ROWS: usize = 1_000;
-/// Up to so many rows are tried one by one, without a look at the hashes of their networks.
+/// Maximum number of rows that are tested one by one instead of by their hashed networks.
 const FEW: usize = 8;
 
-/// What a compiled lookup depends on besides its rows.
+/// Everything on which a compiled lookup depends besides its rows.
 #[derive(Debug, Clone, PartialEq)]
 struct Options {
-    /// The fields by which it is asked, and how each is compared.
+    /// The input fields, and how each is compared.
     inputs: Vec<(String, MatchType)>,
     case_sensitive: bool,
     time: Option<LookupTime>,
@@ -45,24 +45,24 @@ impl Options {
     }
 }
 
-/// Rows by the values of some of their fields.
+/// An index of rows by the values of some fields.
 #[derive(Debug)]
 pub(crate) struct CompiledLookup {
     options: Options,
-    /// Rows by the values of the fields that match exactly, in order.
+    /// Rows by the values of the exactly matching fields, in order.
     exact: HashMap<Box<str>, Vec<u32>>,
-    /// Which inputs are part of the keys of `exact`.
+    /// The inputs that are part of the keys of `exact`.
     keyed: Vec<usize>,
-    /// What each row asks of the inputs that do not match exactly.
+    /// The conditions of each row on the inputs that do not match exactly.
     tests: Vec<(usize, Vec<Test>)>,
-    /// The rows of each input that is an address in a network.
+    /// The rows of each input that is matched by network.
     networks: Vec<(usize, Networks)>,
-    /// The seconds of each row, for time-based lookups.
+    /// The time of each row in seconds, for time-based lookups.
     times: Option<Vec<Option<f64>>>,
 }
 
 impl CompiledLookup {
-    /// The rows of a lookup that is asked by these of its fields.
+    /// Compiles the rows of a lookup for these input fields.
     pub(crate) fn new(
         definition: &LookupDefinition,
         rows: &Rows,
@@ -91,7 +91,7 @@ impl CompiledLookup {
         for row in 0..rows.count {
             let cells = keys.iter().map(|column| column[row].as_deref());
             if let Some(key) = key(cells, case) {
-                // Most keys have one row: neither key nor rows have room for more.
+                // Most keys have one row, so keys and rows are stored without spare capacity.
                 let rows =
                     exact.entry(key.into_boxed_str()).or_insert_with(|| Vec::with_capacity(1));
                 rows.push(u32::try_from(row).unwrap_or(u32::MAX));
@@ -101,24 +101,24 @@ impl CompiledLookup {
         Ok(Self { options, exact, keyed, tests, networks, times })
     }
 
-    /// Whether rows have to be tried one by one.
+    /// Whether rows must be tested one by one.
     pub(crate) fn tries_rows(&self) -> bool {
         !self.tests.is_empty()
     }
 
-    /// The seconds of each row, if the lookup is time-based.
+    /// Returns the time of each row in seconds, if the lookup is time-based.
     pub(crate) fn times(&self) -> Option<&[Option<f64>]> {
         self.times.as_deref()
     }
 
-    /// The rows of these values of the fields that match exactly, in order.
+    /// Returns the rows with these values of the exactly matching fields, in order.
     pub(crate) fn exactly(&self, values: &[Option<&str>]) -> &[u32] {
         let cells = self.keyed.iter().map(|at| values.get(*at).copied().flatten());
         let found = key(cells, self.options.case_sensitive).and_then(|key| self.exact.get(&*key));
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// The first rows, in order, that satisfy all fields of these values.
+    /// Returns the first rows, in order, that match these values in all fields.
     pub(crate) fn tried(&self, values: &[Option<&str>], most: usize) -> Vec<u32> {
         let lower = |value: &str| match self.options.case_sensitive {
             true => value.to_owned(),
@@ -134,7 +134,7 @@ impl CompiledLookup {
         rows.iter().filter(holds).take(most).copied().collect()
     }
 
-    /// The rows among these, in order, that may hold: of a field of networks those that contain the address.
+    /// Narrows rows to those that may match: for network fields, those whose network contains the address.
     fn narrowed<'r>(&self, rows: &'r [u32], values: &[Option<String>]) -> Cow<'r, [u32]> {
         if rows.len() <= FEW {
             return Cow::Borrowed(rows);
@@ -152,7 +152,7 @@ impl CompiledLookup {
         Cow::Owned(found)
     }
 
-    /// About how much memory it takes.
+    /// Estimates the memory in bytes.
     fn bytes(&self) -> usize {
         let rows = |rows: &Vec<u32>| rows.capacity() * size_of::<u32>();
         let exact = self.exact.iter().map(|(key, found)| key.len() + rows(found));
@@ -165,10 +165,10 @@ impl CompiledLookup {
     }
 }
 
-/// What the value of a row asks of an event's value.
+/// The condition of a row's value on an event's value.
 #[derive(Debug)]
 enum Test {
-    /// Nothing can satisfy a missing value.
+    /// Never satisfied, because the value is missing.
     Never,
     Pattern(Vec<String>),
     Network(Network),
@@ -186,7 +186,7 @@ impl Test {
         }
     }
 
-    /// About how much memory it takes.
+    /// Estimates the memory in bytes.
     fn bytes(&self) -> usize {
         let parts = match self {
             Self::Pattern(parts) => &parts[..],
@@ -205,7 +205,7 @@ impl Test {
     }
 }
 
-/// Whether the parts of a pattern, between its stars, make up the text.
+/// Whether a text matches a pattern, given the parts between its wildcards.
 fn matches_parts(parts: &[String], text: &str) -> bool {
     let [first, middle @ .., last] = parts else {
         return parts.first().is_some_and(|only| only == text);
@@ -221,7 +221,7 @@ fn matches_parts(parts: &[String], text: &str) -> bool {
     true
 }
 
-/// The key of exact values; none if one is missing.
+/// Returns the key of exact values; `None` if one is missing.
 fn key<'a>(cells: impl Iterator<Item = Option<&'a str>>, case_sensitive: bool) -> Option<String> {
     let mut key = String::new();
     for cell in cells {
@@ -235,7 +235,7 @@ fn key<'a>(cells: impl Iterator<Item = Option<&'a str>>, case_sensitive: bool) -
     Some(key)
 }
 
-/// The rows by their networks.
+/// Indexes the rows by network.
 fn networks_of(tests: &[Test]) -> Networks {
     let mut networks = Networks::default();
     for (row, test) in tests.iter().enumerate() {
@@ -246,7 +246,7 @@ fn networks_of(tests: &[Test]) -> Networks {
     networks
 }
 
-/// The time of each row in seconds.
+/// Returns the time of each row in seconds.
 fn seconds(rows: &Rows, time: &LookupTime) -> Result<Vec<Option<f64>>, Error> {
     let texts = rows.texts(&time.field)?;
     let Some(format) = &time.format else {
@@ -262,34 +262,34 @@ fn seconds(rows: &Rows, time: &LookupTime) -> Result<Vec<Option<f64>>, Error> {
     Ok(texts.iter().map(&mut read).collect())
 }
 
-/// Compiled lookups that searches share, those that were used last.
+/// A cache of recently used compiled lookups, shared by searches.
 #[derive(Debug)]
 pub struct CompiledLookups {
-    /// Bytes that they may take together.
+    /// Maximum size in bytes.
     most: usize,
-    /// Is told how many they take once another one has been compiled.
+    /// Called with the current size after a lookup has been compiled.
     tell: fn(usize),
-    /// The one used last is at the end.
+    /// The entries, least recently used first.
     kept: Mutex<Vec<Kept>>,
 }
 
 #[derive(Debug)]
 struct Kept {
-    /// What was compiled. While it is held, no other rows are in its place.
+    /// The compiled rows. While the reference is held, no other rows can have this address.
     rows: Weak<Rows>,
     compiled: Arc<CompiledLookup>,
     bytes: usize,
 }
 
 impl CompiledLookups {
-    /// None so far, and so many bytes at most. `tell` is told how many they take once another one has been
-    /// compiled.
+    /// Creates an empty cache with this maximum size in bytes. `tell` is called with the current size after a
+    /// lookup has been compiled.
     #[must_use]
     pub fn new(most: usize, tell: fn(usize)) -> Self {
         Self { most, tell, kept: Mutex::default() }
     }
 
-    /// Rows, compiled, be it for this search or an earlier one.
+    /// Returns compiled rows, from the cache if possible.
     pub(crate) fn get(
         &self,
         definition: &LookupDefinition,
@@ -322,7 +322,7 @@ impl CompiledLookups {
             kept.push(found);
             return Ok(compiled);
         }
-        // Others need not wait while a large file is compiled.
+        // The lock is released while a large file is compiled.
         drop(kept);
         let compiled = compile()?;
         let bytes = compiled.bytes();

@@ -28,7 +28,7 @@ pub use watch::{Completed, InnerSearch, OnBatch, PlanOf, Stage, Watch};
 use crate::lookup::Lookups;
 use crate::{Error, MessageKind, MessageLog, PlanContext, Session};
 
-/// Searches within each other, such as saved searches that name others, at most.
+/// Maximum nesting of searches, for example of saved searches that refer to others.
 const MAX_DEPTH: usize = 20;
 
 /// A step of planning whose type callers do not see.
@@ -37,24 +37,24 @@ const MAX_DEPTH: usize = 20;
 /// whole of it wherever a future has to be `Send`: that was most of the time this crate took to build.
 pub(crate) type Planning<'p, T> = BoxFuture<'p, Result<T, Error>>;
 
-/// What becomes of subsearches whose result stands for a text.
+/// How subsearches whose result becomes text are handled.
 #[derive(Debug, Clone, Copy)]
 pub enum Subsearches<'s> {
-    /// They run here.
+    /// They run.
     Run(&'s Session),
-    /// They do not run; a word that is no event's stands for their result. For checks.
+    /// They do not run and are replaced by a placeholder word. For checks.
     Skip,
-    /// A search that has one is refused: whoever planned it before has put all results into its text.
+    /// They are refused: the process that planned the search before has replaced them by their results.
     Refuse,
 }
 
-/// What a pipeline makes of a frame: the next one, and, if a command must see rows, what that does with
-/// them and the commands that follow.
+/// The result of advancing a pipeline: the next frame, and, if a command needs rows, its breaker and the
+/// remaining commands.
 pub(crate) type Advanced = (Frame, Option<(Breaker, Vec<Spanned<Command>>)>);
 
-/// Plans pipelines within a search, for commands.
+/// Plans inner pipelines for commands.
 pub(crate) trait Planner: Debug + Sync {
-    /// As [`plan_before`].
+    /// Implements [`plan_before`].
     fn search<'p>(
         &self,
         pipeline: &'p Pipeline,
@@ -62,7 +62,7 @@ pub(crate) trait Planner: Debug + Sync {
         env: &'p PlanningContext<'_>,
     ) -> Planning<'p, PlannedSearch>;
 
-    /// As [`plan_stage`].
+    /// Implements [`plan_stage`].
     fn stage<'p>(
         &self,
         frame: Frame,
@@ -70,7 +70,7 @@ pub(crate) trait Planner: Debug + Sync {
         env: &'p PlanningContext<'_>,
     ) -> Planning<'p, StagePlan>;
 
-    /// As [`advance`].
+    /// Implements [`advance`].
     fn advance<'p>(
         &self,
         frame: Frame,
@@ -79,8 +79,8 @@ pub(crate) trait Planner: Debug + Sync {
     ) -> Planning<'p, Advanced>;
 }
 
-/// Plans a pipeline whose rows go on through `tail`, if there is one: what its commands mention is read. A
-/// pipeline that does not begin with a generating command works on no rows.
+/// Plans a pipeline whose rows are processed by `tail`, so that fields mentioned there are read. A pipeline
+/// that does not begin with a generating command has no rows.
 pub(crate) fn plan_before<'p>(
     pipeline: &'p Pipeline,
     tail: Option<&'p [Spanned<Command>]>,
@@ -89,7 +89,7 @@ pub(crate) fn plan_before<'p>(
     env.planner.search(pipeline, tail, env)
 }
 
-/// Plans commands over a frame, up to the first that must see rows.
+/// Plans commands over a frame, up to the first one that needs rows.
 pub(crate) fn plan_stage<'p>(
     frame: Frame,
     commands: &'p [Spanned<Command>],
@@ -98,7 +98,7 @@ pub(crate) fn plan_stage<'p>(
     env.planner.stage(frame, commands, env)
 }
 
-/// Lets commands change a frame, up to the first that must see rows.
+/// Applies commands to a frame, up to the first one that needs rows.
 pub(crate) fn advance<'p>(
     frame: Frame,
     commands: &'p [Spanned<Command>],
@@ -107,25 +107,25 @@ pub(crate) fn advance<'p>(
     env.planner.advance(frame, commands, env)
 }
 
-/// What commands are planned against.
+/// The context in which commands are planned.
 #[derive(Clone, Copy)]
 pub(crate) struct PlanningContext<'e> {
     pub(crate) context: &'e PlanContext,
-    /// Where operators leave messages.
+    /// The log for messages of operators.
     pub(crate) log: &'e MessageLog,
-    /// Where stages run; absent while the first one is planned.
+    /// The session in which stages run; `None` while the first one is planned.
     session: Option<&'e Session>,
-    /// Who sees their plans.
+    /// The observer of plans.
     watch: Option<&'e dyn Watch>,
-    /// What becomes of subsearches in the text of saved searches, while no session is there.
+    /// How subsearches in saved searches are handled while there is no session.
     subsearches: Subsearches<'e>,
-    /// How many searches are around this one.
+    /// The nesting depth of the search.
     depth: usize,
-    /// Whether the rows are a preview, for which nothing outside the search is changed.
+    /// Whether the rows are for a preview, which must not have side effects.
     dry_run: bool,
-    /// What the expressions of a command may ask.
+    /// The lookups for expressions of the command.
     lookups: Option<&'e Lookups>,
-    /// Who plans the searches and commands within this one.
+    /// The planner of inner searches.
     planner: &'static dyn Planner,
 }
 
@@ -151,12 +151,12 @@ impl<'e> PlanningContext<'e> {
         }
     }
 
-    /// The same, which treats subsearches in the text of saved searches like this.
+    /// Sets how subsearches in saved searches are handled.
     pub(crate) fn resolving(self, subsearches: Subsearches<'e>) -> Self {
         Self { subsearches, ..self }
     }
 
-    /// The same where stages run.
+    /// Sets the session in which stages run.
     pub(crate) fn running<'n>(&self, session: &'n Session) -> PlanningContext<'n>
     where
         'e: 'n,
@@ -164,12 +164,12 @@ impl<'e> PlanningContext<'e> {
         PlanningContext { session: Some(session), subsearches: Subsearches::Run(session), ..*self }
     }
 
-    /// What becomes of subsearches in the text of searches that this one names.
+    /// Returns how subsearches in searches that this one refers to are handled.
     pub(crate) fn subsearches(&self) -> Subsearches<'e> {
         self.subsearches
     }
 
-    /// The same for a search within this one.
+    /// Returns the context of a search within this one.
     pub(crate) fn deeper(self) -> Result<Self, Error> {
         if self.depth >= MAX_DEPTH {
             let message = format!("searches are nested more than {MAX_DEPTH} levels deep");
@@ -178,27 +178,27 @@ impl<'e> PlanningContext<'e> {
         Ok(Self { depth: self.depth + 1, ..self })
     }
 
-    /// The same with somebody who sees the plans that run.
+    /// Sets the observer of plans.
     pub(crate) fn watched(self, watch: Option<&'e dyn Watch>) -> Self {
         Self { watch, ..self }
     }
 
-    /// The same, as a dry run or not: for a preview, nothing outside the search is changed.
+    /// Sets whether this is a dry run, as for previews, which must not have side effects.
     pub(crate) fn dry_run(self, dry_run: bool) -> Self {
         Self { dry_run, ..self }
     }
 
-    /// Whether commands may change nothing outside the search.
+    /// Whether commands must not have side effects.
     pub(crate) fn is_dry_run(&self) -> bool {
         self.dry_run
     }
 
-    /// Who sees the plans that run.
+    /// Returns the observer of plans.
     pub(crate) fn watch(&self) -> Option<&'e dyn Watch> {
         self.watch
     }
 
-    /// The same with another context, such as a narrower time range.
+    /// Replaces the planning context, for example by one with a narrower time range.
     pub(crate) fn within<'n>(&self, context: &'n PlanContext) -> PlanningContext<'n>
     where
         'e: 'n,
@@ -206,7 +206,7 @@ impl<'e> PlanningContext<'e> {
         PlanningContext { context, ..*self }
     }
 
-    /// The same for expressions that may ask lookups.
+    /// Sets the lookups for expressions.
     pub(crate) fn asking<'n>(&self, lookups: &'n Lookups) -> PlanningContext<'n>
     where
         'e: 'n,
@@ -214,12 +214,12 @@ impl<'e> PlanningContext<'e> {
         PlanningContext { lookups: Some(lookups), ..*self }
     }
 
-    /// The session in which stages run.
+    /// Returns the session in which stages run.
     pub(crate) fn session(&self) -> Result<&'e Session, Error> {
         self.session.ok_or_else(|| Error::internal("a stage runs while a search is planned"))
     }
 
-    /// What expressions over a frame can see.
+    /// Returns the scope of expressions over a frame.
     pub(crate) fn scope<'s>(&'s self, frame: &'s Frame) -> FrameScope<'s> {
         let (context, lookups, log) = (self.context, self.lookups, self.log);
         let zone = &self.context.timezone;
@@ -227,24 +227,24 @@ impl<'e> PlanningContext<'e> {
     }
 }
 
-/// The fields of a frame, for expressions.
+/// The scope of expressions over a frame.
 #[derive(Debug)]
 pub(crate) struct FrameScope<'s> {
     frame: &'s Frame,
     context: &'s PlanContext,
-    /// Where days begin.
+    /// The time zone in which days begin.
     zone: &'s TimeZone,
     lookups: Option<&'s Lookups>,
     log: &'s MessageLog,
 }
 
 impl<'s> FrameScope<'s> {
-    /// The same in another time zone than that of the search.
+    /// Replaces the time zone of the search by another one.
     pub(crate) fn in_zone(self, zone: &'s TimeZone) -> Self {
         Self { zone, ..self }
     }
 
-    /// A field, or nulls where there is none.
+    /// Returns a field; nulls if it does not exist.
     pub(crate) fn value(&self, name: &str) -> Typed {
         match self.field(name) {
             Some(kind) => Typed::column(name, kind),

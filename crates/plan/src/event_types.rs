@@ -23,19 +23,20 @@ use crate::{Error, MessageKind};
 pub(crate) const EVENTTYPE: &str = "eventtype";
 /// The field with tags.
 pub(crate) const TAG: &str = "tag";
-/// Event types within each other, at most.
+/// Maximum nesting of event types.
 const MAX_DEPTH: usize = 16;
 
-/// Event types and tags of a configuration, parsed once: there are thousands with many add-ons.
+/// Event types and tags of a configuration, parsed once, because installations with many add-ons have
+/// thousands.
 #[derive(Debug)]
 struct Classes {
     event_types: Vec<ParsedType>,
-    /// Places of event types by name, in lower case.
+    /// Indexes of event types by lower-case name.
     by_name: HashMap<String, Vec<usize>>,
     tags: Vec<TaggedValue>,
 }
 
-/// An event type with its search, or what is wrong with that.
+/// An event type with its parsed search, or the error.
 #[derive(Debug)]
 struct ParsedType {
     event_type: EventType,
@@ -57,7 +58,7 @@ impl Classes {
         Self { event_types, by_name, tags: knowledge.tagged_values() }
     }
 
-    /// The event types whose names a pattern means, in their order; case does not count.
+    /// Returns the event types whose names match a pattern, in order, case-insensitively.
     fn meant(&self, pattern: &SearchPattern) -> Vec<&ParsedType> {
         let text = pattern.text().to_lowercase();
         let mut places: Vec<usize> = match text.contains('*') {
@@ -72,7 +73,7 @@ impl Classes {
         places.into_iter().map(|at| &self.event_types[at]).collect()
     }
 
-    /// All others.
+    /// Returns the event types whose names do not match.
     fn others(&self, pattern: &SearchPattern) -> Vec<&ParsedType> {
         let others = self.event_types.iter();
         others.filter(|one| !matches(pattern, &one.event_type.name)).collect()
@@ -90,8 +91,8 @@ fn classes(env: &PlanningContext<'_>) -> Arc<Classes> {
     env.context.knowledge.compiled_of(FILES, Classes::of)
 }
 
-/// A filter with what event types and tags stand for in place of them.
-/// An event type whose search is invalid finds nothing, with a warning.
+/// Replaces event types and tags in a filter by their definitions. An event type with an invalid search
+/// matches nothing, with a warning.
 pub(crate) fn expand(expr: &SearchExpr, env: &PlanningContext<'_>) -> Result<SearchExpr, Error> {
     Expansion { classes: &classes(env), env }.expr(expr, 0)
 }
@@ -165,8 +166,8 @@ impl Expansion<'_> {
         }
     }
 
-    /// What finds the events of the event types meant; with `!=`, those that have an event type with another
-    /// name, as it is of every field.
+    /// Returns a filter for events with one of the matching event types; with `!=`, for events that have an
+    /// event type with another name, as for every field.
     fn event_types(&self, asked: Asked<'_>, depth: usize) -> Result<SearchExpr, Error> {
         let Asked { pattern, is_equal, span } = asked;
         let meant = match is_equal {
@@ -181,7 +182,7 @@ impl Expansion<'_> {
                     any.push(self.expr(expr, depth + 1)?);
                 }
             } else {
-                // A mistake in one that the search does not name must not end it.
+                // An error in an event type that the search does not name must not fail the search.
                 let expr = found.search(span).and_then(|expr| self.expr(expr, depth + 1));
                 any.extend(unless_invalid(expr, event_type, self.env)?);
             }
@@ -189,7 +190,8 @@ impl Expansion<'_> {
         Ok(any_of(any, span))
     }
 
-    /// What finds the events that have a tag, of a field or of any; with `!=`, one with another name.
+    /// Returns a filter for events with a tag, on a certain field or on any; with `!=`, for events with
+    /// another tag.
     fn tagged(
         &self,
         field: Option<&str>,
@@ -218,7 +220,7 @@ impl Expansion<'_> {
     }
 }
 
-/// What is asked of an event type or tag.
+/// A condition on an event type or tag.
 #[derive(Clone, Copy)]
 struct Asked<'p> {
     pattern: &'p SearchPattern,
@@ -231,12 +233,13 @@ fn is_class(field: &str) -> bool {
     field == EVENTTYPE || field == TAG || field.starts_with("tag::")
 }
 
-/// Whether a pattern with wildcards means a name; case does not count.
+/// Whether a wildcard pattern matches a name, case-insensitively.
 fn matches(pattern: &SearchPattern, name: &str) -> bool {
     exprs::required_fields::wildcard(&pattern.text().to_lowercase(), &name.to_lowercase())
 }
 
-/// The result, or a warning that an event type is left out: a mistake in an app must not end searches.
+/// Returns the result, or logs a warning that an event type is skipped: an error in an app must not fail
+/// searches.
 fn unless_invalid<T>(
     result: Result<T, Error>,
     event_type: &EventType,
@@ -253,7 +256,7 @@ fn unless_invalid<T>(
     }
 }
 
-/// Refuses a search that could not be the one of an event type.
+/// Checks whether a search could be that of an event type.
 ///
 /// # Errors
 /// [`Error::Syntax`] or [`Error::Invalid`], with the place where there is one.
@@ -261,7 +264,7 @@ pub fn check_event_type(search: &str, knowledge: &Knowledge) -> Result<(), Error
     checked(search, &crate::macros::Macros::of(knowledge)).map(drop)
 }
 
-/// The search of an event type, or what is wrong with it.
+/// Parses the search of an event type.
 fn parsed(search: &str, macros: &crate::macros::Macros<'_>) -> Result<SearchExpr, String> {
     checked(search, macros).map_err(|error| format!("its search is invalid: {error}"))
 }
@@ -280,7 +283,7 @@ fn everything(span: Span) -> SearchExpr {
     SearchExpr::Term(Term { pattern, quoted: false, span })
 }
 
-/// Any of them; nothing at all if there are none.
+/// Joins filters by `OR`; without members, the filter matches nothing.
 fn any_of(mut members: Vec<SearchExpr>, span: Span) -> SearchExpr {
     match members.len() {
         0 => SearchExpr::Not(Box::new(everything(span)), span),
@@ -289,7 +292,7 @@ fn any_of(mut members: Vec<SearchExpr>, span: Span) -> SearchExpr {
     }
 }
 
-/// The fields that say which event types and tags an event has, where some are configured.
+/// Returns the fields of event types and tags, if any are configured.
 pub(crate) fn names(env: &PlanningContext<'_>) -> Vec<String> {
     let classes = classes(env);
     let tagged: BTreeSet<&str> = classes.tags.iter().map(|tagged| tagged.field.as_str()).collect();
@@ -303,40 +306,40 @@ pub(crate) fn names(env: &PlanningContext<'_>) -> Vec<String> {
     names
 }
 
-/// Which classes a search wants as fields.
+/// The event types and tags that a search needs as fields.
 #[derive(Debug, Clone)]
 pub(crate) struct Wanted {
-    /// The event types that some of the events may have, by their places; `None` if they are not asked for.
+    /// Indexes of the event types that some of the events may have; `None` if they are not needed.
     event_types: Option<Vec<usize>>,
     tags: bool,
-    /// Whether some event types were left out that events of further source types may have.
+    /// Whether event types were skipped that apply to other source types.
     pub(crate) is_part: bool,
 }
 
 impl Wanted {
-    /// Whether event types or tags are among the required fields, in this order.
+    /// Whether event types and tags (in this order) are among the required fields.
     fn named(required: &RequiredFields, classes: &Classes) -> (bool, bool) {
         let named = |name: &str| required.names.iter().any(|required| required == name);
         let tag_field = |name: &String| name.starts_with("tag::");
-        // Where nothing is configured, these are fields like any other.
+        // If none are configured, these are ordinary fields.
         let tags = (named(TAG) || required.names.iter().any(tag_field)) && !classes.tags.is_empty();
         ((tags || named(EVENTTYPE)) && !classes.event_types.is_empty(), tags)
     }
 
-    /// All event types, for the rows of any search.
+    /// Selects all event types, for the rows of any search.
     pub(crate) fn event_types(env: &PlanningContext<'_>) -> Self {
         let all = (0..classes(env).event_types.len()).collect();
         Self { event_types: Some(all), tags: false, is_part: false }
     }
 
-    /// Whether any class is among the required fields.
+    /// Whether event types or tags are among the required fields.
     pub(crate) fn any(required: &RequiredFields, env: &PlanningContext<'_>) -> bool {
         let (event_types, tags) = Self::named(required, &classes(env));
         event_types || tags
     }
 
-    /// The classes among the required fields, for events of the source types `there` that the filter of the
-    /// search lets through. Adds the fields that they are made of.
+    /// Selects the required event types and tags for events of the source types `there` that match the filter
+    /// of the search. Adds the fields that they read.
     pub(crate) fn of(
         required: &mut RequiredFields,
         there: Option<&Sourcetypes>,
@@ -372,7 +375,7 @@ impl Wanted {
         Ok(Self { event_types, tags, is_part })
     }
 
-    /// The fields that [`Self::add`] sets.
+    /// Returns the fields that [`Self::add`] sets.
     pub(crate) fn fields(&self, env: &PlanningContext<'_>) -> Vec<String> {
         let mut all = names(env);
         let event_types = self.event_types.is_some();
@@ -380,7 +383,7 @@ impl Wanted {
         all
     }
 
-    /// Computes the classes that are wanted.
+    /// Adds the selected fields to a frame.
     pub(crate) fn add(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let classes = classes(env);
         if let Some(event_types) = &self.event_types {
@@ -393,7 +396,7 @@ impl Wanted {
     }
 }
 
-/// The names of the event types of each event, behind those that it has, which count once.
+/// Returns the names of the event types of each event, appended without duplicates to existing values.
 fn event_type_field(
     frame: Frame,
     classes: &Classes,
@@ -415,7 +418,7 @@ fn event_type_field(
     frame.with_columns(vec![(EVENTTYPE.to_owned(), value)])
 }
 
-/// The tags of the values of each event: all in `tag`, those of a field in `tag::field`.
+/// Adds the tags of each event: all in `tag`, those of a field in `tag::field`.
 fn tag_fields(frame: Frame, classes: &Classes) -> Result<Frame, Error> {
     let mut fields: Vec<String> = Vec::new();
     let mut tags: HashMap<(usize, String), Vec<String>> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Running a planned search to its end, stage by stage, so that callers see one stream of rows.
+//! Runs a planned search to its end, stage by stage, with a single stream of rows for the caller.
 
 use std::sync::Arc;
 
@@ -12,9 +12,8 @@ use crate::run::{prepare, rows_of};
 use crate::{Error, MessageKind, MessageLog, OutputColumn, PlannedSearch, Session};
 
 impl Stage {
-    /// Runs the search from here on, with this plan for the stage, as if its rows were all there are.
-    /// `watch` sees the plans that follow. What operators have to say is not kept: it is said again when
-    /// the search itself runs.
+    /// Runs the search from this stage on, with this plan, as if its rows were complete. `watch` observes the
+    /// following plans. Messages of operators are discarded, because the search itself logs them again.
     ///
     /// # Errors
     /// As [`execute`].
@@ -31,7 +30,7 @@ impl Stage {
     }
 }
 
-/// Runs a search and hands over its rows in order, batch by batch.
+/// Runs a search and passes on its rows in order, batch by batch.
 ///
 /// # Errors
 /// If events cannot be read, a value breaks an operator, or a limit is reached.
@@ -43,7 +42,7 @@ pub async fn execute(
     execute_watched(planned, session, None, on_batch).await
 }
 
-/// As [`execute`], with somebody who sees the plans.
+/// Runs [`execute`] with an observer of the plans.
 ///
 /// # Errors
 /// As [`execute`].
@@ -65,7 +64,7 @@ pub async fn execute_watched(
     Ok(completed)
 }
 
-/// Where a search runs.
+/// The context of an execution.
 struct Run<'r> {
     session: &'r Session,
     log: &'r MessageLog,
@@ -75,7 +74,7 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Runs a stage, from a plan where there is one already, and those that follow.
+    /// Runs a stage, with an existing plan if there is one, and the following stages.
     async fn stages(
         &self,
         mut stage: StagePlan,

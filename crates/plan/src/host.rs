@@ -1,4 +1,4 @@
-//! The seam to what searches read and write besides events: lookups, results of other jobs, REST.
+//! The interface to what searches read and write besides events: lookups, results of other jobs, REST.
 //!
 //! `search` implements it over files and services, tests over maps in memory. Everything has a default
 //! that refuses with a message, so that an implementation offers what it has.
@@ -13,7 +13,7 @@ use model::{EventTime, IndexName, TimeRange};
 
 use crate::{CompiledLookups, Error, Message};
 
-/// A table that lookups read.
+/// The table of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LookupSource {
     /// A CSV file in the `lookups` directory of an app.
@@ -22,15 +22,15 @@ pub enum LookupSource {
     Collection(String),
 }
 
-/// How rows are put into a lookup.
+/// How rows are written to a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LookupWrite {
-    /// They replace what is there.
+    /// Replace the contents.
     Replace,
-    /// They come behind what is there.
+    /// Append to the contents.
     Append,
-    /// They replace rows with the same value of a field, and come behind the others. In a collection, the
-    /// values are the keys of the new records.
+    /// Replace rows with the same value of a field, and append the others. In a collection, the values become
+    /// the keys of the new records.
     Upsert(String),
 }
 
@@ -41,17 +41,17 @@ pub struct CollectedEvent {
     pub time: EventTime,
     /// Its text.
     pub raw: String,
-    /// Where it is from.
+    /// The host.
     pub host: String,
-    /// What wrote it.
+    /// The source.
     pub source: String,
-    /// What it is.
+    /// The source type.
     pub sourcetype: String,
     /// Indexed fields; a name may occur several times.
     pub fields: Vec<(String, String)>,
 }
 
-/// Where an address is.
+/// A geographic location of an address.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Location {
     /// City.
@@ -72,10 +72,10 @@ pub struct Location {
     pub timezone: Option<String>,
 }
 
-/// What a search asks of REST: an endpoint below `/services` and its parameters.
+/// A request to the REST API: an endpoint below `/services` and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RestRequest {
-    /// Who asks.
+    /// The user.
     pub owner: String,
     /// `/services/...` or `/servicesNS/...`.
     pub path: String,
@@ -83,7 +83,7 @@ pub struct RestRequest {
     pub parameters: Vec<(String, String)>,
 }
 
-/// Something a search does to the world when it is done: a mail, an alert action.
+/// A side effect of a completed search: an email, an alert action.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Action {
     /// Its name, such as `email`.
@@ -101,15 +101,15 @@ pub struct ScriptRequest {
     pub arguments: String,
     /// The time range of the search.
     pub range: TimeRange,
-    /// Whether it begins the search.
+    /// Whether it is the first command of the search.
     pub first: bool,
-    /// Rows that it may make.
+    /// Maximum number of rows that it may return.
     pub max_rows: usize,
-    /// Bytes that these may take.
+    /// Maximum size of these rows in bytes.
     pub max_bytes: usize,
 }
 
-/// What the program of an external lookup is asked.
+/// A request to the program of an external lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookupQuestion {
     /// The lookup.
@@ -120,7 +120,7 @@ pub struct LookupQuestion {
     pub fields: Vec<String>,
 }
 
-/// What searches read and write besides events.
+/// Resources of searches besides events.
 pub trait Host: Send + Sync + Debug {
     /// Whether the user of the search has a capability.
     fn may(&self, capability: &str) -> bool {
@@ -128,12 +128,12 @@ pub trait Host: Send + Sync + Debug {
         true
     }
 
-    /// Whether the search may change nothing outside itself.
+    /// Whether the search must not have side effects.
     fn reads_only(&self) -> bool {
         false
     }
 
-    /// The rows of a lookup; none if there is no such file or collection.
+    /// Reads the rows of a lookup; `None` if there is no such file or collection.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -147,12 +147,12 @@ pub trait Host: Send + Sync + Debug {
         })
     }
 
-    /// The lookups that earlier searches have compiled, if they are kept.
+    /// Returns the cache of compiled lookups, if there is one.
     fn compiled_lookups(&self) -> Option<&CompiledLookups> {
         None
     }
 
-    /// Puts rows into a lookup, which is made if it is not there.
+    /// Writes rows to a lookup, which is created if it does not exist.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -168,7 +168,7 @@ pub trait Host: Send + Sync + Debug {
         })
     }
 
-    /// The rows of a job, or of the last job of a saved search (`owner:app:name`).
+    /// Returns the rows of a job, or of the last job of a saved search (`owner:app:name`).
     ///
     /// # Errors
     /// If there is no such job, or it has not ended.
@@ -176,7 +176,7 @@ pub trait Host: Send + Sync + Debug {
         Box::pin(async move { Err(missing(&format!("there is no job \"{name}\""))) })
     }
 
-    /// Entries of an endpoint.
+    /// Returns the entries of an endpoint.
     ///
     /// # Errors
     /// If the endpoint does not exist or refuses.
@@ -199,13 +199,13 @@ pub trait Host: Send + Sync + Debug {
         })
     }
 
-    /// Where an address is; nothing without a database.
+    /// Returns the location of an address; `None` without a geolocation database.
     fn locate(&self, address: IpAddr) -> Option<Location> {
         let _ = address;
         None
     }
 
-    /// Does something with the rows of a result.
+    /// Performs an action with the rows of a result.
     ///
     /// # Errors
     /// If there is no such action, or it fails.
@@ -216,7 +216,7 @@ pub trait Host: Send + Sync + Debug {
         })
     }
 
-    /// Runs a custom command over rows; gives its rows and its messages.
+    /// Runs a custom command over rows; returns its rows and messages.
     ///
     /// # Errors
     /// If it cannot be run, or fails.
@@ -231,7 +231,7 @@ pub trait Host: Send + Sync + Debug {
         })
     }
 
-    /// The rows that the program of an external lookup gives for the values of some of its fields.
+    /// Returns the rows that the program of an external lookup outputs for the values of some of its fields.
     ///
     /// # Errors
     /// If it cannot be run, or fails.
@@ -249,7 +249,7 @@ pub trait Host: Send + Sync + Debug {
         })
     }
 
-    /// The searches run so far, newest first.
+    /// Returns the history of searches, newest first.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -257,7 +257,7 @@ pub trait Host: Send + Sync + Debug {
         Box::pin(async move { Ok(Rows::blank(0)) })
     }
 
-    /// What buckets of indexes say of themselves, one row each.
+    /// Returns a row for each bucket of the indexes.
     ///
     /// # Errors
     /// If the catalog cannot be read.
@@ -272,7 +272,7 @@ pub trait Host: Send + Sync + Debug {
         })
     }
 
-    /// The server's name, for fields such as `splunk_server`.
+    /// Returns the server name, for fields such as `splunk_server`.
     fn server_name(&self) -> String {
         "localhost".to_owned()
     }
@@ -282,7 +282,7 @@ fn missing(message: &str) -> Error {
     Error::invalid_anywhere(message)
 }
 
-/// Nothing but events.
+/// A host without any resources.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EventsOnly;
 

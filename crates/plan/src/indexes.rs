@@ -1,4 +1,4 @@
-//! Which indexes a search reads, from the `index=` terms of its filter.
+//! Selects the indexes of a search from the `index=` terms of its filter.
 //!
 //! An index is read if the filter can be true for an event in it. Where an alternative of the filter names no
 //! index, or only takes some away (`index!=web`, `NOT index=web`), the default indexes are meant. Beside
@@ -10,21 +10,21 @@ use spl::ast::{ComparisonOperator, SearchComparison, SearchExpr, SearchIn, Searc
 
 use crate::{Message, MessageKind, PlanContext};
 
-/// The indexes of events that a filter reads, sorted. Those of metric data points are left out: otherwise
-/// each count over `index=*` would be wrong by the data points.
+/// Returns the event indexes that a filter reads, sorted. Metric indexes are excluded, because otherwise a
+/// count over `index=*` would include data points.
 pub(crate) fn select(expr: Option<&SearchExpr>, context: &PlanContext) -> Vec<IndexName> {
     let mut indexes = select_with_metrics(expr, context);
     leave_out_metrics(&mut indexes, context);
     indexes
 }
 
-/// Removes the indexes of metric data points.
+/// Removes metric indexes.
 pub(crate) fn leave_out_metrics(indexes: &mut Vec<IndexName>, context: &PlanContext) {
     let metric = context.source.metric_indexes();
     indexes.retain(|index| !metric.contains(index));
 }
 
-/// The indexes that a filter of metric data points reads, of either `datatype`, sorted.
+/// Returns the indexes, of either `datatype`, that a filter of metric data points reads, sorted.
 pub(crate) fn select_with_metrics(
     expr: Option<&SearchExpr>,
     context: &PlanContext,
@@ -41,14 +41,14 @@ pub(crate) fn select_with_metrics(
     known.into_iter().filter(is_read).collect()
 }
 
-/// Warnings about names of indexes in a filter, as the user has written it, that match none. Event types of
-/// apps name indexes that this server need not have.
+/// Returns warnings about index names in a user-written filter that match no index. Event types of apps may
+/// name indexes that do not exist on this server.
 pub(crate) fn unknown(written: Option<&SearchExpr>, context: &PlanContext) -> Vec<Message> {
     written.map_or_else(Vec::new, |expr| unknown_of(expr, &context.source.indexes()))
 }
 
-/// Warnings of a search of events about names of indexes in its filter, as the user has written it: those
-/// that match none, and those of metric data points, which it leaves out.
+/// Returns warnings about index names in the user-written filter of an event search: names that match no
+/// index, and metric indexes, which it excludes.
 pub(crate) fn unread(written: Option<&SearchExpr>, context: &PlanContext) -> Vec<Message> {
     let mut messages = unknown(written, context);
     let Some(expr) = written else { return messages };
@@ -65,7 +65,7 @@ pub(crate) fn unread(written: Option<&SearchExpr>, context: &PlanContext) -> Vec
     messages
 }
 
-/// The warning about an index of metric data points that a command about events names.
+/// Returns the warning about a metric index in a command for events.
 pub(crate) fn of_metrics(index: &IndexName) -> Message {
     let text = format!(
         "the index \"{index}\" has datatype=metric, so this search does not read it: use mpreview, mstats \
@@ -74,7 +74,7 @@ pub(crate) fn of_metrics(index: &IndexName) -> Message {
     Message { kind: MessageKind::Warning, text }
 }
 
-/// Whether some term names the index without wildcards.
+/// Whether a term names the index without wildcards.
 fn names_exactly(expr: &SearchExpr, index: &IndexName) -> bool {
     let is_it = |pattern: &SearchPattern| !pattern.has_wildcard() && covers(pattern, index);
     let mut found = false;
@@ -90,13 +90,13 @@ fn names_exactly(expr: &SearchExpr, index: &IndexName) -> bool {
     found
 }
 
-/// How an event of one index may satisfy a filter: each field is about some of the filter's alternatives, as
-/// if it was an `OR` of conjunctions.
+/// How an event of an index may satisfy a filter. The fields refer to alternatives of the filter, as if it
+/// were an `OR` of conjunctions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Reach {
-    /// By an alternative that names the index.
+    /// Through an alternative that names the index.
     named: bool,
-    /// By an alternative that leaves the choice to the default indexes.
+    /// Through an alternative without an index, which reads the default indexes.
     unnamed: bool,
 }
 
@@ -139,13 +139,13 @@ impl Reach {
     }
 }
 
-/// Whether a term means the index: to read it, or to leave it out.
+/// Whether a term includes or excludes the index.
 enum Named {
     Wanted(bool),
     Unwanted(bool),
 }
 
-/// What a term says of the index; `None` if it does not name indexes.
+/// Returns the effect of a term on the index; `None` if the term does not name indexes.
 fn names(term: &SearchExpr, index: &IndexName) -> Option<Named> {
     match term {
         SearchExpr::Comparison(SearchComparison { field, operator, value, .. })
@@ -167,8 +167,8 @@ fn names(term: &SearchExpr, index: &IndexName) -> Option<Named> {
     }
 }
 
-/// Whether an event of the index may be one that does not satisfy the expression. `NOT` chooses no index,
-/// also if what is in it is negated itself.
+/// Whether an event of the index may fail the expression. `NOT` never selects an index, even if its operand
+/// is negated itself.
 fn may_fail(expr: &SearchExpr, index: &IndexName) -> bool {
     match expr {
         SearchExpr::And(members) => members.iter().any(|member| may_fail(member, index)),
@@ -177,7 +177,7 @@ fn may_fail(expr: &SearchExpr, index: &IndexName) -> bool {
     }
 }
 
-/// Whether a pattern means the index.
+/// Whether a pattern matches the index.
 pub(crate) fn covers(pattern: &SearchPattern, index: &IndexName) -> bool {
     let text = pattern.text().to_lowercase();
     if index.is_internal() && pattern.has_wildcard() && !text.starts_with('_') {
@@ -202,8 +202,8 @@ fn unknown_of(expr: &SearchExpr, known: &[IndexName]) -> Vec<Message> {
     messages
 }
 
-/// Hands the names of indexes that do not exist to `tell`. A list of indexes of which one exists is left out:
-/// apps list the indexes that events may be in, of which most servers have one.
+/// Passes the names of missing indexes to `tell`. A list with at least one existing index is skipped: apps
+/// list all indexes that may hold their events, and most servers have only one of them.
 fn missing(expr: &SearchExpr, known: &[IndexName], tell: &mut impl FnMut(&str)) {
     let exists = |pattern: &SearchPattern| known.iter().any(|index| covers(pattern, index));
     let mut tell_all = |patterns: &[&SearchPattern]| {
@@ -232,7 +232,7 @@ fn missing(expr: &SearchExpr, known: &[IndexName], tell: &mut impl FnMut(&str)) 
     }
 }
 
-/// The indexes of an expression that only lists them: `index=a OR index IN (b, c)`.
+/// Returns the indexes of an expression that only lists them: `index=a OR index IN (b, c)`.
 fn listed(expr: &SearchExpr) -> Option<Vec<&SearchPattern>> {
     match expr {
         SearchExpr::Or(members) => {

@@ -1,4 +1,4 @@
-//! Rows of lookups, ready to be asked: which rows belong to the values of an event.
+//! Lookups: finds the rows that match the values of an event.
 //!
 //! How the rows are found is that of a [`CompiledLookup`]. What was found for values is remembered where rows
 //! have to be tried.
@@ -22,26 +22,26 @@ use spl::ast::{Command, Expr};
 use crate::compiled_lookup::CompiledLookup;
 use crate::{Error, LookupQuestion, LookupSource, MessageLog, PlanContext};
 
-/// Values whose rows are remembered, where rows have to be tried one by one.
+/// Number of cached results of searches through rows one by one.
 const REMEMBERED: usize = 100_000;
 
-/// A lookup asked by some of its fields.
+/// A lookup, compiled for some input fields.
 #[derive(Debug)]
 pub(crate) struct Lookup {
     pub(crate) definition: LookupDefinition,
-    /// Its rows; none but the names of the fields where a program gives them.
+    /// Its rows; only the field names if a program supplies the rows.
     pub(crate) rows: Arc<Rows>,
-    /// The program that gives the rows of an external lookup.
+    /// The program of an external lookup.
     pub(crate) program: Option<Program>,
     compiled: Arc<CompiledLookup>,
     remembered: Mutex<Remembered>,
 }
 
-/// The rows found for values.
+/// Cached results, by values.
 type Remembered = HashMap<Vec<Option<String>>, Arc<[u32]>>;
 
-/// The definition of a lookup that a command reads or writes as a table. Programs match the first sentence of
-/// the error, which is Splunk's.
+/// Returns the definition of a lookup that a command reads or writes as a table. Programs match the first
+/// sentence of the error, which is Splunk's.
 pub(crate) fn table(name: &str, context: &PlanContext) -> Result<LookupDefinition, Error> {
     context.knowledge.lookup(name).map_err(|error| {
         Error::invalid_anywhere(format!(
@@ -50,7 +50,7 @@ pub(crate) fn table(name: &str, context: &PlanContext) -> Result<LookupDefinitio
     })
 }
 
-/// The rows of a lookup by its name; the error says what is missing.
+/// Reads the rows of a lookup by name; the error describes what is missing.
 pub(crate) async fn read(
     name: &str,
     context: &PlanContext,
@@ -73,8 +73,7 @@ pub(crate) async fn read(
     Ok((definition, rows))
 }
 
-/// A lookup that is asked by these of its fields. `wanted` are all fields that are named, where they are
-/// named.
+/// Opens a lookup for these input fields. `wanted` are all named fields with their positions.
 pub(crate) async fn open(
     name: &str,
     inputs: &[String],
@@ -82,7 +81,7 @@ pub(crate) async fn open(
     context: &PlanContext,
 ) -> Result<Arc<Lookup>, Error> {
     let (definition, rows) = read(name, context).await?;
-    // Only the rows of a file are the same ones in the next search.
+    // Only the rows of a file can be the same object in the next search.
     let is_kept = matches!(definition.place, LookupPlace::File(_)) && definition.filter.is_none();
     let lookup = match context.host.compiled_lookups().filter(|_| is_kept) {
         Some(kept) => {
@@ -102,19 +101,18 @@ fn no_field(lookup: &str, field: &Spanned<String>, fields: &[String]) -> Error {
     Error::at(message, field.span)
 }
 
-/// Who asks a lookup.
+/// The caller of a lookup.
 #[derive(Debug)]
 pub(crate) struct Asking<'a> {
     pub(crate) context: &'a PlanContext,
     pub(crate) log: &'a MessageLog,
-    /// Whether the rows are a preview, for which no program is started.
+    /// Whether the rows are for a preview, for which no program is started.
     pub(crate) is_dry_run: bool,
-    /// The place of the setting that applies the lookup, if there is one: then a failure of its program is a
-    /// warning.
+    /// The position of the setting of an automatic lookup; then a failure of the program is only a warning.
     pub(crate) automatic: Option<String>,
 }
 
-/// As [`open`], for a lookup that may be external.
+/// Opens a lookup that may be external; see [`open`].
 pub(crate) async fn open_any(
     name: &str,
     inputs: &[String],
@@ -139,7 +137,7 @@ pub(crate) async fn open_any(
     Ok(Arc::new(lookup))
 }
 
-/// Where the rows of a lookup are.
+/// Returns the table of a lookup.
 pub(crate) fn source(definition: &LookupDefinition) -> Result<LookupSource, Error> {
     match &definition.place {
         LookupPlace::File(file) => Ok(LookupSource::File(file.clone())),
@@ -157,7 +155,7 @@ pub(crate) fn source(definition: &LookupDefinition) -> Result<LookupSource, Erro
 }
 
 impl Lookup {
-    /// A lookup that is asked by these of its fields.
+    /// Creates a lookup for these input fields.
     pub(crate) fn new(
         definition: LookupDefinition,
         rows: Arc<Rows>,
@@ -171,7 +169,7 @@ impl Lookup {
         Self { definition, rows, program: None, compiled, remembered: Mutex::default() }
     }
 
-    /// Refuses fields that it does not have. An empty table has all.
+    /// Checks that the lookup has these fields. An empty table has all fields.
     pub(crate) fn check(&self, wanted: &[&Spanned<String>]) -> Result<(), Error> {
         let Self { definition, rows, .. } = self;
         if rows.count == 0 && self.program.is_none() {
@@ -184,8 +182,8 @@ impl Lookup {
         }
     }
 
-    /// The rows that belong to the values of an event at a time (epoch seconds), in order, not more than
-    /// the lookup gives.
+    /// Returns the rows that match the values of an event at a time (epoch seconds), in order, up to the
+    /// lookup's maximum.
     pub(crate) fn find(&self, values: &[Option<&str>], time: Option<f64>) -> Arc<[u32]> {
         let compiled = &self.compiled;
         if !compiled.tries_rows() {
@@ -212,7 +210,7 @@ impl Lookup {
         found
     }
 
-    /// As many as the lookup gives; of a time-based one the newest that are old enough.
+    /// Limits rows to the lookup's maximum; for a time-based lookup, to the newest rows that are old enough.
     fn limited(&self, found: &[u32], time: Option<f64>) -> Arc<[u32]> {
         let most = self.definition.max_matches;
         let (Some(times), Some(rule)) = (self.compiled.times(), &self.definition.time) else {
@@ -253,12 +251,12 @@ impl AskedLookup for Lookup {
     }
 }
 
-/// The lookups that the expressions of a command ask with `lookup()`, read.
+/// The lookups that expressions of a command use through `lookup()`.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups(Vec<(String, Vec<String>, Arc<Lookup>)>);
 
 impl Lookups {
-    /// Reads what the expressions of `eval` and `where` ask.
+    /// Reads the lookups in the expressions of `eval` and `where`.
     pub(crate) async fn read(command: &Command, context: &PlanContext) -> Result<Self, Error> {
         let mut read = Self::default();
         match command {
@@ -273,7 +271,7 @@ impl Lookups {
         Ok(read)
     }
 
-    /// Reads what an expression asks, too.
+    /// Reads the lookups in a further expression.
     pub(crate) async fn add(&mut self, expr: &Expr, context: &PlanContext) -> Result<(), Error> {
         let mut calls = Vec::new();
         lookup_calls(expr, &mut calls);
@@ -298,7 +296,7 @@ impl Lookups {
         Ok(())
     }
 
-    /// The lookup that is asked by these of its fields.
+    /// Returns the lookup with these input fields.
     pub(crate) fn get(&self, table: &str, inputs: &[String]) -> Option<Arc<Lookup>> {
         let known = self.0.iter().find(|known| known.0 == table && known.1 == inputs);
         known.map(|(_, _, lookup)| Arc::clone(lookup))

@@ -11,7 +11,7 @@ use eval::{Datum, Expression, Scope, Value, ValueType};
 use knowledge::Knowledge;
 use model::EventTime;
 
-/// The macro definitions of a configuration, which are read when the first is asked for.
+/// The macro definitions of a configuration, read on first use.
 #[derive(Debug)]
 pub struct Macros<'k> {
     knowledge: &'k Knowledge,
@@ -19,7 +19,7 @@ pub struct Macros<'k> {
 }
 
 impl<'k> Macros<'k> {
-    /// Those of `macros.conf`.
+    /// Creates the macros of `macros.conf`.
     #[must_use]
     pub fn of(knowledge: &'k Knowledge) -> Self {
         Self { knowledge, conf: OnceLock::new() }
@@ -39,7 +39,7 @@ impl spl::MacroResolver for Macros<'_> {
             return Err(missing(conf, name, count));
         };
         let value = |key: &str| stanza.get(key).map(|entry| entry.value.as_str());
-        // Apps have macros that stand for nothing until somebody fills them in.
+        // Apps ship empty macros for users to fill in.
         let definition = value("definition").unwrap_or_default();
         let names: Vec<&str> =
             value("args").unwrap_or_default().split(',').map(str::trim).collect();
@@ -66,8 +66,8 @@ fn stanza_name(name: &str, arguments: usize) -> String {
     if arguments == 0 { name.to_owned() } else { format!("{name}({arguments})") }
 }
 
-/// What is missing, with the macros of the same name that there are. Programs match the first sentence, which
-/// is Splunk's.
+/// Returns the error for a missing macro, with existing macros of the same name. Programs match the first
+/// sentence, which is Splunk's.
 fn missing(conf: &Effective, name: &str, count: usize) -> String {
     let with = match count {
         0 => String::new(),
@@ -91,7 +91,7 @@ fn missing(conf: &Effective, name: &str, count: usize) -> String {
     )
 }
 
-/// The arguments in the order of the names: by position, or all as `name=value`.
+/// Returns the arguments in the order of the names, given by position, or all as `name=value`.
 fn in_order(names: &Option<&str>, arguments: &[String]) -> Vec<String> {
     let names: Vec<&str> = names.unwrap_or_default().split(',').map(str::trim).collect();
     let named = |name: &&str| {
@@ -104,12 +104,12 @@ fn in_order(names: &Option<&str>, arguments: &[String]) -> Vec<String> {
     by_name.unwrap_or_else(|| arguments.iter().map(|argument| unquoted(argument)).collect())
 }
 
-/// Without the quotes that keep a comma or a blank inside an argument.
+/// Removes the quotes that protect a comma or a blank in an argument.
 fn unquoted(argument: &str) -> String {
     let argument = argument.trim();
     let inner = argument.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     match inner {
-        // Quotes inside belong to the argument.
+        // Quotes inside are part of the argument.
         Some(inner) if !inner.replace("\\\"", "").contains('"') => inner.replace("\\\"", "\""),
         _ => argument.to_owned(),
     }
@@ -123,7 +123,7 @@ struct Bound<'m> {
 }
 
 impl Bound<'_> {
-    /// A text with the arguments in place of their names.
+    /// Replaces the names in a text by the arguments.
     fn fill(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -157,7 +157,7 @@ impl Bound<'_> {
         let expression = expression
             .map_err(|error| format!("the validation of macro \"{macro_name}\": {error}"))?;
         match expression.evaluate(self).get() {
-            // A text is the error itself, as of `validate()`.
+            // A text is the error message itself, as for `validate()`.
             Value::Text(text) => Err(text.to_owned()),
             value if value.truth() == Some(false) => {
                 let given = value_or(value_text(stanza, "errormsg"), macro_name);

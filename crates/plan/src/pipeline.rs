@@ -17,7 +17,7 @@ use crate::context::{
 };
 use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind, subsearch};
 
-/// Plans the pipelines that commands have in them.
+/// The planner of inner pipelines.
 pub(crate) const PIPELINES: Pipelines = Pipelines;
 
 /// The [`Planner`] of all searches.
@@ -65,7 +65,7 @@ pub async fn plan_search(
     plan_search_watched(text, context, subsearches, None).await
 }
 
-/// As [`plan_search`], with somebody who sees the plans of the subsearches in its text.
+/// Plans a search with an observer of the plans of its subsearches; see [`plan_search`].
 ///
 /// # Errors
 /// As [`plan_search`].
@@ -87,7 +87,7 @@ pub async fn plan_search_watched(
     context.planning.counted(planning).await
 }
 
-/// Plans a search that stands within another, as an [`InnerSearch`](crate::InnerSearch) says it.
+/// Plans a search within another one, described by an [`InnerSearch`](crate::InnerSearch).
 ///
 /// # Errors
 /// As [`plan_search`].
@@ -112,7 +112,7 @@ pub async fn plan_inner(
 }
 
 impl PlannedSearch {
-    /// The search from the stage on that comes after those that have looked this up.
+    /// Returns the search from the stage that follows these lookups.
     ///
     /// # Errors
     /// If the search has other stages, or the next one cannot be planned.
@@ -134,7 +134,7 @@ impl PlannedSearch {
         Ok(self)
     }
 
-    /// The search without formats of fields: they are for who looks at the result of the whole search.
+    /// Removes display formats, which only apply to the result of the outermost search.
     #[must_use]
     pub fn without_formats(mut self) -> Self {
         if let Some((plan, columns)) = self.unformatted.take() {
@@ -144,7 +144,7 @@ impl PlannedSearch {
     }
 }
 
-/// As [`crate::context::plan_before`].
+/// Implements [`crate::context::plan_before`].
 fn plan_before<'p>(
     pipeline: &'p Pipeline,
     tail: Option<&'p [Spanned<Command>]>,
@@ -212,7 +212,7 @@ async fn plan_whole(
     })
 }
 
-/// Plans commands over a frame, up to the first that must see rows.
+/// Plans commands over a frame, up to the first one that needs rows.
 pub(crate) fn plan_stage<'p>(
     frame: Frame,
     commands: &'p [Spanned<Command>],
@@ -233,7 +233,7 @@ pub(crate) fn plan_stage<'p>(
     }))
 }
 
-/// As [`crate::context::advance`].
+/// Implements [`crate::context::advance`].
 async fn advance(
     mut frame: Frame,
     commands: &[Spanned<Command>],
@@ -245,7 +245,7 @@ async fn advance(
         env.context.planning.check()?;
         let wide = is_wide(&frame, &env.context.limits).then(|| frame.clone());
         let step = commands::plan(command, frame, &commands[at + 1..], env).await?;
-        // A search that was cancelled, or whose client has left, ends here.
+        // Lets a search end here that was cancelled or whose client has disconnected.
         tokio::task::yield_now().await;
         match step {
             Step::Next(next) => {
@@ -257,12 +257,13 @@ async fn advance(
                 commands.to_mut().splice(at..=at, instead);
             }
             Step::Materialize(next, breaker) => {
-                // Rows that are collected are those of fields with values.
+                // Collected rows have only fields with values.
                 let (frame, breaker) = match wide {
                     Some(wide) if matches!(breaker, Breaker::Table(_)) => counted(wide)?,
                     _ => (next, breaker),
                 };
-                // A command that asked what the values of fields are runs again once it is known.
+                // A command that requested the extent or the existing fields is planned again once they are
+                // known.
                 let left = commands[if breaker.reads_again() { at } else { at + 1 }..].to_vec();
                 return Ok((frame, Some((breaker, left))));
             }
@@ -272,7 +273,7 @@ async fn advance(
     Ok((frame, None))
 }
 
-/// The stage that counts the values of fields that no row may have.
+/// Returns a stage that counts the values of possible fields.
 fn counted(frame: Frame) -> Result<(Frame, Breaker), Error> {
     match asked(frame)? {
         Step::Materialize(counts, breaker) => Ok((counts, breaker)),
@@ -280,7 +281,7 @@ fn counted(frame: Frame) -> Result<(Frame, Breaker), Error> {
     }
 }
 
-/// A stage that ends before commands which are planned once its rows are known.
+/// Ends a stage before commands that are planned once its rows are known.
 fn stage_before(
     frame: &Frame,
     breaker: Breaker,
@@ -313,7 +314,7 @@ fn stage(
     Ok(StagePlan { plan, columns, kind, filter, unformatted, rest })
 }
 
-/// The words and phrases that the filter a search begins with looks for, and those of `highlight`.
+/// Returns the words and phrases in the leading filter, and those of `highlight`.
 fn highlight(commands: &[Spanned<Command>]) -> Vec<String> {
     let mut words = Vec::new();
     if let Some(Command::Search(search)) = commands.first().map(|command| &command.node)
@@ -329,7 +330,7 @@ fn highlight(commands: &[Spanned<Command>]) -> Vec<String> {
     words
 }
 
-/// The words that a part of a filter looks for, if it is not negated.
+/// Returns the words in a part of a filter, unless it is negated.
 fn words_of(expr: &SearchExpr) -> Option<String> {
     match expr {
         SearchExpr::Term(term) if !term.pattern.is_any() => Some(term.pattern.text()),

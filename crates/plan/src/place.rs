@@ -9,38 +9,39 @@ use std::fmt;
 /// Where a command may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// It makes rows, and stands first.
+    /// The command generates rows and must be the first one.
     Generating(Origin),
-    /// At the indexers, on the rows of each part by themselves and in any order. The results of the parts,
-    /// put together by the names of their columns, are the result for all rows.
+    /// At the indexers, on the rows of each part separately and in any order. The union of the results, by
+    /// column names, is the result for all rows.
     Streaming,
-    /// In part at the indexers; the search head puts the parts together.
+    /// Partly at the indexers; the search head combines the parts.
     TwoStep(TwoStep),
-    /// At the search head, which needs the rows of all parts, or their order.
+    /// At the search head, because it needs the rows of all parts, or their order.
     SearchHead,
 }
 
-/// Where a generating command makes its rows.
+/// Where a generating command generates its rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// At the indexers, of their own buckets; the rows of all parts together are the result.
+    /// At the indexers, from their own buckets; the union of all parts is the result.
     Indexers,
     /// At the indexers as partial results, which the search head merges.
     TwoStep,
     /// At the search head.
     SearchHead,
-    /// Where the commands do that stand for it, or the searches in it.
+    /// Where the commands run that it stands for, or the searches in it.
     Expanded,
 }
 
-/// How parts are put together.
+/// How parts are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TwoStep {
     /// Each part computes partial states of its groups, which the search head merges.
     Aggregate,
-    /// The same command runs on each part, and again on what all parts have left, in their common order.
+    /// The same command runs on each part, and again on the remaining rows of all parts, in their common
+    /// order.
     Reduce {
-        /// Rows that a part has left at most; `None` is any number.
+        /// Maximum number of remaining rows of a part; `None` is unlimited.
         rows: Option<u64>,
     },
 }

@@ -1,4 +1,4 @@
-//! What planning needs to be told: where events are, who asks, and what may be used.
+//! The inputs of planning: the sources of events and other data, the user, and the limits.
 
 use std::sync::Arc;
 
@@ -12,29 +12,29 @@ use crate::{EventSource, Host, Limits, Restriction};
 pub struct PlanContext {
     /// Stored events.
     pub source: Arc<dyn EventSource>,
-    /// Lookups, other jobs, REST.
+    /// Access to lookups, other jobs and REST.
     pub host: Arc<dyn Host>,
     /// Configuration: calculated fields, macros, extraction rules.
     pub knowledge: Arc<knowledge::Knowledge>,
-    /// The rules by which events are taken in: those of all apps, also of those that the user does not see.
+    /// Index-time rules of all apps, including those that the user cannot see.
     pub rules: Arc<knowledge::Knowledge>,
     /// The moment the search started; `now()` and relative times refer to it.
     pub now: EventTime,
-    /// Where days begin.
+    /// The time zone in which days begin.
     pub timezone: jiff::tz::TimeZone,
     /// The time range of the request, [`TimeRange::ALL`] if it has none; the search text may
     /// override either end.
     pub range: TimeRange,
-    /// What is searched where the search names no index.
+    /// Indexes that are searched if the search names none.
     pub default_indexes: Vec<IndexName>,
     /// Bounds of a search.
     pub limits: Limits,
-    /// What the user's searches are held to.
+    /// The restriction of the user's searches.
     pub restriction: Restriction,
-    /// Names the job that runs the search; empty where there is none.
+    /// Id of the job; empty if there is none.
     pub sid: String,
-    /// The saved search that runs, or the name that the job was given; `collect` writes it into summaries.
+    /// The saved search, or the name of the job; `collect` writes it into summary events.
     pub search_name: Option<String>,
-    /// The time that planning takes, and whether anybody waits for it.
+    /// The time limit of planning, and its cancellation.
     pub planning: PlanningTime,
 }

@@ -1,4 +1,4 @@
-//! The time range of a search: what the request says, overridden by the search text.
+//! The time range of a search: that of the request, overridden by the search text.
 
 use knowledge::time::{LocalClock, TimeFormat, TimeModifier};
 use model::{EventTime, TimeRange, columns};
@@ -19,8 +19,8 @@ pub(crate) struct Bounds {
     pub(crate) index_time: TimeRange,
 }
 
-/// The search with conditions on `_time` in place of the time ranges of single branches of OR; its own
-/// range is all that they cover. `(a earliest=-2d latest=-1d) OR (b earliest=-1h)` reads two days.
+/// Converts time ranges of single branches of `OR` into conditions on `_time`; the range of the search
+/// becomes the hull of all of them. `(a earliest=-2d latest=-1d) OR (b earliest=-1h)` reads two days.
 pub(crate) fn with_windows(
     search: SearchCommand,
     context: &PlanContext,
@@ -36,7 +36,7 @@ pub(crate) fn with_windows(
     Ok(SearchCommand { expr: Some(expr), time })
 }
 
-/// An expression with its time ranges as conditions, and what they cover if it has some.
+/// Returns an expression with its time ranges as conditions, and the hull of the ranges if there are any.
 fn windowed(
     expr: &SearchExpr,
     base: Bounds,
@@ -50,7 +50,7 @@ fn windowed(
                 let (branch, own) = windowed(branch, base, context)?;
                 members.push(match own {
                     Some(_) => branch,
-                    // The others have the range of the search.
+                    // Other branches have the range of the search.
                     None => within(branch, base),
                 });
                 let own = own.unwrap_or(base);
@@ -92,7 +92,7 @@ fn windowed(
     }
 }
 
-/// The bounds with those that modifiers give in their place.
+/// Overrides bounds by those of modifiers.
 fn narrowed(
     time: Vec<spl::ast::TimeModifier>,
     base: Bounds,
@@ -103,7 +103,7 @@ fn narrowed(
     bounds(&SearchCommand { expr: None, time: all }, context)
 }
 
-/// Bounds as modifiers.
+/// Converts bounds to modifiers.
 fn modifiers(bounds: Bounds, span: Span) -> impl Iterator<Item = spl::ast::TimeModifier> {
     let earliest = |range: TimeRange| match range.earliest {
         EventTime::MIN => "0".to_owned(),
@@ -130,7 +130,7 @@ fn seconds(time: EventTime) -> String {
     format!("{:.6}", time.0 as f64 / 1e6)
 }
 
-/// What satisfies an expression within bounds.
+/// Restricts an expression to bounds.
 fn within(expr: SearchExpr, bounds: Bounds) -> SearchExpr {
     let span = expr.span();
     let mut all = Some(expr);
@@ -140,7 +140,7 @@ fn within(expr: SearchExpr, bounds: Bounds) -> SearchExpr {
     all.unwrap_or_else(|| every(bounds, span))
 }
 
-/// Every event within bounds.
+/// Returns a condition for every event within bounds.
 fn every(bounds: Bounds, span: Span) -> SearchExpr {
     let mut conditions = conditions(bounds, span);
     let any = || comparison(columns::TIME, ComparisonOperator::Equal, PatternPart::Any, span);
@@ -183,7 +183,7 @@ fn comparison(
 }
 
 impl Bounds {
-    /// What either covers, and what is between them.
+    /// Returns the hull of both.
     fn with(&self, other: &Self) -> Self {
         let both = |one: TimeRange, other: TimeRange| TimeRange {
             earliest: one.earliest.min(other.earliest),
@@ -195,7 +195,7 @@ impl Bounds {
         }
     }
 
-    /// What both cover.
+    /// Returns the intersection of both.
     fn both(&self, other: &Self) -> Self {
         Self {
             time: self.time.intersect(&other.time),
@@ -204,8 +204,8 @@ impl Bounds {
     }
 }
 
-/// The time of a modifier in the format of the search (`timeformat=`), if it is written so. Others are
-/// relative, or seconds.
+/// Parses the time of a modifier in the format of the search (`timeformat=`); `None` for other times, which
+/// are relative or in seconds.
 fn formatted(
     modifier: &spl::ast::TimeModifier,
     context: &PlanContext,
@@ -217,13 +217,13 @@ fn formatted(
     Ok(format.strptime(&modifier.value, &mut clock, context.now))
 }
 
-/// The bounds of a `search`: its modifiers, and the request's where it has none.
+/// Returns the bounds of a `search`: its modifiers, otherwise those of the request.
 pub(crate) fn bounds(search: &SearchCommand, context: &PlanContext) -> Result<Bounds, Error> {
     let time_of = |kind| -> Result<Option<EventTime>, Error> {
         let Some(modifier) = search.time_modifier(kind) else {
             return Ok(None);
         };
-        // Splunk's "all time" is an earliest of 0, and means events before 1970 too.
+        // In Splunk, "all time" is an earliest of 0 that includes events before 1970.
         if modifier.value == "0" && kind == TimeModifierKind::Earliest {
             return Ok(Some(EventTime::MIN));
         }

@@ -20,7 +20,7 @@ use crate::Error;
 /// The field with the stored name.
 pub(crate) const ORIGINAL: &str = "_sourcetype";
 
-/// See the module.
+/// The renames; see the module documentation.
 pub(crate) struct Renames(Arc<BTreeMap<String, String>>);
 
 impl Renames {
@@ -28,12 +28,12 @@ impl Renames {
         Self(Arc::clone(knowledge.renamed_sourcetypes()))
     }
 
-    /// What a stored source type is called.
+    /// Returns the displayed name of a stored source type.
     pub(crate) fn shown(&self, stored: String) -> String {
         self.0.get(&stored).cloned().unwrap_or(stored)
     }
 
-    /// What a condition asks of stored events.
+    /// Converts a condition to one on stored names.
     pub(crate) fn stored(&self, expr: &SearchExpr) -> SearchExpr {
         let all = |members: &[SearchExpr]| members.iter().map(|one| self.stored(one)).collect();
         match expr {
@@ -47,7 +47,7 @@ impl Renames {
         }
     }
 
-    /// A comparison of a field, which holds for texts as `holds` says.
+    /// Converts a comparison of a field, whose result for a text is `holds`.
     fn comparison(&self, expr: &SearchExpr, holds: &dyn Fn(&str) -> bool) -> SearchExpr {
         match expr.field().map(|field| field.node.as_str()) {
             Some(ORIGINAL) => {
@@ -78,8 +78,7 @@ impl Renames {
         }
     }
 
-    /// The events with their source types as they are called, and with the stored names if they are asked
-    /// for.
+    /// Renames the source types of events, and adds the stored names if they are needed.
     pub(crate) fn apply(&self, frame: Frame, wants_original: bool) -> Result<Frame, Error> {
         let stored = || frame.field(SOURCETYPE);
         let mut columns = Vec::new();
@@ -100,16 +99,17 @@ impl Renames {
     }
 }
 
-/// A search filter of a role that also leaves out what it excludes by a new name, wherever the configuration
-/// gives that name. No rename makes it let more through: what it asks for is compared with the stored names
-/// only.
+/// Extends a search filter of a role so that it also excludes events by new names, wherever the configuration
+/// assigns them. A rename never makes the filter admit more events, because its positive conditions are
+/// compared with stored names only.
 #[must_use]
 pub fn excluding_renamed(filter: &SearchExpr, knowledge: &Knowledge) -> SearchExpr {
-    /// Stored names, each with a name that some layer gives it.
+    /// Pairs of a stored name and a new name that some layer assigns.
     struct Given(Vec<(String, String)>);
     let given = knowledge.compiled(|knowledge| {
         let mut given = Vec::new();
-        // Not what counts of all layers: a rename in another app must not undo that of an administrator.
+        // All layers are used instead of the effective setting: a rename in another app must not undo that of
+        // an administrator.
         for (_, stanza) in knowledge.layers().stanzas("props") {
             if let Some(shown) = stanza.get("rename") {
                 given.push((stanza.name.clone(), shown.value.clone()));
@@ -142,7 +142,7 @@ fn excluding(expr: &SearchExpr, given: &[(String, String)], is_negated: bool) ->
                 SearchExpr::In(list) => list.negated,
                 _ => false,
             };
-            // `NOT sourcetype!=x` asks for x, as `sourcetype=x` does.
+            // `NOT sourcetype!=x` includes x, as `sourcetype=x` does.
             if is_unequal == is_negated {
                 return other.clone();
             }
@@ -162,10 +162,10 @@ fn excluding(expr: &SearchExpr, given: &[(String, String)], is_negated: bool) ->
     }
 }
 
-/// Whether a comparison holds for a text.
+/// A predicate on texts: whether a comparison holds.
 type Holds<'a> = Box<dyn Fn(&str) -> bool + 'a>;
 
-/// For which texts a comparison of a field holds; `None` if it is something else.
+/// Returns the predicate of a comparison of a field; `None` for other expressions.
 fn holding(expr: &SearchExpr) -> Option<Holds<'_>> {
     match expr {
         SearchExpr::Comparison(comparison) => {

@@ -1,4 +1,4 @@
-//! What is said of a search without running it: its commands and their places, and its SQL.
+//! Descriptions of a search without running it: its commands and their places, and its SQL.
 
 mod outline;
 mod sql_text;

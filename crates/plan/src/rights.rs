@@ -1,4 +1,5 @@
-//! What commands need: their definitions say it, planning enforces it, and `docs/rights.md` lists it.
+//! The capabilities that commands require: command definitions declare them, planning enforces them, and
+//! `docs/rights.md` lists them.
 //!
 //! Guarantees: no command is planned without its right. Objects that commands name - lookups, macros, data
 //! models - are the business of [`Host`](crate::Host) and of the knowledge that a search is
@@ -10,28 +11,28 @@ use spl::ast::{Command, Spanned};
 use crate::Error;
 use crate::PlanContext;
 
-/// Commands that need more than `search`, by name.
+/// Returns the commands that require more than `search`, by name.
 #[must_use]
 pub fn guarded() -> Vec<(&'static str, CommandRight)> {
     let rights = spl::COMMANDS.iter().map(|command| (command.name, command.right));
     rights.filter(|(_, right)| *right != CommandRight::FREE).collect()
 }
 
-/// Commands that whoever may search may use, by name.
+/// Returns the commands that every user with `search` may use, by name.
 #[must_use]
 pub fn free() -> Vec<&'static str> {
     let free = spl::COMMANDS.iter().filter(|command| command.right == CommandRight::FREE);
     free.map(|command| command.name).collect()
 }
 
-/// What a command needs, by its registered name; none if there is no such command.
+/// Returns the capabilities that a command requires, by its registered name; none if it does not exist.
 #[must_use]
 pub fn right_of(command: &str) -> Option<CommandRight> {
     let found = spl::COMMANDS.iter().find(|found| found.name == command);
     found.map(|command| command.right)
 }
 
-/// Refuses a command that the user may not use, or not here.
+/// Rejects a command that the user may not use, or not here.
 pub(crate) fn check(command: &Spanned<Command>, context: &PlanContext) -> Result<(), Error> {
     let (name, host) = (command.node.name(), &context.host);
     let right = command.node.definition().right;

@@ -15,7 +15,7 @@ use crate::context::{
 };
 use crate::{Error, OutputColumn, PlannedSearch, Session};
 
-/// Runs all stages of a pipeline over rows that are there, and collects its rows.
+/// Runs all stages of a pipeline over existing rows and collects its rows.
 pub(crate) fn run_to_rows<'p>(
     stage: StagePlan,
     env: &'p PlanningContext<'_>,
@@ -23,8 +23,8 @@ pub(crate) fn run_to_rows<'p>(
     Box::pin(run_stages(stage, None, env))
 }
 
-/// Runs all stages of a search within another and collects its rows, which go through `tail` afterwards.
-/// `env` is what it was planned in.
+/// Runs all stages of a search within another and collects its rows, which are processed by `tail`
+/// afterwards. `env` is the context in which the search was planned.
 pub(crate) fn run_inner<'p>(
     planned: PlannedSearch,
     tail: Option<&'p [Spanned<Command>]>,
@@ -46,7 +46,7 @@ async fn run_stages(
 ) -> Result<Rows, Error> {
     let mut looked_up = Vec::new();
     loop {
-        // Formats are for who looks at the result of the whole search.
+        // Display formats only apply to the result of the outermost search.
         let (plan, columns) = stage.unformatted.take().unwrap_or((stage.plan, stage.columns));
         let told = inner.as_ref().map(|inner| InnerSearch { looked_up: &looked_up, ..*inner });
         let of = told.as_ref().map_or(PlanOf::Command, PlanOf::Inner);
@@ -57,7 +57,7 @@ async fn run_stages(
         };
         match rest.breaker.looked_up(&rows)? {
             Some(one) => looked_up.push(one),
-            // The rows are only here: nobody else can plan what follows.
+            // The rows exist only in this process, so no other process can plan the next stage.
             None => inner = None,
         }
         let after = env.within(&rest.context);
@@ -66,7 +66,7 @@ async fn run_stages(
     }
 }
 
-/// The plan as it will run.
+/// Creates the physical plan.
 pub(crate) async fn prepare(
     plan: &LogicalPlan,
     session: &Session,
@@ -80,7 +80,7 @@ pub(crate) async fn prepare(
     })
 }
 
-/// All rows of a plan, within the limit of a stage.
+/// Collects the rows of a plan, up to the limit of a stage.
 pub(crate) async fn collect(
     plan: &LogicalPlan,
     columns: &[OutputColumn],
@@ -112,7 +112,7 @@ async fn rows_within(
     while let Some(batch) = stream.next().await {
         let batch = batch?;
         rows += batch.num_rows();
-        // Twice: the batches, and the rows that are made of them.
+        // Counted twice: for the batches, and for the rows built from them.
         held.grow(2 * batch_bytes(&batch))?;
         if rows > limit {
             let message = format!(
@@ -126,7 +126,7 @@ async fn rows_within(
     collected(columns, &batches)
 }
 
-/// The rows, if they are there in time: in the seconds that the command gives, or that the limits do.
+/// Returns the rows, or an error after the time limit of the command or of the limits.
 pub(crate) async fn within_time(
     command: &str,
     seconds: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the configuration adds to events that somebody looks at.
+//! The fields that the configuration adds to displayed events.
 //!
 //! A search computes the fields that it names. Lists of events show all of them, but of most events that a
 //! search finds nobody sees a page: what no command named is computed for the rows of a page, when it is
@@ -25,30 +25,32 @@ use crate::context::PlanningContext;
 use crate::pipeline::{PIPELINES, depth};
 use crate::{Error, MessageLog, PlanContext, Session, event_types};
 
-/// Steps of a plan that a thread computes which is not made for searches: its stack is a common one.
+/// Maximum depth of a plan that runs on a thread with a stack of ordinary size, outside of the search
+/// threads.
 const MAX_DEPTH: usize = 100;
 
-/// Fields from which on it is worth a look which of them events have: event types and tags of an installation
-/// with many add-ons are about thousands, and a plan with a column for each takes seconds.
+/// Number of fields from which on it is worthwhile to find the fields that events have. Event types and tags
+/// of an installation with many add-ons read thousands of fields, and a plan with a column for each takes
+/// seconds.
 const WIDE: usize = 200;
 
-/// What is planned for shown events.
+/// The planned fields of displayed events.
 #[derive(Debug)]
 pub enum ShownPlan {
-    /// The configuration adds nothing to them.
+    /// The configuration adds no fields.
     Nothing,
-    /// What it adds depends on so many fields that the plan has to be told which of them the events have.
+    /// The fields depend on so many others that the plan needs to know which of those the events have.
     Wide,
-    /// What it adds.
+    /// The added fields.
     Fields(ShownFields),
 }
 
 /// The calculated fields, fields of automatic lookups, event types and tags of events.
 #[derive(Debug)]
 pub struct ShownFields {
-    /// The columns that they are computed from.
+    /// The columns from which they are computed.
     reads: SchemaRef,
-    /// What is computed, from the first projection to the last.
+    /// The projections, in order.
     steps: Vec<Step>,
 }
 
@@ -58,8 +60,8 @@ struct Step {
     schema: SchemaRef,
 }
 
-/// What the configuration of a search adds to events of the source types that the source of the context
-/// names. `present` are the fields that are extracted from the events or were sent along, if that is known.
+/// Plans the fields that the configuration adds to events of the source types of the context's source.
+/// `present` are the extracted and indexed fields of the events, if known.
 ///
 /// # Errors
 /// If it cannot be planned, for example because it is too deep.
@@ -68,7 +70,7 @@ pub async fn shown_fields(
     session: &Session,
     present: Option<&HashSet<String>>,
 ) -> Result<ShownPlan, Error> {
-    // What is wrong with the configuration is told where a search names its fields.
+    // Warnings about the configuration are only shown for searches that name its fields.
     let log = MessageLog::default();
     let env = PlanningContext::new(context, &log, None, &PIPELINES);
     context.planning.counted(Box::pin(planned(&env, session, present))).await
@@ -96,7 +98,7 @@ async fn planned(
     let mut seen = HashSet::new();
     let others = others.filter(|name| present.is_none_or(|present| present.contains(*name)));
     for name in others.filter(|name| seen.insert(name.as_str())) {
-        // Whether some event has several values is not known before.
+        // Whether some event has several values is unknown at this point.
         columns.push(FrameColumn { name: name.clone(), kind: ValueType::Multi });
     }
     if present.is_none() && columns.len() > WIDE {
@@ -117,7 +119,7 @@ async fn planned(
 }
 
 impl ShownFields {
-    /// What a plan of projections computes.
+    /// Extracts the computations from a plan of projections.
     fn of(plan: &Arc<dyn ExecutionPlan>) -> Result<Self, Error> {
         let mut steps = Vec::new();
         let mut node = plan;
@@ -140,7 +142,7 @@ impl ShownFields {
         Ok(Self { reads: node.schema(), steps })
     }
 
-    /// The names and types of the columns that [`Self::of_rows`] reads.
+    /// Returns the names and types of the columns that [`Self::of_rows`] reads.
     #[must_use]
     pub fn reads(&self) -> &SchemaRef {
         &self.reads

@@ -1,4 +1,4 @@
-//! SQL text that asks what a search asks, for searches of plain commands.
+//! The SQL equivalent of a search, for searches of simple commands.
 //!
 //! Guarantees: a search that has commands or functions without an equivalent has no text, and the
 //! reason names them; a text that is given holds for fields of one value each. What it takes for
@@ -17,22 +17,22 @@ pub(crate) use layer::Layer;
 /// A search as SQL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SqlText {
-    /// One `SELECT`.
+    /// The query, a single `SELECT`.
     pub query: String,
-    /// `earliest` of the search, a parameter beside the query.
+    /// The parameter `earliest` of the SQL request.
     pub earliest: Option<String>,
-    /// `latest`, likewise.
+    /// The parameter `latest` of the SQL request.
     pub latest: Option<String>,
-    /// What it takes for granted.
+    /// Assumptions under which the query is equivalent.
     pub notes: Vec<String>,
 }
 
-/// Why a search has no SQL text.
+/// Why a search has no SQL equivalent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoSql {
     /// The command without an equivalent.
     pub command: String,
-    /// What of it.
+    /// The part of the command that has none.
     pub reason: String,
 }
 
@@ -42,18 +42,18 @@ impl fmt::Display for NoSql {
     }
 }
 
-/// Why a part has no equivalent.
+/// Why a part of a search has no equivalent.
 pub(crate) type Reason = String;
 
-/// Why a command has none.
+/// The reason for commands without an equivalent.
 pub(crate) const NO_EQUIVALENT: &str = "it has no equivalent";
 
-/// A name as SQL writes it.
+/// Quotes a name as an SQL identifier.
 pub(crate) fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text as SQL writes it.
+/// Quotes a text as an SQL literal.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

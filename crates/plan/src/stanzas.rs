@@ -19,23 +19,23 @@ use model::columns;
 use parking_lot::Mutex;
 use spl::ast::{ComparisonOperator, SearchExpr};
 
-/// Combinations of source type, source and host whose stanzas are remembered.
+/// Number of cached combinations of source type, source and host.
 const REMEMBERED: usize = 100_000;
 
-/// The arguments of functions that ask which stanzas apply.
+/// The arguments of functions that look up stanzas.
 const NAMES: [&str; 3] = [columns::SOURCETYPE, columns::SOURCE, columns::HOST];
 
-/// Some stanzas, by their numbers.
+/// Numbers of stanzas.
 type Numbers = Arc<[u32]>;
 
 /// Several stanzas, numbered from 0.
 #[derive(Debug)]
 pub(crate) struct Stanzas {
-    /// Those that apply to a source type without a look at its other names, in their order.
+    /// Stanzas that apply by source type alone, in order.
     by_sourcetype: HashMap<String, Numbers>,
-    /// Those that apply to all events.
+    /// Stanzas that apply to all events.
     everywhere: Numbers,
-    /// Those that take a pattern, in their order.
+    /// Stanzas with a pattern, in order.
     patterns: Vec<(u32, StanzaMatcher)>,
     remembered: Mutex<HashMap<Names, Numbers>>,
 }
@@ -54,7 +54,7 @@ impl Equivalent<Names> for Asked<'_> {
 }
 
 impl Stanzas {
-    /// Stanzas, numbered in the order in which they come.
+    /// Numbers stanzas in the order given.
     pub(crate) fn new<'m>(matchers: impl Iterator<Item = &'m StanzaMatcher>) -> Self {
         let (mut everywhere, mut patterns) = (Vec::new(), Vec::new());
         let mut named: HashMap<String, Vec<u32>> = HashMap::new();
@@ -77,17 +77,17 @@ impl Stanzas {
         Self { by_sourcetype, everywhere: everywhere.into(), patterns, remembered }
     }
 
-    /// Whether all of them apply to every event.
+    /// Whether all stanzas apply to every event.
     pub(crate) fn are_everywhere(&self) -> bool {
         self.by_sourcetype.is_empty() && self.patterns.is_empty()
     }
 
-    /// What functions that ask take first: the names of an event.
+    /// Returns the leading arguments of functions that look up stanzas: the names of an event.
     pub(crate) fn names(frame: &Frame) -> Vec<Typed> {
         NAMES.iter().map(|name| frame.field(name)).collect()
     }
 
-    /// The stanzas that apply to an event of this source type, source and host, in their order.
+    /// Returns the stanzas that apply to an event with this source type, source and host, in order.
     pub(crate) fn of_event(&self, names: [&str; 3]) -> Numbers {
         let plain = || self.by_sourcetype.get(names[0]).unwrap_or(&self.everywhere);
         if self.patterns.is_empty() {
@@ -112,8 +112,8 @@ impl Stanzas {
     }
 }
 
-/// The stanzas of the events of a batch. The same names come again and again: most of them are found by where
-/// they are in memory, without a look at what they are.
+/// Looks up stanzas for the events of a batch. The same names recur, and most lookups are answered by the
+/// memory address of the names, without reading their text.
 #[derive(Debug)]
 pub(crate) struct OfBatch<'s> {
     stanzas: &'s Stanzas,
@@ -125,8 +125,8 @@ impl<'s> OfBatch<'s> {
         Self { stanzas, seen: HashMap::new() }
     }
 
-    /// The stanzas that apply to an event, in their order: of its source type, source and host. These have to
-    /// stay where they are as long as this is used.
+    /// Returns the stanzas that apply to an event with this source type, source and host, in order. The names
+    /// must not move while this object is used.
     pub(crate) fn of_event(&mut self, names: [Value<'_>; 3]) -> Numbers {
         let [Some(a), Some(b), Some(c)] = names.map(identity) else {
             let names = names.map(Value::text);
@@ -149,8 +149,8 @@ pub(crate) fn names_in(arguments: &[Argument], row: usize) -> [Value<'_>; 3] {
     [0, 1, 2].map(|at| arguments.get(at).map_or(Value::Null, |argument| argument.get(row)))
 }
 
-/// What stands for a name within a batch: its bytes if it is short, else where it is. `None` if it is not
-/// text.
+/// Returns a key for a name within a batch: its bytes if it is short, otherwise its address. `None` if it is
+/// not a text.
 fn identity(name: Value<'_>) -> Option<u128> {
     const SHORT: usize = 15;
     match name {
@@ -158,7 +158,7 @@ fn identity(name: Value<'_>) -> Option<u128> {
         Value::Text(text) if text.len() <= SHORT => {
             let mut bytes = [0; SHORT + 1];
             bytes[..text.len()].copy_from_slice(text.as_bytes());
-            // No other text of this length begins like that; its length, and one for not being null.
+            // The length plus one is part of the key, so that no other text, and not null, has the same key.
             bytes[SHORT] = u8::try_from(text.len()).ok()? + 1;
             Some(u128::from_le_bytes(bytes))
         }
@@ -169,12 +169,12 @@ fn identity(name: Value<'_>) -> Option<u128> {
     }
 }
 
-/// The stanzas of several choices. Which of them apply is found once for an event, whatever the number of
-/// choices.
+/// The stanzas of several choices. The applicable stanzas are looked up once per event, whatever the number
+/// of choices.
 #[derive(Debug)]
 pub(crate) struct Together {
     stanzas: Stanzas,
-    /// The combinations that apply to events, by their numbers.
+    /// The combinations of applicable stanzas, by number.
     combinations: Mutex<Combinations>,
 }
 
@@ -189,7 +189,7 @@ impl Together {
         Arc::new(Self { stanzas: Stanzas::new(matchers), combinations: Mutex::default() })
     }
 
-    /// The number of a combination of stanzas.
+    /// Returns the number of a combination of stanzas.
     fn number(&self, stanzas: &Numbers) -> i64 {
         let Combinations { numbers, all } = &mut *self.combinations.lock();
         let number = *numbers.entry(Arc::clone(stanzas)).or_insert_with(|| {
@@ -199,7 +199,7 @@ impl Together {
         i64::try_from(number).unwrap_or(i64::MAX)
     }
 
-    /// The place of the first of some stanzas that belongs to a combination.
+    /// Returns the position of the first of some stanzas that belongs to a combination.
     fn first(&self, combination: i64, among: &[u32]) -> Option<i64> {
         let at = usize::try_from(combination).ok()?;
         let stanzas = self.combinations.lock().all.get(at).cloned()?;
@@ -207,7 +207,7 @@ impl Together {
         i64::try_from(first).ok()
     }
 
-    /// The combination of stanzas that applies to an event, for [`Self::first_of`].
+    /// Returns an expression for the combination of stanzas that applies to an event; see [`Self::first_of`].
     pub(crate) fn combination(self: &Arc<Self>, frame: &Frame) -> Typed {
         let together = Arc::clone(self);
         let function = of_columns("stanzas", ValueType::Integer, move |arguments, rows| {
@@ -246,7 +246,7 @@ impl Together {
     }
 }
 
-/// The source types that the events of a search may have.
+/// The possible source types of the events of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct Sourcetypes(HashSet<String>);
 
@@ -266,12 +266,12 @@ impl Sourcetypes {
         }
     }
 
-    /// Whether an event of one of them may satisfy a filter.
+    /// Whether an event with one of the source types may satisfy a filter.
     pub(crate) fn may_satisfy(&self, filter: &SearchExpr) -> bool {
         Admission::of(filter).is_none_or(|filter| self.0.iter().any(|name| filter.admits(name)))
     }
 
-    /// A filter without the alternatives that no event of them satisfies; `None` if it has no such.
+    /// Removes the alternatives of a filter that no such event satisfies; `None` if there are none.
     pub(crate) fn without_others(&self, filter: &SearchExpr) -> Option<SearchExpr> {
         let each = |members: &[SearchExpr]| {
             let mut changed = false;
@@ -290,7 +290,7 @@ impl Sourcetypes {
             SearchExpr::Or(members) => {
                 let fit: Vec<_> =
                     members.iter().filter(|one| self.may_satisfy(one)).cloned().collect();
-                // One stays: a filter that nothing satisfies.
+                // One is kept, so that the filter still matches nothing.
                 let fit = if fit.is_empty() { members[..1].to_vec() } else { fit };
                 let is_fewer = fit.len() < members.len();
                 match (each(&fit), is_fewer) {
@@ -303,7 +303,7 @@ impl Sourcetypes {
         }
     }
 
-    /// Those of them that events have which satisfy a filter of stored fields; `None` if that is all of them.
+    /// Returns the existing source types that satisfy a filter on stored fields; `None` if all do.
     pub(crate) fn within(&self, filter: Option<&SearchExpr>) -> Option<Self> {
         let filter = Admission::of(filter?)?;
         let admitted: HashSet<_> =
@@ -312,7 +312,7 @@ impl Sourcetypes {
     }
 }
 
-/// What a filter asks of the source type.
+/// The condition of a filter on the source type.
 enum Admission {
     All(Vec<Admission>),
     Any(Vec<Admission>),

@@ -9,10 +9,10 @@ use crate::context::{Planning, PlanningContext, Subsearches, plan_before};
 use crate::run::{run_inner, within_time};
 use crate::{Error, MessageKind, rights};
 
-/// What stands for the result of a subsearch that does not run: a term, a number, a value.
+/// The placeholder for the result of a subsearch that does not run: a term, a number, a value.
 const SKIPPED: &str = "1";
-/// What else may stand for it where the grammar allows no such text: arguments of `eval`, `stats`, `rename`,
-/// `replace` and `rex`.
+/// Further placeholders for positions where the grammar does not allow the first: arguments of `eval`,
+/// `stats`, `rename`, `replace` and `rex`.
 const SKIPPED_ARGUMENTS: [&str; 5] = ["x=1", "count", "x AS y", "x WITH y", "\"(?<x>.)\""];
 
 /// Parses the text of a search, macros included, and runs its subsearches.
@@ -24,7 +24,7 @@ pub(crate) async fn parse(
     parse_placed(text, None, subsearches, env).await
 }
 
-/// As [`parse`], of a text that stands at a place of the search, such as that of a saved one.
+/// Parses a text at a position of the search, such as that of a saved search; see [`parse`].
 pub(crate) fn parse_placed<'p>(
     text: &'p str,
     place: Option<spl::Span>,
@@ -44,7 +44,7 @@ async fn resolved(
     loop {
         let waiting = match resolution {
             spl::Resolution::Whole(pipeline) => {
-                // Said before anything runs, not once the rows are there.
+                // Reported before anything runs.
                 pipeline
                     .commands
                     .iter()
@@ -71,9 +71,9 @@ async fn resolved(
     }
 }
 
-/// Goes on without the result of a subsearch, with the first text that can stand for it.
+/// Continues without the result of a subsearch, with the first placeholder that fits.
 fn skipped(waiting: &spl::Unresolved) -> Result<spl::Resolution, Error> {
-    // A range that ends long ago would end before it begins.
+    // A range with an early end would end before it begins.
     let text = if waiting.is_latest() { "now" } else { SKIPPED };
     let any = || SKIPPED_ARGUMENTS.iter().find_map(|text| waiting.resolve(text).ok());
     Ok(waiting.resolve(text).or_else(|error| any().ok_or(error))?)
@@ -92,7 +92,7 @@ fn begin(
     Ok(spl::parse_resolving(text, &options)?)
 }
 
-/// The rows of a subsearch as a filter, or as a value where one stands.
+/// Converts the rows of a subsearch to a filter, or to a value where one is expected.
 async fn result(waiting: &spl::Unresolved, env: &PlanningContext<'_>) -> Result<String, Error> {
     let planned = plan_before(waiting.pipeline(), None, env).await?;
     let run = run_inner(planned, None, env);

@@ -38,15 +38,16 @@ use crate::jobs::SavedJob;
 const KIND: &str = "saved_job";
 /// Where the objects are.
 const ROOT: &str = "saved_jobs";
-/// How long an object may have no document: it is being written, or the answer about its document was lost.
+/// Time for which an object may exist without a document: it is being written, or the reply to the write of
+/// its document was lost.
 const GRACE: Duration = Duration::from_secs(3600);
-/// Time between two looks for objects without a document.
+/// Interval of the search for objects without a document.
 const LOOK: Duration = Duration::from_secs(3600);
-/// How long the catalog has for a change.
+/// Time limit of a change in the catalog.
 const CATALOG: Duration = Duration::from_secs(20);
-/// How long object storage has for an object.
+/// Time limit of a request to object storage.
 const STORE: Duration = Duration::from_secs(120);
-/// How often a change is tried that others overtake.
+/// Maximum number of attempts to change a document that other processes change too.
 const ATTEMPTS: usize = 10;
 
 /// Whether a job is in object storage.
@@ -55,14 +56,14 @@ pub fn is_saved_job(snapshot: &catalog::Snapshot, sid: &str) -> bool {
     snapshot.document(KIND, sid).is_some()
 }
 
-/// See the module.
+/// The stored jobs; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct Archive {
     catalog: Catalog,
-    /// None: jobs are not stored.
+    /// `None` if jobs are not stored.
     store: Option<Arc<dyn ObjectStore>>,
     clock: Arc<dyn Clock>,
-    /// When objects without a document were looked for.
+    /// Time of the last search for objects without a document.
     looked: Mutex<Option<Instant>>,
 }
 
@@ -80,13 +81,13 @@ impl Archive {
         self.store.is_some()
     }
 
-    /// The document of a job whose time is not over.
+    /// Returns the document of a job that has not expired.
     pub(crate) fn find(&self, sid: &str) -> Option<SavedJob> {
         let document = self.catalog.snapshot().document(KIND, sid)?;
         read(sid, &document).filter(|saved| !saved.is_over(self.clock.now()))
     }
 
-    /// All documents by id.
+    /// Returns all documents by id.
     pub(crate) fn all(&self) -> Vec<(String, SavedJob)> {
         let documents = self.catalog.snapshot().documents(KIND).into_iter();
         let read = |document: catalog::Document| {
@@ -96,7 +97,7 @@ impl Archive {
         documents.filter_map(read).collect()
     }
 
-    /// All documents of jobs whose time is not over.
+    /// Returns the documents of all jobs that have not expired.
     pub(crate) fn current(&self) -> Vec<(String, SavedJob)> {
         let now = self.clock.now();
         let mut all = self.all();
@@ -147,7 +148,7 @@ impl Archive {
         }
     }
 
-    /// Changes a document, also while others do; false if there is none.
+    /// Changes a document, also during concurrent changes. Returns false if the document does not exist.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -169,7 +170,7 @@ impl Archive {
             match replaced.map_err(|_| late("the catalog", CATALOG))? {
                 Ok(()) => return Ok(true),
                 Err(catalog::Error::Changed { .. }) => {
-                    // What has overtaken this change is on its way here.
+                    // The concurrent change that won arrives with the next snapshot.
                     let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
                 }
                 Err(error) => return Err(of_catalog(&error)),
@@ -189,14 +190,14 @@ impl Archive {
         let deleted = tokio::time::timeout(CATALOG, deleted).await;
         deleted.map_err(|_| late("the catalog", CATALOG))?.map_err(|error| of_catalog(&error))?;
         counter!(names::SAVED_JOBS_REMOVED, "reason" => reason).increment(1);
-        // The version of a document that this process cannot read is known all the same.
+        // The version can be read even if this process cannot read the rest of the document.
         if let Some(version) = document["version"].as_str() {
             self.delete(&path(sid, version)).await;
         }
         Ok(true)
     }
 
-    /// Removes the jobs whose time is over.
+    /// Removes expired jobs.
     pub(crate) async fn expire(&self) {
         let now = self.clock.now();
         for (sid, _) in self.all().iter().filter(|(_, saved)| saved.is_over(now)) {
@@ -233,7 +234,8 @@ impl Archive {
                 old.push(object.location);
             }
         }
-        // Asked after the list: what is being saved meanwhile is young.
+        // The snapshot is taken after the listing: objects of jobs that are saved in between are younger than
+        // the grace period.
         let snapshot = self.catalog.snapshot();
         let named = snapshot.documents(KIND).into_iter().filter_map(|document| {
             let version = document.json["version"].as_str()?;
@@ -267,7 +269,7 @@ impl Archive {
         self.store.as_ref().ok_or_else(missing)
     }
 
-    /// Whether this process removes what is over: it has the catalog.
+    /// Whether this process removes expired jobs: it is the one that writes the catalog.
     pub(crate) fn leads(&self) -> bool {
         !self.catalog.follows()
     }
@@ -281,7 +283,7 @@ fn path(sid: &str, version: &str) -> Path {
     Path::from_iter([ROOT, sid, version])
 }
 
-/// Whether an object is one of a job: what somebody else has put there is not deleted.
+/// Whether an object belongs to a job. Foreign objects under the same prefix are not deleted.
 fn is_object(location: &Path) -> bool {
     let is_version = |name: &str| name.len() == 32 && name.chars().all(|c| c.is_ascii_hexdigit());
     location.parts().count() == 3 && location.filename().is_some_and(is_version)
@@ -292,7 +294,7 @@ pub(crate) fn path_text(sid: &str, version: &str) -> String {
     path(sid, version).to_string()
 }
 
-/// A document; `None` if it is of a version of Karst that writes others.
+/// Parses a document; `None` if another version of Karst wrote it in another format.
 fn read(sid: &str, json: &serde_json::Value) -> Option<SavedJob> {
     let read = SavedJob::deserialize(json);
     read.inspect_err(|error| tracing::debug!(%sid, %error, "cannot read the document of a job"))

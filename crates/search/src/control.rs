@@ -9,26 +9,26 @@ use tokio::sync::watch;
 
 use crate::Error;
 
-/// What a job wants of its scans.
+/// The state that a job requests from its scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Valve {
-    /// They read.
+    /// Scans read.
     Open,
-    /// They wait.
+    /// Scans wait.
     Paused,
-    /// They end with what they have found.
+    /// Scans end, and the rows found so far are the result.
     Closed,
-    /// They fail.
+    /// Scans fail.
     Cancelled,
 }
 
-/// Shared by a job and every scan of its plan.
+/// The control of a job, shared by the job and every scan of its plan.
 #[derive(Debug)]
 pub(crate) struct ScanControl {
     valve: watch::Sender<Valve>,
     must_count_all: AtomicBool,
     wants_previews: AtomicBool,
-    /// Planning ends with the scans.
+    /// The planning time of the search, which ends when the scans end.
     planning: PlanningTime,
 }
 
@@ -44,100 +44,100 @@ impl Default for ScanControl {
 }
 
 impl ScanControl {
-    /// Of a search whose planning may take so long.
+    /// Creates the control of a search with this limit of planning time.
     pub(crate) fn planned_within(planning: PlanningTime) -> Self {
         Self { planning, ..Self::default() }
     }
 
-    /// What its planning takes.
+    /// Returns the planning time of the search.
     pub(crate) fn planning(&self) -> &PlanningTime {
         &self.planning
     }
 
-    /// Scans read on when the result is complete: somebody wants to know how many events match.
+    /// Lets scans continue after the result is complete, because the number of matching events was requested.
     pub(crate) fn count_all(&self) {
         self.must_count_all.store(true, Relaxed);
     }
 
-    /// Whether scans read on when the result is complete.
+    /// Whether scans continue after the result is complete.
     pub(crate) fn must_count_all(&self) -> bool {
         self.must_count_all.load(Relaxed)
     }
 
-    /// Somebody wants to see results before the end, or not any more.
+    /// Sets whether previews are requested.
     pub(crate) fn want_previews(&self, wanted: bool) {
         self.wants_previews.store(wanted, Relaxed);
     }
 
-    /// Whether somebody wants to see results before the end.
+    /// Whether previews are requested.
     pub(crate) fn wants_previews(&self) -> bool {
         self.wants_previews.load(Relaxed)
     }
 
-    /// Scans wait before their next batch. A closed valve stays closed.
+    /// Pauses scans before their next batch. A closed valve stays closed.
     pub(crate) fn pause(&self) {
         self.set(Valve::Paused);
     }
 
-    /// Scans go on.
+    /// Resumes scans.
     pub(crate) fn resume(&self) {
         self.set(Valve::Open);
     }
 
-    /// Scans end as if there were no more data: what was found so far is the result.
+    /// Ends scans as if there were no more data: the rows found so far are the result.
     pub(crate) fn close(&self) {
         self.set(Valve::Closed);
     }
 
-    /// Scans fail, so that nobody above them makes a result of what was found so far.
+    /// Makes scans fail, so that no operator computes a result from partial rows.
     pub(crate) fn cancel(&self) {
         self.planning.cancel();
         self.set(Valve::Cancelled);
     }
 
-    /// Whether the scans wait.
+    /// Whether the scans are paused.
     #[must_use]
     pub(crate) fn is_paused(&self) -> bool {
         *self.valve.borrow() == Valve::Paused
     }
 
-    /// Whether the scans were told to end.
+    /// Whether the scans have been told to end.
     #[must_use]
     pub(crate) fn is_closed(&self) -> bool {
         matches!(*self.valve.borrow(), Valve::Closed | Valve::Cancelled)
     }
 
-    /// Waits until it is paused.
+    /// Waits until the valve is paused.
     pub(crate) async fn pauses(&self) {
         self.until(|valve| valve == Valve::Paused).await;
     }
 
-    /// Waits while it is paused, whatever comes then.
+    /// Waits until the valve is no longer paused, whatever its next state is.
     pub(crate) async fn goes_on(&self) {
         self.until(|valve| valve != Valve::Paused).await;
     }
 
     async fn until(&self, is_so: impl Fn(Valve) -> bool) {
         let mut watcher = self.valve.subscribe();
-        // The sender lives in self, so waiting cannot fail.
+        // `self` holds the sender, so waiting cannot fail.
         let _ = watcher.wait_for(|valve| is_so(*valve)).await;
     }
 
-    /// What the job wants, as it changes.
+    /// Subscribes to changes of the requested state.
     pub(crate) fn subscribe(&self) -> watch::Receiver<Valve> {
         self.valve.subscribe()
     }
 
-    /// Waits while paused; false means the scan is to end.
+    /// Waits while the valve is paused. Returns false if the scan must end.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
     pub(crate) async fn admit(&self) -> Result<bool> {
-        // Most calls find it open, and need no receiver.
+        // The valve is usually open, and then no receiver is needed.
         let mut now = *self.valve.borrow();
         if now == Valve::Paused {
             let mut watcher = self.valve.subscribe();
-            // The sender lives in self, so waiting cannot fail.
+            // `self` holds the sender, so waiting cannot fail.
             now =
                 watcher.wait_for(|valve| *valve != Valve::Paused).await.map_or(now, |valve| *valve);
         }

@@ -17,11 +17,12 @@ use datafusion::common::runtime::{JoinSetTracer, set_join_set_tracer};
 use futures::future::BoxFuture;
 use runtime::process::thread_cpu;
 
-/// The CPU time of one search. Clones count together.
+/// The CPU time of one search. Clones share the counter.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct CpuTime(Arc<AtomicU64>);
 
-/// The search that a thread works on, and the time of its CPU clock up to which that is counted.
+/// The search that a thread works on, and the reading of the thread's CPU clock up to which its time has been
+/// counted.
 #[derive(Debug)]
 struct Current {
     cpu: CpuTime,
@@ -33,17 +34,18 @@ thread_local! {
 }
 
 impl CpuTime {
-    /// What was counted so far: without the work that goes on, unless it has called [`settle`].
+    /// Returns the CPU time counted so far. Work in progress is included only up to its last call of
+    /// [`settle`].
     pub(crate) fn total(&self) -> Duration {
         Duration::from_nanos(self.0.load(Relaxed))
     }
 
-    /// A task whose work counts.
+    /// Wraps a task so that its CPU time is counted.
     pub(crate) fn of<T>(&self, task: BoxFuture<'static, T>) -> Measured<T> {
         Measured { task, cpu: self.clone() }
     }
 
-    /// Does work that counts.
+    /// Runs a closure and counts its CPU time.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         settle();
         let current = Current { cpu: self.clone(), counted: thread_cpu() };
@@ -56,7 +58,7 @@ impl CpuTime {
     }
 }
 
-/// Counts what this thread has worked on its search up to now.
+/// Counts the CPU time that this thread has spent on its search up to now.
 pub(crate) fn settle() {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
@@ -67,13 +69,13 @@ pub(crate) fn settle() {
     });
 }
 
-/// Lets the tasks of the query engine count for the searches that start them, in the whole process.
+/// Makes the tasks that the query engine spawns count for the search that spawned them, in the whole process.
 pub(crate) fn follow_tasks() {
-    // An error says that this was done before.
+    // An error means that the tracer has been set before.
     let _ = set_join_set_tracer(&Follow);
 }
 
-/// Work that ends when this is dropped.
+/// A guard that ends the counted work when it is dropped.
 struct Within {
     outer: Option<Current>,
 }
@@ -108,7 +110,7 @@ fn current() -> Option<CpuTime> {
     CURRENT.with_borrow(|current| current.as_ref().map(|current| current.cpu.clone()))
 }
 
-/// What the engine does not know of a task.
+/// The type-erased result of a task of the engine.
 type Erased = Box<dyn Any + Send>;
 
 struct Follow;
@@ -139,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Work of so much CPU time.
+    /// Uses this amount of CPU time.
     fn work(time: Duration) {
         let start = thread_cpu();
         let mut number = 1_u64;

@@ -12,26 +12,26 @@ use scripts::{
     SearchInfo, Settings, Table,
 };
 
-/// The version of Splunk that programs are told.
+/// The version of Splunk that is reported to programs.
 const VERSION: &str = "9.4.0";
 /// The field with the time of a row.
 const TIME: &str = "_time";
-/// What a value takes beside its text.
+/// Estimated size of a value in bytes, without its text.
 const VALUE_BYTES: usize = 16;
 
-/// Who asks, in which search.
+/// The user and the search on whose behalf a program runs.
 #[derive(Debug)]
 pub(crate) struct Asking<'s> {
     pub(crate) sid: &'s str,
     pub(crate) app: &'s str,
     pub(crate) owner: &'s str,
     pub(crate) search: &'s str,
-    /// The directory of configuration, which has the apps.
+    /// The configuration directory, which contains the apps.
     pub(crate) directory: Option<&'s Path>,
     pub(crate) settings: &'s Settings,
 }
 
-/// What a custom command makes of rows.
+/// Runs a custom command over rows and returns its rows.
 pub(crate) async fn run(
     request: &ScriptRequest,
     asking: &Asking<'_>,
@@ -79,7 +79,7 @@ async fn start(
     Ok(run)
 }
 
-/// Gives all rows to a program, and collects what it makes of them.
+/// Sends all rows to a program and collects the rows that it returns.
 async fn all(
     run: &mut CommandRun,
     request: &ScriptRequest,
@@ -125,7 +125,7 @@ async fn all(
     Ok(Rows::stacked(parts, request.max_rows)?)
 }
 
-/// The command with its program.
+/// Builds the command that runs the program of a custom command.
 fn command(request: &ScriptRequest, asking: &Asking<'_>) -> Result<Command, Error> {
     let found = &request.command;
     let label = format!("the command \"{}\"", found.name);
@@ -148,7 +148,7 @@ fn command(request: &ScriptRequest, asking: &Asking<'_>) -> Result<Command, Erro
     })
 }
 
-/// A program in `bin` of an app. `label` is what messages call it.
+/// Locates a program in the `bin` directory of an app. `label` is the name used in messages.
 pub(crate) fn script(
     label: String,
     directory: Option<&Path>,
@@ -163,7 +163,7 @@ pub(crate) fn script(
         Error::invalid_anywhere(text)
     })?;
     let etc = directory.display().to_string();
-    // The variables of programs are those of a Splunk whose `etc` is the directory of configuration.
+    // Programs get the variables of a Splunk installation whose `etc` is the configuration directory.
     let home = match directory.file_name().is_some_and(|name| name == "etc") {
         true => directory.parent().unwrap_or(directory).display().to_string(),
         false => etc.clone(),
@@ -199,14 +199,14 @@ fn info(arguments: &Arguments, range: TimeRange, asking: &Asking<'_>) -> SearchI
     }
 }
 
-/// Rows as a program reads them.
+/// Converts rows to the table that a program reads.
 pub(crate) fn table(rows: &Rows) -> Result<Table, Error> {
     let names = rows.names().into_iter().filter(|name| !name.starts_with("__"));
     let column = |name: String| Ok(Column { values: rows.lists(&name)?, name });
     Ok(Table { columns: names.map(column).collect::<Result<_, Error>>()?, count: rows.count })
 }
 
-/// Rows that a program has printed.
+/// Converts the table that a program has printed to rows.
 pub(crate) fn of_table(table: Table) -> Rows {
     let mut rows = Rows::blank(table.count);
     for Column { name, values } in table.columns {
@@ -218,7 +218,7 @@ pub(crate) fn of_table(table: Table) -> Rows {
     rows
 }
 
-/// The microseconds of a column of times; nothing if it is another column, or has other texts.
+/// Parses a column of times into microseconds; `None` if the column is not `_time` or contains other texts.
 fn times(name: &str, values: &[Vec<String>]) -> Option<Vec<Option<i64>>> {
     if name != TIME {
         return None;
@@ -241,7 +241,7 @@ fn size(table: &Table) -> usize {
     table.columns.iter().map(|column| column.values.iter().map(of_row).sum::<usize>()).sum()
 }
 
-/// Messages of a program for the user.
+/// Adds the messages of a program to those for the user.
 fn tell(name: &str, said: Vec<scripts::Message>, messages: &mut Vec<Message>) {
     for message in said.into_iter().filter(scripts::Message::is_for_users) {
         let kind =

@@ -1,4 +1,4 @@
-//! What searching needs of the rest of Karst.
+//! The components of Karst that the search service depends on.
 
 use std::sync::Arc;
 
@@ -13,54 +13,54 @@ use runtime::trace::Tracer;
 use crate::threads::SearchThreads;
 use crate::workers::Workers;
 
-/// Where the objects of buckets are.
+/// Access to the objects of buckets.
 pub trait Objects: Send + Sync + std::fmt::Debug {
-    /// Reads through the cache, which it counts for one search too.
+    /// Returns a store that reads through the cache and counts the reads of one search.
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore>;
 
-    /// Where the bytes of an object of this path and size are, without reading it; `None` if that is not
-    /// known.
+    /// Returns the cache tiers that hold the bytes of an object with this path and size, without reading it;
+    /// `None` if that is unknown.
     fn residency(&self, path: &str, size: u64) -> Option<Residency> {
         let _ = (path, size);
         None
     }
 
-    /// Drops what the cache has of an object, so that the next read of it comes from object storage.
+    /// Drops the cached blocks of an object, so that the next read comes from object storage.
     fn forget(&self, path: &str, size: u64) {
         let _ = (path, size);
     }
 
-    /// Reads past the cache, to tell a damaged object from a damaged copy; without it no bucket is
-    /// ever left out by itself.
+    /// Returns a store that bypasses the cache, to distinguish a damaged object from a damaged cached copy.
+    /// Without it, buckets are never quarantined automatically.
     fn direct(&self) -> Option<Arc<dyn ObjectStore>> {
         None
     }
 }
 
-/// What searching needs of the rest of Karst.
+/// The components of Karst that the search service depends on.
 #[derive(Debug, Clone)]
 pub struct Dependencies {
-    /// Which buckets exist.
+    /// The catalog of buckets.
     pub catalog: Catalog,
-    /// Buckets that are still being filled, of all indexers.
+    /// Hot buckets of all indexers.
     pub hot: Arc<dyn HotDirectory>,
-    /// The hot buckets of this process that searches of others read.
+    /// Views of the hot buckets of this process, which searches of other processes read.
     pub views: OpenViews,
     /// Objects, read through the cache.
     pub objects: Arc<dyn Objects>,
-    /// Configuration, lookups, collections.
+    /// Apps with their configuration, lookups and collections.
     pub apps: Apps,
-    /// What searches ask of the rest of the server: REST, events to collect, where addresses are.
+    /// Services of the server that searches call: REST, event collection, geolocation.
     pub surroundings: Arc<dyn plan::Host>,
     /// Index names.
     pub indexes: Arc<dyn IndexNames>,
-    /// Who reads buckets for searches of this process, if there are others.
+    /// The processes that read buckets for searches of this process; `None` if there are no others.
     pub workers: Option<Arc<dyn Workers>>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where searches run: apart from the threads that answer requests, so that a heavy search
-    /// does not make the API slow.
+    /// The threads on which searches run, separate from those that answer requests, so that a heavy search
+    /// does not slow the API.
     pub threads: SearchThreads,
-    /// Makes the spans of searches.
+    /// Creates the spans of searches.
     pub tracer: Tracer,
 }

@@ -1,5 +1,5 @@
-//! Field names of hot rows, which no catalogue lists yet: found once per row, remembered as long as the
-//! bucket is asked for.
+//! Field names of hot rows, which are not in a field catalogue yet. They are extracted once per row and
+//! cached while searches ask for the bucket.
 //!
 //! Guarantees that each field of each hot row is known, so that wildcards mean the same fields before and
 //! after a bucket rolls.
@@ -18,33 +18,33 @@ use plan::FieldInfo;
 use crate::recipes::configuration;
 use crate::scan::discover;
 
-/// Field names with what is known of them.
+/// Field names with their properties.
 pub(crate) type Fields = BTreeMap<String, FieldInfo>;
 
-/// Buckets remembered before those that a search did not ask for are forgotten.
+/// Number of cached buckets above which buckets that the current search did not ask for are evicted.
 const REMEMBERED: usize = 1_024;
 
-/// Rows looked at before other work of the thread has its turn.
+/// Number of rows processed before the task yields to others on its thread.
 const AT_ONCE: usize = 4_096;
 
-/// What was found in hot buckets.
+/// The cache of the fields of hot buckets.
 #[derive(Debug, Default)]
 pub(crate) struct Discovered {
     buckets: Mutex<HashMap<BucketId, Known>>,
 }
 
-/// The fields of the first rows of a bucket; rows are in the order of their arrival and never change.
+/// The fields of the first rows of a bucket. Rows are in the order of arrival and never change.
 #[derive(Debug, Clone)]
 struct Known {
-    /// Fingerprint of the rules that found them: the rules themselves would stay in memory with the bucket,
-    /// after others are in force, too. Most users have the same.
+    /// Fingerprint of the rules that extracted the fields. Keeping the rules themselves would hold old rules
+    /// in memory after a change. Most users share the same rules.
     configuration: u64,
     rows: usize,
     fields: Arc<Fields>,
 }
 
 impl Discovered {
-    /// The fields of all hot rows.
+    /// Returns the fields of all hot rows.
     pub(crate) async fn fields(&self, hot: &[HotBucket], knowledge: &Arc<Knowledge>) -> Fields {
         let mut found = Fields::new();
         let rules = configuration(knowledge);
@@ -70,7 +70,7 @@ impl Discovered {
         found
     }
 
-    /// What is known of a bucket by the rules of today.
+    /// Returns the cached fields of a bucket if they were extracted with the current rules.
     fn known(&self, bucket: &HotBucket, configuration: u64) -> Known {
         let known = self.buckets.lock().get(&bucket.id).cloned();
         let none = || Known { configuration, rows: 0, fields: Arc::default() };
@@ -86,7 +86,7 @@ impl Discovered {
     }
 }
 
-/// The rows behind the first ones, in parts.
+/// Splits the rows after the first `first` ones into parts.
 fn parts(batches: &[RecordBatch], first: usize) -> impl Iterator<Item = RecordBatch> {
     let mut skip = first;
     let behind = batches.iter().filter_map(move |batch| {
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    /// Rows of which only the first has the field `first`.
+    /// A batch in which only the first row has the field `first`.
     fn batch(rows: usize, first: &str) -> RecordBatch {
         let times = || -> ArrayRef {
             Arc::new(TimestampMicrosecondArray::from(vec![1; rows]).with_timezone("UTC"))

@@ -1,4 +1,4 @@
-//! What the searches of a process were like, for others who watch it.
+//! Statistics of the ended searches of a process, for monitoring.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use crate::cpu;
 use crate::report::{Outcome, ScanReport};
 
-/// Counts searches that have ended, since the process was started.
+/// Counters of searches that have ended since the process started.
 #[derive(Debug, Default)]
 pub struct Ended {
     incomplete: AtomicU64,
@@ -17,21 +17,22 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// How many results were incomplete.
+    /// Returns the number of incomplete results.
     #[must_use]
     pub fn incomplete(&self) -> u64 {
         self.incomplete.load(Relaxed)
     }
 
-    /// How long search jobs ran that came to their end.
+    /// Returns the run times of completed search jobs.
     #[must_use]
     pub fn times(&self) -> Durations {
         self.times.lock().clone()
     }
 
-    /// Counts a search, in the metrics as well. `ran`: how long it took; none if that depends on its reader.
+    /// Counts a search, also in the metrics. `ran` is its duration; `None` if that depends on the speed of
+    /// its reader.
     pub(crate) fn count(&self, report: &ScanReport, outcome: Outcome, ran: Option<Duration>) {
-        // It is called by the last task of the search, whose work counts up to here.
+        // This runs in the last task of the search, so its CPU time up to here must be counted.
         cpu::settle();
         report.record(outcome);
         if outcome != Outcome::Done {

@@ -1,4 +1,4 @@
-//! What all searches of a service share.
+//! The state that all searches of a service share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,18 +26,18 @@ pub(crate) struct Engine {
     pub(crate) discovered: Arc<Discovered>,
     pub(crate) summary_rows: SummaryRows,
     pub(crate) lookup_files: LookupFiles,
-    /// Their rows by the values of fields.
+    /// Compiled lookups: rows indexed by the values of fields.
     pub(crate) compiled_lookups: CompiledLookups,
     pub(crate) session: Session,
     pub(crate) memory: Memory,
-    /// That of parts of other processes' searches. Were it the same, two search heads could wait for each
-    /// other.
+    /// Memory for the parts of other processes' searches. With one pool for both, two search heads could wait
+    /// for each other.
     pub(crate) part_memory: Memory,
     pub(crate) lost_workers: Arc<LostWorkers>,
     pub(crate) jobs: Jobs,
-    /// Jobs in object storage.
+    /// Stored jobs in object storage.
     pub(crate) archive: Archive,
-    /// The rows of them that were read lately.
+    /// Recently read rows of stored jobs.
     pub(crate) loaded: LoadedJobs,
     pub(crate) uses: Arc<Uses>,
     pub(crate) queries: Arc<Queries>,
@@ -51,9 +51,9 @@ impl fmt::Debug for Engine {
 }
 
 impl Engine {
-    /// Whether somebody may see a job and its rows: the owner, users of the roles that it is opened to, and
-    /// with `admin_all_objects` everybody; in any case the indexes that the job could read must be open to
-    /// them now.
+    /// Whether a user may see a job and its rows: the owner, users of the roles that the job is shared with,
+    /// and users with `admin_all_objects`. In addition, the user must currently have access to the indexes
+    /// that the job could read.
     pub(crate) fn may_read_job(&self, job: &Job, rights: &Rights) -> bool {
         let owns = job.request().owner == rights.user()
             || rights.may("admin_all_objects")

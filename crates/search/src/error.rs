@@ -1,78 +1,78 @@
-//! Why a search could not be taken on or finished.
+//! Why a search was refused or failed.
 
 use model::{BucketHeader, ErrorKind};
 
-/// An error of searching.
+/// An error of a search.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum Error {
-    /// The search itself is at fault; `text` is a diagnostic that points at the place.
+    /// The search text is invalid; `text` is a diagnostic with its position.
     #[error("{text}")]
     Search {
-        /// Rendered for a terminal, with the line and a caret.
+        /// The diagnostic rendered for a terminal, with the line and a caret.
         text: String,
-        /// What the caller can do.
+        /// The kind of the error for the caller.
         kind: ErrorKind,
     },
-    /// A request parameter is at fault.
+    /// A request parameter is invalid.
     #[error("{0}")]
     Request(String),
-    /// A setting is at fault.
+    /// A setting is invalid.
     #[error(transparent)]
     Setting(#[from] conf::Invalid),
-    /// Too many searches wait already.
+    /// The queue of searches is full.
     #[error(
         "{waiting} searches are waiting already, the limit (max_queued_searches); try again later"
     )]
     TooManySearches {
-        /// How many wait.
+        /// Number of queued searches.
         waiting: usize,
     },
-    /// Kept results take all the memory they may.
+    /// The results of kept jobs use all the memory for results.
     #[error(
         "the results of {jobs} kept jobs take {bytes} bytes, the limit (kept_result_bytes); delete jobs, \
          or wait until they expire"
     )]
     TooManyResults {
-        /// Jobs that are kept.
+        /// Number of kept jobs.
         jobs: usize,
-        /// What their results take.
+        /// Size of their results in bytes.
         bytes: usize,
     },
-    /// The result takes more memory than a search may hold.
+    /// The result exceeds the memory limit of a search.
     #[error(
         "the result takes more than {} MB of memory: narrow the search, or raise max_mem_usage_mb in \
          limits.conf [search]", limit >> 20
     )]
     ResultBytes {
-        /// The setting, in bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// A user, or a role, runs as many searches as allowed.
+    /// A user or role has reached the quota of concurrent searches.
     #[error(
         "{user}: {used} searches are already running or waiting, the quota is {quota} ({name} of the \
          roles); wait for one to end, or cancel one"
     )]
     UserQuota {
-        /// Which quota.
+        /// Name of the quota.
         name: &'static str,
-        /// Whose.
+        /// Name of the user.
         user: String,
-        /// Searches that run or wait.
+        /// Number of running and queued searches.
         used: usize,
-        /// How many may.
+        /// The quota.
         quota: usize,
     },
-    /// The results of a user's jobs take as much as they may.
+    /// The results of a user's jobs have reached their quota.
     #[error(
         "{user}: the results of kept jobs take {bytes} bytes, the quota is {quota} (srchDiskQuota of the \
          roles); delete jobs, or wait until they expire"
     )]
     ResultQuota {
-        /// Whose.
+        /// Name of the user.
         user: String,
-        /// What they take.
+        /// Size of the results in bytes.
         bytes: u64,
-        /// What they may.
+        /// The quota in bytes.
         quota: u64,
     },
     /// The result of a job is too large to be stored.
@@ -81,59 +81,59 @@ pub enum Error {
          max_saved_result_mb in limits.conf [search]", limit >> 20
     )]
     SavedResultBytes {
-        /// The setting, in bytes.
+        /// The limit in bytes.
         limit: usize,
     },
-    /// The stored results of a user take as much as they may.
+    /// The stored results of a user would exceed their quota.
     #[error(
         "{user}: the results of saved jobs would take {bytes} bytes of object storage, the quota is {quota} \
          (srchDiskQuota of the roles); delete saved jobs, or wait until they expire"
     )]
     SavedQuota {
-        /// Whose.
+        /// Name of the user.
         user: String,
-        /// What they would take.
+        /// Size of the results in bytes, including the new one.
         bytes: u64,
-        /// What they may.
+        /// The quota in bytes.
         quota: u64,
     },
-    /// There are as many stored jobs as there may be.
+    /// The maximum number of stored jobs is reached.
     #[error(
         "{jobs} jobs are saved already, the limit (max_saved_jobs in limits.conf [search]); delete some, or \
          wait until they expire"
     )]
     TooManySavedJobs {
-        /// How many there are.
+        /// Number of stored jobs.
         jobs: usize,
     },
-    /// The object of a stored job is not what was written.
+    /// The object of a stored job is damaged.
     #[error("the results of the job cannot be read: {path}: {reason}; start the search again")]
     StoredJob {
-        /// Where it is.
+        /// Path of the object.
         path: String,
-        /// What is wrong with it.
+        /// Description of the damage.
         reason: String,
     },
-    /// No such job, or it has expired.
+    /// The job does not exist or has expired.
     #[error("Unknown sid.")]
     UnknownJob,
     /// Stored events cannot be read.
     #[error("bucket {bucket}: {message}")]
     Bucket {
-        /// Which one.
+        /// Id of the bucket.
         bucket: String,
-        /// What happened.
+        /// The cause.
         message: String,
-        /// Whether its object is not what was written, or is missing.
+        /// Whether the object is damaged or missing.
         damaged: bool,
     },
-    /// Events of other processes cannot be read now, and the answer may not miss them.
+    /// Events of other processes are unavailable, and incomplete results are not allowed.
     #[error("{0}")]
     Unavailable(String),
     /// The job was cancelled.
     #[error("the search was cancelled")]
     Cancelled,
-    /// It may not begin: what is to be recorded of it cannot be.
+    /// The search must not start, because its audit record cannot be written.
     #[error("{0}")]
     Unrecorded(String),
     /// A defect in Karst.
@@ -142,12 +142,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// An error of the planner in a search text.
+    /// Converts an error of the planner in a search text.
     pub(crate) fn of_search(error: &plan::Error, text: &str) -> Self {
         Self::Search { text: error.render(text), kind: error.kind() }
     }
 
-    /// A bucket that cannot be read, with what the store said: where it was asked, and why it failed.
+    /// Returns the error for an unreadable bucket, with the location and the cause reported by the store.
     pub(crate) fn unreadable(entry: &BucketHeader, error: &bucket::Error) -> Self {
         let cause = std::error::Error::source(error);
         let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -155,7 +155,7 @@ impl Error {
         Self::Bucket { bucket: entry.path(), message: format!("{error}{cause}"), damaged }
     }
 
-    /// What the caller can do about it.
+    /// Returns the kind of the error for the caller.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -179,7 +179,7 @@ impl Error {
     }
 }
 
-/// Whether the object is not what was written, rather than out of reach.
+/// Whether an error means that the object is damaged, rather than unavailable.
 pub(crate) fn is_damage(error: &bucket::Error) -> bool {
     matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound)
 }

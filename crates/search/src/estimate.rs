@@ -1,4 +1,4 @@
-//! What a search reads at most, before it runs: as much as catalog and cache know without reading anything.
+//! Estimates the cost of a search before it runs, from the catalog and the cache alone.
 //!
 //! Guarantees: bytes, events and buckets are upper bounds of what the first stage reads. A search reads less
 //! where the term index, bounds of granules, columns that it does not need, or a sort that has enough rows
@@ -14,65 +14,66 @@ use serde::Serialize;
 use crate::SearchService;
 use crate::scan::{Ahead, EventsTable};
 
-/// What a search reads at most.
+/// The estimated cost of a search.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Estimate {
-    /// Buckets in object storage.
+    /// Stored buckets.
     pub buckets: EstimatedBuckets,
     /// Events in the buckets to read and in hot buckets.
     pub rows: u64,
-    /// Bytes of the objects to read, packed as they are.
+    /// Compressed bytes of the objects to read.
     pub bytes: u64,
-    /// Where those bytes are; `None` where the caches of other processes have them.
+    /// Location of those bytes; `None` if the caches of other processes hold them.
     pub tiers: Option<EstimatedTiers>,
-    /// Events that are in no object yet; `None` where other processes have them, which are not asked.
+    /// Events of hot buckets; `None` if other processes have them, which are not asked.
     pub hot: Option<EstimatedHot>,
-    /// Whether stages follow the first one; what they read is not counted.
+    /// Whether further stages follow the first one; their reads are not included.
     pub further_stages: bool,
-    /// How to read the numbers.
+    /// Hints for reading the numbers.
     pub notes: Vec<&'static str>,
 }
 
-/// Stored buckets of a search.
+/// Stored buckets of a search, by how planning treats them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct EstimatedBuckets {
-    /// Those of its indexes.
+    /// Buckets of its indexes.
     pub considered: u64,
-    /// Those outside of its time range.
+    /// Buckets outside its time range.
     pub pruned_by_time: u64,
-    /// Those that the catalog excludes otherwise, by their source types.
+    /// Buckets that the catalog excludes by their source types.
     pub pruned_by_header: u64,
-    /// Those that are left out because they are damaged.
+    /// Quarantined buckets, which are skipped.
     pub quarantined: u64,
-    /// Those that are left.
+    /// Remaining buckets, which are read.
     pub to_read: u64,
 }
 
-/// Where the bytes of the objects are.
+/// Location of the bytes of the objects.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct EstimatedTiers {
-    /// Bytes in memory, at least.
+    /// Bytes in memory (lower bound).
     pub memory: u64,
-    /// Bytes on the local disk: in the cache, or on their way to object storage.
+    /// Bytes on the local disk: in the cache or in the spool.
     pub disk: u64,
-    /// Bytes that only object storage has, at most.
+    /// Bytes that are only in object storage (upper bound).
     pub store: u64,
-    /// Requests that reading those would take.
+    /// Number of requests to read those bytes.
     pub requests: u64,
-    /// Buckets that were looked up. If fewer than there are, they stand for all.
+    /// Number of buckets looked up in the cache. If there are more buckets, the numbers are extrapolated from
+    /// this sample.
     pub buckets_looked_up: u64,
 }
 
 /// Events in hot buckets.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct EstimatedHot {
-    /// Hot buckets.
+    /// Number of hot buckets.
     pub buckets: u64,
-    /// Their events.
+    /// Number of their events.
     pub rows: u64,
-    /// Bytes of the text of those in memory.
+    /// Bytes of the text of events in memory.
     pub memory: u64,
-    /// Bytes of the files of those that wait for their upload.
+    /// Bytes of the files that wait for their upload.
     pub disk: u64,
 }
 
@@ -85,7 +86,7 @@ const FURTHER: &str =
     "what later stages read, such as subsearches of append and join, is not counted";
 
 impl SearchService {
-    /// What a search that is planned reads at most; `None` if its first stage reads no stored events.
+    /// Estimates the cost of a planned search; `None` if its first stage reads no stored events.
     pub(crate) async fn estimate(&self, planned: &PlannedSearch) -> Option<Estimate> {
         let mut scans = Vec::new();
         each_scan(&planned.plan, &[], &mut |scan, filters| {
@@ -111,7 +112,7 @@ impl SearchService {
         estimate.hot = hot;
         estimate.rows += hot.map_or(0, |hot| hot.rows);
         let deps = &self.engine().deps;
-        // Who reads is decided when the search runs.
+        // Which process reads is decided when the search runs.
         let is_local = deps.workers.is_none();
         let most = self.settings().estimated_buckets;
         let look_up = |path: &str, size: u64| deps.objects.residency(path, size);
@@ -158,7 +159,7 @@ impl EstimatedHot {
     }
 }
 
-/// Where the bytes of objects are, of which at most so many are looked up; `None` if that is not known.
+/// Returns the location of the bytes of objects, from a sample of limited size; `None` if it is unknown.
 fn tiers(
     objects: &[(String, u64)],
     most: usize,
@@ -185,7 +186,7 @@ fn tiers(
     })
 }
 
-/// Visits the tables of a plan, each with the conditions that its rows have to meet.
+/// Visits the tables of a plan, each with the conditions on its rows.
 fn each_scan(plan: &LogicalPlan, above: &[Expr], visit: &mut impl FnMut(&TableScan, Vec<Expr>)) {
     match plan {
         LogicalPlan::TableScan(scan) => {
@@ -196,7 +197,7 @@ fn each_scan(plan: &LogicalPlan, above: &[Expr], visit: &mut impl FnMut(&TableSc
             conditions.push(filter.predicate.clone());
             each_scan(&filter.input, &conditions, visit);
         }
-        // What stands above something else is no condition of stored events.
+        // A condition above another operator is not a condition on stored events.
         other => other.inputs().into_iter().for_each(|input| each_scan(input, &[], visit)),
     }
 }

@@ -1,5 +1,4 @@
-//! What is known of a search before it runs: its commands, what the term index is asked, its plan, and
-//! what it is in SQL.
+//! Explains a search before it runs: its commands, its index expression, its plan, and its SQL equivalent.
 
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use plan::{CommandKind, Outline, PlannedSearch};
@@ -9,46 +8,45 @@ use crate::jobs::JobRequest;
 use crate::scan::index_expression;
 use crate::{Error, Estimate, SearchService};
 
-/// A search, explained.
+/// The explanation of a search.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explanation {
-    /// The search as it was understood.
+    /// The normalized search text.
     pub normalized: String,
     /// Its commands in order.
     pub commands: Vec<ExplainedCommand>,
-    /// Start of the time range, epoch seconds; none is all of time.
+    /// Start of the time range in epoch seconds; `None` is unbounded.
     pub earliest: Option<f64>,
-    /// End of the range, likewise.
+    /// End of the time range in epoch seconds; `None` is unbounded.
     pub latest: Option<f64>,
     /// Indexes read.
     pub indexes: Vec<String>,
-    /// Conditions that are tested where the events are.
+    /// Conditions that are evaluated in the scan.
     pub filters: Vec<String>,
-    /// What the term index is asked, in the form of the inspector.
+    /// The expression that the term index evaluates, in the form of the job inspector.
     pub index_expression: String,
     /// The plan up to the first command that must see all rows.
     pub plan: String,
     /// The search in SQL, if there is an equivalent.
     pub sql: Option<ExplainedSql>,
-    /// Why there is none.
+    /// Why there is no equivalent in SQL.
     pub no_sql: Option<String>,
-    /// What the planner has to say.
+    /// Messages of the planner.
     pub messages: Vec<String>,
-    /// What the search reads at most; `None` if its first stage reads no stored events, and where there is no
-    /// server.
+    /// The estimated cost; `None` if the first stage reads no stored events, or outside of a server.
     pub estimate: Option<Estimate>,
 }
 
-/// A command, explained.
+/// The explanation of a command.
 #[derive(Debug, Clone, Serialize)]
 pub struct ExplainedCommand {
     /// The registered name.
     pub name: &'static str,
-    /// The command as it was understood.
+    /// The normalized text of the command.
     pub text: String,
-    /// `streaming`, `transforming`, ...
+    /// The type of the command: `streaming`, `transforming`, ...
     pub kind: &'static str,
-    /// Where it runs, in words.
+    /// Where the command runs, in words.
     pub runs: &'static str,
 }
 
@@ -57,16 +55,16 @@ pub struct ExplainedCommand {
 pub struct ExplainedSql {
     /// One `SELECT`.
     pub query: String,
-    /// Parameter beside it.
+    /// The parameter `earliest` of the SQL request.
     pub earliest: Option<String>,
-    /// Likewise.
+    /// The parameter `latest` of the SQL request.
     pub latest: Option<String>,
-    /// What it takes for granted.
+    /// Assumptions under which the query is equivalent.
     pub notes: Vec<String>,
 }
 
 impl Explanation {
-    /// Puts together what is known of a search.
+    /// Assembles the explanation of a search.
     #[must_use]
     pub fn new(outline: Outline, planned: &PlannedSearch) -> Self {
         let commands = outline.commands.iter().map(|command| ExplainedCommand {
@@ -116,7 +114,7 @@ fn kind_text(kind: CommandKind) -> &'static str {
     }
 }
 
-/// The conditions right above the scan of events.
+/// Returns the conditions directly above the scan of events.
 fn scan_filters(plan: &LogicalPlan) -> Vec<Expr> {
     let mut filters = Vec::new();
     let mut node = plan;
@@ -128,7 +126,7 @@ fn scan_filters(plan: &LogicalPlan) -> Vec<Expr> {
                 filters.reverse();
                 return filters;
             }
-            // What stands above something else is no condition of stored events.
+            // A condition above another operator is not a condition on stored events.
             _ => filters.clear(),
         }
         match node.inputs().as_slice() {
@@ -139,7 +137,7 @@ fn scan_filters(plan: &LogicalPlan) -> Vec<Expr> {
 }
 
 impl SearchService {
-    /// What a search consists of, without planning it.
+    /// Returns the commands and arguments of a search, without planning it.
     ///
     /// # Errors
     /// [`Error::Search`] if the text is not SPL. A command that does not exist is named in Splunk's
@@ -153,14 +151,14 @@ impl SearchService {
         })
     }
 
-    /// The search of a request with the pipe that clients of REST leave out in front of a command, also one
-    /// that an app defines; `None` if there is none to add.
+    /// Adds the leading pipe that REST clients omit before a command, including commands of apps. Returns
+    /// `None` if there is nothing to add.
     #[must_use]
     pub fn with_pipe(&self, request: &JobRequest) -> Option<String> {
         plan::with_pipe(&request.search, &self.custom_commands(request))
     }
 
-    /// Whether a text begins with a command that searches with the app and the rights of a request know.
+    /// Whether a text begins with a command that is available in the app and with the rights of the request.
     #[must_use]
     pub fn begins_with_command(&self, text: &str, request: &JobRequest) -> bool {
         plan::begins_with_command(text, &self.custom_commands(request))
@@ -170,7 +168,7 @@ impl SearchService {
         plan::CustomCommands::of(self.knowledge_of(request).custom_command_names())
     }
 
-    /// Plans a search and says how it would run, and what it reads at most. Subsearches do not run.
+    /// Plans a search and explains how it would run and what it would cost. Subsearches do not run.
     ///
     /// # Errors
     /// As [`Self::dispatch`].
@@ -179,7 +177,7 @@ impl SearchService {
         let found = plan::outline(&request.search, &knowledge);
         let outline = found.map_err(|error| Error::of_search(&error, &request.search))?;
         let planned = self.check(request).await?;
-        // Bucket summaries count the events that the search filter of the roles hides, too.
+        // Bucket summaries also count the events that the search filter of the roles hides.
         let estimate = match request.rights.limits().filter {
             None => self.estimate(&planned).await,
             Some(_) => None,
@@ -188,7 +186,7 @@ impl SearchService {
     }
 }
 
-/// The first message, if it is about a command that does not exist.
+/// Returns the first message if it is about an unknown command.
 fn unknown_command(error: &plan::Error) -> Option<String> {
     let plan::Error::Syntax(diagnostics) = error else { return None };
     let message = &diagnostics.first()?.message;

@@ -9,7 +9,7 @@ use scripts::{ExternalLookup, Settings};
 
 use crate::custom_commands::{failed, of_table, script, table};
 
-/// The rows that the program of a lookup gives for the values of some of its fields.
+/// Returns the rows that the program of a lookup outputs for the values of some of its fields.
 pub(crate) async fn ask(
     question: &LookupQuestion,
     directory: Option<&Path>,

@@ -1,4 +1,4 @@
-//! Rows handed over while a search runs, with an end that is said.
+//! A channel of rows from a running search, with an explicit end mark.
 //!
 //! Guarantees: who reads gets `None` only after the sender said that there is no more. Where the sender is
 //! gone without a word (a panic, a runtime that ends) the last thing is an error, so that nobody takes what
@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::Error;
 
-/// What is handed over; `None` says that it is complete.
+/// The sender's end; the item `None` marks the end.
 pub(crate) type Sender<T> = mpsc::Sender<Option<Result<T, Error>>>;
 
 /// The reader's end.
@@ -19,14 +19,14 @@ pub(crate) struct Receiver<T> {
     ended: bool,
 }
 
-/// A channel with room for so many items.
+/// Creates a channel with this capacity.
 pub(crate) fn channel<T>(room: usize) -> (Sender<T>, Receiver<T>) {
     let (sender, items) = mpsc::channel(room);
     (sender, Receiver { items, ended: false })
 }
 
 impl<T> Receiver<T> {
-    /// The next rows; `None` at the end, and after an error.
+    /// Returns the next rows; `None` at the end, and after an error.
     pub(crate) async fn next(&mut self) -> Option<Result<T, Error>> {
         if self.ended {
             return None;

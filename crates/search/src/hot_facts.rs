@@ -1,4 +1,5 @@
-//! What planning asks about hot rows, wherever they are: names of fields, hosts, sources, source types.
+//! Facts about hot rows that planning needs, whichever process holds the rows: field names, hosts, sources
+//! and source types.
 //!
 //! Of rows that have stayed at their indexer that one is asked. Where it cannot answer as this process would
 //! (another version, another configuration), the rows are moved here.
@@ -26,13 +27,13 @@ use crate::recipes::{KnownField, fingerprint, version};
 use crate::report::ScanReport;
 use crate::traced::call_context;
 
-/// Whose configuration a search is planned with.
+/// The configuration with which a search is planned.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Planner {
     owner: String,
     app: String,
     hidden: Vec<String>,
-    /// The span of the planning, which does not travel with it.
+    /// The span of the planning, which is not serialized.
     #[serde(skip)]
     trace: TraceContext,
 }
@@ -44,7 +45,7 @@ impl Planner {
     }
 }
 
-/// Asked of an indexer about an open view.
+/// The question to an indexer about an open view.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Question {
     version: String,
@@ -91,16 +92,16 @@ enum Answer {
     Counts(Vec<ValueCount>),
 }
 
-/// A view, what is asked of it, and about which of its buckets.
+/// The key of a cached answer: view, question and buckets.
 type Asked = (u64, About, Vec<BucketId>);
 
-/// See the module. One for each search.
+/// Facts about hot rows for one search; see the module documentation.
 pub(crate) struct HotFacts {
     engine: Arc<Engine>,
     report: Arc<ScanReport>,
-    /// Without, rows are moved here.
+    /// `None` if rows are moved to this process instead.
     planner: Option<Planner>,
-    /// What indexers have answered, by the view and the buckets.
+    /// Answers of indexers, by view and buckets.
     answers: Mutex<HashMap<Asked, Arc<Answer>>>,
 }
 
@@ -110,7 +111,7 @@ impl std::fmt::Debug for HotFacts {
     }
 }
 
-/// Buckets of one view.
+/// Buckets of one remote view.
 struct Remote<'b> {
     view: &'b Arc<dyn RemoteView>,
     buckets: Vec<&'b HotBucket>,
@@ -126,7 +127,7 @@ impl HotFacts {
         Self { engine, report, planner, answers: Mutex::default() }
     }
 
-    /// The fields of rows in memory.
+    /// Returns the fields of rows in memory.
     pub(crate) async fn fields(&self, hot: &[HotBucket], knowledge: &Arc<Knowledge>) -> Fields {
         let (mut here, answers) = self.ask(hot, About::Fields, knowledge).await;
         here.extend(hot.iter().filter(|bucket| bucket.elsewhere.is_none()).cloned());
@@ -178,7 +179,8 @@ impl HotFacts {
         }
     }
 
-    /// What indexers say of the rows that have stayed there; and the buckets that had to be moved.
+    /// Asks indexers about the rows that have stayed there. Also returns the buckets whose rows had to be
+    /// moved here.
     async fn ask(
         &self,
         hot: &[HotBucket],
@@ -258,7 +260,7 @@ impl HotFacts {
         format!("peer {}", worker.map_or_else(|| view.indexer().to_owned(), |known| known.name))
     }
 
-    /// The same buckets with their rows.
+    /// Returns the same buckets with their rows.
     async fn moved(&self, remote: &Remote<'_>) -> Vec<HotBucket> {
         let mut moved = Vec::with_capacity(remote.buckets.len());
         for bucket in &remote.buckets {
@@ -274,7 +276,7 @@ impl HotFacts {
 }
 
 impl Engine {
-    /// Whether rows in memory here are summary rows.
+    /// Whether rows in memory of this process are summary rows.
     async fn has_summary_rows(&self, hot: &[HotBucket], knowledge: &Arc<Knowledge>) -> bool {
         self.summary_rows.may_be_in(hot)
             && self.discovered.fields(hot, knowledge).await.contains_key(columns::SUMMARY_VERSION)
@@ -282,7 +284,7 @@ impl Engine {
 }
 
 impl Question {
-    /// Answers it at the indexer.
+    /// Answers the question at the indexer.
     ///
     /// # Errors
     /// What differs from the process that asks.

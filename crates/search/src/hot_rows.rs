@@ -1,4 +1,4 @@
-//! The hot buckets of all indexers as one job sees them.
+//! The hot buckets of all indexers, from the point of view of one job.
 //!
 //! Guarantees that a search which looks into the catalog after [`HotRows::of`] meets each event once: a
 //! bucket that had left its indexer before is in that snapshot, and one that has not is in the answer. What
@@ -17,19 +17,20 @@ use tokio::time::{Instant, timeout};
 
 use crate::report::ScanReport;
 
-/// How long the scans of a job share what other processes have answered. Much less than the age at which
-/// buckets are merged (`mergeMinAge`): a hot bucket of an old view could be part of another one by then.
+/// Time for which the scans of a job share the answers of other processes. It is much shorter than the age at
+/// which buckets are merged (`mergeMinAge`), because by then a hot bucket of an old view could be part of a
+/// merged one.
 const SHARED: Duration = Duration::from_secs(1);
-/// Age of a view above which it is taken again before the catalog is looked at, for the same reason.
+/// Age of a view above which it is requested again before the catalog is read, for the same reason.
 const FRESH: Duration = Duration::from_secs(15);
-/// Views that are taken for one that is fresh.
+/// Maximum number of requests to get a fresh view.
 const ATTEMPTS: usize = 3;
-/// How long a search waits until the catalog of this process has what an indexer has committed.
+/// Maximum time that a search waits until the catalog of this process contains the commits of an indexer.
 const LAG: Duration = Duration::from_secs(5);
-/// How long the control plane may be silent until its list of indexers counts as old.
+/// Time without news from the control plane after which its list of indexers counts as outdated.
 const UNHEARD: Duration = Duration::from_secs(10);
 
-/// See the module.
+/// The hot buckets for one job; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct HotRows {
     directory: Arc<dyn HotDirectory>,
@@ -40,9 +41,9 @@ pub(crate) struct HotRows {
 
 #[derive(Debug, Clone)]
 struct Shared {
-    /// When it was asked for.
+    /// Time of the request.
     at: Instant,
-    /// When it was there: an indexer that does not answer makes that late.
+    /// Time of the answer, from which the sharing period counts. An indexer that times out delays it.
     since: Instant,
     indexes: Vec<IndexName>,
     range: TimeRange,
@@ -50,15 +51,15 @@ struct Shared {
     catalog: Arc<Snapshot>,
 }
 
-/// What there is of some indexes and a range besides stored buckets.
+/// The events of some indexes and a range that are not in stored buckets.
 #[derive(Debug)]
 pub struct Met {
-    /// The hot buckets. The catalog may have some of them already.
+    /// The hot buckets. Some of them may be in the catalog already.
     pub buckets: Vec<HotBucket>,
-    /// The indexers that did not answer.
+    /// Indexers that did not answer.
     pub missing: Vec<MissingIndexer>,
-    /// The catalog to read with them. In a later one, events of a bucket that another process has recovered
-    /// since may be in a second bucket.
+    /// The catalog snapshot to read with these buckets. In a later snapshot, another process may have
+    /// recovered a bucket, so that its events would be in two buckets.
     pub catalog: Arc<Snapshot>,
 }
 
@@ -81,7 +82,7 @@ impl Shared {
 }
 
 impl HotRows {
-    /// For a job with this report.
+    /// Creates the view for a job with this report.
     pub(crate) fn new(
         directory: Arc<dyn HotDirectory>,
         catalog: Catalog,
@@ -90,7 +91,8 @@ impl HotRows {
         Self { directory, catalog, report, shared: Mutex::default() }
     }
 
-    /// The hot buckets of this process; `None` if those of others count, which cost requests.
+    /// Returns the hot buckets of this process; `None` if hot buckets of other processes exist, which need
+    /// requests.
     pub(crate) async fn local(
         &self,
         indexes: &[IndexName],
@@ -102,12 +104,12 @@ impl HotRows {
         Some(self.directory.view(indexes, range).await.buckets)
     }
 
-    /// The hot buckets of the indexes that may have events in the range, and the indexers that did not
-    /// answer, which the report notes too.
+    /// Returns the hot buckets of the indexes that may have events in the range, and the indexers that did
+    /// not answer. The report notes those too.
     pub(crate) async fn of(&self, indexes: &[IndexName], range: &TimeRange) -> Met {
         if !self.directory.is_remote() {
             let HotView { buckets, .. } = self.directory.view(indexes, range).await;
-            // Second: a bucket that is uploaded in between is in both, never in none.
+            // The catalog comes second: a bucket that is uploaded in between is in both, never in none.
             return Met { buckets, missing: Vec::new(), catalog: self.catalog.snapshot() };
         }
         let shared = self.shared.lock().clone();
@@ -163,12 +165,12 @@ impl HotRows {
     }
 }
 
-/// Leaves out what a process shows that another one has taken over, and names what is between the two: events
-/// that their new owner has not read yet. Returns the indexers of which something was left out because they
-/// own it in a later epoch themselves: they were started again, or have their events in buckets.
+/// Removes the buckets of a view that another process has taken over, and reports the events that the new
+/// owner has not read yet as missing. Returns the indexers whose buckets were removed because they own the
+/// pipeline set in a later epoch themselves: they have restarted, or their events are in stored buckets.
 fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId> {
     let (mut restarted, mut left) = (BTreeSet::new(), BTreeSet::new());
-    // The catalog may lag behind: then it does not have their takeovers yet.
+    // The catalog may lag behind and not contain their takeovers yet.
     let read = newest(view.adopted.iter());
     let shown = newest(view.buckets.iter().filter_map(|bucket| bucket.owner.as_ref()));
     view.buckets.retain(|bucket| {
@@ -181,7 +183,7 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
             if !is_superseded && of_set(&shown) <= owner.epoch {
                 return true;
             }
-            // A later owner shows the same events, of which the catalog does not know, or some of them.
+            // A later owner that the catalog does not know yet shows some or all of the same events.
             if !is_superseded || (by == owner.indexer && epoch > owner.epoch) {
                 restarted.insert(owner.indexer);
             } else if owner.is_local {
@@ -191,7 +193,8 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
         };
         bucket.owner.is_none_or(is_owned)
     });
-    // It starts again once it notices. It may have uploaded them meanwhile: they would be there twice.
+    // The indexer restarts once it notices this. It may have uploaded the events meanwhile, which would be
+    // read twice.
     view.missing.extend(left.into_iter().map(|indexer| MissingIndexer {
         name: format!("peer {}", indexer.0),
         reason:
@@ -201,7 +204,7 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
     let covered = covered.into_iter().filter(|(indexer, _)| !has_read(view, catalog, *indexer));
     let covered: Vec<_> = covered.map(|(_, missing)| missing).collect();
     view.missing.extend(covered);
-    // One that does not answer is named already.
+    // An indexer that does not answer is already in the list.
     let is_silent = |indexer: &IndexerId| view.silent.contains(indexer);
     let under_way = catalog.taken_over();
     let under_way = under_way.filter(|taken| taken.owner != taken.indexer);
@@ -220,7 +223,7 @@ fn leave_to_owners(view: &mut HotView, catalog: &Snapshot) -> BTreeSet<IndexerId
     restarted
 }
 
-/// The latest epoch of each set.
+/// Returns the latest epoch of each pipeline set.
 fn newest<'a>(owners: impl Iterator<Item = &'a HotOwner>) -> BTreeMap<(IndexerId, u16), u64> {
     let mut newest: BTreeMap<(IndexerId, u16), u64> = BTreeMap::new();
     for HotOwner { indexer, set, epoch, .. } in owners {
@@ -230,8 +233,8 @@ fn newest<'a>(owners: impl Iterator<Item = &'a HotOwner>) -> BTreeMap<(IndexerId
     newest
 }
 
-/// Whether all events of an indexer are in the view of the one that has recovered them: it has not had its
-/// sets again since.
+/// Whether the view of the indexer that has recovered another one contains all events of the lost indexer.
+/// This requires that the lost indexer has not got its pipeline sets back since.
 fn has_read(view: &HotView, catalog: &Snapshot, indexer: IndexerId) -> bool {
     let adopted = || view.adopted.iter().filter(|adopted| adopted.indexer == indexer);
     let mut sets = catalog.taken_over().filter(|taken| taken.indexer == indexer);
@@ -242,13 +245,14 @@ fn has_read(view: &HotView, catalog: &Snapshot, indexer: IndexerId) -> bool {
 }
 
 impl HotRows {
-    /// Waits until the catalog has the write. Without it, buckets that have left their indexer are missing.
+    /// Waits until the catalog contains the write with this number. Without it, buckets that have left their
+    /// indexer would be missing.
     async fn lag(&self, floor: u64) -> Option<MissingIndexer> {
         let mut snapshots = self.catalog.subscribe();
         let reached = snapshots.wait_for(|snapshot| snapshot.number() >= floor);
         match timeout(LAG, reached).await {
             Ok(Ok(_)) => None,
-            // The sender is in the catalog.
+            // The catalog holds the sender.
             Ok(Err(_)) | Err(_) => Some(MissingIndexer {
                 name: "the catalog of this process".to_owned(),
                 reason: format!(
@@ -261,8 +265,8 @@ impl HotRows {
 }
 
 impl HotRows {
-    /// Without news of the control plane, the list of those that are to be asked may be old. An indexer that
-    /// has answered has heard of those that have joined, if it is not cut off, too.
+    /// Returns the control plane as missing if it has been silent: the list of indexers may be outdated. An
+    /// indexer that has answered knows of newly joined ones, unless it is cut off too.
     fn unheard(&self, view: &HotView) -> Option<MissingIndexer> {
         let is_alone = view.floor == 0;
         let lost = self.catalog.leader_lost_for();
@@ -313,7 +317,7 @@ mod tests {
         Catalog::open(store, "catalog", Settings::default(), clock).await.unwrap()
     }
 
-    /// What is left of buckets of both owners, and how many indexers are said to be missing.
+    /// Returns the remaining buckets of both owners, and the number of indexers reported as missing.
     fn left(catalog: &Catalog, adopted: &[u64]) -> (Vec<u128>, usize) {
         let adopted = adopted.iter();
         let adopted = adopted.map(|epoch| owner(*epoch, false)).collect();
@@ -332,17 +336,17 @@ mod tests {
             catalog.commit(Commit { take_over: vec![taken], ..Commit::default() }).await.unwrap();
         };
         give(1, GONE).await;
-        // The rows of an owner that this catalog does not know yet are kept: it has no buckets of them
-        // either. The owner before shows some of the same events.
+        // Rows of an owner that this catalog does not know yet are kept, because the catalog has no buckets
+        // of them either. The previous owner shows some of the same events.
         assert_eq!(left(&catalog, &[]), (vec![2, 3], 0));
         give(2, SUCCESSOR).await;
         assert_eq!(left(&catalog, &[]), (vec![2, 3], 2));
         assert_eq!(left(&catalog, &[2]), (vec![2, 3], 1), "but for what is on its disk only");
-        // Its successor has, which this catalog does not know.
+        // Its successor has read it, which this catalog does not know.
         assert_eq!(left(&catalog, &[3]), (vec![3], 1));
-        // Its owner has read it in an earlier epoch only: events have come since.
+        // Its owner has read it only in an earlier epoch: events have arrived since.
         assert_eq!(left(&catalog, &[1]), (vec![2, 3], 2));
-        // It does not answer either, which one message says.
+        // It does not answer either; there is only one message for it.
         let missing =
             || MissingIndexer { name: "peer one".to_owned(), reason: "refused".to_owned() };
         let silent = HotView { silent: vec![GONE], ..HotView::default() };
@@ -358,7 +362,7 @@ mod tests {
         assert_eq!(left(&catalog, &[]), (vec![3], 0));
     }
 
-    /// Answers with these views, one after the other.
+    /// Returns these views, one after the other.
     #[derive(Debug)]
     struct Answers(Mutex<Vec<HotView>>);
 
@@ -382,7 +386,7 @@ mod tests {
         }
     }
 
-    /// A view of the buckets with these numbers, of which so many processes were asked.
+    /// A view of the buckets with these numbers, for which this number of processes was asked.
     fn of(numbers: &[(u128, u64)], asked: usize) -> HotView {
         let bucket = |(number, epoch): &(u128, u64)| bucket(*number, Some(*epoch));
         let buckets = numbers.iter().map(bucket).collect();
@@ -390,7 +394,7 @@ mod tests {
         HotView { buckets, asked, ..HotView::default() }
     }
 
-    /// The buckets that a search meets, and how many indexers are said to be missing.
+    /// Returns the buckets that a search reads, and the number of indexers reported as missing.
     async fn met(catalog: &Catalog, answers: Vec<HotView>) -> (Vec<u128>, usize) {
         let directory = Arc::new(Answers(Mutex::new(answers)));
         let report = Arc::new(ScanReport::default());
@@ -412,12 +416,12 @@ mod tests {
     #[tokio::test]
     async fn what_an_indexer_has_read_again_after_a_restart_is_met_and_not_left_out() {
         let catalog = catalog().await;
-        // This catalog does not know that it was taken over: its events are shown once all the same.
+        // This catalog does not know of the takeover: the events are still shown once.
         let both = vec![of(&[(1, 1), (2, 2)], 2)];
         assert_eq!(met(&catalog, both).await, (vec![2], 1));
         let taken = Takeover { indexer: GONE, set: 0, epoch: 2, owner: GONE };
         catalog.commit(Commit { take_over: vec![taken], ..Commit::default() }).await.unwrap();
-        // It was asked, then started again; its rows are in another bucket now.
+        // The indexer was asked and then restarted; its rows are in another bucket now.
         let restarted = vec![of(&[(1, 1)], 2), of(&[(2, 2)], 2)];
         assert_eq!(met(&catalog, restarted).await, (vec![2], 0));
         let hangs = vec![of(&[(1, 1)], 2)];

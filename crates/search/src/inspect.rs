@@ -1,4 +1,4 @@
-//! The job inspector: where the time of a search went, what it read and left out, what that cost.
+//! The job inspector: the time, reads, pruning and cost of a search.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::reads::Reads;
 use crate::report::{ScanCounts, ScanReport};
 use crate::times::{Phase, PhaseTimes};
 
-/// Everything that is known of how a search ran.
+/// The report of the job inspector about a search.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Inspection {
-    /// Seconds it ran.
+    /// Run time in seconds.
     pub run_duration: f64,
     /// The digest of the installed apps by which it was planned; `None` where none can be installed.
     #[serde(default)]
@@ -27,22 +27,22 @@ pub struct Inspection {
     pub phases: Vec<PhaseReport>,
     /// The operators of each plan that ran, the last one of each first.
     pub plans: Vec<OperatorReport>,
-    /// Bytes and requests by tier.
+    /// Bytes and requests by cache tier.
     pub reads: Reads,
-    /// Dollars of requests to object storage.
+    /// Cost of requests to object storage in dollars.
     pub dollars: f64,
-    /// The price they are of.
+    /// The price on which `dollars` is based.
     pub s3_price_get_per_1000: f64,
     /// Buckets, granules and events.
     pub scan: ScanCounts,
-    /// What was answered without reading events.
+    /// Sources of results that needed no reading of events.
     pub answered_from: Vec<String>,
-    /// Previews made so far.
+    /// Number of previews so far.
     pub previews: u64,
 }
 
 impl Inspection {
-    /// Of the search that a report is about, without previews.
+    /// Creates the report of a search, without previews.
     pub(crate) fn of(
         report: &ScanReport,
         run_duration: Duration,
@@ -68,12 +68,12 @@ impl Inspection {
         }
     }
 
-    /// Without the numbers of events that were read and did not match.
+    /// Removes the number of events that were read and did not match.
     #[must_use]
     pub(crate) fn without_hidden(mut self) -> Self {
         self.scan = self.scan.without_hidden();
         let matched = self.scan.events_matched;
-        // The rows of the last phase are the results.
+        // The output rows of the last phase are the results.
         let finalize = Phase::Finalize.name();
         for phase in self.phases.iter_mut().filter(|phase| phase.name != finalize) {
             phase.rows_in = phase.rows_in.map(|_| matched);
@@ -83,43 +83,43 @@ impl Inspection {
     }
 }
 
-/// A name that the program has: as a type of its own, since a reference would be read from the text.
+/// A static name as a type of its own: a reference would be deserialized from the text.
 type Name = &'static str;
 
 /// A phase of a search.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PhaseReport {
-    /// Which one.
+    /// Name of the phase.
     #[serde(deserialize_with = "phase_name")]
     pub name: Name,
-    /// Seconds it took, those of partitions side by side added up.
+    /// Duration in seconds, summed over parallel partitions.
     pub seconds: f64,
-    /// How often it was gone through: buckets, batches of rows, or once.
+    /// Number of executions: per bucket, per batch, or one.
     pub invocations: u64,
-    /// Rows that went in, where it is about rows.
+    /// Number of input rows, if the phase processes rows.
     pub rows_in: Option<u64>,
-    /// Rows that came out.
+    /// Number of output rows.
     pub rows_out: Option<u64>,
 }
 
-/// An operator of a plan, with those below it.
+/// An operator of a plan, with its inputs.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct OperatorReport {
-    /// Its name.
+    /// Name of the operator.
     pub name: String,
-    /// What it does, in one line.
+    /// Description in one line.
     pub detail: String,
-    /// Partitions it ran in.
+    /// Number of partitions.
     pub partitions: usize,
-    /// Seconds it worked, those of its partitions added up.
+    /// Time in seconds, summed over partitions.
     pub seconds: f64,
-    /// Rows that came out, if it counts them.
+    /// Number of output rows, if the operator counts them.
     pub rows: Option<usize>,
-    /// Files it spilled.
+    /// Number of spilled files.
     pub spills: usize,
-    /// Bytes it spilled.
+    /// Number of spilled bytes.
     pub spilled_bytes: usize,
-    /// What it reads from.
+    /// The operators that it reads from.
     pub inputs: Vec<OperatorReport>,
 }
 
@@ -127,7 +127,7 @@ impl OperatorReport {
     pub(crate) fn of(plan: &Arc<dyn ExecutionPlan>) -> Self {
         let metrics = plan.metrics().unwrap_or_default();
         let mut line = Beginning::default();
-        // It takes all there is to write.
+        // Writing to the truncating buffer cannot fail.
         let _ = write!(line, "{}", DisplayableExecutionPlan::new(plan.as_ref()).one_line());
         let line = line.finish();
         let line = line.trim_end();
@@ -152,17 +152,17 @@ impl OperatorReport {
         self.name == name || self.inputs.iter().any(|input| input.has(name))
     }
 
-    /// Seconds of the operators with this name, in the whole tree.
+    /// Returns the seconds of all operators with this name in the tree.
     fn seconds_of(&self, name: &str) -> f64 {
         let own = if self.name == name { self.seconds } else { 0.0 };
         own + self.inputs.iter().map(|input| input.seconds_of(name)).sum::<f64>()
     }
 }
 
-/// The names of operators whose times are phases, with those of the phases.
+/// Operators whose times are reported as phases: the phase and the name of the operator.
 const OPERATORS: [(&str, &str); 2] = [("aggregate", "AggregateExec"), ("sort", "SortExec")];
 
-/// The phase of a report that was written; one that this version does not have is called `other`.
+/// Deserializes the name of a phase; names that this version does not know become `other`.
 fn phase_name<'de, D: Deserializer<'de>>(read: D) -> Result<Name, D::Error> {
     let name = String::deserialize(read)?;
     let phases = Phase::READING.into_iter().chain([Phase::Finalize]).map(Phase::name);
@@ -170,10 +170,11 @@ fn phase_name<'de, D: Deserializer<'de>>(read: D) -> Result<Name, D::Error> {
     Ok(known.find(|known| *known == name).unwrap_or("other"))
 }
 
-/// Bytes of what an operator does that are kept: one of thousands of columns lists them all.
+/// Maximum length of the description of an operator in bytes: an operator with thousands of columns lists
+/// them all.
 const DETAIL: usize = 16 << 10;
 
-/// The beginning of a text, and how much more there was.
+/// A text truncated to the maximum length, with the number of omitted bytes.
 #[derive(Default)]
 struct Beginning {
     text: String,
@@ -199,7 +200,7 @@ impl fmt::Write for Beginning {
     }
 }
 
-/// The phases, those of the engine's operators last.
+/// Returns the phases, with those of the engine's operators last.
 fn phases(
     times: &PhaseTimes,
     counts: &ScanCounts,
@@ -237,7 +238,7 @@ fn phases(
     phases
 }
 
-/// What was answered without reading events, in words.
+/// Describes which results were computed without reading events.
 fn answered_from(counts: &ScanCounts) -> Vec<String> {
     let mut parts = Vec::new();
     if counts.buckets_counted > 0 {

@@ -1,4 +1,4 @@
-//! Searches as jobs: one that was asked for, its state while it runs, what it found.
+//! Searches as jobs: the request, the state while the search runs, and the result.
 
 mod answer;
 mod fields;
@@ -54,7 +54,7 @@ pub use state::{DispatchState, JobStatus};
 pub(crate) use stored::{Details, Loaded, Restoring, SavedJob};
 pub(crate) use uses::Uses;
 
-/// A search somebody asked for.
+/// A search job.
 #[derive(Debug)]
 pub struct Job {
     sid: String,
@@ -73,7 +73,7 @@ pub struct Job {
     shown: Shown,
 }
 
-/// What a new job is made of.
+/// The parts from which a new job is created.
 #[derive(Debug)]
 pub(crate) struct NewJob {
     pub(crate) sid: String,
@@ -112,31 +112,31 @@ impl Job {
         }
     }
 
-    /// The search id.
+    /// Returns the search id.
     #[must_use]
     pub fn sid(&self) -> &str {
         &self.sid
     }
 
-    /// What was asked for.
+    /// Returns the request.
     #[must_use]
     pub fn request(&self) -> &JobRequest {
         &self.request
     }
 
-    /// When it was asked for.
+    /// Returns the time of the request.
     #[must_use]
     pub fn created(&self) -> EventTime {
         self.lifecycle.created()
     }
 
-    /// The search as it was understood.
+    /// Returns the normalized search text.
     #[must_use]
     pub fn normalized_search(&self) -> &str {
         &self.understood.normalized
     }
 
-    /// The time range of the events it reads.
+    /// Returns the time range of the events that the search reads.
     #[must_use]
     pub fn range(&self) -> TimeRange {
         self.understood.range
@@ -148,20 +148,21 @@ impl Job {
         self.understood.kind == ResultKind::Events
     }
 
-    /// Words and phrases to mark in events.
+    /// Returns words and phrases to highlight in events.
     #[must_use]
     pub fn highlight(&self) -> &[String] {
         &self.understood.highlight
     }
 
-    /// Buckets, events and granules so far. With a search filter, events that did not match are not counted.
+    /// Returns counts of buckets, events and granules so far. With a search filter, events that did not match
+    /// are not counted.
     #[must_use]
     pub fn counts(&self) -> ScanCounts {
         let counts = self.instruments.counts();
         if self.has_filter() { counts.without_hidden() } else { counts }
     }
 
-    /// Whether events are hidden from it by a search filter (`srchFilter`) of the rights that it runs with.
+    /// Whether a search filter (`srchFilter`) of its rights hides events from the search.
     fn has_filter(&self) -> bool {
         self.request.rights.limits().filter.is_some()
     }
@@ -175,8 +176,9 @@ impl Job {
         self.finds_events() && ended && full && self.counts().events_matched > kept as u64
     }
 
-    /// Events that the search finds. Once it has ended with all of its events, those are its result,
-    /// after commands such as `head`; until then, and where some are not kept, those that match.
+    /// Returns the number of events of the search. For an ended search that has kept all of its events, this
+    /// is the number of results, after commands such as `head`; otherwise it is the number of matching
+    /// events.
     #[must_use]
     pub fn event_count(&self) -> u64 {
         if self.has_all_events() {
@@ -185,14 +187,14 @@ impl Job {
         self.counts().events_matched
     }
 
-    /// Whether it has ended, and keeps all events that it has found.
+    /// Whether the search has ended and has kept all events that it found.
     fn has_all_events(&self) -> bool {
         let ended = self.lifecycle.state() == DispatchState::Done;
         self.finds_events() && ended && !self.is_truncated()
     }
 
-    /// The events of [`Self::event_count`] over time, in at most as many bins as the request asks for; `None`
-    /// if it did not want to know.
+    /// Returns the timeline of the events of [`Self::event_count`], with at most the requested number of
+    /// bins; `None` if the request wants no timeline.
     #[must_use]
     pub fn timeline(&self) -> Option<Timeline> {
         let matching = self.instruments.timeline()?;
@@ -201,7 +203,7 @@ impl Job {
         Some(found.unwrap_or(matching).at_most(self.request().status_buckets))
     }
 
-    /// Where it is.
+    /// Returns the state.
     #[must_use]
     pub fn status(&self) -> JobStatus {
         let state = self.lifecycle.state();
@@ -219,21 +221,20 @@ impl Job {
         }
     }
 
-    /// Whether events are missing from the answer: their buckets are quarantined, or their indexer does not
-    /// answer.
+    /// Whether the result misses events: buckets are quarantined, or an indexer does not answer.
     #[must_use]
     pub fn is_partial(&self) -> bool {
         self.instruments.is_incomplete()
     }
 
-    /// What the user should know about the answer.
+    /// Returns messages for the user about the result.
     #[must_use]
     pub fn messages(&self) -> Vec<Message> {
         let mut messages = self.lifecycle.messages();
         let is_queued = self.lifecycle.state() == DispatchState::Queued;
         let waits = is_queued.then(|| self.instruments.why_queued()).flatten();
         messages.extend(waits.map(|text| Message { kind: MessageKind::Info, text }));
-        // Those of a job that has ended are among its messages.
+        // The messages of an ended job include these.
         if !self.lifecycle.state().is_final() {
             let waits = self.report().store_waits().into_iter();
             messages.extend(waits.map(|text| Message { kind: MessageKind::Warning, text }));
@@ -245,7 +246,7 @@ impl Job {
         messages
     }
 
-    /// What turned up while it ran, without what was known of the search before.
+    /// Returns the messages that arose while the search ran, without those of planning.
     #[must_use]
     pub fn messages_of_run(&self) -> Vec<Message> {
         let mut messages = self.messages();
@@ -253,47 +254,47 @@ impl Job {
         messages
     }
 
-    /// Rows of the result; 0 until it is there.
+    /// Returns the number of rows of the result; 0 before the end.
     #[must_use]
     pub fn result_count(&self) -> usize {
         self.answer.rows()
     }
 
-    /// Rows of the result, or of its last preview until it is there.
+    /// Returns the number of rows of the result, or of the last preview before the end.
     #[must_use]
     pub fn preview_count(&self) -> usize {
         self.answer.shown_rows()
     }
 
-    /// Previews made so far.
+    /// Returns the number of previews so far.
     #[must_use]
     pub fn previews(&self) -> u64 {
         self.answer.previews()
     }
 
-    /// Whether somebody wants to see results before the end.
+    /// Whether previews are requested.
     #[must_use]
     pub fn wants_previews(&self) -> bool {
         self.control.wants_previews()
     }
 
-    /// Bytes it holds for sorts, groups and previews, if it has memory of its own.
+    /// Returns the bytes it holds for sorts, groups and previews; `None` if it has no memory pool of its own.
     #[must_use]
     pub fn reserved_bytes(&self) -> usize {
         self.instruments.reserved_bytes()
     }
 
-    /// Makes previews, or makes no more. A search that was started without them cannot be looked into.
+    /// Starts or stops previews. A search that was started without previews cannot have any.
     pub fn want_previews(&self, wanted: bool) {
         self.control.want_previews(wanted && self.request.preview);
     }
 
-    /// Memory the kept result takes.
+    /// Returns the memory of the kept result in bytes.
     pub(crate) fn result_bytes(&self) -> usize {
         self.answer.shown().map_or(0, |results| results.bytes())
     }
 
-    /// Rows `offset .. offset + count` of the result, none until it is there.
+    /// Returns rows `offset .. offset + count` of the result; none before the end.
     #[must_use]
     pub fn rows(&self, offset: usize, count: usize) -> ResultRows {
         self.touch();
@@ -301,26 +302,26 @@ impl Job {
         self.answer.results().map_or_else(ResultRows::default, rows)
     }
 
-    /// The same of the last preview; `None` if there is none.
+    /// Returns the same range of rows of the last preview; `None` if there is none.
     #[must_use]
     pub fn preview_rows(&self, offset: usize, count: usize) -> Option<ResultRows> {
         self.touch();
         self.answer.preview().map(|preview| ResultRows::part(&preview, offset, count))
     }
 
-    /// A page of the result as texts, empty until it is there.
+    /// Returns a page of the result as texts; empty before the end.
     #[must_use]
     pub fn page(&self, offset: usize, count: usize) -> Page {
         self.rows(offset, count).page()
     }
 
-    /// A page of the last preview; `None` if there is none.
+    /// Returns a page of the last preview as texts; `None` if there is none.
     #[must_use]
     pub fn preview_page(&self, offset: usize, count: usize) -> Option<Page> {
         self.preview_rows(offset, count).map(|rows| rows.page())
     }
 
-    /// What the kept events say about each field, and how many those are.
+    /// Returns statistics of each field over the kept events, and the number of those events.
     #[must_use]
     pub fn field_summary(&self, top: usize) -> (usize, BTreeMap<String, FieldCounts>) {
         self.touch();
@@ -333,22 +334,22 @@ impl Job {
         (rows.len(), summary.finish(top))
     }
 
-    /// Where its time went, what it read and what that cost, so far. With a search filter, events that did
-    /// not match are not counted.
+    /// Returns the inspector's report so far. With a search filter, events that did not match are not
+    /// counted.
     #[must_use]
     pub fn inspect(&self) -> Inspection {
         let measured = self.measured();
         if self.has_filter() { measured.without_hidden() } else { measured }
     }
 
-    /// As `inspect`, with all counts: for the audit trail, which is not for the owner of the job.
+    /// Returns the report with all counts, for the audit trail, which the owner of the job does not see.
     #[must_use]
     pub fn measured(&self) -> Inspection {
         let rows = self.answer.results().map(|results| results.rows());
         self.instruments.inspect(self.lifecycle.run_duration(), rows, self.previews())
     }
 
-    /// Waits until nothing more will happen; an error if the search failed.
+    /// Waits until the job has ended.
     ///
     /// # Errors
     /// What made the search fail.
@@ -356,81 +357,82 @@ impl Job {
         self.lifecycle.finished().await
     }
 
-    /// Holds the search still between batches.
+    /// Pauses the search between batches.
     pub fn pause(&self) {
         self.control.pause();
     }
 
-    /// Lets it go on.
+    /// Resumes the search.
     pub fn unpause(&self) {
         self.control.resume();
     }
 
-    /// Whether it was told to hold still.
+    /// Whether the search is paused.
     #[must_use]
     pub fn is_paused(&self) -> bool {
         self.control.is_paused()
     }
 
-    /// Ends the search with what it has found so far. A search that has ended stays as it is, and is
-    /// marked all the same.
+    /// Ends the search early with the rows found so far. An ended search does not change, except that it is
+    /// marked as finalized.
     pub fn finalize(&self) {
         if self.lifecycle.finalize() {
             self.control.close();
         }
     }
 
-    /// Puts off the day of its removal.
+    /// Records a use of the job, which postpones its expiry.
     pub fn touch(&self) {
         self.retention.touch();
     }
 
-    /// When it was last used.
+    /// Returns the time of the last use.
     #[must_use]
     pub fn touched(&self) -> EventTime {
         self.retention.touched()
     }
 
-    /// Notes whether somebody wants it kept, and how long; the time counts from now.
+    /// Sets whether the job is saved, and its lifetime, which counts from now.
     pub(crate) fn keep(&self, saved: bool, ttl: Duration) {
         self.retention.save(saved);
         self.retention.set_ttl(ttl);
     }
 
-    /// Whether it is, or is to be, in object storage.
+    /// Returns the state of saving the job in object storage.
     pub(crate) fn saving(&self) -> &Saving {
         &self.saving
     }
 
-    /// Whether somebody wants it kept.
+    /// Whether the job is marked as saved.
     #[must_use]
     pub fn is_saved(&self) -> bool {
         self.retention.is_saved()
     }
 
-    /// What its owner said of its importance, 0 to 10; all searches get the same share of the machine.
+    /// Returns the priority set by the owner, 0 to 10. It has no effect: all searches get the same share of
+    /// the machine.
     #[must_use]
     pub fn priority(&self) -> u8 {
         self.retention.priority()
     }
 
-    /// Notes its importance.
+    /// Sets the priority.
     pub fn set_priority(&self, priority: u8) {
         self.retention.set_priority(priority);
     }
 
-    /// The roles whose users may read it besides its owner; `*` stands for all users.
+    /// Returns the roles whose users may read the job besides its owner; `*` stands for all users.
     #[must_use]
     pub fn readers(&self) -> Vec<String> {
         self.retention.readers()
     }
 
-    /// Notes these roles.
+    /// Sets the roles whose users may read the job.
     pub(crate) fn set_readers(&self, readers: Vec<String>) {
         self.retention.set_readers(readers);
     }
 
-    /// How long it is kept after its last use.
+    /// Returns the time for which the job is kept after its last use.
     #[must_use]
     pub fn ttl(&self) -> Duration {
         self.retention.ttl()
@@ -440,24 +442,25 @@ impl Job {
         self.lifecycle.state().is_final() && self.retention.is_over()
     }
 
-    /// Its plan, for who runs it; there is none once it has run or ended.
+    /// Takes the plan in order to run it; `None` if the job has run or ended.
     pub(crate) fn take_plan(&self) -> Option<PlannedSearch> {
         self.understood.take_plan()
     }
 
-    /// Ends it without a result.
+    /// Cancels the job without a result.
     pub(crate) fn cancel(&self) {
         self.fail(Error::Cancelled);
         self.control.cancel();
     }
 
-    /// The digest of the installed apps by which it was planned; `None` where none can be installed.
+    /// Returns the digest of the installed apps with which the search was planned; `None` if this process
+    /// cannot install apps.
     #[must_use]
     pub fn bundle_version(&self) -> Option<String> {
         self.instruments.bundle_version()
     }
 
-    /// The ID by which the trace of the search is found; `None` if there is none, or it is not sampled.
+    /// Returns the trace ID of the search; `None` if there is no trace, or it is not sampled.
     #[must_use]
     pub fn trace_id(&self) -> Option<String> {
         self.traced.context().trace_id()
@@ -475,28 +478,28 @@ impl Job {
         self.instruments.report()
     }
 
-    /// Notes where its memory is counted.
+    /// Sets the memory pool of the job.
     pub(crate) fn holds(&self, memory: &Arc<dyn MemoryPool>) {
         self.instruments.holds(memory);
     }
 
-    /// The rows of the result as commands read them; none before the end.
+    /// Returns the rows of the result in the form that commands read; none before the end.
     pub(crate) fn result_rows(&self) -> Result<Rows, plan::Error> {
         let Some(results) = self.answer.results() else { return Ok(Rows::blank(0)) };
         plan::collected(&results.columns, &results.batches)
     }
 
-    /// Notes a plan that is about to run.
+    /// Registers a plan that is about to run.
     pub(crate) fn runs(&self, plan: &Arc<dyn ExecutionPlan>) {
         self.instruments.runs(plan);
     }
 
-    /// Notes what previews are made of.
+    /// Registers the state from which previews are computed.
     pub(crate) fn keeps(&self, kept: &Arc<Kept>) {
         self.answer.keeps(kept);
     }
 
-    /// Shows rows as the result of now.
+    /// Publishes rows as the current preview.
     pub(crate) fn show(
         &self,
         done: plan::Completed,
@@ -504,7 +507,7 @@ impl Job {
         fields: Option<Arc<ShownFields>>,
     ) {
         let preview = Arc::new(self.results_of(done, batches, fields).0);
-        // Whoever ends it clears the preview after it has ended.
+        // The task that ends the job clears the preview afterwards.
         self.answer.show(preview, || !self.lifecycle.has_ended());
     }
 
@@ -530,23 +533,24 @@ impl Job {
         self.end(DispatchState::Done, messages, None);
     }
 
-    /// What is known of the fields that the configuration adds to its events.
+    /// Returns the planned fields that the configuration adds to its events.
     pub(crate) fn shown(&self) -> &Shown {
         &self.shown
     }
 
-    /// What its search sees of the configuration.
+    /// Returns the knowledge objects of the search.
     pub(crate) fn knowledge(&self) -> &Arc<Knowledge> {
         &self.knowledge
     }
 
-    /// Its events, if it is not known what the configuration adds to them: it was read from object storage.
+    /// Returns its events if their configured fields have not been planned, because the job was read from
+    /// object storage.
     pub(crate) fn events_without_shown(&self) -> Option<&[RecordBatch]> {
         let results = self.answer.results()?;
         results.shown.get().is_none().then_some(&results.batches)
     }
 
-    /// Shows its events with this.
+    /// Sets the configured fields of its events.
     pub(crate) fn show_fields(&self, fields: Option<Arc<ShownFields>>) {
         self.answer.results().iter().for_each(|results| {
             let _ = results.shown.set(fields.clone());
@@ -589,13 +593,13 @@ impl Job {
         let rows = self.answer.results().map(|results| results.rows() as u64);
         self.traced.end(outcome, error.as_ref(), self.report(), rows);
         self.answer.end_previews();
-        // One that ends in the queue has it still.
+        // A job that ends in the queue still has its plan.
         drop(self.take_plan());
         self.touch();
         self.lifecycle.end(state, messages, error);
     }
 
-    /// Says so when the result is not the whole answer.
+    /// Returns a message if the result is incomplete.
     fn partial_message(&self, kept: usize) -> Vec<Message> {
         let counts = self.report().counts();
         let mut messages = Vec::new();
@@ -606,7 +610,7 @@ impl Job {
             let text = "the search was finalized before it had read everything";
             warn(match self.has_filter() {
                 true => text.to_owned(),
-                // Not buckets: one of them has most events of many searches.
+                // Buckets are not a good measure here: for many searches, one bucket has most of the events.
                 false => format!(
                     "{text}: {} of about {} events were read",
                     counts.events_scanned, counts.events_to_scan

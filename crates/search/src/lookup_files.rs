@@ -8,15 +8,15 @@ use parking_lot::Mutex;
 use plan::{CompiledLookups, Error, Rows};
 use runtime::metrics as names;
 
-/// The part of the memory of lookups that is for the indexes of their rows, which are smaller.
+/// Divisor of the lookup memory that is available for indexes of rows, which are smaller than the rows.
 const INDEXES: usize = 5;
 
-/// Lookup files as rows, those that were used last, so that the next search need not read them again.
+/// A cache of the rows of recently used lookup files, so that the next search need not parse them again.
 #[derive(Debug)]
 pub(crate) struct LookupFiles {
-    /// Bytes that they may take together.
+    /// Maximum size in bytes.
     most: usize,
-    /// The one used last is at the end.
+    /// The entries, least recently used first.
     kept: Mutex<Vec<Kept>>,
 }
 
@@ -27,7 +27,7 @@ struct Kept {
     bytes: usize,
 }
 
-/// What is kept of lookups within so many bytes: the rows of files, and their rows by the values of fields.
+/// Creates the caches of lookup rows and of compiled lookups, within this number of bytes.
 pub(crate) fn within(bytes: usize) -> (LookupFiles, CompiledLookups) {
     let of_indexes = bytes / INDEXES;
     let files = LookupFiles { most: bytes - of_indexes, kept: Mutex::default() };
@@ -39,7 +39,7 @@ fn note(kind: &'static str, bytes: usize) {
 }
 
 impl LookupFiles {
-    /// The rows of a version of a file.
+    /// Returns the rows of a version of a file.
     pub(crate) fn rows(&self, version: &str, name: &str, bytes: &[u8]) -> Result<Arc<Rows>, Error> {
         let mut kept = self.kept.lock();
         if let Some(at) = kept.iter().position(|file| file.version == version) {
@@ -62,8 +62,8 @@ impl LookupFiles {
     }
 }
 
-/// CSV as rows: the first line names the fields, an empty cell is a missing value. Blanks before a cell are
-/// not part of it: add-ons have files with one behind each comma.
+/// Parses CSV: the first line names the fields, an empty cell is a missing value. Blanks before a cell are
+/// ignored, because add-ons have files with a blank after each comma.
 fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
     let damaged = |error: csv::Error| {
         Error::invalid_anywhere(format!("the lookup file \"{name}\" is not valid CSV: {error}"))
@@ -93,17 +93,17 @@ fn csv_rows(name: &str, bytes: &[u8]) -> Result<Rows, Error> {
     Ok(rows)
 }
 
-/// Where in a cell of CSV a byte is.
+/// The parser state within a cell of CSV.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CellPart {
     Start,
     Unquoted,
     Quoted,
-    /// Behind a quote within quotes: the end of these, or the first of two that stand for one.
+    /// After a quote within a quoted cell: the end of the cell, or the first half of an escaped quote.
     Quote,
 }
 
-/// CSV without the blanks before its cells. Quotes behind such blanks are those of the cell.
+/// Removes the blanks before cells of CSV. Quotes after such blanks quote the cell.
 fn without_leading_blanks(csv: &[u8]) -> Cow<'_, [u8]> {
     let is_blank = |byte: u8| matches!(byte, b' ' | b'\t');
     let mut pairs = csv.windows(2);
@@ -128,7 +128,7 @@ fn without_leading_blanks(csv: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(kept)
 }
 
-/// Rows as CSV; several values of a field are separated by line breaks.
+/// Writes rows as CSV; several values of a field are separated by line breaks.
 pub(crate) fn csv_text(rows: &Rows) -> Result<Vec<u8>, Error> {
     let names: Vec<String> =
         rows.names().into_iter().filter(|name| !name.starts_with("__")).collect();
@@ -147,10 +147,10 @@ pub(crate) fn csv_text(rows: &Rows) -> Result<Vec<u8>, Error> {
     Ok(csv.into_bytes())
 }
 
-/// Adds a line. Cells that begin with a blank are quoted, so that they keep it.
+/// Appends a record. Cells that begin with a blank are quoted, which preserves the blank.
 fn put_record(cells: &[String], csv: &mut String) {
     let needs_quotes = |cell: &String| {
-        // An empty line would be none.
+        // A record with a single empty cell would be an empty line, which parsers skip.
         let is_empty_line = cells.len() == 1 && cell.is_empty();
         cell.starts_with([' ', '\t']) || cell.contains([',', '"', '\n', '\r']) || is_empty_line
     };
@@ -174,7 +174,7 @@ fn put_record(cells: &[String], csv: &mut String) {
 mod tests {
     use super::*;
 
-    /// The columns of a file, a missing value as `-`.
+    /// Parses CSV and returns the columns, with missing values as `-`.
     fn read(csv: &str) -> Vec<String> {
         let rows = csv_rows("t.csv", csv.as_bytes()).unwrap();
         let column = |name: String| {
@@ -211,7 +211,7 @@ mod tests {
             files.kept.lock().iter().map(|file| file.version.clone()).collect()
         };
         assert_eq!(versions(), ["1", "2"]);
-        // What alone takes more is not kept, and leaves the others.
+        // A file that alone exceeds the limit is not cached and evicts no others.
         files.rows("4", "t.csv", csv(100).as_bytes()).unwrap();
         assert_eq!(versions(), ["1", "2"]);
     }

@@ -25,27 +25,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{Error, Settings};
 
 const MEBIBYTE: usize = 1 << 20;
-/// The part of all memory that is kept for the small parts of searches.
+/// Divisor of all memory that is reserved for the initial shares of searches.
 const SMALL_PARTS: usize = 4;
-/// The part of its memory that a search has from the start.
+/// Divisor of a search's memory that it has from the start.
 const FIRST: usize = 16;
-/// How often a search that waits looks whether it was cancelled.
+/// Interval at which a waiting search checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Memory and turns of searches. Permits of memory are mebibytes.
+/// Memory and turns of searches. A memory permit stands for one MiB.
 #[derive(Debug)]
 pub(crate) struct Memory {
     first: Arc<Semaphore>,
     rest: Arc<Semaphore>,
-    /// Jobs that may run at a time.
+    /// Jobs that may run concurrently.
     turns: Arc<Semaphore>,
-    /// Jobs that may have begun and be without a turn.
+    /// Started jobs that may be without a turn.
     beyond: Arc<Semaphore>,
-    /// What one search may hold.
+    /// Maximum memory of one search.
     search: usize,
 }
 
-/// Where a search runs. What it holds is given back when this is dropped.
+/// The session, turn and memory of a search, released on drop.
 #[derive(Debug)]
 pub(crate) struct Granted {
     pub(crate) session: Session,
@@ -54,7 +54,7 @@ pub(crate) struct Granted {
     _first: Option<OwnedSemaphorePermit>,
 }
 
-/// The rest of the memory of one search.
+/// The memory of one search beyond its initial share.
 #[derive(Debug)]
 struct Room {
     rest: Arc<Semaphore>,
@@ -62,21 +62,21 @@ struct Room {
     mebibytes: u32,
     planning: PlanningTime,
     held: Mutex<Held>,
-    /// Of several threads of the search, one waits for all.
+    /// Ensures that only one of the threads of the search waits, on behalf of all.
     waiting: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
 struct Held {
     turn: Option<OwnedSemaphorePermit>,
-    /// In place of its turn.
+    /// The permit that replaces the turn of the search.
     beyond: Option<OwnedSemaphorePermit>,
     rest: Option<OwnedSemaphorePermit>,
     is_over: bool,
 }
 
 impl Memory {
-    /// That of jobs.
+    /// Creates the memory of jobs.
     pub(crate) fn new(settings: &Settings) -> Self {
         let search = settings.search_memory_bytes;
         let total = settings.memory_bytes.max(search) / MEBIBYTE;
@@ -91,14 +91,14 @@ impl Memory {
         Self { first: semaphore(first), rest: semaphore(rest), turns, beyond, search }
     }
 
-    /// That of parts of searches. All that wait give their turns up: a part that has its memory may wait
-    /// until its search head has read another part of the same search, which waits here for a turn.
+    /// Creates the memory of parts of searches. Every part that waits gives up its turn: a part that has its
+    /// memory may depend on another part of the same search, which waits here for a turn.
     pub(crate) fn of_parts(settings: &Settings) -> Self {
         let beyond = Arc::new(Semaphore::new(Semaphore::MAX_PERMITS));
         Self { beyond, ..Self::new(settings) }
     }
 
-    /// A session for a job, when it is its turn.
+    /// Waits for the job's turn and returns its session.
     ///
     /// # Errors
     /// If the session cannot be set up.
@@ -107,7 +107,7 @@ impl Memory {
         session: &Session,
         planning: &PlanningTime,
     ) -> Result<Granted, Error> {
-        // The semaphores are never closed, so acquiring can only succeed.
+        // The semaphores are never closed, so acquiring cannot fail.
         let queued = Queued::new();
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
         drop(queued);
@@ -116,7 +116,7 @@ impl Memory {
         Ok(granted)
     }
 
-    /// A session for a query that waits for no turn.
+    /// Returns a session for a query that does not wait for a turn.
     ///
     /// # Errors
     /// If the session cannot be set up.
@@ -155,14 +155,14 @@ fn permits(mebibytes: usize) -> u32 {
 
 impl Drop for Granted {
     fn drop(&mut self) {
-        // Its pool lasts as long as somebody looks at the job.
+        // The memory pool lives as long as there are references to the job.
         *self.room.held() = Held { is_over: true, ..Held::default() };
         gauge!(names::SEARCHES_RUNNING).decrement(1);
         histogram!(names::SEARCH_SECONDS).record(self.since.elapsed());
     }
 }
 
-/// Counts a job that waits for its turn.
+/// A guard that counts a queued job.
 struct Queued;
 
 impl Queued {
@@ -180,7 +180,7 @@ impl Drop for Queued {
 
 impl Room {
     fn held(&self) -> MutexGuard<'_, Held> {
-        // It is whole between statements, so a panic elsewhere does not spoil it.
+        // The state is consistent between statements, so a panic elsewhere cannot corrupt it.
         self.held.lock()
     }
 
@@ -190,8 +190,8 @@ impl Room {
             return Ok(());
         }
         counter!(names::SEARCH_MEMORY_WAITS).increment(1);
-        // To wait for a turn with the rest in hand could make all wait for each other: whoever has a turn may
-        // wait for a small part, and whoever has a small part for the rest.
+        // Waiting for a turn while holding the rest would risk a deadlock: a search with a turn may wait for
+        // a small part, and a search with a small part for the rest.
         let rest = Arc::clone(&self.rest).acquire_many_owned(self.mebibytes);
         let rest = self.unless_cancelled(self.aside_until(rest)).await?;
         let mut held = self.held();
@@ -202,11 +202,11 @@ impl Room {
         Ok(())
     }
 
-    /// Waits, without its turn as soon as one more search may be without one.
+    /// Waits for a future, without the turn as soon as another search may be without one.
     async fn aside_until<T>(&self, rest: impl Future<Output = T>) -> T {
         let mut rest = std::pin::pin!(rest);
         tokio::select! {
-            // Its place in the queue for the rest comes first.
+            // The position in the queue for the rest has priority.
             biased;
             done = rest.as_mut() => return done,
             () = self.step_aside() => {}
@@ -214,7 +214,7 @@ impl Room {
         rest.await
     }
 
-    /// Gives up its turn, if it has one, when it may be without one.
+    /// Gives up the turn, if there is one, as soon as this is allowed.
     async fn step_aside(&self) {
         let has_turn = self.held().turn.is_some();
         if !has_turn {

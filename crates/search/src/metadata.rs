@@ -7,10 +7,10 @@ use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use model::{EventTime, ValueCount, columns};
 use plan::MetadataKind;
 
-/// Hosts, sources or source types, by their names.
+/// Hosts, sources or source types, with their counts.
 pub(crate) type Counts = BTreeMap<String, ValueCount>;
 
-/// Adds those of hot rows.
+/// Adds the counts of hot rows.
 pub(crate) fn count_hot(kind: MetadataKind, batch: &RecordBatch, merged: &mut Counts) {
     let name = match kind {
         MetadataKind::Hosts => columns::HOST,
@@ -47,7 +47,7 @@ pub(crate) fn count_hot(kind: MetadataKind, batch: &RecordBatch, merged: &mut Co
     counts.iter().flatten().for_each(|count| merge(merged, count));
 }
 
-/// Adds one.
+/// Adds a count to the merged counts.
 pub(crate) fn merge(merged: &mut Counts, value: &ValueCount) {
     match merged.get_mut(&value.value) {
         Some(known) => {

@@ -13,7 +13,7 @@ use crate::parts::{Head, Sharing};
 use crate::recipes::{Recorded, Recording};
 use crate::report::ScanReport;
 
-/// The events as a planner sees them that runs its plans itself.
+/// The stored events for a planner that runs its own plans.
 #[derive(Debug)]
 pub struct SharedEvents {
     service: SearchService,
@@ -23,11 +23,11 @@ pub struct SharedEvents {
     recording: Arc<Recording>,
 }
 
-/// Whose searches these are.
+/// The user of these searches.
 const NOBODY: &str = "nobody";
 
 impl SearchService {
-    /// The events for the plans of one search that is no job.
+    /// Returns the stored events for the plans of one search that is not a job.
     #[must_use]
     pub fn shared_events(&self) -> SharedEvents {
         let (control, report) = (Arc::<ScanControl>::default(), Arc::<ScanReport>::default());
@@ -41,13 +41,13 @@ impl SearchService {
 }
 
 impl SharedEvents {
-    /// What plans are made against.
+    /// Returns the planning context.
     #[must_use]
     pub fn source(&self) -> Arc<dyn EventSource> {
         Arc::clone(&self.source)
     }
 
-    /// Has other processes run parts of a search that was planned in this context.
+    /// Distributes parts of a search that was planned in this context to other processes.
     #[must_use]
     pub fn watch(&self, planned: &PlannedSearch, context: &PlanContext) -> Box<dyn Watch> {
         let request = JobRequest::new(&planned.normalized, NOBODY);

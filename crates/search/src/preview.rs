@@ -1,4 +1,4 @@
-//! What a search has found so far, as if it ended now.
+//! Previews: the intermediate result of a running search, as if it ended now.
 //!
 //! ```text
 //!   rest of the plan            rest of the plan, once more, over what is kept
@@ -36,19 +36,19 @@ pub(crate) use place::{place, place_among};
 
 use crate::scan::BucketScanExec;
 
-/// The name of the operator that gathers the rows of other processes, among them what previews are made of.
+/// The operator that gathers the rows of other processes, including the states for previews.
 pub(crate) const GATHERED: &str = "GatherExec";
 
-/// How previews are made.
+/// Settings of previews.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// How long a scan is read before what was made of it is looked at.
+    /// Duration of a slice: how long the scan is read before its states are published.
     pub(crate) slice: Duration,
-    /// Bytes kept for them.
+    /// Maximum size of the kept states in bytes.
     pub(crate) bytes: usize,
 }
 
-/// A search whose plan has a place to look at.
+/// A search from whose plan previews can be computed.
 #[derive(Debug, Clone)]
 pub(crate) struct Preview {
     plan: Arc<dyn ExecutionPlan>,
@@ -61,12 +61,12 @@ impl Preview {
         Self { plan, stage, kept }
     }
 
-    /// What it is made of.
+    /// Returns the kept state.
     pub(crate) fn kept(&self) -> &Arc<Kept> {
         &self.kept
     }
 
-    /// The result as it would be now, at most so many rows of it.
+    /// Computes the current intermediate result, with at most this number of rows.
     ///
     /// # Errors
     /// If it cannot be made without reading events again, or some operator fails.
@@ -98,12 +98,13 @@ impl Preview {
                 MemorySourceConfig::try_new_exec(&known, node.schema(), None)?;
             Ok(Transformed::new(memory, true, TreeNodeRecursion::Jump))
         })?;
-        // What operators learnt while they ran, filters above all, stays with the search itself.
+        // State that operators have learned at run time, mainly dynamic filters, stays with the original
+        // plan.
         reset_plan_states(swapped.data)
     }
 }
 
-/// Refuses plans that read events.
+/// Rejects plans that read events.
 #[derive(Debug)]
 struct NoEvents;
 

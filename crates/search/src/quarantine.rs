@@ -1,4 +1,4 @@
-//! Damaged buckets that searches leave out, and say so.
+//! The quarantine of damaged buckets, which searches skip and report.
 //!
 //! A bucket comes here by hand or because a search met damage in it: then the cache drops what it has of the
 //! object, the whole object is read once more, past the cache, and only if that fails too the bucket is put
@@ -21,30 +21,30 @@ use serde::{Deserialize, Serialize};
 use crate::error::is_damage;
 use crate::{Error, Objects};
 
-/// The kind of the catalog's documents.
+/// The kind of these documents in the catalog.
 const KIND: &str = "quarantine";
 
-/// A bucket that is left out.
+/// A quarantined bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quarantined {
-    /// The bucket.
+    /// Id of the bucket.
     pub id: BucketId,
     /// Its index.
     pub index: IndexName,
-    /// Its object.
+    /// Path of its object.
     pub path: String,
-    /// Its events, which searches miss.
+    /// Number of its events, which searches miss.
     pub events: u64,
-    /// Why.
+    /// Reason for the quarantine.
     pub reason: String,
-    /// Who put it there; nobody where a search did.
+    /// User who quarantined the bucket; `None` if a search did.
     pub by: Option<String>,
-    /// Epoch seconds.
+    /// Time of the quarantine in epoch seconds.
     pub since: i64,
 }
 
 impl Quarantined {
-    /// What a search says that misses it.
+    /// Returns the message of a search that skips the bucket.
     #[must_use]
     pub fn message(&self) -> String {
         let Self { id, index, events, .. } = self;
@@ -55,7 +55,7 @@ impl Quarantined {
     }
 }
 
-/// The quarantined buckets that are in the catalog.
+/// Returns the quarantined buckets that are in the catalog.
 #[must_use]
 pub fn quarantined(snapshot: &Snapshot) -> BTreeMap<BucketId, Quarantined> {
     let documents = snapshot.documents(KIND);
@@ -66,18 +66,18 @@ pub fn quarantined(snapshot: &Snapshot) -> BTreeMap<BucketId, Quarantined> {
     read.collect()
 }
 
-/// What is the matter with a bucket that a search could not read.
+/// The diagnosis of a bucket that a search could not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finding {
-    /// It is in quarantine now.
+    /// The bucket has been quarantined.
     Quarantined,
-    /// Object storage has it whole, and the cache has dropped what it had of it: reading it again helps.
+    /// The object is intact, and its cached blocks have been dropped: a retry succeeds.
     Whole,
-    /// Neither is known.
+    /// The state of the object could not be determined.
     Unknown,
 }
 
-/// Puts buckets into quarantine, and takes them out.
+/// Adds buckets to the quarantine and removes them.
 #[derive(Clone)]
 pub struct Quarantine {
     catalog: Catalog,
@@ -100,7 +100,7 @@ impl Quarantine {
         self.catalog.snapshot()
     }
 
-    /// Leaves a bucket out of searches.
+    /// Quarantines a bucket.
     ///
     /// # Errors
     /// The catalog cannot be written.
@@ -130,7 +130,7 @@ impl Quarantine {
         Ok(bucket)
     }
 
-    /// Lets searches read a bucket again, and not from the cache, which may have what was damaged; false if
+    /// Releases a bucket from quarantine and drops its cached blocks, which may be damaged. Returns false if
     /// it was not in quarantine.
     ///
     /// # Errors
@@ -147,17 +147,17 @@ impl Quarantine {
         Ok(true)
     }
 
-    /// Finds out whether a bucket that a search could not read is damaged in object storage: then it is in
-    /// quarantine, and the search may go on without it.
+    /// Diagnoses a bucket that a search could not read. If the object is damaged, the bucket is quarantined,
+    /// and the search may continue without it.
     pub(crate) async fn confirm(&self, entry: &BucketHeader, error: &Error) -> Finding {
         let Error::Bucket { damaged, message, .. } = error else { return Finding::Unknown };
         let snapshot = self.catalog.snapshot();
         if !snapshot.contains(&entry.index, entry.id) {
-            // Merged or frozen meanwhile: the object went with reason.
+            // The bucket was merged or frozen meanwhile, so its object was removed deliberately.
             return Finding::Unknown;
         }
         if *damaged {
-            // What was damaged, there or on its way, must not outlive its repair.
+            // The cache must not keep damaged blocks after a repair of the object.
             self.objects.forget(&entry.path(), entry.size);
         }
         if snapshot.document(KIND, &entry.id.to_string()).is_some() {
@@ -166,7 +166,8 @@ impl Quarantine {
         let Some(store) = self.objects.direct() else { return Finding::Unknown };
         let again = match damaged {
             true => verify(&store, entry).await,
-            // Out of reach, more likely; or cut short, which stores report in their own ways.
+            // Probably the store is unreachable, or the object is truncated; stores report both in different
+            // ways.
             false => look_at(&store, entry).await,
         };
         let Err(again) = again else {
@@ -193,7 +194,7 @@ impl Quarantine {
     }
 }
 
-/// Whether the object store is that of the catalog: a bucket that is missing in another one is not damaged.
+/// Whether the object store belongs to the catalog. A bucket that is missing in another store is not damaged.
 async fn is_of_catalog(
     store: &Arc<dyn ObjectStore>,
     snapshot: &Snapshot,
@@ -211,7 +212,7 @@ async fn is_of_catalog(
     false
 }
 
-/// Whether the object is there, and as long as it was written.
+/// Checks that the object exists and has its original size.
 async fn look_at(store: &Arc<dyn ObjectStore>, entry: &BucketHeader) -> Result<(), bucket::Error> {
     let (path, expected) = (entry.path(), entry.size);
     match store.head(&Path::from(path.as_str())).await {

@@ -1,4 +1,4 @@
-//! Queries that are not jobs - SQL, exports - by user, so that quotas count them too.
+//! Running queries that are not jobs (SQL, exports), counted per user for the quotas.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-/// How many run, by user.
+/// The number of running queries per user.
 #[derive(Debug, Default)]
 pub(crate) struct Queries {
     running: Mutex<HashMap<String, usize>>,
 }
 
-/// A query that runs until this is dropped.
+/// A guard that counts a running query until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     queries: Arc<Queries>,
@@ -20,18 +20,18 @@ pub(crate) struct Running {
 }
 
 impl Queries {
-    /// How many of a user's run.
+    /// Returns the number of running queries of a user.
     pub(crate) fn of(&self, user: &str) -> usize {
         self.running.lock().get(user).copied().unwrap_or(0)
     }
 
-    /// How many run of each user that has any.
+    /// Returns the number of running queries per user.
     pub(crate) fn by_user(&self) -> BTreeMap<String, usize> {
         let running = self.running.lock();
         running.iter().map(|(user, count)| (user.clone(), *count)).collect()
     }
 
-    /// Counts one more of a user's, for as long as the answer is kept.
+    /// Counts a query of a user for as long as the returned guard lives.
     pub(crate) fn begin(self: &Arc<Self>, user: &str) -> Running {
         *self.running.lock().entry_ref(user).or_insert(0) += 1;
         Running { queries: Arc::clone(self), user: user.to_owned() }

@@ -1,4 +1,4 @@
-//! Open buckets: footers, summaries and index directories that the next search will need again.
+//! A cache of open buckets: their footers, summaries and index directories.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use parking_lot::Mutex;
 
-/// Opens buckets and keeps the readers, the least recently used leaving first.
+/// Opens buckets and caches the readers with least-recently-used eviction.
 #[derive(Debug)]
 pub(crate) struct Readers {
     capacity: usize,
@@ -29,7 +29,7 @@ impl Readers {
         Self { capacity: capacity.max(1), open: Mutex::default() }
     }
 
-    /// The open bucket, which reads through the store given: that of one search.
+    /// Returns an open bucket that reads through the given store, which counts the reads of one search.
     pub(crate) async fn open(
         &self,
         entry: &BucketHeader,
@@ -68,8 +68,8 @@ impl Readers {
     }
 }
 
-/// Whether these extraction rules are those that made the field columns of a bucket. `made_by` is the
-/// fingerprint of its rules per source type.
+/// Whether the field columns of a bucket were extracted with these rules. `made_by` has the fingerprint of
+/// the rules per source type of the bucket.
 pub(crate) fn rules_hold(knowledge: &Knowledge, made_by: &[(String, u64)]) -> bool {
     made_by.iter().all(|(sourcetype, made_by)| knowledge.fingerprint(sourcetype) == *made_by)
 }

@@ -1,34 +1,34 @@
-//! What the reads of one search cost, by the tier that the bytes came from.
+//! The cost of the reads of one search, per cache tier.
 
 use cache::CacheStats;
 use serde::{Deserialize, Serialize};
 
-/// What reads cost.
+/// The cost of reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reads {
-    /// From memory.
+    /// Reads from memory.
     pub dram: TierReads,
-    /// From the local disk.
+    /// Reads from the local disk.
     pub nvme: TierReads,
-    /// From object storage.
+    /// Reads from object storage.
     pub store: TierReads,
-    /// Requests to object storage.
+    /// Number of requests to object storage.
     pub store_requests: u64,
 }
 
-/// What one tier gave.
+/// Reads from one tier.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TierReads {
-    /// Blocks of the cache.
+    /// Number of cache blocks.
     pub blocks: u64,
-    /// Their bytes, whole blocks rather than what was asked for.
+    /// Bytes of whole blocks, not of the requested ranges.
     pub bytes: u64,
-    /// Time to get them, summed over what ran side by side.
+    /// Duration in seconds, summed over parallel reads.
     pub seconds: f64,
 }
 
 impl Reads {
-    /// What both cost.
+    /// Returns the sum of both.
     pub(crate) fn plus(&self, other: &Self) -> Self {
         let tier = |one: TierReads, two: TierReads| TierReads {
             blocks: one.blocks + two.blocks,

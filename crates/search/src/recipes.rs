@@ -1,5 +1,5 @@
-//! What other processes need to plan a search again: the search as it was understood, and what its planning
-//! has asked.
+//! The information that other processes need to plan a search again: the normalized search, and the answers
+//! that its planning received.
 
 mod recipe;
 mod recording;

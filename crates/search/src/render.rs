@@ -32,29 +32,30 @@ impl Value {
     }
 }
 
-/// Turns columns into texts, in one time zone.
+/// Renders columns as texts in one time zone.
 #[derive(Debug, Clone)]
 pub(crate) struct Renderer {
     timezone: TimeZone,
-    /// Whether times have microseconds where these are not zero.
+    /// Whether times include non-zero microseconds.
     has_micros: bool,
 }
 
 impl Renderer {
-    /// Times are written with this zone's offset, and with milliseconds, as Splunk writes them.
+    /// Creates a renderer that writes times with the offset of the zone and with milliseconds, as Splunk
+    /// does.
     #[must_use]
     pub(crate) fn new(timezone: TimeZone) -> Self {
         Self { timezone, has_micros: false }
     }
 
-    /// The same, but the microseconds of a time are not cut off: a time of a result of SQL finds its event.
+    /// Keeps the microseconds of times, so that a time in a result of SQL identifies its event.
     #[must_use]
     pub(crate) fn exact(timezone: TimeZone) -> Self {
         Self { timezone, has_micros: true }
     }
 
-    /// The value of a row, `None` where it is null. A multivalue field with one value is that value, as
-    /// clients of Splunk expect it.
+    /// Renders the value of a row; `None` if it is null. A multivalue field with one value becomes a single
+    /// value, as clients of Splunk expect.
     #[must_use]
     pub(crate) fn value(&self, name: &str, column: &ArrayRef, row: usize) -> Option<Value> {
         if column.is_null(row) {
@@ -102,7 +103,7 @@ impl Renderer {
         Some(Value::One(one))
     }
 
-    /// A text as it is, unless it is a time among the texts of `_time`.
+    /// Renders a text unchanged, unless it is a time among the texts of `_time`.
     fn text(&self, name: &str, text: &str) -> String {
         let is_time = name == columns::TIME && !self.has_micros;
         match is_time.then(|| read_time_among_texts(text)).flatten() {
@@ -127,7 +128,7 @@ impl Renderer {
     }
 }
 
-/// A time of any unit: SQL has functions that give nanoseconds or seconds.
+/// Converts a time of any unit to microseconds: some SQL functions return nanoseconds or seconds.
 fn micros(column: &ArrayRef, unit: TimeUnit, row: usize) -> Option<i64> {
     match unit {
         TimeUnit::Second => {

@@ -1,4 +1,5 @@
-//! What the scans of a job did: buckets, rows, events over time. Written by scans, read by anyone.
+//! The report of the scans of a job: buckets, rows, events over time. Scans write it; status requests read
+//! it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -24,14 +25,14 @@ use crate::told::Told;
 /// and the timeouts end after minutes.
 const LONG_WAIT: Duration = Duration::from_secs(10);
 
-/// How a search ended.
+/// The outcome of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// With its result.
+    /// The search has completed.
     Done,
-    /// With an error.
+    /// The search failed.
     Failed,
-    /// Cancelled, or nobody reads on.
+    /// The search was cancelled, or its client disconnected.
     Cancelled,
 }
 
@@ -52,10 +53,10 @@ pub(crate) struct ScanReport {
     pub buckets_considered: AtomicU64,
     /// Buckets left out by time range.
     pub buckets_pruned_by_time: AtomicU64,
-    /// Buckets left out by host, source, sourcetype or a field that does not occur.
+    /// Buckets pruned by host, source, sourcetype or an absent field.
     pub buckets_pruned_by_summary: AtomicU64,
-    /// Buckets left out after they were opened: the term index has no candidate, or the summary, which
-    /// planning has not read, excludes them.
+    /// Buckets pruned after they were opened: the term index has no candidate, or the summary, which planning
+    /// has not read, excludes them.
     pub buckets_pruned_by_terms: AtomicU64,
     /// Buckets whose matching events the catalog counts.
     pub buckets_counted: AtomicU64,
@@ -77,9 +78,10 @@ pub(crate) struct ScanReport {
     pub events_scanned: AtomicU64,
     /// Events that passed (Splunk's eventCount).
     pub events_matched: AtomicU64,
-    /// Those among them that planning has counted since a plan began to run: the next plan has them.
+    /// The part of `events_matched` that planning has counted since a plan began to run. It belongs to the
+    /// next plan.
     matched_planned: AtomicU64,
-    /// How long the phases took.
+    /// Durations of the phases.
     pub times: Arc<PhaseTimes>,
     /// CPU time in this process.
     pub cpu: CpuTime,
@@ -90,19 +92,19 @@ pub(crate) struct ScanReport {
     warnings: Mutex<Vec<String>>,
     left_out: Mutex<BTreeMap<BucketId, Quarantined>>,
     missing: Mutex<BTreeSet<MissingIndexer>>,
-    /// What is missing of parts whose rows were in use when their indexer was lost, a sentence each.
+    /// Messages about parts that lost their indexer after some of their rows had been used.
     broken_off: Mutex<BTreeSet<String>>,
-    /// How many parts have a number.
+    /// Number of parts that have been numbered.
     numbered: AtomicUsize,
-    /// What parts of the search did in other processes, by their numbers.
+    /// Reports of parts in other processes, by their numbers.
     parts: Mutex<BTreeMap<usize, Part>>,
-    /// The digest of the installed apps by which the search was planned.
+    /// The digest of the installed apps with which the search was planned.
     bundle_version: OnceLock<String>,
-    /// What had been counted when the stage that runs began.
+    /// The counters at the start of the current stage.
     stage: Mutex<StageStart>,
 }
 
-/// What a search had counted when a stage began.
+/// The counters of a search at the start of a stage.
 #[derive(Debug, Default)]
 struct StageStart {
     events_matched: u64,
@@ -118,24 +120,24 @@ struct Part {
     told: Told,
 }
 
-/// A part of a search in another process, for the inspector.
+/// The report of a part of a search in another process, for the inspector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartCounts {
     /// The server name of the process.
     pub indexer: String,
-    /// Buckets that it reads.
+    /// Number of buckets that it reads.
     pub buckets: usize,
     /// Events read and tested.
     pub events_scanned: u64,
     /// Events that passed.
     pub events_matched: u64,
-    /// Seconds of CPU time there.
+    /// Seconds of CPU time in the process.
     #[serde(default)]
     pub cpu: f64,
-    /// Bytes and requests by tier of the cache there.
+    /// Bytes and requests by cache tier in the process.
     #[serde(default)]
     pub reads: Reads,
-    /// The phases that it has gone through, in order.
+    /// Its phases, in order.
     #[serde(default)]
     pub phases: Vec<PartPhase>,
 }
@@ -143,15 +145,15 @@ pub struct PartCounts {
 /// A phase of a part of a search.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PartPhase {
-    /// Which one.
+    /// Name of the phase.
     pub name: String,
-    /// Seconds it took, those of partitions side by side added up.
+    /// Duration in seconds, summed over parallel partitions.
     pub seconds: f64,
-    /// How often it was gone through.
+    /// Number of executions.
     pub invocations: u64,
 }
 
-/// The counters at one moment, for the inspector.
+/// A snapshot of the counters, for the inspector.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ScanCounts {
     /// See the fields of `ScanReport`.
@@ -171,7 +173,7 @@ pub struct ScanCounts {
     pub events_matched: u64,
     /// The index expressions the scans pruned by (Splunk's "base lispy").
     pub pruned_by: Vec<String>,
-    /// What other processes did; their counts are in those above, too.
+    /// Reports of parts in other processes, whose counts are included in those above.
     pub parts: Vec<PartCounts>,
 }
 
@@ -187,8 +189,8 @@ impl ScanCounts {
         self.events_matched += told.events_matched;
     }
 
-    /// Without the events that were read and did not match. With a search filter, their number would tell
-    /// what is in the events that the filter hides.
+    /// Removes the number of events that were read and did not match. With a search filter, this number would
+    /// reveal information about hidden events.
     #[must_use]
     pub(crate) fn without_hidden(mut self) -> Self {
         self.events_scanned = self.events_matched;
@@ -199,8 +201,9 @@ impl ScanCounts {
         self
     }
 
-    /// Share of the reading done, 0 to 1. One large bucket is most of many searches, so events count;
-    /// those that the index excludes are never scanned, so finished buckets count, too.
+    /// Returns the share of the reading that is done, 0 to 1. Events count, because in many searches one
+    /// large bucket has most of them; finished buckets count too, because events that the index excludes are
+    /// never scanned.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub(crate) fn progress(&self) -> f64 {
@@ -211,17 +214,18 @@ impl ScanCounts {
 }
 
 impl ScanReport {
-    /// A report that keeps a timeline too.
+    /// Creates a report with a timeline.
     pub(crate) fn with_timeline() -> Self {
         Self { timeline: Some(Mutex::default()), ..Self::default() }
     }
 
-    /// Notes the digest of the installed apps by which the search is planned, before it is.
+    /// Sets the digest of the installed apps, before the search is planned.
     pub(crate) fn is_planned_by(&self, bundle_version: String) {
         let _ = self.bundle_version.set(bundle_version);
     }
 
-    /// The digest of the installed apps by which the search was planned; `None` where none can be installed.
+    /// Returns the digest of the installed apps with which the search was planned; `None` if this process
+    /// cannot install apps.
     #[must_use]
     pub(crate) fn bundle_version(&self) -> Option<String> {
         self.bundle_version.get().cloned()
@@ -234,21 +238,21 @@ impl ScanReport {
         }
     }
 
-    /// Adds so many events of one bin to the timeline.
+    /// Adds a number of events in one bin to the timeline.
     pub(crate) fn count_time(&self, time: EventTime, events: u64) {
         if let Some(mut timeline) = self.lock_timeline() {
             timeline.add_many(time, events);
         }
     }
 
-    /// Makes the bins of the timeline wide enough for events between two times.
+    /// Widens the bins of the timeline so that it can hold events between two times.
     pub(crate) fn widen_timeline(&self, first: EventTime, last: EventTime) {
         if let Some(mut timeline) = self.lock_timeline() {
             timeline.widen_for(first, last);
         }
     }
 
-    /// The timeline so far; `None` if nobody asked for one.
+    /// Returns the timeline so far; `None` if none was requested.
     #[must_use]
     pub(crate) fn timeline(&self) -> Option<Timeline> {
         let mut timeline = self.lock_timeline().map(|timeline| timeline.clone())?;
@@ -263,19 +267,19 @@ impl ScanReport {
         Some(timeline.lock())
     }
 
-    /// Planning has counted events that match.
+    /// Counts matching events that planning has found in summaries.
     pub(crate) fn match_planned(&self, events: u64) {
         self.events_matched.fetch_add(events, Relaxed);
         self.matched_planned.fetch_add(events, Relaxed);
     }
 
-    /// The plan of another search begins, which is within a stage of this one. What its planning has counted
-    /// does not belong to the stage: what searches within others have counted is never taken back.
+    /// Begins the plan of an inner search, within a stage of this one. The events that its planning has
+    /// counted do not belong to the stage and are never taken back.
     pub(crate) fn begin_inner(&self) {
         self.matched_planned.store(0, Relaxed);
     }
 
-    /// A stage of the search begins, which has been planned.
+    /// Begins a stage that has been planned.
     pub(crate) fn begin_stage(&self) {
         let planned = self.matched_planned.swap(0, Relaxed);
         *self.stage.lock() = StageStart {
@@ -285,8 +289,8 @@ impl ScanReport {
         };
     }
 
-    /// Takes back what the stage has counted of matching events: the next one reads them again. What reading
-    /// them has cost stays.
+    /// Takes back the matching events that the stage has counted, because the next stage reads them again.
+    /// The cost of reading them remains.
     pub(crate) fn count_again(&self) {
         let start = self.stage.lock();
         self.events_matched.store(start.events_matched, Relaxed);
@@ -301,7 +305,7 @@ impl ScanReport {
         }
     }
 
-    /// Counts a search that ended.
+    /// Records an ended search in the metrics.
     pub(crate) fn record(&self, outcome: Outcome) {
         counter!(names::SEARCHES, "outcome" => outcome.word()).increment(1);
         if outcome == Outcome::Done && self.is_incomplete() {
@@ -309,7 +313,7 @@ impl ScanReport {
         }
         let counts = self.counts();
         counter!(names::SEARCH_EVENTS).increment(counts.events_scanned);
-        // A bucket without a candidate was opened for its term index, and counts as searched, too.
+        // A bucket without a candidate was opened for its term index, so it also counts as searched.
         let by_terms = counts.buckets_pruned_by_terms;
         let before = [&self.buckets_pruned_by_time, &self.buckets_pruned_by_summary];
         let before: u64 = before.iter().map(|count| count.load(Relaxed)).sum();
@@ -323,7 +327,7 @@ impl ScanReport {
         }
     }
 
-    /// Notes something the user should know about the answer, once.
+    /// Adds a warning for the user, unless it is present.
     pub(crate) fn warn(&self, text: String) {
         let mut known = self.warnings.lock();
         if !known.contains(&text) {
@@ -331,7 +335,7 @@ impl ScanReport {
         }
     }
 
-    /// What the user should know.
+    /// Returns the warnings for the user.
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.lock().clone();
@@ -348,8 +352,7 @@ impl ScanReport {
         warnings
     }
 
-    /// How long requests of this search to object storage take or took, a sentence each, if that is long:
-    /// those of this process, and of parts in others.
+    /// Returns messages about long waits for object storage, in this process and in those of parts.
     #[must_use]
     pub(crate) fn store_waits(&self) -> Vec<String> {
         let own = self.reads.store_wait().as_ref().and_then(waited);
@@ -358,25 +361,25 @@ impl ScanReport {
         waits.into_iter().collect()
     }
 
-    /// Notes a bucket that the answer misses.
+    /// Records a skipped bucket.
     pub(crate) fn leave_out(&self, bucket: &Quarantined) {
         let mut left_out = self.left_out.lock();
         left_out.entry(bucket.id).or_insert_with(|| bucket.clone());
     }
 
-    /// Notes an indexer whose hot buckets the answer misses.
+    /// Records an indexer whose hot buckets are missing from the result.
     pub(crate) fn miss(&self, indexer: &MissingIndexer) {
         self.missing.lock().insert(indexer.clone());
     }
 
-    /// Whether the answer misses events.
+    /// Whether the result misses events.
     pub(crate) fn is_incomplete(&self) -> bool {
         !self.left_out().is_empty()
             || !self.missing.lock().is_empty()
             || !self.broken_off.lock().is_empty()
     }
 
-    /// The buckets that the answer misses, wherever they were to be read.
+    /// Returns the skipped buckets of all processes.
     fn left_out(&self) -> BTreeMap<BucketId, Quarantined> {
         let mut left_out = self.left_out.lock().clone();
         for bucket in self.parts.lock().values().flat_map(|part| &part.told.left_out) {
@@ -385,7 +388,7 @@ impl ScanReport {
         left_out
     }
 
-    /// Notes what a part of the search has done so far, in place of what is known of it.
+    /// Replaces the report of a part by a newer one.
     pub(crate) fn note_part(&self, number: usize, indexer: &str, buckets: usize, told: Told) {
         let phases = of_part(&told.times).into_iter().map(|(phase, time, invocations)| {
             let (name, seconds) = (phase.name().to_owned(), time.as_secs_f64());
@@ -403,42 +406,42 @@ impl ScanReport {
         self.parts.lock().insert(number, Part { counts, told });
     }
 
-    /// A number for a part of the search, or of one within it, in another process.
+    /// Assigns a number to a part of this search, or of a search within it, in another process.
     pub(crate) fn number_part(&self) -> usize {
         self.numbered.fetch_add(1, Relaxed)
     }
 
-    /// Notes that a part is at its end. Its times count from here on.
+    /// Marks a part as ended. Its times are counted from then on.
     pub(crate) fn end_part(&self, number: usize) {
         if let Some(part) = self.parts.lock().get(&number) {
             self.times.add_all(&part.told.times);
         }
     }
 
-    /// Notes that the rest of a part is missing, in a sentence.
+    /// Records a message about a part whose remaining rows are missing.
     pub(crate) fn break_off(&self, what: String) {
         self.broken_off.lock().insert(what);
     }
 
-    /// Forgets what a part has done: it is begun again elsewhere.
+    /// Discards the report of a part, which is restarted elsewhere.
     pub(crate) fn forget_part(&self, number: usize) {
         self.parts.lock().remove(&number);
     }
 
-    /// What reads of all processes have cost.
+    /// Returns the cost of reads in all processes.
     pub(crate) fn all_reads(&self) -> Reads {
         let own = Reads::of(&self.reads.stats());
         self.parts.lock().values().fold(own, |sum, part| sum.plus(&part.told.reads))
     }
 
-    /// The CPU time in all processes.
+    /// Returns the CPU time in all processes.
     pub(crate) fn all_cpu(&self) -> Duration {
         let parts = self.parts.lock();
         let theirs = parts.values().map(|part| Duration::from_nanos(part.told.cpu_nanos));
         theirs.fold(self.cpu.total(), Duration::saturating_add)
     }
 
-    /// What this process has done of a search, for the one that has asked for it.
+    /// Returns the report of this process for the search head.
     pub(crate) fn told(&self) -> Told {
         let own = self.counts();
         Told {
@@ -461,7 +464,7 @@ impl ScanReport {
         }
     }
 
-    /// What the answer misses, a message each.
+    /// Returns a message for each bucket and indexer that is missing from the result.
     #[must_use]
     pub(crate) fn incomplete(&self) -> Vec<String> {
         let left_out = self.left_out();
@@ -477,7 +480,7 @@ impl ScanReport {
         left_out.values().map(Quarantined::message).chain(indexers).chain(parts).collect()
     }
 
-    /// Notes the index expression of a scan.
+    /// Records the index expression of a scan.
     pub(crate) fn pruned_by(&self, expression: String) {
         let mut known = self.pruned_by.lock();
         if !known.contains(&expression) {
@@ -485,7 +488,7 @@ impl ScanReport {
         }
     }
 
-    /// The counters now.
+    /// Takes a snapshot of the counters.
     #[must_use]
     pub(crate) fn counts(&self) -> ScanCounts {
         let mut counts = ScanCounts {
@@ -514,10 +517,10 @@ impl ScanReport {
     }
 }
 
-/// What the user should know about a wait for object storage, if it is long.
+/// Returns a message about a long wait for object storage.
 fn waited(StoreWait { store, current, longest }: &StoreWait) -> Option<String> {
     if *current >= LONG_WAIT {
-        // In steps, so that followers of the job do not get another text each second.
+        // Rounded to ten seconds, so that clients that follow the job do not get a new text each second.
         let seconds = current.as_secs() / 10 * 10;
         return Some(format!(
             "object storage ({store}) has not answered a request for {seconds} s; the search waits for it"

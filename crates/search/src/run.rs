@@ -1,4 +1,4 @@
-//! A job from its turn to its end: runs the plans, makes previews meanwhile, keeps the result.
+//! The execution of a job, from its turn to its end: runs the plans, makes previews, keeps the result.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -89,12 +89,12 @@ pub(crate) async fn run(
     };
     let planned_in = job.control().planning().spent();
     let done = plan::execute_watched(&planned, &granted.session, Some(&watch), &mut keep).await;
-    // Stages are planned when they begin, and each plan is optimized only then.
+    // Later stages are planned when they begin, and each plan is optimized only then.
     let planned_later = job.control().planning().spent().saturating_sub(planned_in);
     job.report().times.more(Phase::Plan, planned_later);
     traced::set_own_reads(&mut span, job.report());
     drop(span);
-    // No preview comes after the result, and nobody asks for the plan.
+    // After the result there are no more previews, and the plan is no longer needed.
     drop((watch, planned));
     match done {
         Ok(_) if bytes > most_bytes => job.fail(Error::ResultBytes { limit: most_bytes }),
@@ -113,8 +113,8 @@ pub(crate) async fn run(
     }
 }
 
-/// Whether the search itself asks for some rows only, as `head` does: then events that cannot be among
-/// them are not even counted.
+/// Whether the search itself ends after some rows, as with `head`. Then events that cannot be among them are
+/// not counted either.
 pub(crate) fn stops_early(planned: &PlannedSearch) -> bool {
     let is_limit = |node: &LogicalPlan| {
         Ok(match node {
@@ -127,7 +127,7 @@ pub(crate) fn stops_early(planned: &PlannedSearch) -> bool {
 }
 
 struct ResultLimit {
-    /// Newest events to keep, for searches that end with events.
+    /// Maximum number of events to keep, newest first, for searches that return events.
     events: Option<usize>,
     rows: usize,
 }
@@ -137,7 +137,7 @@ fn result_limit(engine: &Engine, job: &Job) -> ResultLimit {
     ResultLimit { events, rows: engine.settings.max_result_rows }
 }
 
-/// The plan with its last stage cut at the newest events, so that the sort keeps only those.
+/// Limits the last stage of a plan to the newest events, so that its sort keeps only those.
 pub(crate) fn limited(
     mut planned: PlannedSearch,
     events: Option<usize>,
@@ -152,16 +152,16 @@ pub(crate) fn limited(
     Ok(planned)
 }
 
-/// Notes the plans of a job for its inspector, and has previews made of them where that is possible.
+/// Collects the plans of a job for its inspector, and starts previews where the plan allows them.
 struct JobWatch {
     engine: Arc<Engine>,
     job: Arc<Job>,
     session: Session,
     threads: Handle,
     rows: usize,
-    /// Makes previews; stops when it is dropped.
+    /// The task that makes previews, aborted on drop.
     previews: Mutex<JoinSet<()>>,
-    /// The search, if other processes may run parts of it.
+    /// The search head's side of a distributed search; `None` if no other processes take part.
     head: Option<Head>,
 }
 
@@ -190,7 +190,7 @@ impl plan::Watch for JobWatch {
             _ => plan,
         };
         let settings = &self.engine.settings;
-        // Two slices to a preview: so that one is made soon after it is wanted.
+        // Two slices per preview interval, so that a preview is soon available after a client requests it.
         let slice = settings.preview_interval / 2;
         let bytes = settings.preview_bytes.min(settings.search_memory_bytes);
         let limits = preview::Limits { slice, bytes };
@@ -242,7 +242,7 @@ impl plan::Watch for JobWatch {
     }
 }
 
-/// How previews of a job are made.
+/// The inputs of the preview task of a job.
 struct Making {
     engine: Arc<Engine>,
     job: Arc<Job>,
@@ -252,8 +252,8 @@ struct Making {
     duty_cycle: f64,
 }
 
-/// Makes previews as long as there is more to see, one at a time, never for more than their part of the
-/// search's time. A pause drops the one that is being made; it is made again when the search goes on.
+/// Makes previews while there are new rows, one at a time, within their share of the run time of the search.
+/// A pause drops the current preview, which is made again after the search is resumed.
 async fn previews(making: Making, preview: Preview) {
     let Making { engine, job, session, rows, interval, duty_cycle } = making;
     let mut seen = 0;
@@ -263,7 +263,7 @@ async fn previews(making: Making, preview: Preview) {
         if job.wants_previews() {
             let making = async {
                 let (done, batches) = preview.make(&session, rows).await?;
-                // What came together while partitions ended is not the whole of them.
+                // Batches collected while partitions end are incomplete.
                 if !preview.kept().is_open() {
                     return Ok(None);
                 }

@@ -42,10 +42,10 @@ use crate::threads::Assigned;
 use crate::traced::{self, PartSpan};
 use crate::{Error, SearchService};
 
-/// Batches that wait for the connection.
+/// Maximum number of batches buffered for the connection.
 const WAITING: usize = 4;
 
-/// A plan, and what previews of it are made of.
+/// A plan, and the state for its previews.
 type Previewed = (Arc<dyn ExecutionPlan>, Option<Arc<Kept>>);
 
 impl PartRunner for SearchService {
@@ -141,7 +141,7 @@ impl SearchService {
         }
         let (map, task, log) = planned?;
         drop(plan_span);
-        // Other columns would be other rows.
+        // With other columns, the rows would not fit the plan of the search head.
         if columns(&map.schema()) != recipe.columns {
             return Err(Error::Internal("this process plans the search differently".to_owned()));
         }
@@ -160,7 +160,7 @@ impl SearchService {
                     return;
                 }
             }
-            // The search head asks what this has cost once there are no more rows.
+            // The search head requests the cost after the last row.
             cpu::settle();
         };
         running.spawn_on(report.cpu.of(Box::pin(part)), threads.handle());
@@ -179,7 +179,7 @@ impl SearchService {
         })
     }
 
-    /// What the search head planned the search against.
+    /// Restores the planning context of the search head.
     fn context_of(
         &self,
         recipe: &mut Recipe,
@@ -239,7 +239,7 @@ impl SearchService {
         })
     }
 
-    /// The hot buckets of the share. They stay in memory from here on, also if their view is closed.
+    /// Returns the hot buckets of the share. They stay in memory even if their view is closed.
     fn hot(&self, recipe: &Recipe) -> Result<Arc<[HotBucket]>, Error> {
         let Some(HotShare { view, buckets }) = &recipe.hot else { return Ok(Arc::default()) };
         let view = self.dependencies().views.get(*view);
@@ -272,7 +272,7 @@ impl SearchService {
     }
 }
 
-/// The branch of a plan with this number.
+/// Returns the branch of a plan with this number.
 fn branch_of(
     plan: &Arc<dyn ExecutionPlan>,
     number: usize,
@@ -291,7 +291,7 @@ fn branch_of(
     })
 }
 
-/// See [`RunningPart`].
+/// A running part; see [`RunningPart`].
 struct Part {
     rows: mpsc::Receiver<PlanResult<RecordBatch>>,
     schema: SchemaRef,
@@ -299,7 +299,7 @@ struct Part {
     report: Arc<ScanReport>,
     log: MessageLog,
     compared: Arc<Compared>,
-    /// What previews are made of.
+    /// The state for previews.
     kept: Option<Arc<Kept>>,
     span: PartSpan,
     _running: JoinSet<()>,
@@ -326,10 +326,11 @@ impl RunningPart for Part {
                 Some(Err(error)) => self.span.fail(error),
                 None => self.span.done(),
             }
-            // A program that is not asked here leaves fields out, which is noted before its rows come.
+            // If a lookup differs or is missing here, its fields are left out, which is detected before rows
+            // are sent.
             match self.compared.differs() {
                 Some(what) => Some(Err(DataFusionError::Execution(what))),
-                // In words of searches, not of the engine: the text is all that travels.
+                // Converted to the terms of a search here, because only the text is sent.
                 None => batch.map(|batch| {
                     let said =
                         |error| DataFusionError::Execution(plan::Error::from(error).to_string());
@@ -354,13 +355,13 @@ impl RunningPart for Part {
     fn progress(&self) -> Vec<u8> {
         let mut told = self.report.told();
         told.say(self.log.all());
-        // Counters and texts always have a form in JSON.
+        // Counters and texts can always be serialized as JSON.
         serde_json::to_vec(&told).unwrap_or_default()
     }
 }
 
-/// What a part finds around it. It has nothing but lookups: what else a search reads and writes is at its
-/// search head.
+/// The environment of a part. It offers only lookups: everything else that a search reads and writes is at
+/// the search head.
 #[derive(Debug)]
 struct PartHost {
     around: Around,

@@ -27,24 +27,24 @@ use crate::jobs::{DispatchState, Job, Loaded, Restoring, SavedJob};
 use crate::shown::fields_of_job;
 use crate::{Error, SearchService};
 
-/// Time between two passes.
+/// Interval of the maintenance of stored jobs.
 const PASS: Duration = Duration::from_secs(10);
 
-/// What somebody wants of the lifetime of a job.
+/// A change of the lifetime of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeping {
-    /// It counts from now.
+    /// The job is used: its lifetime counts from now.
     Touched,
-    /// So long after the last use.
+    /// The job expires after this time without use.
     For(Duration),
-    /// Saved, for so long after the last use.
+    /// The job is saved, and expires after this time without use.
     Saved(Duration),
-    /// Not saved any more; so long after the last use.
+    /// The job is no longer saved, and expires after this time without use.
     Unsaved(Duration),
 }
 
 impl Keeping {
-    /// What it makes of the document of a job.
+    /// Applies the change to the document of a job.
     fn apply(self, saved: &mut SavedJob, now: EventTime) {
         saved.touched = now.max(saved.touched);
         match self {
@@ -57,19 +57,19 @@ impl Keeping {
 }
 
 impl SearchService {
-    /// Jobs in object storage that this process does not have itself, the newest first, as lists show them.
+    /// Returns the stored jobs that this process does not run itself, newest first, without rows.
     #[must_use]
     pub fn saved_jobs(&self) -> Vec<Arc<Job>> {
         self.engine().saved_jobs()
     }
 
-    /// A job in object storage, as lists show it: without rows, timeline and plans.
+    /// Returns a stored job without rows, timeline and plans.
     #[must_use]
     pub fn saved_job(&self, sid: &str) -> Option<Arc<Job>> {
         self.engine().saved_job(sid)
     }
 
-    /// A job in object storage with its rows; `None` if there is none, or its time is over.
+    /// Loads a stored job with its rows; `None` if it does not exist or has expired.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if object storage fails, [`Error::StoredJob`] if its object is damaged.
@@ -83,8 +83,8 @@ impl SearchService {
         Ok(job)
     }
 
-    /// Changes the lifetime of a job, wherever it is. One that is saved, or kept for at least the setting
-    /// `remote_ttl`, is in object storage on return, if it has ended; one that runs is put there at its end.
+    /// Changes the lifetime of a job in any process. On return, an ended job that is saved, or kept for at
+    /// least the setting `remote_ttl`, is in object storage; a running job is stored at its end.
     ///
     /// # Errors
     /// Why it is not in object storage, or why its document is not changed. The search head that has run the
@@ -119,14 +119,14 @@ impl SearchService {
         }
     }
 
-    /// Opens a job to the users of these roles (`*`: to all users), wherever it is, and closes it to others.
+    /// Shares a job in any process with the users of these roles (`*`: all users), and with no others.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if its document cannot be changed, [`Error::UnknownJob`] if there is none any
     /// more: the job stays as open as it was.
     pub async fn share_job(&self, job: &Arc<Job>, readers: Vec<String>) -> Result<(), Error> {
         let engine = self.engine();
-        // The document of one that is being stored has the roles of before: it is changed when it is there.
+        // The document of a job that is being stored still has the old roles: it is changed afterwards.
         let _turn = job.saving().turn.lock().await;
         if job.saving().now().version.is_some() {
             let change = |saved: &mut SavedJob| saved.readers.clone_from(&readers);
@@ -138,14 +138,14 @@ impl SearchService {
         Ok(())
     }
 
-    /// Stops a job and forgets it, also in object storage; false if there is none.
+    /// Cancels and removes a job, also from object storage. Returns false if it does not exist.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if it cannot be removed from object storage: it stays.
     pub async fn remove_job(&self, sid: &str) -> Result<bool, Error> {
         let engine = self.engine();
         let job = engine.jobs.get(sid);
-        // One that is being stored is removed when it has been.
+        // A job that is being stored is removed afterwards.
         let _turn = match &job {
             Some(job) => Some(job.saving().turn.lock().await),
             None => None,
@@ -158,7 +158,7 @@ impl SearchService {
         Ok(engine.jobs.cancel(sid) || removed)
     }
 
-    /// Stores and removes jobs as it is due, until the shutdown.
+    /// Stores, updates and removes jobs periodically, until the shutdown.
     pub async fn keep_saved_jobs(self, shutdown: Shutdown) {
         while shutdown.sleep(PASS).await {
             tokio::select! {
@@ -168,8 +168,8 @@ impl SearchService {
         }
     }
 
-    /// Stores the jobs of this process that are to be and are not, writes uses, and removes what is over if
-    /// this process has the catalog. What fails is tried again by a later pass.
+    /// Stores the jobs of this process that are due, writes their last uses, and removes expired jobs if this
+    /// process has the catalog. Failures are retried by a later pass.
     #[allow(clippy::cast_precision_loss)]
     pub async fn saved_pass(&self) {
         let engine = self.engine();
@@ -195,7 +195,7 @@ impl SearchService {
 }
 
 impl Engine {
-    /// See [`SearchService::saved_jobs`].
+    /// Implements [`SearchService::saved_jobs`].
     pub(crate) fn saved_jobs(&self) -> Vec<Arc<Job>> {
         let mut jobs: Vec<Arc<Job>> = self
             .archive
@@ -208,27 +208,27 @@ impl Engine {
         jobs
     }
 
-    /// See [`SearchService::saved_job`].
+    /// Implements [`SearchService::saved_job`].
     pub(crate) fn saved_job(&self, sid: &str) -> Option<Arc<Job>> {
         let saved = self.archive.find(sid)?;
         Some(self.restored(sid, &saved, None))
     }
 
-    /// See [`SearchService::load_job`].
+    /// Implements [`SearchService::load_job`].
     pub(crate) async fn load_job(&self, sid: &str) -> Result<Option<Arc<Job>>, Error> {
         let Some(saved) = self.archive.find(sid) else { return Ok(None) };
         let loaded = self.loaded.of(&saved.version, self.read(sid, &saved)).await?;
         Ok(loaded.map(|loaded| self.restored(sid, &saved, Some(&loaded))))
     }
 
-    /// A job by its id or, as Splunk has it, by the name of its saved search: this process's own or one in
-    /// object storage, the newest of those that have ended, with its rows.
+    /// Returns the newest ended job with this id or, as in Splunk, of the saved search with this name, with
+    /// its rows. Jobs of this process and stored jobs are considered.
     pub(crate) async fn job_to_load(
         &self,
         name: &str,
         rights: &Rights,
     ) -> Result<Option<Arc<Job>>, Error> {
-        // Somebody else's job is as unknown as one that is not there.
+        // A job that the user may not read is reported as unknown.
         let readable = |job: &Arc<Job>| self.may_read_job(job, rights);
         if let Some(job) = self.jobs.get(name) {
             return Ok(Some(job).filter(readable));
@@ -287,7 +287,7 @@ impl Engine {
         Arc::new(saved.restore(sid, loaded, with))
     }
 
-    /// Stores a job that has ended with its result; one that has not is stored by a later pass.
+    /// Stores the result of an ended job. A running job is stored by a later pass.
     ///
     /// # Errors
     /// Why it is not stored, which the job notes, too.
@@ -337,50 +337,50 @@ impl Engine {
         }
         self.archive.write(job.sid(), &saved, object).await?;
         job.saving().succeeded(version);
-        // Removed while it was written: nobody would know of it.
+        // The job was removed while it was written, so the object would be orphaned.
         if !self.jobs.has(job) {
             self.archive.remove(job.sid(), "deleted").await?;
         }
         Ok(())
     }
 
-    /// Brings a job of this process and its document together.
+    /// Synchronizes a job of this process with its document.
     async fn keep_up(&self, job: &Arc<Job>) {
         if let Some(version) = job.saving().now().version {
             match self.archive.find(job.sid()) {
                 Some(saved) => {
-                    // Another search head opens and closes it while this one does not answer.
+                    // Another search head may have changed the roles while this one was unreachable.
                     if let Ok(_turn) = job.saving().turn.try_lock() {
                         job.set_readers(saved.readers);
                     }
                     self.write_use(job.sid(), job.touched()).await;
                 }
-                // Another search head has removed it.
+                // Another search head has removed the document.
                 None => {
                     self.loaded.forget(&version);
                     self.jobs.cancel(job.sid());
                 }
             }
         } else if job.saving().is_due() {
-            // It is noted in the job, and logged.
+            // `store_job` notes the error in the job and logs it.
             let _ = self.store_job(job).await;
         }
     }
 
-    /// Writes when a stored job was last used, if the document is far behind.
+    /// Writes the last use of a stored job if the document is too far behind.
     async fn write_use(&self, sid: &str, used: EventTime) {
         if !self.archive.find(sid).is_some_and(|saved| saved.is_behind(used)) {
             return;
         }
         let later = |saved: &mut SavedJob| saved.touched = used.max(saved.touched);
         if let Err(error) = self.archive.change(sid, later).await {
-            // The next use is noted again.
+            // The next use triggers another write.
             tracing::warn!(%sid, %error, "cannot note that a saved job is used");
         }
     }
 }
 
-/// Whether a job is the last run of a saved search.
+/// Whether a job is a run of the saved search with this name.
 fn is_named(job: &Job, name: &str) -> bool {
     let request = job.request();
     let label = request.label.as_deref().unwrap_or_default();
@@ -389,7 +389,7 @@ fn is_named(job: &Job, name: &str) -> bool {
     !label.is_empty() && is_done && (label == name || full() == name)
 }
 
-/// Whether a limit is in the way, which a later attempt would meet, too.
+/// Whether a limit caused the error, so that a retry would fail too.
 fn is_refusal(error: &Error) -> bool {
     !matches!(error.kind(), ErrorKind::Unavailable)
 }

@@ -1,4 +1,5 @@
-//! The search head's heart: takes searches on, runs them within the limits, keeps what they found.
+//! The search service of a search head: accepts searches, runs them within the limits, and keeps their
+//! results.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,34 +43,33 @@ use crate::times::Phase;
 use crate::traced::Traced;
 use crate::{Dependencies, Error, Settings};
 
-/// How often the end of the last search is looked for.
+/// Polling interval while waiting for the last search to end.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The part of the memory for results that rows of stored jobs may take which were read lately: one of so
-/// many.
+/// Divisor of the memory for results that recently read rows of stored jobs may use.
 const LOADED_PART: usize = 4;
 
-/// Runs searches. Clones are handles to the same service.
+/// Runs searches. Clones share the same service.
 #[derive(Debug, Clone)]
 pub struct SearchService {
     engine: Arc<Engine>,
 }
 
-/// Searches of a process at one moment.
+/// The running and queued searches of a process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchLoad {
-    /// Those that run: jobs, exports, SQL queries.
+    /// Running jobs, exports and SQL queries.
     pub running: usize,
-    /// Jobs that wait for their turn.
+    /// Queued jobs.
     pub queued: usize,
-    /// Jobs that may run at a time.
+    /// Maximum number of concurrent jobs.
     pub limit: usize,
-    /// Those that run, by user.
+    /// Running searches per user.
     pub by_user: BTreeMap<String, usize>,
 }
 
 impl SearchService {
-    /// A service without jobs.
+    /// Creates a service without jobs.
     ///
     /// # Errors
     /// If the query engine cannot be set up, for example because there is no place to spill to.
@@ -113,8 +113,7 @@ impl SearchService {
         Ok(Self { engine: Arc::new(engine) })
     }
 
-    /// Takes a search on and starts it. Mistakes in the search are found here, before there is a
-    /// job.
+    /// Starts a search. Errors in the search text are reported here, before a job exists.
     ///
     /// # Errors
     /// [`Error::Search`] with a diagnostic, [`Error::Request`], or [`Error::TooManySearches`].
@@ -169,7 +168,7 @@ impl SearchService {
         Ok(job)
     }
 
-    /// Plans a search without running it, for errors and explanations.
+    /// Plans a search without running it, to report errors or to explain it.
     ///
     /// # Errors
     /// As [`Self::dispatch`].
@@ -181,19 +180,19 @@ impl SearchService {
         self.plan(request, &ends, Subsearches::Skip, &threads).await
     }
 
-    /// The hot buckets of this process that searches of others read.
+    /// Returns the views of hot buckets of this process that other processes' searches read.
     #[must_use]
     pub fn views(&self) -> OpenViews {
         self.engine.deps.views.clone()
     }
 
-    /// What the searches of this process were like that have ended.
+    /// Returns the statistics of the ended searches of this process.
     #[must_use]
     pub fn ended(&self) -> Arc<Ended> {
         Arc::clone(&self.engine.ended)
     }
 
-    /// Damaged buckets that are left out.
+    /// Returns the quarantine of damaged buckets.
     #[must_use]
     pub fn quarantine(&self) -> Quarantine {
         let deps = &self.engine.deps;
@@ -201,25 +200,25 @@ impl SearchService {
         Quarantine::new(deps.catalog.clone(), objects, Arc::clone(&deps.clock))
     }
 
-    /// The job with this id.
+    /// Returns the job with this id.
     #[must_use]
     pub fn job(&self, sid: &str) -> Option<Arc<Job>> {
         self.engine.jobs.get(sid)
     }
 
-    /// All jobs, newest first.
+    /// Returns all jobs, newest first.
     #[must_use]
     pub fn jobs(&self) -> Vec<Arc<Job>> {
         self.engine.jobs.newest_first()
     }
 
-    /// Makes the spans of searches.
+    /// Returns the tracer that creates the spans of searches.
     #[must_use]
     pub fn tracer(&self) -> &Tracer {
         &self.engine.deps.tracer
     }
 
-    /// Searches that run and wait now.
+    /// Returns the running and queued searches.
     #[must_use]
     pub fn load(&self) -> SearchLoad {
         let mut by_user = self.engine.queries.by_user();
@@ -235,13 +234,13 @@ impl SearchService {
         SearchLoad { running, queued, limit: self.engine.settings.max_searches(), by_user }
     }
 
-    /// Stops a job and forgets it; false if there is none.
+    /// Cancels and removes a job. Returns false if it does not exist.
     pub fn cancel(&self, sid: &str) -> bool {
         self.engine.jobs.cancel(sid)
     }
 
-    /// Cancels all jobs that run, and waits until none does any more, but not longer than this: what they
-    /// have started (programs of apps) ends with them.
+    /// Cancels all running jobs and waits until they have ended, at most for this time, so that programs of
+    /// apps that they have started end too.
     pub async fn close(&self, most: Duration) {
         for job in self.jobs().iter().filter(|job| !job.status().state.is_final()) {
             self.cancel(job.sid());
@@ -257,28 +256,28 @@ impl SearchService {
         }
     }
 
-    /// The events as a planner sees them, for plans that are not jobs.
+    /// Returns the stored events for plans that are not jobs.
     #[must_use]
     pub fn events(&self) -> Arc<dyn plan::EventSource> {
         let knowledge = self.engine.deps.apps.knowledge();
         Arc::new(self.stored_events(&Arc::default(), &Arc::default(), knowledge, None))
     }
 
-    /// The hot buckets of the indexes, wherever they are: those that a search of all time would read. Asks
-    /// other processes, which may take as long as a search waits for them.
+    /// Returns the hot buckets of the indexes in all processes, as a search over all time would read them.
+    /// Waits for other processes as long as a search does.
     pub async fn hot_buckets(&self, indexes: &[IndexName]) -> Met {
         let deps = &self.engine.deps;
         let (hot, catalog) = (Arc::clone(&deps.hot), deps.catalog.clone());
         HotRows::new(hot, catalog, Arc::default()).of(indexes, &TimeRange::ALL).await
     }
 
-    /// What to offer at a place of a search text.
+    /// Returns completions for a position in a search text.
     #[must_use]
     pub fn complete(&self, text: &str, cursor: usize) -> Vec<plan::Suggestion> {
         plan::complete(text, cursor)
     }
 
-    /// Where a query runs that is no job.
+    /// Returns a session for a query that is not a job.
     pub(crate) async fn grant(&self, planning: &PlanningTime) -> Result<Granted, Error> {
         self.engine.memory.grant(&self.engine.session, planning).await
     }
@@ -303,7 +302,8 @@ impl SearchService {
         self.engine.deps.threads.assign()
     }
 
-    /// The events as a planner sees them, which indexers are told of if they are to answer for their rows.
+    /// Returns the stored events for the planner. They know the planner's configuration if indexers are to
+    /// answer questions about their rows.
     pub(crate) fn stored_events(
         &self,
         control: &Arc<ScanControl>,
@@ -338,7 +338,7 @@ impl SearchService {
         }
     }
 
-    /// What a search acts on whose parts other processes may run.
+    /// Returns the context of a search whose parts other processes may run.
     pub(crate) fn ends(
         &self,
         control: &Arc<ScanControl>,
@@ -352,13 +352,13 @@ impl SearchService {
         &self.engine
     }
 
-    /// What the searches of a request see of the configuration.
+    /// Returns the knowledge objects that are visible to the searches of a request.
     pub(crate) fn knowledge_of(&self, request: &JobRequest) -> Arc<Knowledge> {
         self.engine.deps.apps.view_without(&namespace(request), &request.rights.hidden())
     }
 
-    /// Plans a search, and runs what stands for a text in it, where searches run: their threads have the
-    /// stack that deep plans take. Planning ends when nobody waits for it any more.
+    /// Plans a search and runs its subsearches on the search threads, whose stack is large enough for deep
+    /// plans. Planning ends when the caller stops waiting.
     pub(crate) async fn plan(
         &self,
         request: &JobRequest,
@@ -384,7 +384,7 @@ impl SearchService {
         planned
     }
 
-    /// As [`Self::plan`], in a span below that of the search, which fails with it.
+    /// As [`Self::plan`], in a child span of the search, which records a failure.
     pub(crate) async fn plan_traced(
         &self,
         request: &mut JobRequest,
@@ -394,7 +394,7 @@ impl SearchService {
         threads: &Assigned,
     ) -> Result<PlannedSearch, Error> {
         let mut span = traced.child("search.plan");
-        // What planning asks of others, and parts of subsearches, are below it.
+        // Requests of planning to other processes and parts of subsearches are children of this span.
         request.trace = span.context();
         let planned = self.plan(request, ends, subsearches, threads).await;
         request.trace = traced.context().clone();
@@ -476,14 +476,14 @@ impl SearchService {
         planned.map_err(|error| Error::of_search(&error, &request.search))
     }
 
-    /// Whether somebody may see a job and its rows: the owner, and with `admin_all_objects` everybody;
-    /// in either case the indexes that the job could read must be open to them now.
+    /// Whether a user may see a job and its rows: the owner, and users with `admin_all_objects`. In addition,
+    /// the user must currently have access to the indexes that the job could read.
     #[must_use]
     pub fn may_read_job(&self, job: &Job, rights: &Rights) -> bool {
         self.engine.may_read_job(job, rights)
     }
 
-    /// Refuses a search filter of a role that searches could not be held to.
+    /// Checks a search filter of a role and rejects filters that could not be enforced.
     ///
     /// # Errors
     /// [`Error::Request`] with what is wrong.
@@ -495,8 +495,8 @@ impl SearchService {
         parsed.map(drop).map_err(|error| Error::Request(error.to_string()))
     }
 
-    /// Refuses a search of an event type that searches would have to leave out; its macros are those of
-    /// `knowledge`.
+    /// Checks the search of an event type and rejects one that searches would have to skip. Macros are those
+    /// of `knowledge`.
     ///
     /// # Errors
     /// [`Error::Search`] with what is wrong, and where.
@@ -505,7 +505,7 @@ impl SearchService {
         checked.map_err(|error| Error::of_search(&error, search))
     }
 
-    /// Refuses an expression of a calculated field that searches would have to leave out.
+    /// Checks the expression of a calculated field and rejects one that searches would have to skip.
     ///
     /// # Errors
     /// [`Error::Search`] with what is wrong, and where.
@@ -514,7 +514,7 @@ impl SearchService {
         checked.map_err(|error| Error::of_search(&error, expression))
     }
 
-    /// Counts one more search of a user, for as long as the answer is kept.
+    /// Counts a search of a user for as long as the returned guard lives.
     ///
     /// # Errors
     /// [`Error::UserQuota`] or [`Error::ResultQuota`].
@@ -522,7 +522,7 @@ impl SearchService {
         self.engine.jobs.admit(rights, &self.engine.queries)
     }
 
-    /// An id for a job that has none.
+    /// Generates an id for a job.
     #[must_use]
     pub fn new_sid(&self) -> String {
         let seconds = self.now().seconds();
@@ -530,7 +530,7 @@ impl SearchService {
         self.owned_sid(format!("{seconds:.0}.{}", &unique[..12]))
     }
 
-    /// The id with the process that has the job, where others pass requests about it on.
+    /// Appends the owning process to an id if search heads forward requests about jobs.
     #[must_use]
     pub fn owned_sid(&self, sid: String) -> String {
         match &self.engine.settings.sid_owner {
@@ -540,16 +540,16 @@ impl SearchService {
     }
 }
 
-/// What a search that is planned acts on besides its rows.
+/// The context of a planned search, besides its rows.
 #[derive(Debug, Clone)]
 pub(crate) struct PlanningEnds {
     pub(crate) control: Arc<ScanControl>,
     pub(crate) report: Arc<ScanReport>,
-    /// What planning asks, if other processes may plan the search again.
+    /// The recorded answers of planning, if other processes may plan the search again.
     pub(crate) recording: Option<Arc<Recording>>,
 }
 
-/// Runs a task on the threads of a search. It ends when this is dropped.
+/// Runs a task on the threads of a search. The task is aborted when the future is dropped.
 pub(crate) async fn within<T: Send + 'static>(
     threads: &Assigned,
     task: BoxFuture<'static, Result<T, Error>>,
@@ -563,8 +563,8 @@ pub(crate) async fn within<T: Send + 'static>(
     }
 }
 
-/// What the searches of a user are held to. The configuration is that of all apps: users choose in which one
-/// they search.
+/// Returns the restriction of a user's searches. It uses the configuration of all apps, because users choose
+/// the app in which they search.
 pub(crate) fn restriction(
     rights: &Rights,
     now: EventTime,
@@ -579,14 +579,14 @@ pub(crate) fn restriction(
     Ok(plan::Restriction { filter, earliest, window: limits.window })
 }
 
-/// The range of a request; either end may be missing.
+/// Returns the time range of a request; either end may be missing.
 ///
 /// # Errors
 /// [`Error::Request`] naming the parameter.
 pub(crate) fn time_range(request: &JobRequest, now: EventTime) -> Result<TimeRange, Error> {
     let parse = |name: &str, text: &Option<String>, missing: EventTime| match text.as_deref() {
         None | Some("") => Ok(missing),
-        // Splunk's "all time" is an earliest of 0, and means events before 1970 too.
+        // In Splunk, "all time" is an earliest of 0 that includes events before 1970.
         Some("0") if missing == EventTime::MIN => Ok(missing),
         Some(text) => knowledge::time::parse_time(text, now, &request.timezone)
             .map_err(|error| Error::Request(format!("{name}: {error}"))),

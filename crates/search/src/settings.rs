@@ -8,7 +8,7 @@ use conf::{Layers, Setting, Type};
 use crate::Error;
 
 conf::settings! {
-    /// What an operator can set about searching; every limit that cuts something says so in the job.
+    /// Settings of searches. A limit that truncates a result adds a message to the job.
     #[derive(Debug, Clone)]
     pub struct Settings {
         "limits"["search"] {
@@ -75,34 +75,36 @@ conf::settings! {
             "maxresultrows" => pub max_result_rows: usize = "500000", Type::number(1);
         }
         fixed {
-            /// Bytes that the results of all kept jobs may take together; over it new searches are refused
+            /// Maximum size of the results of all kept jobs in bytes; above it, new searches are refused
             /// until jobs expire or are deleted.
             pub kept_result_bytes: usize = 4 << 30;
-            /// Where sorts and groups spill to; without it, the directory of the system for temporary files.
+            /// Directory for spilled sorts and groups; `None` uses the system's directory for temporary
+            /// files.
             pub spill_directory: Option<PathBuf> = None;
-            /// The identity of this process in the ids of its jobs, where other search heads pass requests
-            /// on.
+            /// The identity of this process in the ids of its jobs, if search heads forward requests about
+            /// jobs.
             pub sid_owner: Option<String> = None;
             /// Rows per batch in a plan.
             pub batch_rows: usize = 8_192;
             /// Open bucket readers (footers and index directories) kept in memory.
             pub open_buckets: usize = 4_096;
-            /// Distinct values a field summary counts exactly before it says "at least".
+            /// Maximum number of distinct values that a field summary counts exactly; above it, the count is
+            /// a lower bound.
             pub field_summary_values: usize = 10_000;
         }
         nested {
-            /// What one search may hold and make.
+            /// Limits of a single search.
             pub plan: plan::Limits;
-            /// What programs of apps may use.
+            /// Limits of programs of apps.
             pub scripts: scripts::Settings;
-            /// When and how other processes run parts of searches.
+            /// Settings of distributed searches.
             pub parts: PartSettings;
         }
     }
 }
 
 conf::settings! {
-    /// When and how other processes run parts of searches.
+    /// Settings of searches whose parts other processes run.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct PartSettings {
         "distsearch"["distributedSearch"] {
@@ -122,7 +124,7 @@ conf::settings! {
 
 const PRICE: Type = Type::Decimal { least: 0.0, most: 1e6 };
 
-/// All declarations of this crate.
+/// All setting declarations of this crate.
 pub const DECLARED: &[&[Setting]] =
     &[Settings::SETTINGS, PartSettings::SETTINGS, scripts::Settings::SETTINGS, UNUSED];
 
@@ -150,7 +152,7 @@ const UNUSED: &[Setting] = &conf::without_effect(
 );
 
 impl Settings {
-    /// Reads the settings, and holds each step of a plan to the memory of the search.
+    /// Reads the settings, and limits each step of a plan to the memory of a search.
     ///
     /// # Errors
     /// [`Error::Setting`] names the value that does not fit.
@@ -160,12 +162,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Partitions of buckets scanned side by side per search.
+    /// Returns the number of bucket partitions that a search scans in parallel.
     pub(crate) fn pipelines(&self) -> usize {
         self.batch_search_max_pipeline.unwrap_or_else(cores).max(1)
     }
 
-    /// Searches that run at once.
+    /// Returns the maximum number of concurrent searches.
     pub(crate) fn max_searches(&self) -> usize {
         self.base_max_searches.saturating_add(self.max_searches_per_cpu.saturating_mul(cores()))
     }

@@ -1,5 +1,4 @@
-//! Plans the fields that the configuration adds to events which somebody looks at, for the source types that
-//! a result has.
+//! Plans the fields that the configuration adds to displayed events, for the source types of a result.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use crate::report::ScanReport;
 use crate::scan::present_in;
 use crate::surroundings::{Around, namespace};
 
-/// What is added to these events of the search of a request; `None` if that is nothing.
+/// Plans the fields that the configuration adds to these events of a search; `None` if it adds none.
 pub(crate) async fn fields_of(
     batches: &[RecordBatch],
     shown: &Shown,
@@ -52,7 +51,7 @@ pub(crate) async fn fields_of(
     fields
 }
 
-/// The same for the events of a job.
+/// Plans the same for the events of a job.
 pub(crate) async fn fields_of_job(
     batches: &[RecordBatch],
     job: &Job,
@@ -64,7 +63,8 @@ pub(crate) async fn fields_of_job(
     fields_of(batches, job.shown(), (engine, job.request()), job.knowledge()).await
 }
 
-/// What the fields are planned against: the objects of the search and its lookups, and no events.
+/// Returns the planning context for these fields: the knowledge objects and lookups of the search, without
+/// events.
 fn context(
     engine: &Arc<Engine>,
     request: &JobRequest,

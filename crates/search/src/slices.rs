@@ -1,24 +1,24 @@
-//! Rows in slices: what is written as text is written a slice at a time, so that no answer is in memory as a
-//! whole, however many rows it has and however large they are.
+//! Slices of rows: large results are written slice by slice, so that a response is never in memory as a
+//! whole, whatever the number and size of its rows.
 
 use std::collections::VecDeque;
 
 use arrow::array::RecordBatch;
 
-/// The most rows of a slice.
+/// Maximum number of rows of a slice.
 const ROWS: usize = 1_000;
-/// The most bytes of a slice, unless a single row has more.
+/// Maximum size of a slice in bytes, unless a single row is larger.
 const BYTES: usize = 1 << 20;
-/// Rows that are fewer than so many slices take less as one text than the slices would cost.
+/// Number of slices below which one text takes less memory than slicing would.
 const FEW: usize = 5;
 
-/// Whether rows are better written a slice at a time.
+/// Whether rows should be written in slices.
 pub(crate) fn are_many(batches: &[RecordBatch]) -> bool {
     let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
     rows > FEW * ROWS || batches.iter().map(bytes).sum::<usize>() > FEW * BYTES
 }
 
-/// Rows, a slice after the other. Batches are let go once their last row is handed out.
+/// An iterator over the slices of rows. Batches are freed after their last row.
 #[derive(Debug, Clone)]
 pub(crate) struct Slices {
     left: VecDeque<RecordBatch>,
@@ -57,7 +57,8 @@ impl Iterator for Slices {
     }
 }
 
-/// How many of the first rows have so many bytes at most: as many as rows of the mean size, or by halves.
+/// Returns how many of the first rows fit into this number of bytes, estimated by the mean row size and then
+/// by halving.
 fn fitting(batch: &RecordBatch, rows: usize, room: usize) -> usize {
     let mut fitting = rows.min(batch.num_rows());
     let first = bytes(&batch.slice(0, fitting));
@@ -71,7 +72,7 @@ fn fitting(batch: &RecordBatch, rows: usize, room: usize) -> usize {
     fitting
 }
 
-/// What the rows take, without what any slice of them would hold as well (a dictionary).
+/// Returns the size of the rows in bytes, without the parts that every slice would share (a dictionary).
 fn bytes(batch: &RecordBatch) -> usize {
     plan::batch_bytes(batch).saturating_sub(plan::batch_bytes(&batch.slice(0, 0)))
 }

@@ -1,4 +1,4 @@
-//! Stored events as the planner sees them: indexes, tables, field names, metadata.
+//! Stored events for the planner: indexes, tables, field names, metadata.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::quarantine::quarantined;
 use crate::readers::rules_hold;
 use crate::scan::{EventsTable, ScanContext, sourcetypes_of};
 
-/// Summaries that are in memory at a time while all of them are gone through.
+/// Maximum number of summaries in memory while all of them are read in turn.
 const SUMMARIES: usize = 4_096;
 
-/// The events a job can reach.
+/// The stored events that are accessible to a job.
 #[derive(Debug)]
 pub(crate) struct StoredEvents {
     pub(crate) context: ScanContext,
@@ -41,8 +41,8 @@ impl StoredEvents {
         buckets.map(Arc::new).collect()
     }
 
-    /// Calls `each` with the summaries of buckets, in their order. A bucket that has left the catalog since
-    /// its snapshot still has its object, which has the summary too.
+    /// Calls `each` with the summaries of buckets, in their order. If a bucket has left the catalog since the
+    /// snapshot, its summary is read from its object, which still exists.
     async fn summaries(
         &self,
         buckets: &[Arc<BucketHeader>],
@@ -63,8 +63,8 @@ impl StoredEvents {
         Ok(())
     }
 
-    /// Of the fields that [`fields`](EventSource::fields) finds at least those that may have several values.
-    /// Headers know them, so few summaries are read, whatever the range.
+    /// Returns those fields of [`fields`](EventSource::fields) that may have several values, and possibly
+    /// others. Bucket headers list them, so only a few summaries are read.
     async fn with_several(
         &self,
         indexes: &[IndexName],
@@ -74,7 +74,7 @@ impl StoredEvents {
         let knowledge = &self.context.knowledge;
         let mut found = self.facts.fields(&hot, knowledge).await;
         let mut shapes: Vec<Arc<BucketShape>> = Vec::new();
-        // Of each shape: whether its rules are those of today.
+        // Per shape of bucket: whether its catalogue misses fields of the current rules.
         let is_untold = |bucket: &BucketHeader| {
             let shape = bucket.shape.as_ref().filter(|_| bucket.fields_complete);
             shape.is_none_or(|shape| {
@@ -256,7 +256,8 @@ impl EventSource for StoredEvents {
 
 /// Adds the fields of a bucket.
 fn add_fields(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
-    // Names in the rules of today that the bucket's catalogue, made by others, cannot have.
+    // Names in the current rules that the field catalogue of the bucket, made with other rules, cannot
+    // contain.
     if !rules_hold(knowledge, &summary.rules) || !summary.fields_complete {
         named(summary, knowledge, found);
     }
@@ -274,7 +275,7 @@ fn add_fields(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields
     }
 }
 
-/// Adds the fields that rules name, for the events of a bucket.
+/// Adds the field names in the rules that apply to the events of a bucket.
 fn named(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
     let of = |sourcetype: &str, source: &str, host: &str, found: &mut Fields| {
         let rules = knowledge.field_rules(sourcetype, source, host);
@@ -287,20 +288,20 @@ fn named(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
                 .or_insert_with(|| FieldInfo { name: name.to_owned(), multivalue, count: 0 });
         }
     };
-    // What stanzas of sources and of hosts name adds up.
+    // Stanzas of sources and hosts apply in addition.
     for sourcetype in &summary.sourcetypes {
         summary.sources.iter().for_each(|source| of(&sourcetype.value, &source.value, "", found));
         summary.hosts.iter().for_each(|host| of(&sourcetype.value, "", &host.value, found));
     }
 }
 
-/// Buckets of the indexes that are not frozen.
+/// Returns the buckets of the indexes that are not frozen.
 fn searchable<'a>(
     snapshot: &'a Snapshot,
     indexes: &'a [IndexName],
     range: &'a TimeRange,
 ) -> impl Iterator<Item = BucketHeader> + use<'a> {
-    // To the catalog, no index means every index.
+    // In the catalog, an empty list of indexes means all indexes.
     let all = (!indexes.is_empty()).then(|| snapshot.overlapping(indexes, range));
     all.into_iter().flatten().filter(|bucket| bucket.state.is_searchable())
 }

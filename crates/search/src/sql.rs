@@ -1,4 +1,4 @@
-//! SQL over the same events: every index is a table, every field a column.
+//! SQL over events: every index is a table, every field a column.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,45 +34,45 @@ use crate::threads::Assigned;
 use crate::traced::{About, Traced};
 use crate::{Error, SearchService};
 
-/// Batches that wait for a reader; then the query waits too.
+/// Maximum number of buffered batches; when the buffer is full, the query waits for its reader.
 const WAITING_BATCHES: usize = 2;
-/// The catalog and the schema that indexes are tables of.
+/// The SQL catalog of the tables.
 pub const SQL_CATALOG: &str = "karst";
-/// Its only schema.
+/// The only schema of the catalog.
 pub const SQL_SCHEMA: &str = "public";
 
-/// A query to run.
+/// An SQL query.
 #[derive(Debug, Clone)]
 pub struct SqlRequest {
     /// One `SELECT`, `EXPLAIN` or `SHOW`.
     pub query: String,
-    /// Start of the range of `_time`, as in a search; none is all of time.
+    /// Start of the range of `_time`, in the syntax of searches; `None` is unbounded.
     pub earliest: Option<String>,
-    /// End of the range, likewise.
+    /// End of the range of `_time`, in the syntax of searches; `None` is unbounded.
     pub latest: Option<String>,
-    /// Whose offset times are written with.
+    /// The time zone with whose offset times are written.
     pub timezone: TimeZone,
-    /// What its user may do: the indexes that are tables, the quota, the window of time, the filter.
+    /// The rights of the user: the indexes that become tables, the quota, the time window, the filter.
     pub rights: Arc<Rights>,
-    /// How many rows may come.
+    /// The limit on the number of rows.
     pub rows: SqlRows,
-    /// The span that asks for it; without one, the query begins a trace.
+    /// The parent span; without one, the query begins a trace.
     pub trace: TraceContext,
 }
 
-/// How many rows a query may give.
+/// The limit on the number of rows of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlRows {
-    /// As many as the setting `maxresultrows` allows: they are gathered before they are handed on.
+    /// The setting `maxresultrows`. The rows are collected before they are returned.
     Limited,
-    /// All: they are handed on one batch at a time.
+    /// No limit. The rows are returned batch by batch.
     All,
 }
 
-/// Rows of a query.
+/// The result of a query.
 #[derive(Debug, Clone)]
 pub struct SqlResult {
-    /// Names and types.
+    /// Names and types of the columns.
     pub schema: SchemaRef,
     /// The rows.
     pub batches: Vec<RecordBatch>,
@@ -82,7 +82,7 @@ pub struct SqlResult {
 }
 
 impl SqlResult {
-    /// The rows as texts.
+    /// Renders the rows as texts.
     #[must_use]
     pub fn page(&self) -> Page {
         let fields: Vec<String> = self.schema.fields().iter().map(|f| f.name().clone()).collect();
@@ -98,19 +98,19 @@ impl SqlResult {
         Page { fields, rows }
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// Whether they are better read in slices.
+    /// Whether the rows should be written in slices.
     #[must_use]
     pub fn are_many(&self) -> bool {
         slices::are_many(&self.batches)
     }
 
-    /// The same rows in slices small enough to be handled one after the other, in order.
+    /// Splits the rows into slices of limited size, in order.
     pub fn slices(mut self) -> impl Iterator<Item = Self> + Send {
         let slices = Slices::of(std::mem::take(&mut self.batches));
         slices.map(move |batches| Self { batches, ..self.clone() })
@@ -139,7 +139,7 @@ impl SearchService {
         Ok(SqlResult { schema: stream.schema, batches, truncated, renderer })
     }
 
-    /// Begins a query, whose rows come as they are found. Dropping the stream ends the query.
+    /// Starts a query and streams its rows. Dropping the stream cancels the query.
     ///
     /// # Errors
     /// As [`Self::sql`]; what goes wrong later comes with the rows.
@@ -167,7 +167,7 @@ impl SearchService {
             let PlannedQuery { frame, schema, held } = planned.await?;
             let rows = planning.counted(Box::pin(frame.execute_stream())).await;
             drop(held);
-            // Some mistakes, such as a negative LIMIT, are found by the optimizer.
+            // The optimizer detects some errors, such as a negative LIMIT.
             let rows = rows.map_err(planning_error)?;
             let limit = match request.rows {
                 SqlRows::Limited => service.settings().max_result_rows,
@@ -188,7 +188,7 @@ impl SearchService {
         Ok(SqlStream { schema, limit, batches, truncated, _waiting: waiting })
     }
 
-    /// The names and types of the columns that a query would give.
+    /// Returns the names and types of the result columns of a query.
     ///
     /// # Errors
     /// As [`Self::sql`].
@@ -201,7 +201,7 @@ impl SearchService {
         within(&self.assign_threads(), Box::pin(plan)).await
     }
 
-    /// The indexes that are tables for a user, in order.
+    /// Returns the indexes that are tables for a user, sorted.
     #[must_use]
     pub fn sql_tables(&self, rights: &Rights) -> Vec<String> {
         let knowledge = self.dependencies().apps.knowledge();
@@ -234,33 +234,33 @@ impl SearchService {
     }
 }
 
-/// Rows of a query as they are found.
+/// A stream of the rows of a query.
 #[derive(Debug)]
 pub struct SqlStream {
-    /// Names and types.
+    /// Names and types of the columns.
     pub schema: SchemaRef,
-    /// The most rows that come.
+    /// Maximum number of rows.
     pub limit: usize,
     batches: handover::Receiver<RecordBatch>,
     truncated: Arc<AtomicBool>,
-    /// Ends what waits for memory when the reader leaves.
+    /// Cancels a wait for memory when the reader disconnects.
     _waiting: Waiting,
 }
 
 impl SqlStream {
-    /// The next rows; none at the end.
+    /// Returns the next rows; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
         self.batches.next().await
     }
 
-    /// Whether rows are missing because of the limit; known once the last row has come.
+    /// Whether rows are missing because of the limit; known after the last row.
     #[must_use]
     pub fn is_truncated(&self) -> bool {
         self.truncated.load(Ordering::Acquire)
     }
 }
 
-/// Hands rows on to who reads them, as many as the limit allows.
+/// Forwards rows to the reader, up to the limit.
 struct Forward {
     sender: handover::Sender<RecordBatch>,
     limit: usize,
@@ -270,7 +270,7 @@ struct Forward {
 }
 
 impl Forward {
-    /// Runs until there are no more rows, or nobody reads them. `granted` is the room they need.
+    /// Runs until the last row, or until the reader disconnects. `granted` is the memory of the query.
     async fn run(
         self,
         mut rows: SendableRecordBatchStream,
@@ -305,14 +305,15 @@ impl Forward {
         let error = end.as_ref().and_then(|end| end.as_ref().err());
         let count = (self.limit - left) as u64;
         self.traced.end(outcome, error, &self.report, Some(count));
-        // A reader who has left hears nothing.
+        // Sending fails if the reader has disconnected.
         let _ = self.sender.send(end).await;
         drop(rows);
         drop(granted);
     }
 }
 
-/// A context whose tables are the indexes, sharing memory and functions with all other queries.
+/// Creates a context whose tables are the indexes, and which shares memory and functions with all other
+/// queries.
 fn context_over(session: &plan::Session, indexes: Indexes) -> Result<SessionContext, Error> {
     let context = session.sql(SQL_CATALOG, SQL_SCHEMA);
     let indexes = Arc::new(indexes);
@@ -322,7 +323,7 @@ fn context_over(session: &plan::Session, indexes: Indexes) -> Result<SessionCont
     Ok(context)
 }
 
-/// Indexes as tables.
+/// The indexes as tables.
 #[derive(Debug)]
 struct Indexes {
     events: StoredEvents,
@@ -365,7 +366,7 @@ impl Indexes {
         Box::pin(async move {
             let Some(index) = self.find(name) else { return Ok(None) };
             let indexes = vec![index];
-            // A table has its columns whenever it is asked: a quiet hour has no events, but it is no mistake.
+            // The columns are those of all time, so that a query over a range without events is still valid.
             let fields = self.events.fields(&indexes, &TimeRange::ALL).await?;
             let fields = fields
                 .into_iter()

@@ -1,4 +1,4 @@
-//! How deep the plan of a query can become, by its words alone.
+//! Estimates the depth of a query's plan from its tokens alone.
 //!
 //! The engine reads, plans and drops queries by functions that call themselves, and a chain such as `1+1+1`
 //! makes them as deep as it is long. So a query is refused before it is read: an expression is at most as
@@ -11,10 +11,10 @@ use model::ErrorKind;
 
 use crate::Error;
 
-/// About how many steps of a plan a query within the query takes, or a table that is joined.
+/// Estimated number of plan steps of a subquery or a joined table.
 pub(crate) const QUERY_STEPS: usize = 10;
 
-/// Refuses a query that may become deeper than `limit`, and one that has no words.
+/// Rejects a query that may become deeper than `limit`, and a query that cannot be tokenized.
 pub(crate) fn check(query: &str, limit: usize) -> Result<(), Error> {
     let refused = |text| Err(Error::Search { kind: ErrorKind::Invalid, text });
     let tokens = match Tokenizer::new(&GenericDialect {}, query).tokenize() {
@@ -31,9 +31,10 @@ pub(crate) fn check(query: &str, limit: usize) -> Result<(), Error> {
     ))
 }
 
-/// The words of the longest expression with those around it, and the steps of all queries within the query.
+/// Returns the number of tokens of the longest expression, including those of the expressions around it, plus
+/// the steps of all subqueries.
 fn of(tokens: &[Token]) -> usize {
-    // How many words there were since the last comma, of every bracket that is open, and of all together.
+    // The number of tokens since the last comma, for every open bracket, and the total.
     let mut open = vec![0];
     let (mut together, mut longest, mut queries) = (0, 0, 0);
     for token in tokens {

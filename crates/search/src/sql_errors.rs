@@ -1,4 +1,4 @@
-//! What the engine says of a query, in words of SQL.
+//! Rewrites errors of the query engine for users of SQL.
 //!
 //! The engine names its rules, types and settings, and lists all columns of a table. Nobody who writes a
 //! query can use that: here, and nowhere else, its errors become one line that says what is wrong and what
@@ -14,16 +14,16 @@ use model::ErrorKind;
 
 use crate::Error;
 
-/// Bytes of a mistake that are told.
+/// Maximum length of an error message in bytes.
 const MAX_TEXT: usize = 500;
-/// Columns with similar names that are told.
+/// Maximum number of similar column names in a message.
 const MAX_SIMILAR: usize = 5;
-/// Characters of a name that others are compared with. Comparing takes the product of both lengths.
+/// Maximum number of characters that are compared for similarity. The cost is the product of both lengths.
 const MAX_NAME: usize = 100;
-/// Changes of a letter from a function to another one that may have been meant.
+/// Maximum edit distance to a suggested function name.
 const MAX_CHANGES: usize = 2;
 
-/// What cannot be planned is a mistake in the query, unless the engine says otherwise.
+/// Converts an error of planning. It counts as an invalid query, unless the engine reports another cause.
 pub(crate) fn planning_error(error: DataFusionError) -> Error {
     use DataFusionError as E;
     let in_query = matches!(
@@ -36,7 +36,7 @@ pub(crate) fn planning_error(error: DataFusionError) -> Error {
     sql_error(error)
 }
 
-/// What goes wrong while a query runs.
+/// Converts an error at run time.
 pub(crate) fn sql_error(error: DataFusionError) -> Error {
     let about_values = is_about_values(&error);
     let error = plan::Error::from(error);
@@ -48,8 +48,7 @@ pub(crate) fn sql_error(error: DataFusionError) -> Error {
     Error::Search { kind, text }
 }
 
-/// Whether a query does with values what they do not allow: reads a text as a number that is none,
-/// divides by zero.
+/// Whether values cause the error: a text that is cast to a number but is not one, or a division by zero.
 fn is_about_values(error: &DataFusionError) -> bool {
     use ArrowError as A;
     let DataFusionError::ArrowError(error, _) = error.find_root() else { return false };
@@ -63,7 +62,7 @@ fn is_about_values(error: &DataFusionError) -> bool {
     )
 }
 
-/// An error of the engine in one line.
+/// Returns an error of the engine as one line.
 fn sentence(error: &DataFusionError) -> String {
     use DataFusionError as E;
     let text = match error.find_root() {
@@ -73,7 +72,7 @@ fn sentence(error: &DataFusionError) -> String {
         E::NotImplemented(text) => {
             of_text(text).unwrap_or_else(|| format!("not supported: {text}"))
         }
-        // What it says otherwise asks for a report to the makers of the engine.
+        // Otherwise the message asks users to report a bug to the developers of the engine.
         E::Internal(text) => explained(text),
         other => explained(&other.message()),
     };
@@ -114,7 +113,7 @@ fn of_parser(error: &ParserError) -> String {
     }
 }
 
-/// How deep the engine's parser reads queries and expressions within each other.
+/// Maximum nesting of queries and expressions in the engine's parser.
 const NESTED: usize = 50;
 
 fn lower_case(text: &str) -> String {
@@ -162,7 +161,7 @@ fn no_column(field: &Column, known: &[Column]) -> String {
     format!("{missing}; similar: {} (DESCRIBE <index> lists all)", near.join(", "))
 }
 
-/// The names that are most like a name: half of their letters are the same, or one has the other within.
+/// Returns the most similar names: those that share half of the letters, or contain each other.
 fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let own = name.to_lowercase();
     if own.chars().count() > MAX_NAME {
@@ -199,7 +198,7 @@ fn of_arrow(error: &ArrowError) -> String {
     }
 }
 
-/// What the engine writes before its reasons.
+/// Prefixes of the engine's messages.
 const PREFIXES: &[&str] = &[
     "Error during planning: ",
     "Schema error: ",
@@ -222,14 +221,14 @@ fn explained(text: &str) -> String {
     of_text(text).unwrap_or_else(|| text.to_owned())
 }
 
-/// What is said instead of a text of the engine, if it is one of those that are known.
+/// Returns the replacement for a known message of the engine.
 fn of_text(text: &str) -> Option<String> {
     let sentences =
         [no_table, no_function, wrong_types, wrong_arguments, wrong_value, wrong_pattern, whole];
     sentences.iter().find_map(|sentence| sentence(text))
 }
 
-/// The part of a text between two others.
+/// Returns the part of a text between two others.
 fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(before)?;
     Some(rest.split_once(after)?.0)
@@ -240,7 +239,7 @@ fn no_table(text: &str) -> Option<String> {
         return Some(format!("there is no table function {name}()"));
     }
     let name = text.strip_prefix("table '")?.strip_suffix("' not found")?;
-    // The catalog and schema in which a bare name is looked for.
+    // The catalog and schema in which an unqualified name is resolved.
     let name = name.strip_prefix("karst.").unwrap_or(name);
     let name = name.strip_prefix("public.").unwrap_or(name);
     Some(format!("there is no index \"{name}\"; SHOW TABLES lists yours"))
@@ -256,7 +255,7 @@ fn no_function(text: &str) -> Option<String> {
     Some(format!("there is no function {name}(){near}"))
 }
 
-/// An operator between values of types that it does not work with.
+/// Explains an operator with operands of unsupported types.
 fn wrong_types(text: &str) -> Option<String> {
     if let Some(both) = between(text, "Cannot coerce arithmetic expression ", " to valid types") {
         let operators = [" + ", " - ", " * ", " / ", " % "];
@@ -285,7 +284,7 @@ fn wrong_types(text: &str) -> Option<String> {
     Some(format!("{left} cannot be compared with {right}"))
 }
 
-/// Operators that compare, as the engine writes them.
+/// Comparison operators, in the engine's notation.
 const COMPARISONS: &[&str] = &[
     " = ",
     " != ",
@@ -305,7 +304,7 @@ fn is_text(of_type: &str) -> bool {
     of_type.contains("Utf8")
 }
 
-/// What values of a type of the engine are.
+/// Describes the values of a type of the engine.
 fn kind(of_type: &str) -> &str {
     let of_type = of_type.trim();
     let begins = |names: &[&str]| names.iter().any(|name| of_type.starts_with(name));
@@ -326,7 +325,7 @@ fn kind(of_type: &str) -> &str {
     }
 }
 
-/// Functions of numbers, which fields often are not.
+/// Functions of numbers, whose arguments are often text fields.
 const OF_NUMBERS: &[&str] = &[
     "sum",
     "avg",
@@ -374,7 +373,7 @@ fn wrong_arguments(text: &str) -> Option<String> {
     Some(format!("{name}() does not work with arguments of that number or these types"))
 }
 
-/// The function whose arguments are wrong.
+/// Returns the name of the function whose arguments are wrong.
 fn function_in(text: &str) -> Option<&str> {
     const FAILURES: &[&str] = &[
         "failed to match any signature",
@@ -390,7 +389,7 @@ fn function_in(text: &str) -> Option<&str> {
         .or_else(|| between(text, "Function '", "'"))
 }
 
-/// A value that cannot be what it is read as.
+/// Explains a value that cannot be converted.
 fn wrong_value(text: &str) -> Option<String> {
     if let Some(rest) = text.strip_prefix("Cannot cast string '") {
         let (value, of_type) = rest.rsplit_once("' to value of ")?;
@@ -415,7 +414,7 @@ fn wrong_pattern(text: &str) -> Option<String> {
     if !text.contains("egular expression did not compile") && !text.contains("regex parse error") {
         return None;
     }
-    // The library draws the pattern with the place below it; the last line says what is wrong.
+    // The library prints the pattern and a marker below it; the last line has the cause.
     if let Some(reason) = text.lines().find_map(|line| line.trim().strip_prefix("error: ")) {
         return Some(format!("the regular expression is invalid: {reason}"));
     }
@@ -423,7 +422,7 @@ fn wrong_pattern(text: &str) -> Option<String> {
     Some(format!("the regular expression is invalid: {pattern}"))
 }
 
-/// What is wrong with a query as a whole.
+/// Explains an error of the query as a whole.
 fn whole(text: &str) -> Option<String> {
     let said = if text.contains("require unique expression names") {
         "two columns have the same name: rename one with AS"
@@ -441,7 +440,7 @@ fn whole(text: &str) -> Option<String> {
     Some(said.to_owned())
 }
 
-/// Whether the engine refuses a kind of statement, as in `DML not supported: Insert Into`.
+/// Whether the engine rejects a kind of statement, as in `DML not supported: Insert Into`.
 fn is_refusal(text: &str, of: &str) -> bool {
     text.strip_prefix(of).is_some_and(|rest| rest.starts_with(" not supported: "))
 }

@@ -1,4 +1,4 @@
-//! Results as they come, for exports: pages of rows handed over while the search runs, none kept.
+//! Streamed results for exports: pages of rows that are sent while the search runs and are not kept.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
@@ -24,14 +24,14 @@ use crate::times::Phase;
 use crate::traced::Traced;
 use crate::{Error, SearchService};
 
-/// Rows that are held back until it is known which fields of a wildcard they have.
+/// Maximum number of rows buffered until it is known which fields of a wildcard have values.
 const HELD_ROWS: usize = 1_000;
 
-/// Pages in flight between the search and a slow reader; the search waits beyond that.
+/// Maximum number of pages buffered for a slow reader; the search waits beyond that.
 const PAGES_IN_FLIGHT: usize = 4;
 
 impl SearchService {
-    /// Runs a search and streams all of its rows. Dropping the receiver ends the search.
+    /// Starts a search and streams all of its rows. Dropping the receiver cancels the search.
     ///
     /// # Errors
     /// Mistakes in the search, before the first page; what happens later comes through the stream.
@@ -71,8 +71,8 @@ impl SearchService {
         let sending = async move {
             let (mut is_first, mut count) = (true, 0);
             let mut send = |columns: Vec<OutputColumn>, batches: Vec<RecordBatch>| {
-                // The engine hands rows over in a plain call; writing them and waiting here for a slow
-                // reader must not hold up other searches of this thread.
+                // The engine calls this synchronously; rendering rows and waiting for a slow reader must not
+                // block other searches on this thread.
                 tokio::task::block_in_place(|| {
                     let engine = service.engine();
                     let fields = (planned.kind == ResultKind::Events).then(|| {
@@ -114,13 +114,14 @@ impl SearchService {
                 let done = plan::execute_watched(&planned, session, watch, &mut take).await;
                 let done = done.map_err(|error| Error::of_search(&error, &request.search))?;
                 let left = held.left();
-                // Of a report without rows, the fields are sent.
+                // A report without rows sends its field names.
                 if !left.is_empty() || (is_report && !has_sent) {
                     let _ = send(done.columns, left);
                 }
                 Ok(())
             };
-            // A search may have no rows to hand over for long: a reader who leaves is noticed meanwhile.
+            // A search may produce no rows for a long time, during which a disconnected reader must be
+            // detected.
             let done = tokio::select! {
                 done = work => done,
                 () = pages.closed() => Ok(()),
@@ -133,7 +134,7 @@ impl SearchService {
             counted.times.end();
             service.engine().ended.count(&counted, outcome, None);
             traced.end(outcome, done.as_ref().err(), &counted, Some(count));
-            // A reader who has left hears nothing.
+            // Sending fails if the reader has disconnected.
             let _ = pages.send(done.err().map(Err)).await;
             drop((running, threads));
         };
@@ -142,8 +143,8 @@ impl SearchService {
     }
 }
 
-/// The first rows of a search that has columns for fields that no row may have: which fields the rows have is
-/// known once there are enough of them, or once they are all there.
+/// Buffers the first rows of a search that has columns for fields that may have no values. Which fields have
+/// values is known after enough rows, or after the last one.
 #[derive(Default)]
 struct Held {
     batches: Vec<RecordBatch>,
@@ -152,7 +153,7 @@ struct Held {
 }
 
 impl Held {
-    /// The rows that can be handed over; none while more have to be seen.
+    /// Adds rows and returns those that can be sent; `None` while more rows are needed.
     fn add(&mut self, columns: &[OutputColumn], batch: RecordBatch) -> Option<Vec<RecordBatch>> {
         self.rows += batch.num_rows();
         self.batches.push(batch);
@@ -161,13 +162,13 @@ impl Held {
         self.released.then(|| self.left())
     }
 
-    /// What is held.
+    /// Returns the buffered rows.
     fn left(&mut self) -> Vec<RecordBatch> {
         std::mem::take(&mut self.batches)
     }
 }
 
-/// Hands rows over a slice at a time.
+/// Sends rows slice by slice.
 fn send_in_slices(
     rows: &ResultRows,
     mut first: bool,
@@ -178,12 +179,12 @@ fn send_in_slices(
         Err(_) => ControlFlow::Break(()),
     };
     if rows.is_empty() {
-        // The fields of no rows are an answer, too.
+        // Without rows, the field names are still a result.
         return send(rows.page());
     }
     for slice in rows.slices() {
         let mut page = slice.page();
-        // The first page names the fields of all slices: the header of a table is made from it.
+        // The first page names the fields of all slices, because the header of a table is written from it.
         if std::mem::take(&mut first) && slice.len() < rows.len() {
             page.fields = rows.fields();
             page.rows.iter_mut().for_each(|row| row.resize(page.fields.len(), None));
@@ -193,35 +194,35 @@ fn send_in_slices(
     ControlFlow::Continue(())
 }
 
-/// The rows of a search as they come.
+/// The stream of the rows of a search.
 #[derive(Debug)]
 pub struct Export {
     pages: handover::Receiver<Page>,
     run: ExportRun,
-    /// Ends planning when the reader leaves.
+    /// Cancels planning when the reader disconnects.
     _waiting: Waiting,
 }
 
 impl Export {
-    /// The next rows; `None` at the end.
+    /// Returns the next rows; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<Page, Error>> {
         self.pages.next().await
     }
 
-    /// What is known of the search apart from its rows.
+    /// Returns information about the search besides its rows.
     #[must_use]
     pub fn run(&self) -> &ExportRun {
         &self.run
     }
 }
 
-/// What is known of an export apart from its rows; complete when these are all there. Clones are of the same
+/// Information about an export besides its rows; complete after the last row. Clones refer to the same
 /// search.
 #[derive(Debug, Clone)]
 pub struct ExportRun {
     report: Arc<ScanReport>,
     log: MessageLog,
-    /// What was known before the search ran.
+    /// Messages of planning.
     understood: Vec<Message>,
     range: TimeRange,
     finds_events: bool,
@@ -249,13 +250,13 @@ impl ExportRun {
         }
     }
 
-    /// The time range of the events that are read.
+    /// Returns the time range of the events that the search reads.
     #[must_use]
     pub fn range(&self) -> TimeRange {
         self.range
     }
 
-    /// When it was asked for.
+    /// Returns the time of the request.
     #[must_use]
     pub fn created(&self) -> EventTime {
         self.created
@@ -267,20 +268,20 @@ impl ExportRun {
         self.finds_events
     }
 
-    /// How it runs, without the operators of its plans.
+    /// Returns the inspector's report, without the operators of its plans.
     #[must_use]
     pub fn inspect(&self) -> Inspection {
         let price = self.s3_price_get_per_1000;
         Inspection::of(&self.report, self.began.elapsed(), Vec::new(), None, price)
     }
 
-    /// What is missing from the rows.
+    /// Returns messages about data missing from the rows.
     #[must_use]
     pub fn incomplete(&self) -> Vec<String> {
         self.report.incomplete()
     }
 
-    /// All that the reader should know, what is missing included.
+    /// Returns all messages for the user, including those about missing data.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let told = self.understood.iter().cloned().chain(self.log.all());

@@ -1,4 +1,4 @@
-//! Whether hot rows may be those of summary indexes, which have fields that no command names.
+//! Detects whether hot rows may be rows of summary indexes, which have fields that no command names.
 //!
 //! Looked up before each aggregation: finding all fields of the rows for it would take a second for 0.3 GB of
 //! text. The name of their version is in their text, so the texts are searched for it, each once.
@@ -10,18 +10,18 @@ use memchr::memmem;
 use model::{BucketId, columns};
 use parking_lot::Mutex;
 
-/// Buckets remembered before those that a search did not ask for are forgotten.
+/// Number of cached buckets above which buckets that the current search did not ask for are evicted.
 const REMEMBERED: usize = 1_024;
 
-/// See the module.
+/// The cache of examined buckets; see the module documentation.
 #[derive(Debug, Default)]
 pub(crate) struct SummaryRows {
-    /// So many of the first rows of a bucket are none. Rows never change.
+    /// Number of first rows of each bucket that are known not to be summary rows. Rows never change.
     without: Mutex<HashMap<BucketId, usize>>,
 }
 
 impl SummaryRows {
-    /// Whether some of the rows in memory here may be summary rows: if not, none is.
+    /// Whether some of the rows in memory of this process may be summary rows. If false, none is.
     pub(crate) fn may_be_in(&self, hot: &[HotBucket]) -> bool {
         hot.iter().any(|bucket| self.may_be_in_bucket(bucket, hot))
     }
@@ -46,7 +46,7 @@ impl SummaryRows {
     }
 }
 
-/// Whether texts or indexed fields have the name. Texts of up to 12 bytes have no room for a summary.
+/// Whether texts or indexed fields contain the name. Texts of up to 12 bytes are too short for a summary.
 fn mentions(batch: &RecordBatch) -> bool {
     let name = memmem::Finder::new(columns::SUMMARY_VERSION);
     batch.columns().iter().any(|column| {

@@ -1,5 +1,5 @@
-//! What searches read and write besides events: lookups and collections of apps, results of other jobs,
-//! and through the server REST, events to collect and where addresses are.
+//! Resources of a search besides events: lookups and collections of apps, results of other jobs, and, through
+//! the server, REST, event collection and geolocation.
 
 use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
@@ -22,26 +22,26 @@ use crate::jobs::{Job, JobRequest};
 use crate::lookup_files::csv_text;
 use crate::recipes::Lookups;
 
-/// What the searches of a namespace find around them.
+/// The resources that the searches of a namespace can use.
 #[derive(Debug)]
 pub(crate) struct Around {
     pub(crate) engine: Arc<Engine>,
-    /// The hot buckets as the job sees them.
+    /// The hot buckets that the job reads.
     pub(crate) hot: Arc<HotRows>,
     pub(crate) namespace: Namespace,
-    /// The files of the apps whose configuration the search is planned by.
+    /// The files of the apps with whose configuration the search is planned.
     pub(crate) files: AppFiles,
-    /// What the user of the search may do.
+    /// The rights of the user.
     pub(crate) rights: Arc<Rights>,
     pub(crate) read_only: bool,
-    /// The job and the text of the search, for programs that it runs.
+    /// The job and the search text, for programs that the search runs.
     pub(crate) sid: String,
     pub(crate) search: String,
-    /// What is done about the lookups that it reads.
+    /// How reads of lookups are recorded or compared.
     pub(crate) lookups: Lookups,
 }
 
-/// Who asks, in which app.
+/// Returns the namespace of a request: its user and app.
 pub(crate) fn namespace(request: &JobRequest) -> Namespace {
     Namespace::new(&request.owner, &request.app)
 }
@@ -55,7 +55,8 @@ impl Around {
         &self.engine.deps.surroundings
     }
 
-    /// Where a collection is kept: its app's, whoever asks. One that the user does not read is not there.
+    /// Returns the namespace in which a collection is stored: that of its app, for all users. A collection
+    /// that the user may not read is reported as missing.
     fn collection(&self, name: &str, change: bool) -> Result<Namespace, Error> {
         let found = self.apps().get("collections", name, &self.namespace).ok();
         let found = found.filter(|found| self.rights.may_read(&object(found, &found.place())));
@@ -74,7 +75,7 @@ impl Around {
         Error::forbidden_anywhere(format!("the user \"{user}\" may not change {what} \"{name}\""))
     }
 
-    /// Refuses to put a lookup file where others see it, or in place of one that is not the user's to change.
+    /// Checks that the user may create a lookup file that others see, or replace an existing one.
     async fn check_file(&self, name: &str, namespace: &Namespace) -> Result<(), Error> {
         let files = self.apps().list_lookups(namespace).await.map_err(failed)?;
         let there = |file: &&apps::LookupFile| {
@@ -174,7 +175,7 @@ impl Host for Around {
                             let known =
                                 self.apps().documents(&namespace, name).await.map_err(failed)?;
                             let replaced = replaced(&documents, &field, &known);
-                            // In this order, so that no value is without a record in between.
+                            // In this order, each value has a record at any time.
                             self.put(&namespace, name, documents).await?;
                             if replaced.is_empty() {
                                 return Ok(());
@@ -205,7 +206,7 @@ impl Host for Around {
 
     fn rest<'a>(&'a self, request: &'a RestRequest) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            // REST is asked in the user's name, which may do more than the token that the search came with.
+            // The REST call has all rights of the user, which may exceed those of the token of this request.
             if self.rights.is_scoped() {
                 let text =
                     "rest: a search that was sent with a token of a limited scope may not use REST";
@@ -293,7 +294,7 @@ impl Host for Around {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            // To the catalog, no index means every index.
+            // In the catalog, an empty list of indexes means all indexes.
             if indexes.is_empty() {
                 return Ok(Rows::blank(0));
             }
@@ -328,16 +329,16 @@ impl Host for Around {
     }
 }
 
-/// What is known of a bucket.
+/// A bucket to be listed.
 struct Listed {
     id: model::BucketId,
     index: IndexName,
     state: &'static str,
-    /// The earliest and the latest event.
+    /// Times of the earliest and the latest event.
     times: (EventTime, EventTime),
     events: u64,
     raw_bytes: u64,
-    /// The path and the size of its object; a hot bucket has none yet.
+    /// Path and size of the object; `None` for a hot bucket.
     object: Option<(String, u64)>,
 }
 
@@ -362,7 +363,7 @@ impl Listed {
     }
 }
 
-/// The documents of a collection, as a whole.
+/// The hashable content of a collection.
 struct Contents<'a>(&'a apps::Collection);
 
 impl Hash for Contents<'_> {
@@ -377,7 +378,7 @@ impl Hash for Contents<'_> {
     }
 }
 
-/// An object of a `.conf` file, as permissions see it.
+/// Returns an object of a `.conf` file for permission checks.
 fn object<'a>(found: &'a ConfObject, place: &'a str) -> Object<'a> {
     Object { owner: &found.owner, shared: found.sharing != Sharing::User, place }
 }
@@ -420,7 +421,7 @@ fn failed(error: apps::Error) -> Error {
     }
 }
 
-/// Old rows and new ones together.
+/// Merges old and new rows as the kind of write requires.
 fn merged(old: Option<&Rows>, new: Rows, write: &LookupWrite) -> Result<Rows, Error> {
     let Some(old) = old else { return Ok(new) };
     let LookupWrite::Upsert(field) = write else { return Ok(old.clone().append(new)?) };
@@ -432,7 +433,7 @@ fn merged(old: Option<&Rows>, new: Rows, write: &LookupWrite) -> Result<Rows, Er
     Ok(old.take(&kept)?.append(new)?)
 }
 
-/// A document as a record; nested values keep their JSON, arrays of plain values are several values.
+/// Converts a document to a record. Nested values become JSON; arrays of plain values become several values.
 fn document_record(document: &Map<String, Value>) -> plan::Record {
     let text = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -448,7 +449,7 @@ fn document_record(document: &Map<String, Value>) -> plan::Record {
     document.iter().map(|(name, value)| (name.clone(), values(value))).collect()
 }
 
-/// Rows as documents.
+/// Converts rows to documents.
 fn documents(rows: &Rows) -> Result<Vec<Map<String, Value>>, Error> {
     let mut documents = vec![Map::new(); rows.count];
     for name in rows.names().iter().filter(|name| !name.starts_with("__")) {
@@ -464,9 +465,9 @@ fn documents(rows: &Rows) -> Result<Vec<Map<String, Value>>, Error> {
     Ok(documents)
 }
 
-/// The keys of records whose value of a field is the key of a new document, but whose own key is a random
-/// one, as earlier versions gave them. Beside the new record, they would be a second one, with old values.
-/// Records with keys that somebody chose stay.
+/// Returns the keys of records that new documents replace: records with a random key, as earlier versions
+/// assigned them, whose value of the field equals the key of a new document. Otherwise they would remain
+/// beside the new records with old values. Records with user-assigned keys stay.
 fn replaced(
     documents: &[Map<String, Value>],
     field: &str,
@@ -483,12 +484,12 @@ fn replaced(
     known.iter().filter(is_replaced).map(|(key, _)| key.clone()).collect()
 }
 
-/// Whether a key has the form of those that records without a key are given.
+/// Whether a key has the form of automatically assigned keys.
 fn is_random(key: &str) -> bool {
     key.len() == 32 && key.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// A single value of a document as it is as a key.
+/// Returns a single value of a document in the form of a key.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -526,7 +527,7 @@ mod tests {
         };
         let known: apps::Collection = stored.iter().map(keyed).collect();
         let new = ["web1", "web2", "7"].map(|key| document(&json!({ "_key": key })));
-        // "7" is the key of a new document, too: that one takes its place.
+        // "7" is also the key of a new document, which replaces it.
         assert_eq!(replaced(&new, "host", &known), [random("5f1c"), random("8b3e")]);
         assert!(replaced(&new, "_key", &known).is_empty());
         assert!(replaced(&new, "other", &known).is_empty());

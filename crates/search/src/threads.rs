@@ -1,4 +1,4 @@
-//! Threads that searches are planned and run on.
+//! The threads on which searches are planned and run.
 //!
 //! A search computes for long before it gives its thread back (a sort, a regular expression over a batch of
 //! rows), and tokio serves the tasks of a runtime in order of arrival. So that small searches do not wait for
@@ -16,10 +16,10 @@ use std::time::{Duration, Instant};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// The most pools. Searches beyond that share the least used one.
+/// Maximum number of pools. Further searches share the least used pool.
 const POOLS: usize = 16;
 
-/// Pools of threads; each is started when it is first needed. Clones are handles to the same pools.
+/// Thread pools, started on first use. Clones share the same pools.
 #[derive(Debug, Clone)]
 pub struct SearchThreads {
     shared: Arc<Shared>,
@@ -27,7 +27,7 @@ pub struct SearchThreads {
 
 #[derive(Debug)]
 struct Shared {
-    /// How to start one more pool; none where there is one for all.
+    /// Starts a new pool; `None` if all searches share one pool.
     start: Option<Start>,
     pools: Mutex<Vec<Pool>>,
 }
@@ -42,12 +42,12 @@ struct Start {
 #[derive(Debug)]
 struct Pool {
     handle: Handle,
-    /// Taken at the end, as a runtime must not be dropped by one of its own threads.
+    /// Taken on drop, because a runtime must not be dropped by one of its own threads.
     runtime: Option<Runtime>,
     searches: usize,
 }
 
-/// The threads of one search, until this is dropped.
+/// The threads assigned to one search, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Assigned {
     shared: Arc<Shared>,
@@ -56,7 +56,7 @@ pub(crate) struct Assigned {
 }
 
 impl SearchThreads {
-    /// Pools of so many threads, each with a stack of so many bytes.
+    /// Creates pools with this number of threads and this stack size in bytes.
     ///
     /// # Errors
     /// If the first pool cannot be started.
@@ -66,14 +66,14 @@ impl SearchThreads {
         Ok(Self { shared: Arc::new(Shared { start: Some(start), pools }) })
     }
 
-    /// One pool for all searches: the threads of a runtime.
+    /// Uses the threads of a runtime as a single pool for all searches.
     #[must_use]
     pub fn of(handle: Handle) -> Self {
         let pools = Mutex::new(vec![Pool { handle, runtime: None, searches: 0 }]);
         Self { shared: Arc::new(Shared { start: None, pools }) }
     }
 
-    /// Ends all threads. What was cancelled has this long to end in order, then nothing waits for it.
+    /// Ends all threads. Cancelled tasks have this time to end in order; after that, they are abandoned.
     pub fn shut_down(&self, most: Duration) {
         let until = Instant::now() + most;
         let runtimes: Vec<_> =
@@ -83,12 +83,13 @@ impl SearchThreads {
         }
     }
 
-    /// Whether any search runs.
+    /// Whether a search is running.
     pub(crate) fn are_used(&self) -> bool {
         self.shared.lock().iter().any(|pool| pool.searches > 0)
     }
 
-    /// Threads for one search: an unused pool if there is or can be one, else the least used.
+    /// Assigns threads to a search: an unused pool if one exists or can be started, otherwise the least used
+    /// one.
     pub(crate) fn assign(&self) -> Assigned {
         let shared = &self.shared;
         let mut pools = shared.lock();
@@ -123,7 +124,7 @@ impl Start {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, Vec<Pool>> {
-        // It is whole between statements, so a panic elsewhere does not spoil it.
+        // The state is consistent between statements, so a panic elsewhere cannot corrupt it.
         self.pools.lock()
     }
 }
@@ -156,7 +157,7 @@ mod tests {
     fn searches_at_the_same_time_have_their_own_threads() {
         let threads = SearchThreads::new(1, 1 << 20).unwrap();
         let (first, second) = (threads.assign(), threads.assign());
-        // Neither ends before the other has run.
+        // Neither task ends before the other has run.
         let both = Arc::new(std::sync::Barrier::new(2));
         let run = |assigned: &Assigned| {
             let both = Arc::clone(&both);

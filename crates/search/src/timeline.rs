@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use model::EventTime;
 use serde::{Deserialize, Serialize};
 
-/// Spans a timeline may have, in seconds; it starts at the first and widens as it grows.
+/// Possible bin widths of a timeline in seconds. It starts with the first and widens as it grows.
 const SPANS: [i64; 8] = [1, 10, 60, 600, 3_600, 21_600, 86_400, 2_592_000];
-/// Bins after which a timeline goes to the next span.
+/// Number of bins above which a timeline changes to the next width.
 const MAX_BINS: usize = 1_200;
 
-/// Matching events per span of time.
+/// Counts of matching events per time bin.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Timeline {
     level: usize,
@@ -18,30 +18,30 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Seconds per bin.
+    /// Returns the width of a bin in seconds.
     #[must_use]
     pub fn span_seconds(&self) -> i64 {
         SPANS[self.level]
     }
 
-    /// Start of each non-empty bin in epoch seconds, with its events, in time order.
+    /// Returns the start of each non-empty bin in epoch seconds, with its count, in time order.
     pub fn bins(&self) -> impl Iterator<Item = (i64, u64)> + '_ {
         self.bins.iter().map(|(start, count)| (*start, *count))
     }
 
-    /// All events.
+    /// Returns the total number of events.
     #[must_use]
     pub(crate) fn events(&self) -> u64 {
         self.bins.values().sum()
     }
 
-    /// One of bins that are as wide, without events.
+    /// Returns an empty timeline with the same bin width.
     #[must_use]
     pub(crate) fn emptied(&self) -> Self {
         Self { level: self.level, bins: BTreeMap::new() }
     }
 
-    /// Whether two times are in one bin.
+    /// Whether two times are in the same bin.
     #[must_use]
     pub(crate) fn is_one_bin(&self, first: EventTime, last: EventTime) -> bool {
         self.start_of(first.0) == self.start_of(last.0)
@@ -81,7 +81,7 @@ impl Timeline {
     }
 
     pub(crate) fn add(&mut self, times: impl Iterator<Item = i64>) {
-        // Neighbouring events mostly share a bin: one map access per run of equal bins.
+        // Consecutive events usually share a bin: one map access per run of equal bins.
         let mut run: Option<(i64, u64)> = None;
         for micros in times {
             let start = self.start_of(micros);
@@ -106,7 +106,8 @@ impl Timeline {
         }
     }
 
-    /// The timeline with bins so wide that there are no more than so many, as far as there are wider ones.
+    /// Returns the timeline with bins widened so that at most this number is needed, as far as wider bins
+    /// exist.
     #[must_use]
     pub(crate) fn at_most(mut self, bins: usize) -> Self {
         while self.bins.len() > bins && self.level + 1 < SPANS.len() {

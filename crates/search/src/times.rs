@@ -1,5 +1,5 @@
-//! How long the phases of a search took. Phases that run in several partitions side by side add up, so
-//! that a sum may be more than the search's own time.
+//! The durations of the phases of a search. Phases that run in several partitions in parallel add up, so a
+//! sum may exceed the run time of the search.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,32 +14,32 @@ use parking_lot::Mutex;
 /// A phase of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// From text to a logical plan.
+    /// Planning, from the text to a logical plan.
     Plan,
-    /// Waiting for its turn.
+    /// Waiting for a turn.
     Queue,
-    /// Which buckets: catalog, time ranges, summaries.
+    /// Selecting buckets: catalog, time ranges, summaries.
     Prune,
-    /// Footers and directories of buckets.
+    /// Reading footers and directories of buckets.
     Open,
-    /// Which granules: the term index.
+    /// Selecting granules with the term index.
     Terms,
     /// Waiting for the bytes of columns.
     Read,
-    /// From bytes to columns.
+    /// Decoding bytes into columns.
     Decode,
-    /// Which rows: time, conditions.
+    /// Filtering rows by time and conditions.
     Filter,
-    /// Fields out of the text of events.
+    /// Extracting fields from the text of events.
     Extract,
-    /// Previews of the result.
+    /// Making previews.
     Preview,
-    /// What follows the last row that was read.
+    /// Work after the last row was read.
     Finalize,
 }
 
 impl Phase {
-    /// All but the last.
+    /// All phases except the last.
     pub(crate) const READING: [Self; 10] = [
         Self::Plan,
         Self::Queue,
@@ -53,7 +53,7 @@ impl Phase {
         Self::Preview,
     ];
 
-    /// Its name in the inspector.
+    /// Returns the name in the inspector.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -75,7 +75,7 @@ impl Phase {
 #[derive(Debug)]
 pub(crate) struct PhaseTimes {
     began: Instant,
-    /// When rows were last filtered, in nanoseconds since then.
+    /// The time of the last filtering, in nanoseconds since the start.
     last_rows: AtomicU64,
     nanos: [AtomicU64; Phase::READING.len() + 1],
     times: [AtomicU64; Phase::READING.len() + 1],
@@ -93,13 +93,13 @@ impl Default for PhaseTimes {
 }
 
 impl PhaseTimes {
-    /// Adds time to a phase, as one more time that it was gone through.
+    /// Adds a duration to a phase and counts an execution.
     pub(crate) fn add(&self, phase: Phase, time: Duration) {
         self.more(phase, time);
         self.times[phase as usize].fetch_add(1, Relaxed);
     }
 
-    /// Adds time to a phase that is gone through already.
+    /// Adds a duration to a phase without counting another execution.
     pub(crate) fn more(&self, phase: Phase, time: Duration) {
         self.nanos[phase as usize].fetch_add(nanos(time), Relaxed);
         if phase == Phase::Filter {
@@ -107,13 +107,13 @@ impl PhaseTimes {
         }
     }
 
-    /// Nanoseconds in each phase, and how often it was gone through.
+    /// Returns the nanoseconds and the number of executions of each phase.
     pub(crate) fn all(&self) -> Vec<(u64, u64)> {
         let pairs = self.nanos.iter().zip(&self.times);
         pairs.map(|(nanos, times)| (nanos.load(Relaxed), times.load(Relaxed))).collect()
     }
 
-    /// Adds those of a part of the search, but for what only the whole of it goes through.
+    /// Adds the durations of a part of the search, except for phases that only the search head has.
     pub(crate) fn add_all(&self, others: &[(u64, u64)]) {
         let whole = [Phase::Plan, Phase::Queue, Phase::Finalize];
         for phase in Phase::READING.into_iter().filter(|phase| !whole.contains(phase)) {
@@ -124,7 +124,7 @@ impl PhaseTimes {
         }
     }
 
-    /// Notes that the search is at its end: what followed the last row was finalizing.
+    /// Marks the end of the search: the time since the last row counts as finalizing.
     pub(crate) fn end(&self) {
         let last = Duration::from_nanos(self.last_rows.load(Relaxed));
         if !last.is_zero() {
@@ -132,23 +132,23 @@ impl PhaseTimes {
         }
     }
 
-    /// Counts the time until the guard goes as a phase.
+    /// Counts the time until the guard is dropped as a phase.
     pub(crate) fn during(&self, phase: Phase) -> impl Drop + '_ {
         During { times: self, phase, start: Instant::now() }
     }
 
-    /// The time so far, and how often the phase was gone through.
+    /// Returns the duration and the number of executions of a phase.
     pub(crate) fn of(&self, phase: Phase) -> (Duration, u64) {
         let spent = |phase: Phase| self.nanos[phase as usize].load(Relaxed);
         let spent = match phase {
-            // Rows are extracted from while they are filtered.
+            // Extraction happens within filtering.
             Phase::Filter => spent(phase).saturating_sub(spent(Phase::Extract)),
             phase => spent(phase),
         };
         (Duration::from_nanos(spent), self.times[phase as usize].load(Relaxed))
     }
 
-    /// Counts the time that a stream of stored rows takes: working on them, and waiting for their bytes.
+    /// Measures a stream of stored rows: computing, and waiting for bytes.
     pub(crate) fn reading<T: Send + 'static>(
         self: &Arc<Self>,
         rows: BoxStream<'static, T>,
@@ -157,12 +157,12 @@ impl PhaseTimes {
     }
 }
 
-/// The phases that a part of a search has gone through, by what it has told of them ([`PhaseTimes::all`]).
+/// Returns the phases of a part of a search, from the numbers that it has reported ([`PhaseTimes::all`]).
 pub(crate) fn of_part(times: &[(u64, u64)]) -> Vec<(Phase, Duration, u64)> {
     let spent = |phase: Phase| times.get(phase as usize).copied().unwrap_or_default();
     let all = Phase::READING.into_iter().map(|phase| {
         let (nanos, count) = spent(phase);
-        // Rows are extracted from while they are filtered.
+        // Extraction happens within filtering.
         let inner = if phase == Phase::Filter { spent(Phase::Extract).0 } else { 0 };
         (phase, Duration::from_nanos(nanos.saturating_sub(inner)), count)
     });
@@ -217,12 +217,12 @@ impl<T> Stream for Reading<T> {
 pub(crate) struct Published<T>(Mutex<T>);
 
 impl<T: Clone> Published<T> {
-    /// Changes it.
+    /// Changes the value.
     pub(crate) fn change<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         change(&mut self.0.lock())
     }
 
-    /// What it is now.
+    /// Returns the current value.
     pub(crate) fn now(&self) -> T {
         self.change(|value| value.clone())
     }

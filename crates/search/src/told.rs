@@ -1,4 +1,4 @@
-//! What a part has done, as it travels: the counters of its scans, messages, times.
+//! The report of a part of a search in its serialized form: counters of its scans, messages, durations.
 
 use plan::{Message, MessageKind};
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::quarantine::Quarantined;
 use crate::reads::Reads;
 use crate::timeline::Timeline;
 
-/// Counters since the part began. What planning counts, the search head has counted.
+/// Counters since the part began. The search head has already counted the results of planning.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
     pub(crate) buckets_pruned_by_terms: u64,
@@ -20,23 +20,23 @@ pub(crate) struct Told {
     pub(crate) events_matched: u64,
     pub(crate) timeline: Option<Timeline>,
     pub(crate) warnings: Vec<String>,
-    /// A long wait for object storage, which is among the warnings too; an indexer of an earlier version
-    /// does not tell.
+    /// Messages about a long wait for object storage, which are among the warnings too; indexers of earlier
+    /// versions do not send them.
     #[serde(default)]
     pub(crate) store_wait: Option<String>,
     pub(crate) left_out: Vec<Quarantined>,
     pub(crate) reads: Reads,
-    /// Nanoseconds in each phase, and how often it was gone through.
+    /// Nanoseconds and number of executions of each phase.
     pub(crate) times: Vec<(u64, u64)>,
-    /// CPU time; an indexer of an earlier version does not tell.
+    /// CPU time; indexers of earlier versions do not send it.
     #[serde(default)]
     pub(crate) cpu_nanos: u64,
-    /// What operators have said; whether it is a warning.
+    /// Messages of operators; true for a warning.
     pub(crate) messages: Vec<(bool, String)>,
 }
 
 impl Told {
-    /// What operators have said.
+    /// Returns the messages of operators.
     pub(crate) fn messages(&self) -> impl Iterator<Item = Message> + '_ {
         self.messages.iter().map(|(is_warning, text)| Message {
             kind: if *is_warning { MessageKind::Warning } else { MessageKind::Info },

@@ -23,10 +23,10 @@ use crate::reads::Reads;
 use crate::report::{Outcome, ScanCounts, ScanReport};
 use crate::workers::Worker;
 
-/// Bytes of the text of a search that its span has.
+/// Maximum length of the search text in a span, in bytes.
 const MAX_TEXT: usize = 4 << 10;
 
-/// What a search is, for its span.
+/// Attributes of a search for its span.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct About<'a> {
     /// `job`, `export` or `sql`.
@@ -37,7 +37,7 @@ pub(crate) struct About<'a> {
     pub(crate) text: &'a str,
 }
 
-/// The span of a search. It ends with [`end`](Self::end), or when this is dropped.
+/// The span of a search. It ends with [`end`](Self::end), or on drop.
 #[derive(Debug)]
 pub(crate) struct Traced {
     tracer: Tracer,
@@ -46,7 +46,7 @@ pub(crate) struct Traced {
 }
 
 impl Traced {
-    /// Begins a search that was asked for in this span.
+    /// Begins the span of a search whose request belongs to the parent span.
     pub(crate) fn begin(tracer: &Tracer, parent: &TraceContext, about: About<'_>) -> Self {
         let mut span = tracer.span("search", parent);
         if span.is_recording() {
@@ -63,7 +63,7 @@ impl Traced {
         Self { tracer: tracer.clone(), context: span.context(), span: Mutex::new(span) }
     }
 
-    /// That of a search which has ended, with the headers that named its span.
+    /// Restores the span of an ended search from the headers that identify it.
     pub(crate) fn ended(headers: &[(String, String)]) -> Self {
         let header =
             |name: &str| headers.iter().find(|(of, _)| of == name).map(|(_, text)| text.as_str());
@@ -71,22 +71,22 @@ impl Traced {
         Self { tracer: Tracer::default(), context, span: Mutex::default() }
     }
 
-    /// Begins a span below that of the search.
+    /// Begins a child span.
     pub(crate) fn child(&self, name: &'static str) -> Span {
         self.tracer.span(name, &self.context)
     }
 
-    /// The context of its children.
+    /// Returns the context for child spans.
     pub(crate) fn context(&self) -> &TraceContext {
         &self.context
     }
 
-    /// Ends it before there is anything to report.
+    /// Ends the span of a search that failed before it had a report.
     pub(crate) fn fail(&self, error: &Error) {
         self.end_with(Outcome::Failed, Some(error), |_| {});
     }
 
-    /// Ends it with what the search has done, in all processes.
+    /// Ends the span with the totals of the search in all processes.
     pub(crate) fn end(
         &self,
         outcome: Outcome,
@@ -119,7 +119,7 @@ impl Traced {
     }
 }
 
-/// What the reads of this process have cost, in sum: a span for each request would be most of a trace.
+/// Sets the totals of the reads of this process. A span per request would make most of a trace.
 pub(crate) fn set_own_reads(span: &mut Span, report: &ScanReport) {
     if span.is_recording() {
         set_reads(span, &Reads::of(&report.reads.stats()));
@@ -139,18 +139,17 @@ fn set_reads(span: &mut Span, reads: &Reads) {
     span.count("karst.cache.bytes", reads.dram.bytes + reads.nvme.bytes);
 }
 
-/// The headers of a call within a span.
+/// Returns the headers for a call within a span.
 pub(crate) fn call_context(span: &Span) -> CallContext {
     span.context().headers().collect()
 }
 
-/// The span that a call has come from.
+/// Returns the span from which a call was made.
 pub(crate) fn caller(context: &CallContext) -> TraceContext {
     TraceContext::of_headers(|name| context.header(name))
 }
 
-/// The span of a share of the buckets at the search head, from the first process that is asked to the last
-/// row.
+/// The span of a share of the buckets at the search head, from the first request to the last row.
 #[derive(Debug)]
 pub(crate) struct ShareSpan {
     span: Span,
@@ -174,7 +173,7 @@ impl ShareSpan {
         Self { span, attempts: 0, rows: 0, bytes: 0, outcome: "cancelled", peer: None }
     }
 
-    /// A process is asked; the headers for the call.
+    /// Records the request to a process and returns the headers for the call.
     pub(crate) fn ask(&mut self, worker: &Worker) -> CallContext {
         self.attempts += 1;
         if self.span.is_recording() {
@@ -183,13 +182,13 @@ impl ShareSpan {
         call_context(&self.span)
     }
 
-    /// Rows have come.
+    /// Adds received rows.
     pub(crate) fn add(&mut self, rows: usize, bytes: usize) {
         self.rows += rows as u64;
         self.bytes += bytes as u64;
     }
 
-    /// A process has failed, and what it has sent does not count.
+    /// Records that a process has failed and that its rows are discarded.
     pub(crate) fn begin_again(&mut self, worker: &Worker, outcome: &'static str, reason: &str) {
         (self.rows, self.bytes) = (0, 0);
         if self.span.is_recording() {
@@ -202,17 +201,17 @@ impl ShareSpan {
         }
     }
 
-    /// The rows come from this process.
+    /// Records that the rows are read in this process.
     pub(crate) fn is_here(&mut self) {
         (self.peer, self.outcome) = (None, "here");
     }
 
-    /// All rows have come.
+    /// Records that all rows have arrived.
     pub(crate) fn done(&mut self) {
         self.outcome = "done";
     }
 
-    /// Some rows have come, and the others are missing.
+    /// Records that the remaining rows are missing.
     pub(crate) fn break_off(&mut self, reason: &str) {
         self.outcome = "incomplete";
         self.span.fail(reason);
@@ -245,13 +244,13 @@ pub(crate) struct PartSpan {
 }
 
 impl PartSpan {
-    /// Begins the part that a call asks for.
+    /// Begins the span of the part that a call requests.
     pub(crate) fn begin(tracer: &Tracer, context: &CallContext) -> Self {
         let span = tracer.of_kind("search.part.run", SpanKind::Server, &caller(context));
         Self { tracer: tracer.clone(), span, rows: 0, is_done: false }
     }
 
-    /// Whose part it is.
+    /// Sets the search and the number of buckets of the part.
     pub(crate) fn is_of(&mut self, sid: &str, buckets: usize) {
         if self.span.is_recording() {
             self.span.set("karst.sid", sid.to_owned());
@@ -259,7 +258,7 @@ impl PartSpan {
         }
     }
 
-    /// Begins the span of its planning.
+    /// Begins the span of the planning of the part.
     pub(crate) fn plan(&self) -> Span {
         self.tracer.span("search.part.plan", &self.span.context())
     }
@@ -268,7 +267,7 @@ impl PartSpan {
         self.rows += rows as u64;
     }
 
-    /// All rows have been sent.
+    /// Records that all rows have been sent.
     pub(crate) fn done(&mut self) {
         self.is_done = true;
     }
@@ -277,7 +276,7 @@ impl PartSpan {
         self.span.fail(error);
     }
 
-    /// Ends it with what the part has done.
+    /// Ends the span with the totals of the part.
     pub(crate) fn end(&mut self, report: &ScanReport) {
         let mut span = std::mem::take(&mut self.span);
         if !span.is_recording() {

@@ -12,26 +12,27 @@ use parking_lot::Mutex;
 
 /// The processes that read buckets for searches of this one.
 pub trait Workers: Debug + Send + Sync {
-    /// Those there are now.
+    /// Returns the current workers.
     fn now(&self) -> Vec<Worker>;
 }
 
 /// A process that reads buckets for searches of this one.
 #[derive(Debug, Clone)]
 pub struct Worker {
-    /// Its identity, the same after a restart.
+    /// Persistent identity, unchanged by a restart.
     pub id: String,
-    /// What is another one after a restart.
+    /// Identity of this start of the process, different after a restart.
     pub started: String,
     /// Its server name, for messages.
     pub name: String,
     /// The connection to it; `None` for this process.
     pub channel: Option<Channel>,
-    /// Whether it is where this process is. Those read stored buckets, if there are some.
+    /// Whether the worker is in the site of this process. If there are such workers, they read the
+    /// stored buckets.
     pub is_near: bool,
 }
 
-/// Those who read stored buckets: those that are near, or else all.
+/// Returns the workers that read stored buckets: those in the same site, or all if there are none.
 pub(crate) fn near(mut workers: Vec<Worker>) -> Vec<Worker> {
     if workers.iter().any(|worker| worker.is_near) {
         workers.retain(|worker| worker.is_near);
@@ -39,27 +40,28 @@ pub(crate) fn near(mut workers: Vec<Worker>) -> Vec<Worker> {
     workers
 }
 
-/// How long an indexer that did not answer is not asked.
+/// Time for which an unresponsive indexer is not asked.
 const SHUNNED: Duration = Duration::from_secs(30);
 
-/// How long a failure is not said again.
+/// Time for which a failure is not logged again.
 const SAID: Duration = Duration::from_secs(60);
 
-/// Workers that did not answer lately.
+/// Workers that did not answer recently.
 #[derive(Debug, Default)]
 pub(crate) struct LostWorkers {
     since: Mutex<HashMap<(String, String), Instant>>,
-    /// When which process was last said to have failed, and why.
+    /// Time of the last log entry, by process and reason.
     told: Mutex<HashMap<(String, String), Instant>>,
 }
 
 impl LostWorkers {
-    /// One did not answer.
+    /// Marks a worker as unresponsive.
     pub(crate) fn note(&self, worker: &Worker) {
         self.since.lock().insert(key(worker), Instant::now());
     }
 
-    /// Whether it is news that a process has failed for this reason: each search would say so again.
+    /// Whether the failure of a process for this reason has not been logged recently. Otherwise each search
+    /// would log it.
     pub(crate) fn is_news(&self, worker: &Worker, reason: &str) -> bool {
         let mut told = self.told.lock();
         told.retain(|_, at| at.elapsed() < SAID);
@@ -69,7 +71,7 @@ impl LostWorkers {
         is_news
     }
 
-    /// Those that may be asked.
+    /// Removes unresponsive workers.
     pub(crate) fn without(&self, mut workers: Vec<Worker>) -> Vec<Worker> {
         let mut since = self.since.lock();
         since.retain(|_, since| since.elapsed() < SHUNNED);
@@ -78,7 +80,7 @@ impl LostWorkers {
     }
 }
 
-/// One that was started again may be asked.
+/// The key contains the start of the process: a restarted worker may be asked at once.
 fn key(worker: &Worker) -> (String, String) {
     (worker.id.clone(), worker.started.clone())
 }

@@ -1,4 +1,4 @@
-//! Cutting values into bins: time along the calendar of a zone, numbers along multiples of a span.
+//! Bins of values: of time along the calendar of a zone, and of numbers along multiples of a span.
 //!
 //! Guarantees: a bin is half-open and bins do not overlap; days, weeks and longer begin at local
 //! midnight whatever the clocks do that day.
@@ -15,10 +15,11 @@ use crate::error::Error;
 
 const SECOND: i64 = 1_000_000;
 const HOUR: i64 = 3_600 * SECOND;
-/// What every change of clocks since 1972 is a multiple of: zones are whole quarters of an hour.
+/// Greatest common divisor of all clock changes since 1972: zone offsets are multiples of a quarter of an
+/// hour.
 const CHANGE: i64 = 900 * SECOND;
 
-/// Spans `timechart` and `bin` choose from, with their lengths in microseconds.
+/// The spans from which `timechart` and `bin` choose, with their lengths in microseconds.
 const LADDER: [(u64, TimeUnit, i64); 11] = [
     (1, TimeUnit::Second, SECOND),
     (5, TimeUnit::Second, 5 * SECOND),
@@ -33,7 +34,7 @@ const LADDER: [(u64, TimeUnit, i64); 11] = [
     (1, TimeUnit::Month, 30 * 24 * HOUR),
 ];
 
-/// The shortest span of the ladder, `minspan` at least, that cuts a range into at most `bins`.
+/// Returns the shortest span, not shorter than `minspan`, that divides a range into at most `bins` bins.
 #[must_use]
 pub fn default_span(length: i64, bins: u64, minspan: Option<&TimeSpan>) -> TimeSpan {
     let bins = i128::from(bins.max(1));
@@ -45,7 +46,7 @@ pub fn default_span(length: i64, bins: u64, minspan: Option<&TimeSpan>) -> TimeS
     TimeSpan { count, unit, snap: None }
 }
 
-/// The length of a span in microseconds, calendar units on average.
+/// Returns the length of a span in microseconds; calendar units have their average length.
 #[must_use]
 pub fn length_of(span: &TimeSpan) -> i64 {
     let unit = match span.unit {
@@ -65,12 +66,12 @@ pub fn length_of(span: &TimeSpan) -> i64 {
     i64::try_from(span.count).unwrap_or(i64::MAX).saturating_mul(unit)
 }
 
-/// How time is cut.
+/// The bins of a time span.
 #[derive(Clone, PartialEq)]
 pub struct TimeBins {
     span: TimeSpan,
     zone: TimeZone,
-    /// Bins of clock units are counted from here instead of from local midnights.
+    /// The origin of bins of clock units; `None` means local midnight.
     align: Option<i64>,
 }
 
@@ -82,15 +83,15 @@ impl fmt::Debug for TimeBins {
 }
 
 impl TimeBins {
-    /// Bins of a span, of the calendar of a zone. `align`, in microseconds, is the start of a bin of clock
-    /// units.
+    /// Creates the bins of a span in a zone's calendar. `align`, in microseconds, is the start of a bin of
+    /// clock units.
     #[must_use]
     pub fn new(span: TimeSpan, zone: TimeZone, align: Option<i64>) -> Self {
         Self { span, zone, align }
     }
 
-    /// Start and end of the bin a time lies in, in microseconds; times outside the calendar are bins of their
-    /// own.
+    /// Returns start and end of the bin of a time, in microseconds. A time outside the calendar is a bin of
+    /// its own.
     #[inline]
     #[must_use]
     pub fn around(&self, micros: i64) -> (i64, i64) {
@@ -102,7 +103,7 @@ impl TimeBins {
         found.unwrap_or((micros, micros.saturating_add(1)))
     }
 
-    /// The start of the bin a time lies in.
+    /// Returns the start of the bin of a time.
     #[inline]
     #[must_use]
     pub fn floor(&self, micros: i64) -> i64 {
@@ -113,7 +114,7 @@ impl TimeBins {
         i64::try_from(self.span.count.max(1)).ok()
     }
 
-    /// Seconds, minutes, hours: multiples of the span in local clock time.
+    /// Returns the bin of seconds, minutes or hours: multiples of the span in local clock time.
     fn clock(&self, micros: i64) -> Option<(i64, i64)> {
         let span = length_of(&self.span).max(1);
         match self.align {
@@ -132,9 +133,9 @@ impl TimeBins {
         }
     }
 
-    /// Minutes near a change of the clocks: a bin begins whenever local clocks show a multiple of the span,
-    /// and lasts until they show the next one, whatever they do in between. Multiples of the time that has
-    /// passed would overlap there.
+    /// Returns a bin of minutes near a clock change: it begins when local clocks show a multiple of the span,
+    /// and ends when they show the next one, whatever happens in between. Multiples of elapsed time would
+    /// overlap there.
     fn minutes(&self, micros: i64, span: i64) -> Option<(i64, i64)> {
         let (mut within, mut start) = (micros, multiples(micros, self.offset(micros)?, span)?.0);
         while let Some(change) = self.change_until(within)
@@ -155,26 +156,26 @@ impl TimeBins {
         Some((start, end))
     }
 
-    /// How far local clocks are ahead of UTC, in microseconds.
+    /// Returns the offset of local time from UTC in microseconds.
     fn offset(&self, micros: i64) -> Option<i64> {
         let time = Timestamp::from_microsecond(micros).ok()?;
         Some(i64::from(self.zone.to_offset(time).seconds()) * SECOND)
     }
 
-    /// The last change of the clocks up to a time.
+    /// Returns the last clock change up to a time.
     fn change_until(&self, micros: i64) -> Option<i64> {
         let behind = Timestamp::from_microsecond(micros.checked_add(1)?).ok()?;
         Some(self.zone.preceding(behind).next()?.timestamp().as_microsecond())
     }
 
-    /// The first change of the clocks after a time.
+    /// Returns the first clock change after a time.
     fn change_after(&self, micros: i64) -> Option<i64> {
         let time = Timestamp::from_microsecond(micros).ok()?;
         Some(self.zone.following(time).next()?.timestamp().as_microsecond())
     }
 
-    /// Several hours: from when local clocks show a multiple of them. Where the clocks change, a bin is
-    /// longer or shorter than others; multiples of the time that has passed would overlap there.
+    /// Returns a bin of several hours, which begins when local clocks show a multiple of them. Around a clock
+    /// change, a bin is longer or shorter than others; multiples of elapsed time would overlap there.
     fn hours(&self, micros: i64, span: i64) -> Option<(i64, i64)> {
         let shown = self.local(micros)?;
         let day = i64::from(shown.date().since(Date::constant(1970, 1, 1)).ok()?.get_days());
@@ -182,7 +183,7 @@ impl TimeBins {
         Some((self.hour(first)?, self.hour(first.checked_add(span)?)?))
     }
 
-    /// When local clocks show an hour for the first time; hours are counted from 1970.
+    /// Returns the first time at which local clocks show an hour; hours are counted from 1970.
     fn hour(&self, hour: i64) -> Option<i64> {
         let date = Date::constant(1970, 1, 1).checked_add(hour.div_euclid(24).days()).ok()?;
         let shown = date.at(i8::try_from(hour.rem_euclid(24)).ok()?, 0, 0, 0);
@@ -203,7 +204,7 @@ impl TimeBins {
         Some((self.midnight(start)?, self.midnight(end)?))
     }
 
-    /// The weekday weeks begin with, Sunday being 0, from a snap like `w1`.
+    /// Returns the first day of weeks, where Sunday is 0, from a snap such as `w1`.
     fn weekday(&self) -> Option<i64> {
         match self.span.snap.as_deref().and_then(|snap| snap.strip_prefix('w')) {
             None | Some("") => Some(0),
@@ -239,33 +240,33 @@ impl TimeBins {
     }
 }
 
-/// The multiples of a span around a time, counted from so many microseconds before 1970.
+/// Returns the multiples of a span around a time, counted from this number of microseconds before 1970.
 fn multiples(micros: i64, origin: i64, span: i64) -> Option<(i64, i64)> {
     let start = micros.checked_add(origin)?.div_euclid(span).checked_mul(span)? - origin;
     Some((start, start.checked_add(span)?))
 }
 
-/// How numbers are cut: multiples of a step, or powers of a base.
+/// The bins of numbers: multiples of a step, or powers of a base.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NumberBins {
     /// `start + k * step`.
     Linear {
-        /// Where a bin begins.
+        /// Start of a bin.
         start: f64,
-        /// The width.
+        /// Width of the bins.
         step: f64,
     },
     /// `coefficient * base ^ k`.
     Log {
         /// The factor.
         coefficient: f64,
-        /// Above 1.
+        /// The base, above 1.
         base: f64,
     },
 }
 
 impl NumberBins {
-    /// The bins of a `span=`; `None` for a span of time.
+    /// Returns the bins of a `span=`; `None` for a time span.
     ///
     /// # Errors
     /// If a number of the span is not above 0.
@@ -284,8 +285,8 @@ impl NumberBins {
         }))
     }
 
-    /// The narrowest bins of 1, 10, 100, ... that need at most `bins` for a range, as documented, and of at
-    /// least `least`. Between whole numbers there are no fractions.
+    /// Returns the narrowest bins of width 1, 10, 100, ..., not below `least`, of which at most `bins` cover
+    /// a range. Between integers, the width is an integer.
     #[must_use]
     pub fn of_range(low: f64, high: f64, bins: u64, least: Option<f64>) -> Self {
         let width = (high - low).max(0.0);
@@ -302,18 +303,18 @@ impl NumberBins {
         Self::Linear { start: 0.0, step }
     }
 
-    /// The bins of which one begins and ends there, all of the same width.
+    /// Returns bins of equal width, given start and end of one of them.
     #[must_use]
     pub fn of_bin((start, end): (f64, f64)) -> Self {
-        // The difference of two fractions has digits that neither has: that of 123456.8 and 123456.7 is not
-        // 0.1.
+        // Subtraction may add digits that neither operand has: the difference of 123456.8 and 123456.7 is not
+        // exactly 0.1.
         let decimals = decimals_of(start).max(decimals_of(end));
         let exact = |number: f64| format!("{number:.decimals$}").parse().unwrap_or(number);
         let step = exact(end - start);
         Self::Linear { start: exact(start.rem_euclid(step)), step }
     }
 
-    /// Decimals of the edges: as many as the width has, and the edge that bins are counted from.
+    /// Returns the number of decimals of bin edges: the maximum of those of the width and of the origin.
     #[must_use]
     pub fn decimals(&self) -> usize {
         match self {
@@ -324,7 +325,7 @@ impl NumberBins {
         }
     }
 
-    /// Start and end of the bin of a number; `None` where there is none.
+    /// Returns start and end of the bin of a number; `None` if it has none.
     #[inline]
     #[must_use]
     pub fn around(&self, number: f64) -> Option<(f64, f64)> {
@@ -347,7 +348,7 @@ impl NumberBins {
     }
 }
 
-/// Writes a bin of numbers as a field shows it: `10-20`, with so many decimals.
+/// Writes a bin of numbers in the form of fields: `10-20`, with this number of decimals.
 pub fn write_range((start, end): (f64, f64), decimals: usize, out: &mut String) {
     write_edge(start, decimals, out);
     out.push('-');
@@ -361,7 +362,7 @@ fn write_edge(number: f64, decimals: usize, out: &mut String) {
     }
 }
 
-/// The edges of a bin that a field shows as `10-20`; `None` for other texts.
+/// Parses a bin such as `10-20`; `None` for other texts.
 #[must_use]
 pub fn range_of(text: &str) -> Option<(f64, f64)> {
     // Edges may have signs, and exponents with signs.
@@ -372,12 +373,12 @@ pub fn range_of(text: &str) -> Option<(f64, f64)> {
     })
 }
 
-/// Digits behind the point of the shortest text of a number.
+/// Returns the number of decimals in the shortest text of a number.
 fn decimals_of(number: f64) -> usize {
     number.to_string().split_once('.').map_or(0, |(_, decimals)| decimals.len())
 }
 
-/// Without the noise of binary fractions: twelve significant digits.
+/// Rounds a number to twelve significant digits, which removes the noise of binary fractions.
 fn clean(number: f64) -> f64 {
     format!("{number:.11e}").parse().unwrap_or(number)
 }

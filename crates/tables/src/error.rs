@@ -1,4 +1,4 @@
-//! Why a command over a table failed: the values of the search, a limit, or a defect.
+//! Errors of commands over tables: invalid values, a limit, or a defect.
 
 use std::ops::Range;
 
@@ -9,24 +9,24 @@ use spl::Span;
 /// An error of a command over a table.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The command cannot do that with these rows.
+    /// The rows do not allow the operation.
     #[error("{message}")]
     Invalid {
-        /// What is wrong and how to fix it.
+        /// The cause and a remedy.
         message: String,
-        /// The place in the search text, in bytes.
+        /// The byte range in the search text.
         span: Option<Range<usize>>,
     },
     /// A limit was reached; the message names it.
     #[error("{message}")]
     Exhausted {
-        /// Which limit, its value and its setting.
+        /// The limit, its value and its setting.
         message: String,
     },
-    /// Nobody waits for the rows any more.
+    /// The search was cancelled.
     #[error("the search was cancelled")]
     Cancelled,
-    /// SPL has no values of a type of Arrow.
+    /// SPL has no equivalent of the Arrow type.
     #[error("a column of type {data_type} is not an SPL value")]
     NotAValue {
         /// The type of the column.
@@ -38,23 +38,23 @@ pub enum Error {
     /// A defect.
     #[error("{message}")]
     Internal {
-        /// What was assumed and does not hold.
+        /// The violated assumption.
         message: String,
     },
 }
 
 impl Error {
-    /// A mistake in the search, at a node of the syntax tree.
+    /// Returns an error about a node of the syntax tree.
     pub fn at(message: impl Into<String>, span: Span) -> Self {
         Self::Invalid { message: message.into(), span: Some(span.start..span.end) }
     }
 
-    /// A mistake in the search that has no place in its text.
+    /// Returns an error about the search without a position.
     pub fn invalid_anywhere(message: impl Into<String>) -> Self {
         Self::Invalid { message: message.into(), span: None }
     }
 
-    /// A defect.
+    /// Returns an error for a defect.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::Internal { message: message.into() }
     }

@@ -15,18 +15,18 @@ use crate::error::Error;
 use crate::operation::Stop;
 use crate::rows::Rows;
 
-/// How a model is made.
+/// The algorithm of a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Values that are rare in the distribution of a field.
+    /// Detects values that are rare in the distribution of a field.
     DensityFunction,
-    /// Groups of rows around centres.
+    /// Clusters rows around centres.
     KMeans,
-    /// A number as the weighted sum of others.
+    /// Predicts a number as a weighted sum of others.
     LinearRegression,
-    /// The class of a row, by its likelihood.
+    /// Predicts the class of a row by its likelihood.
     LogisticRegression,
-    /// Numbers with the mean 0 and the standard deviation 1.
+    /// Scales numbers to the mean 0 and the standard deviation 1.
     StandardScaler,
 }
 
@@ -40,30 +40,30 @@ pub const ALGORITHMS: [(&str, Algorithm); 5] = [
 ];
 
 impl Algorithm {
-    /// The algorithm of a name.
+    /// Returns the algorithm with this name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         let found = ALGORITHMS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, algorithm)| *algorithm)
     }
 
-    /// Its name.
+    /// Returns the name of the algorithm.
     #[must_use]
     pub fn name(self) -> &'static str {
         ALGORITHMS.iter().find(|(_, known)| *known == self).map_or("", |(name, _)| name)
     }
 
-    /// Whether it has a field that is to be told from the others.
+    /// Whether the algorithm predicts a target field.
     #[must_use]
     pub fn has_target(self) -> bool {
         matches!(self, Self::LinearRegression | Self::LogisticRegression)
     }
 }
 
-/// Which distribution a [`Algorithm::DensityFunction`] looks for.
+/// The type of distribution of a [`Algorithm::DensityFunction`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Distribution {
-    /// The likelier one.
+    /// The more likely of the two.
     Auto,
     /// `norm`.
     Normal,
@@ -71,7 +71,7 @@ pub enum Distribution {
     Exponential,
 }
 
-/// Settings of an algorithm; each has those that are its own.
+/// Parameters of the algorithms; each algorithm uses some of them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// `k=` of `KMeans`.
@@ -104,14 +104,14 @@ impl Default for Settings {
     }
 }
 
-/// A number that a model has learnt.
+/// A learned parameter of a model.
 #[derive(Debug, Clone, PartialEq)]
 struct Learnt {
     /// The class, the cluster or the values of the `by` fields.
     group: String,
-    /// The field, or what the number is.
+    /// The field, or the kind of the parameter.
     name: String,
-    /// The value of the field that it is about.
+    /// The value of the field to which the parameter belongs.
     category: Option<String>,
     value: f64,
 }
@@ -123,16 +123,16 @@ impl Learnt {
     }
 }
 
-/// How a model is learnt.
+/// The context of learning.
 #[derive(Debug, Clone, Copy)]
 pub struct Learning<'a> {
     /// The parameters.
     pub settings: &'a Settings,
-    /// Whether anybody still waits for it.
+    /// The cancellation check.
     pub stop: &'a Stop,
 }
 
-/// What was learnt from rows.
+/// A fitted model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Model {
     algorithm: Algorithm,
@@ -144,7 +144,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Learns from rows.
+    /// Fits a model to rows.
     ///
     /// # Errors
     /// If there is nothing to learn from in them.
@@ -184,7 +184,7 @@ impl Model {
         Ok(model)
     }
 
-    /// The rows with what the model says of them; its field is named by `output` if it has one.
+    /// Applies the model to rows. The output field has the name `output`, if there is one.
     ///
     /// # Errors
     /// If a column is of a type that SPL has no value of.
@@ -215,7 +215,7 @@ impl Model {
         output.map_or_else(|| format!("predicted({target})"), str::to_owned)
     }
 
-    /// The model as rows of a lookup.
+    /// Returns the model as rows of a lookup.
     #[must_use]
     pub fn to_rows(&self) -> Rows {
         let mut parts: Vec<[Option<String>; 5]> = Vec::new();
@@ -242,7 +242,7 @@ impl Model {
         rows
     }
 
-    /// The model of rows of a lookup.
+    /// Reads a model from the rows of a lookup.
     ///
     /// # Errors
     /// If they are not those of a model.
@@ -321,7 +321,7 @@ fn scaled(model: &Model, settings: &Settings, rows: &Rows) -> Result<Vec<Learnt>
     }
 }
 
-/// Mean and standard deviation of a population.
+/// Returns mean and standard deviation of a population.
 #[allow(clippy::cast_precision_loss)]
 fn moments(numbers: &[f64]) -> (f64, f64) {
     let count = numbers.len() as f64;

@@ -1,4 +1,4 @@
-//! What a command does with all rows at once: rows in, other rows out, within limits.
+//! The interface of commands that process all rows at once, within limits.
 
 use std::fmt::{self, Debug};
 use std::sync::Arc;
@@ -6,21 +6,21 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::rows::Rows;
 
-/// What a command does with all rows at once.
+/// A command that processes all rows at once.
 pub trait Operation: Debug + Send + Sync {
-    /// The rows that come of rows.
+    /// Processes the rows.
     ///
     /// # Errors
     /// If the command cannot do that with these rows, or they exceed a limit.
     fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error>;
 }
 
-/// Limits of what a command makes. Reaching one is an error or a warning.
+/// Limits of the output of a command. Reaching one is an error or a warning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of rows.
     pub rows: usize,
-    /// Maximum number of columns that come of values.
+    /// Maximum number of columns created from values.
     pub columns: usize,
     /// Maximum number of bins of time or of numbers.
     pub bins: usize,
@@ -28,26 +28,26 @@ pub struct Limits {
     pub bytes: usize,
 }
 
-/// Something that the user should know about the rows, in one sentence.
+/// A note for the user about the rows, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Note {
-    /// Good to know.
+    /// For information.
     Info(String),
-    /// The rows may not be what was meant.
+    /// The rows may differ from the user's intention.
     Warning(String),
 }
 
-/// Tells long work whether anybody still waits for it.
+/// A cancellation check for long computations.
 #[derive(Clone, Default)]
 pub struct Stop(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Stop {
-    /// Where this becomes true, nobody waits any more.
+    /// Creates a check that cancels when the function returns true.
     pub fn when(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(is_over)))
     }
 
-    /// Ends work that nobody waits for: to be asked every few milliseconds.
+    /// Returns an error if the search is cancelled. To be called every few milliseconds.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
@@ -65,25 +65,25 @@ impl Debug for Stop {
     }
 }
 
-/// Long work over rows and values, which ends soon after nobody waits for it any more.
+/// A counter of work that checks for cancellation periodically.
 #[derive(Debug, Clone, Default)]
 pub struct Steps {
     stop: Stop,
-    /// Since it was asked whether anybody waits.
+    /// Steps since the last check.
     taken: usize,
 }
 
 impl Steps {
-    /// Steps between two questions: a step takes up to a microsecond, a question a tenth.
+    /// Steps between two checks: a step takes up to a microsecond, a check a tenth of that.
     const MANY: usize = 4096;
 
-    /// Work that ends where this says so.
+    /// Creates a counter with this check.
     #[must_use]
     pub fn new(stop: Stop) -> Self {
         Self { stop, taken: 0 }
     }
 
-    /// Counts work with some values. Without the question in between it costs next to nothing.
+    /// Counts steps. Costs next to nothing between checks.
     ///
     /// # Errors
     /// [`Error::Cancelled`].
@@ -98,31 +98,31 @@ impl Steps {
     }
 }
 
-/// What an [`Operation`] runs with: the limits, and where it leaves notes.
+/// The context of an [`Operation`]: the limits, and the collected notes.
 #[derive(Debug)]
 pub struct Context {
     /// The limits.
     pub limits: Limits,
-    /// Whether anybody still waits.
+    /// The cancellation check.
     pub stop: Stop,
-    /// What the user should know, in the order in which it was found.
+    /// Notes for the user, in order.
     pub notes: Vec<Note>,
 }
 
 impl Context {
-    /// Limits, and no notes.
+    /// Creates a context with these limits and without notes.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self { limits, stop: Stop::default(), notes: Vec::new() }
     }
 
-    /// The same, with work that ends when nobody waits for it.
+    /// Sets the cancellation check.
     #[must_use]
     pub fn until(self, stop: Stop) -> Self {
         Self { stop, ..self }
     }
 
-    /// Work that ends when nobody waits for it.
+    /// Returns a counter of work with the cancellation check.
     pub(crate) fn steps(&self) -> Steps {
         Steps::new(self.stop.clone())
     }
@@ -149,7 +149,7 @@ mod tests {
         let mut steps = Steps::new(Stop::when(move || count.fetch_add(1, Relaxed) == 2));
         let taken = (0..100_000).take_while(|_| steps.take(1).is_ok()).count();
         assert_eq!((taken, asked.load(Relaxed)), (3 * Steps::MANY - 1, 3));
-        // A step of many values asks at once.
+        // A large step checks immediately.
         assert!(steps.take(1_000_000).is_ok());
         assert_eq!(asked.load(Relaxed), 4);
     }

@@ -35,16 +35,16 @@ pub type Texts = ListBuilder<StringViewBuilder>;
 /// A column of collected rows.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// The field.
+    /// The name of the field.
     pub name: String,
-    /// What its values are.
+    /// The type of its values.
     pub kind: ValueType,
     /// The values, in the Arrow type of their kind.
     pub array: ArrayRef,
 }
 
 impl Column {
-    /// The text in each row.
+    /// Returns the text in each row.
     ///
     /// # Errors
     /// If the array is of a type that SPL has no value of.
@@ -60,12 +60,12 @@ impl Column {
 pub struct Rows {
     /// The columns in the order they are shown, each as long as the others.
     pub columns: Vec<Column>,
-    /// How many rows.
+    /// The number of rows.
     pub count: usize,
 }
 
 impl Rows {
-    /// Rows of batches that all have these columns.
+    /// Collects batches with these columns.
     ///
     /// # Errors
     /// If a column is of another type than its kind has.
@@ -89,13 +89,13 @@ impl Rows {
         Ok(Self { columns: columns.collect::<Result<_, Error>>()?, count: batch.num_rows() })
     }
 
-    /// The column of a name.
+    /// Returns the column with this name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// The text in each row of a column; all null if there is no such column.
+    /// Returns the text of a column in each row; all null if there is no such column.
     ///
     /// # Errors
     /// If the array is of a type that SPL has no value of.
@@ -108,7 +108,7 @@ impl Rows {
         self.columns.push(Column { name: name.into(), kind, array });
     }
 
-    /// Puts the rows of another below, matching columns by name.
+    /// Appends the rows of another table, matching columns by name.
     ///
     /// # Errors
     /// None in practice: columns of the same name become columns of a kind that holds both.
@@ -116,8 +116,8 @@ impl Rows {
         Self::stacked(vec![self, other], usize::MAX)
     }
 
-    /// The numbers in the first two columns of the only row; times are microseconds. `None` if there is no
-    /// row or a number is missing.
+    /// Returns the numbers in the first two columns of the only row, with times in microseconds; `None` if
+    /// there is no row or a number is missing.
     ///
     /// # Errors
     /// None in practice: a column of a type that SPL has no value of is as one that is missing.
@@ -136,7 +136,7 @@ impl Rows {
     }
 }
 
-/// An array of the type that columns of a kind have, by Arrow's casts.
+/// Casts an array to the Arrow type of a kind.
 ///
 /// # Errors
 /// If Arrow cannot cast the array.
@@ -148,7 +148,7 @@ pub fn typed(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
     Ok(arrow::compute::cast(array, &wanted)?)
 }
 
-/// An array as another kind of values, written as SPL writes them.
+/// Converts an array to another kind of values, in the notation of SPL.
 ///
 /// # Errors
 /// If SPL has no values of the type of the array, or Arrow cannot cast it.
@@ -182,8 +182,8 @@ pub fn convert(array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
     })
 }
 
-/// The values of a field in the kind of a column that holds them and those of other rows. Times of `_time`
-/// among texts are written so that results show them as times.
+/// Converts the values of a field to a kind that also holds those of other rows. Times of `_time` among texts
+/// are written so that results display them as times.
 fn united(name: &str, array: &ArrayRef, kind: ValueType) -> Result<ArrayRef, Error> {
     let is_time = ValueType::of(array.data_type()) == Some(ValueType::Time);
     if name != model::columns::TIME || !is_time || kind != ValueType::Text {

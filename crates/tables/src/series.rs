@@ -1,4 +1,4 @@
-//! Series: rows in the order of time, and what is before, between and behind them.
+//! Time series: commands that relate rows in time order to their predecessors and successors.
 
 pub mod localize;
 pub mod makecontinuous;

@@ -1,4 +1,5 @@
-//! Rows of other shapes: columns from values, values from columns, one row of several.
+//! Commands that change the shape of a table: columns from values, values from columns, several rows merged
+//! into one.
 
 pub mod geostats;
 pub mod join;

@@ -1,4 +1,4 @@
-//! `dc` (exact) and `estdc` (estimated): how many different texts.
+//! `dc` (exact) and `estdc` (estimated): the number of distinct texts.
 //!
 //! `estdc` counts fewer than 1,000 texts as they are; more are a HyperLogLog of 4,096 registers: a
 //! standard error of 1.6 % in 4 KiB per group.
@@ -40,14 +40,14 @@ impl Distinct {
     }
 }
 
-/// 128 bits of a text, the same on every machine.
+/// Returns a 128-bit hash of a text, the same on every machine.
 fn fingerprint(text: &str) -> u128 {
     let mut hasher = SipHasher13::new();
     hasher.write(text.as_bytes());
     hasher.finish128().as_u128()
 }
 
-/// The hash of what is one already.
+/// An identity hasher for values that are hashes already.
 #[derive(Debug, Default)]
 pub(crate) struct Same(u64);
 
@@ -110,16 +110,16 @@ impl Summary for Distinct {
 const INDEX_BITS: u32 = 12;
 const REGISTERS: usize = 1 << INDEX_BITS;
 
-/// Below so many texts they are counted.
+/// Number of texts below which the count is exact.
 const FEW: usize = 1_000;
 
-/// A sketch of the different texts so far.
+/// A sketch of the distinct texts so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Estimate {
-    /// Hashes of the texts, as long as they are few.
+    /// Hashes of the texts, while there are few.
     few: HashSet<u64, BuildHasherDefault<Same>>,
     registers: Option<Box<[u8; REGISTERS]>>,
-    /// Whether the relative error is asked for instead.
+    /// Whether the result is the relative error instead of the count.
     error: bool,
 }
 
@@ -177,12 +177,13 @@ impl Estimate {
         let inverse: f64 = registers.iter().map(|rank| 2_f64.powi(-i32::from(*rank))).sum();
         let raw = 0.7213 / (1.0 + 1.079 / count) * count * count / inverse;
         let empty = registers.iter().filter(|rank| **rank == 0).count() as f64;
-        // Few values leave registers empty, whose number is the better estimate.
+        // With few values, the number of empty registers is the better estimate.
         if raw <= 2.5 * count && empty > 0.0 { count * (count / empty).ln() } else { raw }
     }
 }
 
-/// A hash of a number, in which each bit depends on each bit of it (the end of splitmix64).
+/// Mixes the bits of a number so that each output bit depends on each input bit (the finalizer of
+/// splitmix64).
 #[inline]
 fn scramble(number: u64) -> u64 {
     let mixed = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -239,7 +240,7 @@ impl Summary for Estimate {
     }
 }
 
-/// `count` of a multivalue field: how many values.
+/// The `count` of a multivalue field: the number of values.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Occurrences {
     count: i64,

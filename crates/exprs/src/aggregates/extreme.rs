@@ -64,7 +64,7 @@ impl Extreme {
         }
     }
 
-    /// Equal numbers may be written differently: the lesser text, whatever came first.
+    /// Of equal numbers with different notations, the lesser text is used, whatever the order of arrival.
     fn before(&self, one: (f64, &str), other: (f64, &str)) -> bool {
         let order = compare_numbers(one.0, other.0);
         self.better(order) || (order.is_eq() && one.1 < other.1)
@@ -74,7 +74,7 @@ impl Extreme {
         self.best_number().or_else(|| self.text.clone())
     }
 
-    /// The text of the least or greatest number, whole or not.
+    /// Returns the text of the minimum or maximum number, integer or not.
     fn best_number(&self) -> Option<String> {
         let whole = self.whole.map(|whole| (whole as f64, whole.to_string()));
         let (Some(whole), Some(number)) = (&whole, &self.number) else {
@@ -85,7 +85,7 @@ impl Extreme {
     }
 }
 
-/// The one of a whole number and a text that is asked for.
+/// Returns the function that selects the minimum or maximum of an integer and a text.
 pub(super) fn of_both(greatest: bool) -> EvalFunction {
     let name = if greatest { "greater_of" } else { "lesser_of" };
     text(name, move |row, out| {

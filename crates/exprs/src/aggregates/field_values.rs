@@ -18,15 +18,15 @@ use crate::aggregates::summary::{Summary, SummaryFunction};
 use crate::column::Value;
 use crate::types::ValueType;
 
-/// Different values that are counted one by one.
+/// Number of distinct values that are counted exactly.
 const COUNTED: usize = 10_000;
-/// Columns of the state before those of the estimate and the numbers.
+/// Number of state columns before those of the estimate and the numbers.
 const OWN: usize = 4;
-/// Columns of the state of the estimate.
+/// Number of state columns of the estimate.
 const OF_ESTIMATE: usize = 2;
 
-/// What [`field_values`] says of a field before the values themselves, in this order; empty where there is
-/// nothing to say.
+/// The statistics that [`field_values`] returns before the values, in this order; empty texts where there is
+/// no statistic.
 pub const FIELD_NUMBERS: [&str; 7] =
     ["count", "distinct_count", "max", "mean", "min", "numeric_count", "stdev"];
 
@@ -46,7 +46,7 @@ pub(crate) struct FieldValues {
     listed: usize,
     count: i64,
     counts: HashMap<String, i64>,
-    /// Bytes of the texts in `counts`.
+    /// Size of the texts in `counts` in bytes.
     bytes: usize,
     /// Whether rare values were dropped.
     is_cut: bool,
@@ -84,8 +84,8 @@ impl FieldValues {
         }
     }
 
-    /// Keeps the more frequent half, and at least one value more than are listed: that is how it shows that
-    /// the list is not exact.
+    /// Keeps the more frequent half, but at least one value more than are listed, which shows that the list
+    /// is not exact.
     fn drop_rare(&mut self) {
         self.is_cut = true;
         let mut counts: Vec<(String, i64)> = self.counts.drain().collect();

@@ -10,12 +10,12 @@ use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
 use crate::aggregates::summary::{Order, Place, Summary};
 
-/// The states of groups, by the numbers of the groups.
+/// The states of groups, indexed by group number.
 #[derive(Debug)]
 struct States<S> {
     empty: S,
-    /// Where the state of each group is, counted from 1; 0 is no state. None while every group has one, in
-    /// the order of the groups.
+    /// The position of the state of each group, counted from 1; 0 if it has none. `None` while every group
+    /// has a state, in the order of the groups.
     places: Option<Vec<u32>>,
     states: Vec<S>,
 }
@@ -25,8 +25,7 @@ impl<S: Summary> States<S> {
         Self { empty, places: None, states: Vec::new() }
     }
 
-    /// Makes room for groups. If few of the rows that come have a value, most of the new groups may stay
-    /// without a state.
+    /// Adds groups. If only few rows have a value, most of the new groups may stay without a state.
     fn grow(&mut self, total: usize, is_sparse: bool) {
         let states = self.states.len();
         if is_sparse && total > states && self.places.is_none() {
@@ -38,7 +37,7 @@ impl<S: Summary> States<S> {
         }
     }
 
-    /// The state of a group, made if there is none.
+    /// Returns the state of a group, creating it if necessary.
     #[inline]
     fn of_group(&mut self, group: usize) -> &mut S {
         let Some(places) = &mut self.places else { return &mut self.states[group] };
@@ -50,7 +49,7 @@ impl<S: Summary> States<S> {
         &mut self.states[*place as usize - 1]
     }
 
-    /// Takes out the states of the first groups, or of all.
+    /// Takes the states of the first groups, or of all.
     fn take(&mut self, emit_to: EmitTo) -> Vec<Option<S>> {
         let Some(mut taken) = self.places.take() else {
             let taken = emit_to.take_needed(&mut self.states);
@@ -110,7 +109,7 @@ impl<S: Summary> Groups<S> {
     }
 }
 
-/// Each row to the summary of its group, if the filter admits it.
+/// Adds each row to the summary of its group, if the filter admits the row.
 struct ToGroups<'a, S> {
     states: &'a mut States<S>,
     of_row: &'a [usize],
@@ -126,7 +125,7 @@ impl<S: Summary> Place<S> for ToGroups<'_, S> {
     }
 }
 
-/// The same, keeping account of the bytes that all groups hold.
+/// Adds rows to summaries and accounts for the memory of all groups.
 struct Weighed<'a, S> {
     to: ToGroups<'a, S>,
     heap: &'a mut usize,
@@ -143,12 +142,12 @@ impl<S: Summary> Place<S> for Weighed<'_, S> {
     }
 }
 
-/// Whether so few values are there that a state of each group would be wasted.
+/// Whether so few values exist that a state per group would waste memory.
 fn is_sparse(values: &[ArrayRef]) -> bool {
     values.first().is_some_and(|values| values.null_count() > values.len() / 2)
 }
 
-/// The results of groups, one after the other.
+/// Returns the results of groups in order.
 pub(super) fn results_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Result<ArrayRef> {
     let none = empty.clone().result()?;
     if groups.is_empty() {
@@ -158,7 +157,7 @@ pub(super) fn results_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Resul
     ScalarValue::iter_to_array(groups.into_iter().map(result).collect::<Result<Vec<_>>>()?)
 }
 
-/// The states of groups, one after the other.
+/// Returns the states of groups in order.
 pub(super) fn states_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Result<Vec<ArrayRef>> {
     let types = empty.state_types();
     if groups.is_empty() {
@@ -184,7 +183,7 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
         self.states.grow(total_num_groups, is_sparse(values));
         let batch = self.order.read(values)?;
         let states = &mut self.states;
-        // Few groups are weighed once a batch, many when they change.
+        // With few groups, memory is measured once per batch; with many, on every change.
         let are_few = states.states.len() < batch.rows / 4;
         let mut to = ToGroups { states, of_row: group_indices, filter: opt_filter };
         if are_few {
@@ -265,7 +264,7 @@ mod tests {
         vec![Arc::new(StringViewArray::from(values.to_vec()))]
     }
 
-    /// The values of each group; none if it has none.
+    /// Returns the values of each group; `None` if it has none.
     fn read(lists: &ArrayRef) -> Vec<Option<Vec<String>>> {
         let list = |list: Option<ArrayRef>| {
             let list = list?;

@@ -1,5 +1,5 @@
-//! Numbers with twice the digits of a float (double-double arithmetic), for sums whose order is not to show
-//! in the results.
+//! Floating-point numbers with twice the digits (double-double arithmetic), for sums that do not depend on
+//! the order.
 //!
 //! Guarantees: the error of a sum is about 2^-104 of the sum of the absolute values, whatever the order and
 //! however it is split. What is infinite or not a number stays so. Products below 1e-292, and those of a
@@ -7,7 +7,7 @@
 //! methods are those of Knuth and Dekker, without fused multiplication, which is a slow call where the
 //! processor is not known to have it.
 
-/// See the module: the nearest float, and the rest.
+/// A number as the nearest float and the remainder; see the module documentation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct LongFloat {
     pub(super) near: f64,
@@ -23,14 +23,14 @@ impl From<f64> for LongFloat {
 impl LongFloat {
     fn of(near: f64, rest: f64) -> Self {
         if !near.is_finite() || !rest.is_finite() {
-            // The rest of what is too large is not a number.
+            // The remainder of an infinite sum would be NaN.
             return Self::from(near);
         }
         let sum = near + rest;
         Self { near: sum, rest: rest - (sum - near) }
     }
 
-    /// The product of two floats, with all digits.
+    /// Returns the exact product of two floats.
     pub(super) fn product(one: f64, two: f64) -> Self {
         let near = one * two;
         let ((high, low), (two_high, two_low)) = (halves(one), halves(two));
@@ -60,7 +60,7 @@ impl LongFloat {
     }
 }
 
-/// Two floats that make up a number, with half its digits each: their products are exact.
+/// Splits a number into two floats with half of its digits each, whose products are exact.
 fn halves(number: f64) -> (f64, f64) {
     /// 2^27 + 1.
     const SPLITTER: f64 = 134_217_729.0;

@@ -14,7 +14,7 @@ use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::Value;
 
-/// What is asked of the numbers.
+/// The statistic to compute.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Moment {
     Sum,
@@ -31,7 +31,7 @@ pub(crate) enum Moment {
     Scaled(f64),
 }
 
-/// Count, sum, mean and so on of the numbers so far.
+/// Count, sum, extremes and squares of the numbers so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Moments {
     moment: Moment,
@@ -74,7 +74,7 @@ impl Moments {
         if divisor <= 0.0 {
             return None;
         }
-        // The same number many times: rounded sums of 0.1 would give a spread of 1e-34.
+        // For identical numbers, rounding errors would otherwise give a variance, such as 1e-34 for 0.1.
         if self.least == self.most {
             return Some(0.0);
         }
@@ -84,16 +84,16 @@ impl Moments {
         Some(variance.max(0.0))
     }
 
-    /// How many numbers [`Self::parts`] gives.
+    /// Number of elements of [`Self::parts`].
     pub(crate) const PARTS: usize = 9;
 
-    /// All there is to know, in an order of its own.
+    /// Returns the state as numbers in a fixed order.
     pub(crate) fn parts(&self) -> [f64; Self::PARTS] {
         let Self { count, sum, squares, mean, spread, least, most, .. } = *self;
         [count, sum.near, sum.rest, squares.near, squares.rest, mean, spread, least, most]
     }
 
-    /// Takes in the parts of others.
+    /// Adds the state of another instance.
     pub(crate) fn add_parts(&mut self, parts: [f64; Self::PARTS]) {
         let [count, sum, sum_rest, squares, squares_rest, mean, spread, least, most] = parts;
         if count == 0.0 {
@@ -110,7 +110,7 @@ impl Moments {
         self.most = self.most.max(most);
     }
 
-    /// How many numbers there are.
+    /// Returns the count of numbers.
     pub(crate) fn count(&self) -> f64 {
         self.count
     }
@@ -119,7 +119,7 @@ impl Moments {
         self.value_of(self.moment)
     }
 
-    /// Another moment of the same numbers.
+    /// Returns another statistic of the same numbers.
     pub(crate) fn value_of(&self, moment: Moment) -> Option<f64> {
         if self.count == 0.0 {
             return None;
@@ -131,7 +131,7 @@ impl Moments {
             Moment::Least => Some(self.least),
             Moment::Most => Some(self.most),
             Moment::SumOfSquares => Some(self.squares.near),
-            // A sample of one has no spread: Splunk says 0.
+            // For a sample of one, Splunk returns 0.
             Moment::VarianceOfSample => Some(self.variance(self.count - 1.0).unwrap_or(0.0)),
             Moment::VarianceOfPopulation => self.variance(self.count),
             Moment::DeviationOfSample => {

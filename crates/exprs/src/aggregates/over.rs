@@ -15,7 +15,7 @@ use crate::required_fields::RequiredFields;
 use crate::types::ValueType;
 use crate::{Scope, Typed, compile};
 
-/// What the expression sees: nothing but the results of its aggregations.
+/// A scope with only the results of the aggregates.
 struct Results<'a> {
     outer: &'a dyn Scope,
     parts: &'a [(String, Typed)],
@@ -36,7 +36,7 @@ impl Scope for Results<'_> {
     }
 }
 
-/// The expression with its aggregates in it.
+/// Compiles the expression together with its aggregates.
 pub(super) fn aggregate(
     call: &StatsCall,
     expr: &spl::ast::Expr,

@@ -16,29 +16,28 @@ use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::Value;
 
-/// How many different values are kept before neighbours are merged.
+/// Number of distinct values that are kept before neighbours are merged.
 const MOST_VALUES: usize = 10_000;
-/// Whole numbers below this are counted in an array.
+/// Integers below this limit are counted in an array.
 const SMALL: usize = 4_096;
-/// Values before there is one: a group of few stays small.
+/// Number of values before the array is allocated, so that small groups stay small.
 const FEW: usize = 64;
-/// The finer, the more points remain after merging.
+/// Resolution of merging: with a higher value, more points remain.
 const FINENESS: f64 = 500.0;
 
-/// Values, or means of neighbouring values with how many they stand for.
+/// Values, or weighted means of neighbouring values.
 #[derive(Debug, Clone)]
 pub(crate) struct Percentile {
-    /// Between 0 and 100.
+    /// The percentile, between 0 and 100.
     percent: f64,
     exact: bool,
-    /// Whether the result is the higher of the two values in the middle, instead of a number between them.
+    /// Whether the result is the higher of the two middle values instead of an interpolated one.
     median: bool,
-    /// How often each small whole number occurred, as latencies and sizes mostly are; empty before the
-    /// first one.
+    /// Counts of small integers, which are common for latencies and sizes; empty before the first one.
     small: Vec<u64>,
-    /// How often each other value occurred, by its bits; values that are not among the points.
+    /// Counts of other values, by their bits, that have not been merged into points.
     counts: HashMap<u64, u64>,
-    /// What was merged so far.
+    /// The merged points.
     points: Vec<(f64, f64)>,
 }
 
@@ -67,7 +66,7 @@ impl Percentile {
         }
     }
 
-    /// The numbers among values.
+    /// Adds the numbers among values.
     fn add_numbers(&mut self, value: &Value<'_>) {
         match value {
             Value::Multi(values) => {
@@ -82,7 +81,7 @@ impl Percentile {
         }
     }
 
-    /// What has no place in the array, or none yet.
+    /// Adds a number that the array cannot hold, or before the array exists.
     fn add_other(&mut self, number: f64, times: u64) {
         #[allow(
             clippy::cast_possible_truncation,
@@ -97,7 +96,7 @@ impl Percentile {
             self.small[at] = self.small[at].saturating_add(times);
             return;
         }
-        // Two zeros are one number.
+        // Adding 0.0 maps the negative zero to the positive one.
         let bits = (number + 0.0).to_bits();
         let held = self.counts.entry(bits).or_insert(0);
         *held = held.saturating_add(times);
@@ -106,7 +105,7 @@ impl Percentile {
         }
     }
 
-    /// Makes room for a small number, once there are enough values for it to be worth it.
+    /// Allocates the array once there are enough values.
     #[cold]
     fn grow_small(&mut self, at: usize) -> bool {
         if self.small.is_empty() && self.counts.len() < FEW {
@@ -116,14 +115,14 @@ impl Percentile {
         true
     }
 
-    /// All counted values in no order, taken out.
+    /// Takes all counted values, in no particular order.
     #[allow(clippy::cast_precision_loss)]
     fn take_counts(&mut self) -> impl Iterator<Item = (f64, u64)> {
         let small = std::mem::take(&mut self.small).into_iter().enumerate();
         let small = small.filter(|(_, times)| *times > 0).map(|(at, times)| (at as f64, times));
         let others = std::mem::take(&mut self.counts).into_iter();
         let mut merged: HashMap<u64, u64> = HashMap::new();
-        // A small number that came before there was room for it stands in both.
+        // A small integer that was added before the array existed may be counted in both places.
         for (value, times) in small.chain(others.map(|(bits, times)| (f64::from_bits(bits), times)))
         {
             let held = merged.entry(value.to_bits()).or_insert(0);
@@ -132,7 +131,7 @@ impl Percentile {
         merged.into_iter().map(|(bits, times)| (f64::from_bits(bits), times))
     }
 
-    /// All values and points in ascending order.
+    /// Returns all values and points in ascending order.
     #[allow(clippy::cast_precision_loss)]
     fn take_sorted(&mut self) -> Vec<(f64, f64)> {
         let mut points = std::mem::take(&mut self.points);
@@ -141,7 +140,7 @@ impl Percentile {
         points
     }
 
-    /// Merges neighbours as long as a point stands for few values, fewer towards the ends.
+    /// Merges neighbours while a point has few values; towards the ends, the limit is lower.
     fn merge_neighbours(&mut self) {
         let points = self.take_sorted();
         let total: f64 = points.iter().map(|point| point.1).sum();
@@ -167,7 +166,7 @@ impl Percentile {
         let points = self.clone().take_sorted();
         let last = points.last()?;
         let total: f64 = points.iter().map(|point| point.1).sum();
-        // Means of merged neighbours are not values that occurred: a median is interpolated there, too.
+        // Means of merged neighbours are not original values, so even a median is interpolated then.
         if self.median && !merged {
             return higher_of_middle(&points, total);
         }
@@ -200,8 +199,8 @@ impl Percentile {
     }
 }
 
-/// The value in the middle of sorted values with how often each occurred; of an even number of values the
-/// higher of the two in the middle.
+/// Returns the middle of sorted, weighted values; of an even number of values the higher of the two middle
+/// ones.
 fn higher_of_middle(points: &[(f64, f64)], total: f64) -> Option<f64> {
     let place = (total / 2.0).floor();
     let mut passed = 0.0;
@@ -212,8 +211,8 @@ fn higher_of_middle(points: &[(f64, f64)], total: f64) -> Option<f64> {
     middle.or(points.last()).map(|(value, _)| *value)
 }
 
-/// A number that was computed between two others, without the digits that doubles do not have: the 50th
-/// percentile of 1.2 and 1.4 is 1.3.
+/// Rounds an interpolated number to the digits that a double can represent: the 50th percentile of 1.2 and
+/// 1.4 is 1.3.
 fn without_noise(number: f64) -> f64 {
     format!("{number:.14e}").parse().unwrap_or(number)
 }

@@ -16,7 +16,7 @@ use crate::types::{ArrowType, ValueType};
 #[derive(Debug, Clone)]
 pub(crate) struct Pick {
     kind: ValueType,
-    /// Of values with equal keys, whether a later one wins.
+    /// Whether a later value wins if the keys are equal.
     later: bool,
     key: Vec<u8>,
     value: Option<ScalarValue>,
@@ -107,7 +107,7 @@ impl Summary for Pick {
 /// than its latest value before, it was reset once, at its greatest value.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
-    /// Time and value.
+    /// Time and value of the earliest event.
     earliest: Option<(f64, f64)>,
     latest: Option<(f64, f64)>,
     greatest: Option<f64>,
@@ -124,7 +124,7 @@ impl Rate {
         self.greatest = Some(self.greatest.map_or(value, |held| held.max(value)));
     }
 
-    /// How many numbers [`Self::parts`] has.
+    /// Number of elements of [`Self::parts`].
     pub(crate) const PARTS: usize = 5;
 
     /// Earliest time and value, latest time and value, the greatest value.
@@ -133,7 +133,7 @@ impl Rate {
         Some([from, first, to, last, self.greatest?])
     }
 
-    /// Takes in the parts of another.
+    /// Adds the state of another instance.
     pub(crate) fn add_parts(&mut self, parts: &[f64]) {
         if let [from, first, to, last, greatest] = *parts {
             self.add_point(from, first);
@@ -142,7 +142,7 @@ impl Rate {
         }
     }
 
-    /// The growth per second, if there are two times.
+    /// Returns the growth per second; `None` without two different times.
     pub(crate) fn value(&self) -> Option<f64> {
         match (self.earliest, self.latest, self.greatest) {
             (Some((from, first)), Some((to, last)), Some(greatest)) if to > from => {

@@ -20,12 +20,12 @@ use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::{Row, Value};
 
-/// What a sparkline begins with, by which clients draw it.
+/// The first value of a sparkline, by which clients recognize it.
 const MARK: &str = "##__SPARKLINE__##";
-/// Bins of a sparkline at most (`[stats] sparkline_maxsize`).
+/// Maximum number of bins of a sparkline (`[stats] sparkline_maxsize`).
 const MOST_BINS: usize = 100;
 
-/// The times that sparklines are drawn over.
+/// The time axis of sparklines.
 #[derive(Debug, Clone)]
 pub struct SparklineAxis {
     /// The zone in which days begin.
@@ -34,19 +34,19 @@ pub struct SparklineAxis {
     pub range: (i64, i64),
 }
 
-/// What is computed in each bin.
+/// The statistic of each bin.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Inner {
-    /// Events, or values of a field.
+    /// The number of events, or of values of a field.
     Count,
-    /// Different values.
+    /// The number of distinct values.
     Distinct,
-    /// Something about numbers.
+    /// A numeric statistic.
     Moment(Moment),
 }
 
 impl Inner {
-    /// That of a function, if it may stand in a sparkline.
+    /// Returns the statistic of a function, if it is allowed in a sparkline.
     pub(super) fn of(call: Option<&StatsCall>) -> Option<Self> {
         let Some(call) = call else { return Some(Self::Count) };
         Some(match call.function.kind {
@@ -67,7 +67,7 @@ impl Inner {
     }
 }
 
-/// What is known of a bin.
+/// The state of a bin.
 #[derive(Debug, Clone)]
 enum Bin {
     Count(i64),
@@ -108,19 +108,19 @@ impl Bin {
     }
 }
 
-/// What the sparklines of all groups have in common.
+/// Properties shared by the sparklines of all groups.
 #[derive(Debug)]
 struct Axis {
     inner: Inner,
     cut: TimeBins,
     range: (i64, i64),
-    /// How many values a result has, at most.
+    /// Maximum number of values of a result.
     values: usize,
     report: Report,
 }
 
 impl Axis {
-    /// The starts of the bins of the range, and whether there are more of them than are shown.
+    /// Returns the starts of the bins of the range, and whether there are more bins than can be shown.
     fn starts(cut: &TimeBins, range: (i64, i64)) -> (Vec<i64>, bool) {
         let mut starts = Vec::new();
         let (mut start, last) = (cut.floor(range.0), cut.floor(range.1));
@@ -129,7 +129,7 @@ impl Axis {
                 return (starts, true);
             }
             starts.push(start);
-            // Outside of the calendar bins have no end.
+            // Bins outside the calendar have no end.
             start = cut.around(start).1.max(start + 1);
         }
         (starts, false)
@@ -161,7 +161,7 @@ impl Sparkline {
         Self { axis: Arc::new(axis), bins: Vec::new() }
     }
 
-    /// Everything that makes it what it is.
+    /// Returns all parameters that identify it.
     pub(super) fn parameters(&self) -> String {
         let Axis { inner, cut, range, .. } = &*self.axis;
         format!("{inner:?} {cut:?} {range:?}")
@@ -171,7 +171,7 @@ impl Sparkline {
         let at = match self.bins.binary_search_by_key(&start, |(start, _)| *start) {
             Ok(at) => at,
             Err(at) => {
-                // To double the room would waste it where a group has one event.
+                // Doubling the capacity would waste memory for groups with one event.
                 if self.bins.len() == self.bins.capacity() {
                     self.bins.reserve_exact((self.bins.len() / 2).max(1));
                 }
@@ -182,7 +182,7 @@ impl Sparkline {
         &mut self.bins[at].1
     }
 
-    /// The values of the bins that begin at these times.
+    /// Returns the values of the bins that begin at these times.
     fn values(&self, starts: &[i64]) -> impl Iterator<Item = f64> {
         let mut bins = self.bins.iter().peekable();
         starts.iter().map(move |start| {

@@ -1,4 +1,4 @@
-//! How summaries put their parts into Arrow and take them out again.
+//! Conversions between states of summaries and Arrow values.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use datafusion::common::ScalarValue;
 
 use crate::types::{ArrowType, ValueType};
 
-/// A list of texts.
+/// Returns a list of texts.
 pub(crate) fn texts(values: impl IntoIterator<Item = impl AsRef<str>>) -> ScalarValue {
     list(Arc::new(StringViewArray::from_iter_values(values)))
 }
 
-/// One list of all values.
+/// Returns a single list of all values.
 fn list(values: ArrayRef) -> ScalarValue {
     let field = Arc::new(Field::new_list_field(values.data_type().clone(), true));
     let offsets = OffsetBuffer::from_lengths([values.len()]);
     ScalarValue::List(Arc::new(ListArray::new(field, offsets, values, None)))
 }
 
-/// A list of texts as a result: null if there is none.
+/// Returns a result with several texts; null if there are none.
 pub(crate) fn multivalue(values: Vec<String>) -> ScalarValue {
     if values.is_empty() {
         return ScalarValue::try_from(&ValueType::Multi.data_type()).unwrap_or(ScalarValue::Null);
@@ -32,7 +32,7 @@ pub(crate) fn multivalue(values: Vec<String>) -> ScalarValue {
     texts(values)
 }
 
-/// Lists of texts, null where there are none.
+/// Returns lists of texts; null for missing groups.
 pub(crate) fn lists_of_texts<I>(groups: impl Iterator<Item = Option<I>>) -> ArrayRef
 where
     I: IntoIterator<Item: AsRef<str>>,
@@ -59,22 +59,22 @@ pub(crate) fn each_text(states: &ArrayRef, row: usize, mut visit: impl FnMut(&st
     values.as_string_view().iter().flatten().for_each(&mut visit);
 }
 
-/// A list of numbers.
+/// Returns a list of numbers.
 pub(crate) fn numbers(values: Vec<f64>) -> ScalarValue {
     list(Arc::new(Float64Array::from(values)))
 }
 
-/// A list of whole numbers.
+/// Returns a list of integers.
 pub(crate) fn wholes(values: Vec<i64>) -> ScalarValue {
     list(Arc::new(Int64Array::from(values)))
 }
 
-/// The type of a list.
+/// Returns a list type.
 pub(crate) fn list_of(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(item, true)))
 }
 
-/// The numbers of a list.
+/// Returns the numbers of a list.
 pub(crate) fn read_numbers(states: &ArrayRef, row: usize) -> Vec<f64> {
     let lists = states.as_list::<i32>();
     if lists.is_null(row) {
@@ -91,31 +91,31 @@ pub(crate) fn each_integer(states: &ArrayRef, row: usize, visit: impl FnMut(i64)
     }
 }
 
-/// A number of a column.
+/// Returns a number of a column.
 pub(crate) fn number(states: &ArrayRef, row: usize) -> Option<f64> {
     let column = states.as_primitive::<Float64Type>();
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// A whole number of a column; none if null.
+/// Returns an integer of a column; `None` if it is null.
 pub(crate) fn integer(states: &ArrayRef, row: usize) -> Option<i64> {
     let column = states.as_primitive::<Int64Type>();
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// A text of a column.
+/// Returns a text of a column.
 pub(crate) fn text(states: &ArrayRef, row: usize) -> Option<&str> {
     let column = states.as_string_view();
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// Bytes of a column; none if null.
+/// Returns the bytes of a value in a column; `None` if it is null.
 pub(crate) fn bytes(states: &ArrayRef, row: usize) -> Option<&[u8]> {
     let column = states.as_binary::<i32>();
     column.is_valid(row).then(|| column.value(row))
 }
 
-/// The same of a column of long ones.
+/// Returns the bytes of a value in a column of large binaries; `None` if it is null.
 pub(crate) fn large_bytes(states: &ArrayRef, row: usize) -> Option<&[u8]> {
     let column = states.as_binary::<i64>();
     column.is_valid(row).then(|| column.value(row))

@@ -31,52 +31,52 @@ use crate::types::{ArrowType, ValueType};
 
 /// The state of one group.
 pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
-    /// Whether an event is more than its values one by one: then [`Self::add`] takes it in, else
-    /// [`Self::add_value`] each of its values, in any order.
+    /// Whether the summary processes whole events: then [`Self::add`] is called per event, otherwise
+    /// [`Self::add_value`] per value, in any order.
     const WHOLE_EVENTS: bool = false;
-    /// Whether a whole event without a value of the first argument makes no difference.
+    /// Whether events without a value of the first argument can be skipped.
     const NEEDS_VALUE: bool = false;
 
-    /// Takes in a value; null is none.
+    /// Adds a value; null means no value.
     fn add_value(&mut self, _: Value<'_>) {}
 
-    /// Takes in an event. `key` sorts events: smaller comes first; empty without an order.
+    /// Adds an event. `key` is its sort key, smaller keys come first; empty without an order.
     fn add(&mut self, row: Row<'_>, _key: &[u8]) {
         row.values().for_each(|value| self.add_value(value));
     }
 
-    /// The Arrow types of the state.
+    /// Returns the Arrow types of the state.
     fn state_types(&self) -> Vec<DataType>;
 
-    /// The state, leaving none behind.
+    /// Returns the state and resets it.
     fn state(&mut self) -> Result<Vec<ScalarValue>>;
 
-    /// Takes in a state, which is a row of `state`'s columns.
+    /// Merges a state, given as a row of the state columns.
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()>;
 
-    /// Whether a row of `state`'s columns says more than that of no values.
+    /// Whether a row of the state columns differs from an empty state.
     fn has_state(_: &[ArrayRef], _: usize) -> bool {
         true
     }
 
-    /// The result.
+    /// Returns the result.
     fn result(&mut self) -> Result<ScalarValue>;
 
-    /// The states of groups, of which some have none; of a state without values.
+    /// Returns the states of groups; `None` stands for an empty state.
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
         states_of(self, groups)
     }
 
-    /// The results of groups, likewise.
+    /// Returns the results of groups; `None` stands for an empty state.
     fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
         results_of(self, groups)
     }
 
-    /// Bytes held outside of the value itself.
+    /// Returns the size in bytes outside of the value itself.
     fn heap_size(&self) -> usize;
 }
 
-/// Makes accumulators of one kind of summary.
+/// Creates accumulators for one kind of summary.
 trait Factory: Send + Sync {
     fn accumulator(&self, order: &Order, sliding: bool) -> Box<dyn Accumulator>;
     fn groups(&self, order: &Order) -> Box<dyn GroupsAccumulator>;
@@ -104,14 +104,14 @@ impl<S: Summary> Factory for Make<S> {
     }
 }
 
-/// How many arguments are values, and the directions of those behind them, which are sort keys.
+/// The number of value arguments, and the directions of the sort keys that follow them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Order {
     pub(super) values: usize,
     pub(super) directions: Vec<SortOptions>,
 }
 
-/// Arguments and keys of a batch.
+/// The arguments and keys of a batch.
 pub(super) struct Batch {
     arguments: Vec<Argument>,
     keys: Option<Rows>,
@@ -137,7 +137,7 @@ impl Order {
 }
 
 impl Batch {
-    /// Takes in all events.
+    /// Adds all events.
     pub(super) fn add_all<S: Summary>(&self, place: &mut impl Place<S>) {
         if S::WHOLE_EVENTS || self.keys.is_some() {
             for row in (0..self.rows).filter(|row| self.may_matter::<S>(*row)) {
@@ -166,12 +166,12 @@ impl Batch {
     }
 }
 
-/// Where the event of a row goes.
+/// The destination of the event in a row.
 pub(super) trait Place<S> {
     fn change(&mut self, row: usize, change: impl FnOnce(&mut S));
 }
 
-/// All to one summary.
+/// Adds all events to one summary.
 struct ToOne<'a, S>(&'a mut S);
 
 impl<S> Place<S> for ToOne<'_, S> {
@@ -180,7 +180,7 @@ impl<S> Place<S> for ToOne<'_, S> {
     }
 }
 
-/// Takes in the values of a column. What kind they are is asked once, not for each.
+/// Adds the values of a column. The type is dispatched once, not per value.
 fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S>) {
     macro_rules! each {
         ($array:expr, $kind:path) => {
@@ -208,7 +208,7 @@ fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S
     }
 }
 
-/// One group.
+/// A single group.
 #[derive(Debug)]
 struct Single<S> {
     summary: S,
@@ -241,7 +241,7 @@ impl<S: Summary> Accumulator for Single<S> {
     }
 }
 
-/// A window that rows leave again: the rows are kept and summarised when a result is wanted.
+/// A sliding window. Its rows are kept and summarized when a result is needed.
 #[derive(Debug)]
 struct Sliding<S> {
     empty: S,
@@ -310,8 +310,8 @@ pub(crate) struct SummaryFunction {
 }
 
 impl SummaryFunction {
-    /// A function that summarises its arguments by copies of an empty state. `parameters` tell apart
-    /// what differs in more than the arguments.
+    /// Creates a function that summarizes its arguments with copies of an empty state. `parameters`
+    /// distinguish functions with equal arguments.
     pub(crate) fn new<S: Summary>(
         name: &'static str,
         parameters: impl Into<String>,
@@ -328,7 +328,7 @@ impl SummaryFunction {
         }
     }
 
-    /// The function before the first event.
+    /// Returns the function before the first event.
     pub(super) fn empty(&self) -> Empty {
         Empty {
             one: self.factory.accumulator(&self.order, false),
@@ -338,7 +338,7 @@ impl SummaryFunction {
         }
     }
 
-    /// The function over values, with events in an order.
+    /// Returns a call over values, with an order of events.
     pub(crate) fn call(mut self, values: Vec<Expr>, order: &[SortExpr]) -> Typed {
         self.order.values = values.len();
         self.order.directions = order

@@ -26,12 +26,12 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// With at most `limit` values in the result; 0 is no limit.
+    /// Creates an empty set with at most `limit` values in the result; 0 for no limit.
     pub(crate) fn new(limit: usize, report: Report) -> Self {
         Self { texts: BTreeSet::new(), bytes: 0, limit, report }
     }
 
-    /// How many values are in the result. Says so if some are not.
+    /// Returns the number of values in the result. Reports omitted values.
     fn most(&self) -> usize {
         let most = if self.limit == 0 { usize::MAX } else { self.limit };
         if self.texts.len() > most {
@@ -101,7 +101,7 @@ impl Summary for Values {
 #[derive(Debug, Clone)]
 pub(crate) struct Listing {
     items: Vec<(Box<[u8]>, Box<str>)>,
-    /// Bytes of the keys and texts of `items`.
+    /// Size of the keys and texts of `items` in bytes.
     bytes: usize,
     limit: usize,
     cut: bool,
@@ -109,7 +109,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// With at most `limit` values; 0 is no limit.
+    /// Creates an empty list with at most `limit` values; 0 for no limit.
     pub(crate) fn new(limit: usize, report: Report) -> Self {
         Self { items: Vec::new(), bytes: 0, limit, cut: false, report }
     }
@@ -130,7 +130,7 @@ impl Listing {
         }
     }
 
-    /// Sorts, and drops what is past the limit. The sort keeps the order of equal keys.
+    /// Sorts the items and drops those beyond the limit. The sort is stable.
     fn shrink(&mut self) {
         self.items.sort_by(|one, two| one.0.cmp(&two.0));
         let most = self.most();
@@ -141,14 +141,14 @@ impl Listing {
         }
     }
 
-    /// The items, sorted, up to the limit.
+    /// Returns the sorted items up to the limit.
     fn finish(&mut self) -> Vec<(Box<[u8]>, Box<str>)> {
         self.shrink();
         self.bytes = 0;
         std::mem::take(&mut self.items)
     }
 
-    /// Says so if some values are not in the result.
+    /// Reports omitted values.
     fn report_cut(&self) {
         if self.cut {
             let most = self.limit;

@@ -1,25 +1,24 @@
-//! A set of whole numbers: bits where the numbers lie close together, as ids do; a hash set where they
-//! do not.
+//! A set of integers: bitmaps if the integers are close together, as ids are; a hash set otherwise.
 
 use hashbrown::HashSet;
 
-/// Numbers of a chunk of bits: 8 KiB of them.
+/// Number of integers per bitmap chunk, which has 8 KiB.
 const CHUNK: i64 = 1 << 16;
 const WORDS: usize = 1 << 10;
-/// Chunks between the least and the greatest, at most; beyond, numbers are scattered.
+/// Maximum number of chunks between the minimum and the maximum; beyond it, a hash set is used.
 const SPAN: usize = 1 << 12;
-/// Numbers in a hash set before bits are considered: a set of few stays small.
+/// Size of the hash set below which bitmaps are not considered, so that small sets stay small.
 const FEW: usize = 1 << 10;
-/// Bytes of bits per number above which a hash set is smaller.
+/// Bitmap bytes per integer above which a hash set is smaller.
 const BYTES_PER_NUMBER: usize = 16;
 
 type Chunk = Box<[u64; WORDS]>;
 
-/// See the module.
+/// The set; see the module documentation.
 #[derive(Debug, Clone)]
 pub(crate) struct Wholes {
     form: Form,
-    /// From this many numbers on, bits are considered again.
+    /// Number of integers at which bitmaps are considered again.
     consider_at: usize,
 }
 
@@ -80,7 +79,7 @@ impl Wholes {
         }
     }
 
-    /// Takes all numbers out, in no order.
+    /// Takes all integers, in no particular order.
     pub(crate) fn take(&mut self) -> Vec<i64> {
         match std::mem::take(self).form {
             Form::Hashed(numbers) => numbers.into_iter().collect(),
@@ -100,7 +99,7 @@ impl Wholes {
         }
     }
 
-    /// Goes back to hashing, for a number far from the others.
+    /// Returns to hashing, because of an integer far from the others.
     fn scatter(&mut self, number: i64) {
         let Form::Bits(bits) = &self.form else { return };
         let numbers = bits.numbers().chain([number]).collect();
@@ -110,7 +109,7 @@ impl Wholes {
 }
 
 impl Bits {
-    /// False if the number is too far from the others.
+    /// Adds an integer. Returns false if it is too far from the others.
     #[inline]
     fn insert(&mut self, number: i64) -> bool {
         let chunk = number.div_euclid(CHUNK);
@@ -124,7 +123,7 @@ impl Bits {
         true
     }
 
-    /// In a chunk that is not there yet.
+    /// Adds an integer to a new chunk.
     #[cold]
     fn insert_elsewhere(&mut self, chunk: i64, number: i64) -> bool {
         if self.chunks.is_empty() {

@@ -22,17 +22,17 @@ const fn table(sets: &[&[u8]]) -> [bool; 256] {
     table
 }
 
-/// Which characters bound a term.
+/// The characters that delimit a term.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Breakers {
-    /// Major breakers only, as `TERM()` asks for.
+    /// Major breakers only, as in `TERM()`.
     Major,
     /// Major and minor breakers.
     Any,
 }
 
 impl Breakers {
-    /// Whether a byte is one.
+    /// Whether a byte is such a breaker.
     #[must_use]
     pub fn contains(self, byte: u8) -> bool {
         match self {

@@ -20,8 +20,8 @@ pub struct FieldValue {
     pattern: SearchPattern,
     literal: Option<String>,
     number: Option<f64>,
-    /// Whether the number is written as Karst writes it; one that is not, such as `1.0`, equals no number,
-    /// just as it does not equal the text `1`.
+    /// Whether the number is in Karst's notation. A number in another notation, such as `1.0`, equals no
+    /// number, as it does not equal the text `1`.
     canonical: bool,
     network: Option<Network>,
     sequence: Sequence,
@@ -40,19 +40,19 @@ impl FieldValue {
         Self { pattern, literal, number, canonical, network, sequence }
     }
 
-    /// The text with its wildcards.
+    /// Returns the text with its wildcards.
     #[must_use]
     pub fn pattern(&self) -> &SearchPattern {
         &self.pattern
     }
 
-    /// The number it is, if it is one.
+    /// Returns the number, if the value is one.
     #[must_use]
     pub fn number(&self) -> Option<f64> {
         self.number
     }
 
-    /// Whether it is a number that is written as Karst writes it.
+    /// Whether the value is a number in Karst's notation.
     pub(super) fn is_canonical(&self) -> bool {
         self.canonical
     }
@@ -63,7 +63,7 @@ impl FieldValue {
         self.network.is_some()
     }
 
-    /// Whether `field=*` is asked: any value.
+    /// Whether the value is `*`, which matches any value.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.pattern.is_any()
@@ -86,7 +86,7 @@ impl FieldValue {
         self.network.is_some_and(|network| network.contains(text) == Some(true))
     }
 
-    /// The order of a text relative to the value.
+    /// Compares a text with the value.
     fn order(&self, text: &str) -> Ordering {
         if let Some(number) = self.number
             && let Some(other) = parse_number(text)
@@ -99,7 +99,7 @@ impl FieldValue {
         }
     }
 
-    /// Whether a value satisfies the comparison; any of several does. Null does not.
+    /// Whether a value satisfies the comparison; for several values, whether any does. Null does not.
     pub(crate) fn compare(&self, operator: ComparisonOperator, value: Value<'_>) -> bool {
         match value {
             Value::Null => false,

@@ -21,7 +21,7 @@ use crate::predicate::regex::RegexTest;
 use crate::predicate::term::TermPattern;
 use crate::stopping::{stop_of, stopped};
 
-/// What a predicate tests.
+/// The test of a predicate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Test {
     Term(TermPattern),
@@ -44,7 +44,7 @@ impl Test {
         }
     }
 
-    /// How many values a value is compared with.
+    /// Returns the number of values that a value is compared with.
     fn comparisons(&self) -> usize {
         match self {
             Self::In { values, .. } => values.tried(),
@@ -52,7 +52,7 @@ impl Test {
         }
     }
 
-    /// The test of every row.
+    /// Evaluates the test for every row.
     fn column(&self, array: &ArrayRef, steps: &mut Steps) -> Result<BooleanArray> {
         if let DataType::Dictionary(key, _) = array.data_type()
             && **key == DataType::Int32
@@ -98,7 +98,7 @@ pub(crate) struct Predicate {
 }
 
 impl Predicate {
-    /// The test applied to the column of a field.
+    /// Applies the test to the column of a field.
     pub(crate) fn call(test: Test, column: &str) -> Expr {
         let argument = Expr::Column(Column::new_unqualified(column));
         Self::udf(test).call(vec![argument])

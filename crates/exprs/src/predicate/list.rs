@@ -21,19 +21,19 @@ pub struct FieldList(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     values: Vec<FieldValue>,
-    /// Of all values: plans are compared and hashed many times.
+    /// Hash of all values, because plans are compared and hashed many times.
     hash: u64,
-    /// ASCII texts in lower case, and whether one of them is not a number.
+    /// Lower-case ASCII texts; true if one of the values with this text is not a number.
     ascii: HashMap<Box<str>, bool>,
     /// Other texts in lower case: of these none is a number.
     other: HashSet<Box<str>>,
-    /// Numbers, and whether one of them is written as Karst writes it.
+    /// Bits of numbers; true if one of the values is in Karst's notation.
     numbers: HashMap<u64, bool>,
-    /// Places of networks and of values with wildcards.
+    /// Indexes of networks and of values with wildcards.
     tried: Vec<usize>,
 }
 
-/// Numbers that are equal have the same bits.
+/// Returns normalized bits, so that equal numbers have equal bits.
 fn bits(number: f64) -> u64 {
     (number + 0.0).to_bits()
 }
@@ -51,7 +51,7 @@ impl FieldList {
         Self(Arc::new(compiled))
     }
 
-    /// The values, in the order in which they were written.
+    /// Returns the values in their original order.
     #[must_use]
     pub fn values(&self) -> &[FieldValue] {
         &self.0.values
@@ -63,12 +63,12 @@ impl FieldList {
         self.0.contains_text(text)
     }
 
-    /// Whether a value equals any of them; any of several does. Null does not.
+    /// Whether a value equals any value of the list; for several values, whether any does. Null does not.
     pub(crate) fn contains(&self, value: Value<'_>) -> bool {
         self.0.contains(value)
     }
 
-    /// How many values are tried one by one.
+    /// Returns the number of values that are tested one by one.
     pub(crate) fn tried(&self) -> usize {
         self.0.tried.len()
     }

@@ -9,7 +9,7 @@ use arrow::buffer::BooleanBuffer;
 use crate::column::Value;
 use crate::pattern::Pattern;
 
-/// An expression, and whether it is to match.
+/// A regular expression, and whether it must match or must not.
 #[derive(Debug, Clone)]
 pub struct RegexTest {
     source: String,
@@ -30,7 +30,7 @@ impl RegexTest {
         Ok(Self { source: source.to_owned(), negated, pattern: Arc::new(pattern), literal })
     }
 
-    /// What every value that passes holds, as far as that is known.
+    /// Returns a literal that every passing value contains, if one is known.
     #[must_use]
     pub fn literal(&self) -> Option<&str> {
         self.literal.as_deref()
@@ -44,14 +44,14 @@ impl RegexTest {
         self.negated
     }
 
-    /// A field without value matches nothing, so that `!=` keeps its row.
+    /// Whether a value passes. A missing value does not match, so that `!=` keeps its row.
     pub(crate) fn holds(&self, value: Value<'_>) -> bool {
         let mut found = false;
         value.each_text(|text| found = found || self.pattern.is_match(text));
         found != self.negated
     }
 
-    /// Which of the texts pass.
+    /// Returns which of the texts pass.
     pub(crate) fn rows(&self, texts: &StringViewArray) -> BooleanBuffer {
         let found = self.pattern.rows(texts);
         if self.negated { !&found } else { found }

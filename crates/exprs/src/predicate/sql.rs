@@ -19,7 +19,7 @@ use crate::predicate::field::FieldValue;
 use crate::predicate::function::{Predicate, Test};
 use crate::predicate::term::TermPattern;
 
-/// What to register with a SQL session.
+/// Returns the functions to register with an SQL session.
 #[must_use]
 pub fn sql_functions() -> Vec<ScalarUDF> {
     let forms = [Form::Search, Form::Case, Form::Term, Form::Field];
@@ -61,7 +61,7 @@ impl SqlPredicate {
     }
 }
 
-/// Text with `*` as wildcard; `\*` is an asterisk and `\\` a backslash.
+/// Parses a text with `*` as wildcard; `\*` is an asterisk and `\\` a backslash.
 fn wildcards(text: &str) -> SearchPattern {
     let mut parts = Vec::new();
     let mut literal = String::new();
@@ -111,7 +111,7 @@ impl ScalarUDFImpl for SqlPredicate {
         let Some(pattern) = pattern.try_as_str().flatten() else {
             return Ok(ExprSimplifyResult::Original(args));
         };
-        // What is computed is no field that a scan could prune by, so it has no name.
+        // A computed value is not a field that scans could use for pruning, so it has no name.
         let name = match value {
             Expr::Column(column) => column.name.as_str(),
             _ => "",

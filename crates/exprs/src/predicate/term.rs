@@ -11,14 +11,14 @@ use crate::literal::LiteralSearch;
 use crate::predicate::breakers::Breakers;
 use crate::predicate::sequence::Sequence;
 
-/// What a term of a search looks for, compiled.
+/// A compiled term of a search.
 #[derive(Debug, Clone)]
 pub struct TermPattern {
     pattern: SearchPattern,
     breakers: Breakers,
     case_sensitive: bool,
     sequence: Sequence,
-    /// Made when a column is searched for the first time.
+    /// Computed when a column is searched for the first time.
     literal: OnceLock<Option<LiteralSearch>>,
 }
 
@@ -29,13 +29,13 @@ impl TermPattern {
         Self::new(pattern, Breakers::Any, false)
     }
 
-    /// `TERM(x)`: one token between major breakers, in any case.
+    /// Creates a term for `TERM(x)`: one token between major breakers, in any case.
     #[must_use]
     pub fn term(pattern: SearchPattern) -> Self {
         Self::new(pattern, Breakers::Major, false)
     }
 
-    /// `CASE(x)`: a word in this very case.
+    /// Creates a term for `CASE(x)`: a case-sensitive word.
     #[must_use]
     pub fn case(pattern: SearchPattern) -> Self {
         Self::new(pattern, Breakers::Any, true)
@@ -46,13 +46,13 @@ impl TermPattern {
         Self { pattern, breakers, case_sensitive, sequence, literal: OnceLock::new() }
     }
 
-    /// The text with its wildcards.
+    /// Returns the text with its wildcards.
     #[must_use]
     pub fn pattern(&self) -> &SearchPattern {
         &self.pattern
     }
 
-    /// What bounds it.
+    /// Returns its breakers.
     #[must_use]
     pub fn breakers(&self) -> Breakers {
         self.breakers
@@ -64,13 +64,13 @@ impl TermPattern {
         self.case_sensitive
     }
 
-    /// Whether the text of an event has it.
+    /// Whether the text of an event contains the term.
     #[must_use]
     pub fn matches(&self, raw: &str) -> bool {
         self.sequence.occurs_bounded(raw, self.breakers)
     }
 
-    /// Which of the texts have it.
+    /// Returns which of the texts contain the term.
     pub(crate) fn rows(&self, texts: &StringViewArray) -> BooleanBuffer {
         let candidates = self.literal.get_or_init(|| self.sequence.literal());
         let candidates = candidates.as_ref().map(|literal| literal.rows(texts));

@@ -1,4 +1,4 @@
-//! What `fieldformat` says: how fields are shown, apart from what they hold.
+//! Display formats of fields (`fieldformat`), separate from their values.
 //!
 //! Guarantees: formats see the values of the last row set of a search, none of them another's result;
 //! a field that is renamed keeps its format. Searches within others give values, not formats.
@@ -19,22 +19,22 @@ struct Format {
 }
 
 impl Formats {
-    /// Whether all fields are shown as they are.
+    /// Whether there are no formats.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Sets what is shown for a field.
+    /// Sets the format of a field.
     pub fn set(&mut self, field: &str, expr: Expr) {
         self.0.retain(|format| format.field != field);
         self.0.push(Format { field: field.to_owned(), expr });
     }
 
-    /// Follows fields to their new names, all at once: pairs of the old name and the new one.
+    /// Applies simultaneous renames (old name, new name) to the formats.
     pub fn rename(&mut self, renames: &[(String, String)]) {
         let new =
             |name: &str| renames.iter().find(|(old, _)| old == name).map(|(_, new)| new.clone());
-        // A field that gets the name of another one has its own format or none.
+        // A field that receives the name of another one keeps only its own format, if it has one.
         self.0.retain(|format| {
             new(&format.field).is_some() || !renames.iter().any(|(_, new)| *new == format.field)
         });

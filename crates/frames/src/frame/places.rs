@@ -1,4 +1,4 @@
-//! Where the columns of a frame are by their names.
+//! An index of the columns of a frame by name.
 //!
 //! Commands ask for each of thousands of fields by its name, or for a few of them. The places are only noted
 //! once somebody asks for a column of many.
@@ -8,15 +8,15 @@ use std::sync::{Arc, OnceLock};
 
 use super::FrameColumn;
 
-/// Columns that are looked through faster than their places are noted.
+/// Number of columns below which a linear search is faster than building the index.
 const FEW: usize = 64;
 
-/// The places of the columns of one frame. Other columns need other places.
+/// The index of the columns of one frame. Invalid for other columns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Places(OnceLock<Arc<HashMap<String, usize>>>);
 
 impl Places {
-    /// Where the column of this name is among the columns.
+    /// Returns the position of the column with this name.
     pub(super) fn of(&self, name: &str, columns: &[FrameColumn]) -> Option<usize> {
         if columns.len() <= FEW {
             return columns.iter().position(|column| column.name == name);

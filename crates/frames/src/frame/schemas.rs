@@ -12,11 +12,11 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, TableReference};
 use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
 
-/// The columns of a schema by their names.
+/// The columns of a schema, indexed by name.
 #[derive(Debug)]
 pub(crate) struct Columns<'s> {
     schema: &'s DFSchema,
-    /// None where several tables have a column of the name.
+    /// `None` if several tables have a column with the name.
     places: HashMap<&'s str, Option<usize>>,
 }
 
@@ -29,7 +29,7 @@ impl<'s> Columns<'s> {
         Self { schema, places }
     }
 
-    /// Where a column is, if it is there.
+    /// Returns the position of a column, if it exists.
     pub(crate) fn place(&self, column: &Column) -> Option<usize> {
         let Some(at) = *self.places.get(column.name.as_str())? else {
             return self.schema.maybe_index_of_column(column);
@@ -42,11 +42,11 @@ impl<'s> Columns<'s> {
         is_meant.then_some(at)
     }
 
-    /// Where the columns are that expressions read.
+    /// Returns the positions of the columns that expressions read.
     pub(crate) fn read_by<'e>(&self, exprs: impl IntoIterator<Item = &'e Expr>) -> Vec<usize> {
         let mut read = Vec::new();
         for expr in exprs {
-            // Nothing in it fails.
+            // The closure cannot fail.
             let _ = expr.apply(|part| {
                 if let Expr::Column(column) = part {
                     read.extend(self.place(column));
@@ -77,7 +77,7 @@ fn fields(
     exprs.iter().map(|expr| expr.to_field(columns)).collect()
 }
 
-/// The values of expressions over the rows of a plan.
+/// Builds a projection of expressions over a plan.
 ///
 /// # Errors
 /// If the plan has no column that they read, or a value has no type.
@@ -88,7 +88,7 @@ pub fn projection(exprs: Vec<Expr>, input: Arc<LogicalPlan>) -> Result<Projectio
     Projection::try_new_with_schema(exprs, input, schema)
 }
 
-/// Aggregates over the groups of the rows of a plan.
+/// Builds an aggregation over the groups of a plan's rows.
 pub(crate) fn aggregation(
     input: Arc<LogicalPlan>,
     group: Vec<Expr>,

@@ -1,4 +1,4 @@
-//! How many rows operators work on at a time.
+//! Batch sizes of operators.
 //!
 //! A batch has 8,192 rows, whatever they are of. Where a search gives every row long constant texts, as
 //! `fillnull value=<text>` of many fields does, its rows share their bytes; but an operator that copies the
@@ -14,20 +14,19 @@ use datafusion::physical_plan::unnest::UnnestExec;
 
 use super::rules;
 
-/// The part of the memory of a search that a batch may take when it is copied.
+/// Divisor of a search's memory: the maximum share that a copied batch may take.
 const PART: usize = 8;
-/// Bytes of a cell besides those of a long text.
+/// Size of a cell in bytes, besides that of a long text.
 const CELL: usize = 16;
-/// Bytes of the lists that are copied into a row, about: a plan does not tell how long they are.
+/// Estimated size of lists copied into a row in bytes; the plan does not know their length.
 const LISTS: usize = 64 << 10;
 
-/// The rows of a batch of a plan: so many, or fewer where rows are wide.
+/// Returns the number of rows per batch of a plan: at most `most`, fewer for wide rows.
 pub(super) fn rows(plan: &Arc<dyn ExecutionPlan>, most: usize, memory: usize) -> usize {
     (memory / PART / width(plan).max(1)).clamp(1, most)
 }
 
-/// Bytes of a row of an operator, as far as the plan tells: cells, constants of all steps below, and lists
-/// that are copied.
+/// Estimates the size of an operator's row in bytes: cells, constants of all steps below, and copied lists.
 fn width(plan: &Arc<dyn ExecutionPlan>) -> usize {
     fn constants(plan: &Arc<dyn ExecutionPlan>) -> usize {
         let projection = plan.downcast_ref::<ProjectionExec>();

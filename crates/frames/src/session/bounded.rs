@@ -1,4 +1,4 @@
-//! Functions of SQL that make much of little, within the memory of their query.
+//! SQL functions that can create large values from small ones, with memory accounting.
 //!
 //! `repeat('x', 2000000000)` is one value of 2 GB, made before anybody can count it, and while the query is
 //! planned, as its arguments are constants. Here such functions say first how many bytes they are about to
@@ -24,13 +24,13 @@ use exprs::ledger::{Charge, LONGEST_TEXT, Meter};
 
 use crate::Error;
 
-/// What a text or a list element takes besides its bytes.
+/// Size of a text or list element in bytes, besides its contents.
 const VIEW: u64 = 16;
 
-/// Bytes that a call makes for one row, of what its arguments are in that row.
+/// Returns the size in bytes of the result for a row, given the arguments in that row.
 type Grows = fn(&Sizes, usize) -> u64;
 
-/// The functions, by all of their names.
+/// The functions, with all of their aliases.
 const FUNCTIONS: &[(&[&str], Grows)] = &[
     (&["repeat"], |of, row| of.bytes(0, row).saturating_mul(of.number(1, row))),
     (&["lpad", "rpad"], |of, row| of.number(1, row).saturating_mul(4)),
@@ -58,11 +58,11 @@ const FUNCTIONS: &[(&[&str], Grows)] = &[
     }),
 ];
 
-/// Those of them that make lists of little.
+/// Those functions that create lists.
 const LISTS: [&str; 6] =
     ["range", "generate_series", "array_repeat", "list_repeat", "array_resize", "list_resize"];
 
-/// `||`, which is an operator there, as a function that is counted.
+/// The operator `||` as a function with accounting.
 #[derive(Debug)]
 pub(crate) struct CountedConcat;
 
@@ -96,7 +96,7 @@ impl FunctionRewrite for CountedConcat {
     }
 }
 
-/// The functions of a session in the place of which bounded ones stand.
+/// Returns the bounded replacements of functions of a session.
 pub(crate) fn functions(known: impl Fn(&str) -> Option<Arc<ScalarUDF>>) -> Vec<ScalarUDF> {
     let named =
         FUNCTIONS.iter().flat_map(|(names, grows)| names.iter().map(|name| (*name, *grows)));
@@ -105,7 +105,7 @@ pub(crate) fn functions(known: impl Fn(&str) -> Option<Arc<ScalarUDF>>) -> Vec<S
 
 fn bounded(name: &'static str, inner: Arc<ScalarUDF>, grows: Grows) -> ScalarUDF {
     let mut signature = inner.signature().clone();
-    // A list that is a constant would be copied for every row: it is made for each batch instead.
+    // A constant list would be copied into every row, so it is computed per batch instead.
     if LISTS.contains(&name) {
         signature.volatility = Volatility::Volatile;
     }
@@ -164,7 +164,7 @@ impl ScalarUDFImpl for Bounded {
     }
 
     fn simplify(&self, args: Vec<Expr>, _: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        // What theirs makes of a call would be a call of theirs.
+        // The original simplification would return a call of the original function.
         Ok(ExprSimplifyResult::Original(args))
     }
 
@@ -194,7 +194,7 @@ impl ScalarUDFImpl for Bounded {
     }
 }
 
-/// A limit of one value, which no setting raises.
+/// Returns the error for exceeding the maximum size of a value, which no setting raises.
 fn too_long(function: &str, bytes: u64) -> Error {
     let what = if LISTS.contains(&function) { "list" } else { "string" };
     let message = format!(
@@ -208,7 +208,7 @@ fn counted(array: ArrayRef, config: &ConfigOptions) -> Result<ArrayRef> {
     Meter::new(config).finish(array)
 }
 
-/// A constant as it is; a list as a column, if there is room for it.
+/// Returns a constant unchanged; a list as a column, if there is memory for it.
 fn spread(value: ScalarValue, rows: usize, config: &ConfigOptions) -> Result<ColumnarValue> {
     if !matches!(value.data_type(), DataType::List(_) | DataType::LargeList(_)) {
         return Ok(ColumnarValue::Scalar(value));
@@ -220,7 +220,7 @@ fn spread(value: ScalarValue, rows: usize, config: &ConfigOptions) -> Result<Col
     Ok(ColumnarValue::Array(counted(array, config)?))
 }
 
-/// The arguments of a call as numbers.
+/// The arguments of a call for size estimates.
 struct Sizes(Vec<Size>);
 
 struct Size {
@@ -282,7 +282,7 @@ impl Sizes {
         values.iter().map(Size::of).collect::<Result<_>>().map(Self)
     }
 
-    /// The bytes of an argument; 0 if there is none.
+    /// Returns the size of an argument in bytes; 0 if it is missing.
     fn bytes(&self, at: usize, row: usize) -> u64 {
         let Some(size) = self.0.get(at) else { return 0 };
         let row = size.at(row);
@@ -304,7 +304,7 @@ impl Sizes {
         (0..self.0.len()).map(|at| self.bytes(at, row)).sum()
     }
 
-    /// How many elements a list has.
+    /// Returns the number of elements of a list.
     fn elements(&self, at: usize, row: usize) -> u64 {
         let Some(size) = self.0.get(at) else { return 0 };
         match size.array.data_type() {
@@ -320,12 +320,12 @@ impl Sizes {
         numbers.is_valid(row).then(|| numbers.value(row))
     }
 
-    /// An argument as a number; none, and what is below 0, is 0.
+    /// Returns an argument as a number; 0 if it is missing or negative.
     fn number(&self, at: usize, row: usize) -> u64 {
         self.signed(at, row).map_or(0, |number| u64::try_from(number).unwrap_or(0))
     }
 
-    /// How many steps a range has.
+    /// Returns the number of steps of a range.
     fn steps(&self, row: usize) -> u64 {
         let first = self.signed(0, row).unwrap_or(0);
         let (start, end) = match self.0.len() {

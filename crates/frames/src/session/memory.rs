@@ -1,4 +1,4 @@
-//! The memory of one search, or of all.
+//! The memory pool of one search, or of all.
 //!
 //! DataFusion's fair pool lets sorts take everything there is: for rows before they spill, and then for as
 //! many spilled files at a time as have room, since fewer can be merged too. The operator above, which
@@ -21,55 +21,55 @@ use datafusion::execution::memory_pool::{
 
 use crate::exhausted::POOL_SIZE;
 
-/// The part of a pool that is kept for operators that need what they ask for.
+/// Divisor of a pool: the share reserved for operators that cannot spill.
 const KEPT: usize = 8;
-/// How DataFusion calls the memory of a sort for merging; it does with less.
+/// DataFusion's name for the merge memory of a sort, which can work with less.
 const SORT_MERGE: &str = "ExternalSorterMerge";
 
-/// Where a search gets the rest of its memory.
+/// The source of the rest of a search's memory.
 pub trait MemoryRoom: fmt::Debug + Send + Sync {
-    /// Gets it. The thread waits until there is room.
+    /// Takes the rest. Blocks the thread until it is available.
     ///
     /// # Errors
     /// If the search was cancelled, or this thread cannot wait.
     fn take(&self) -> Result<()>;
 
-    /// Gets it if there is room now: for what cannot wait, and goes on in either case.
+    /// Takes the rest if it is available now, for callers that cannot wait and continue in either case.
     fn take_if_free(&self) -> bool;
 }
 
-/// The memory of one search, for sorts, groups and joins, and as much again for values that it computes.
+/// The memory of one search for sorts, groups and joins, and the same amount again for computed values.
 #[derive(Debug, Clone)]
 pub struct SearchMemory {
-    /// All of it, in bytes.
+    /// Total memory in bytes.
     pub bytes: usize,
-    /// Bytes that it has from the start.
+    /// Initial share in bytes.
     pub first: usize,
-    /// Where it gets the rest; without it all is there from the start.
+    /// The source of the rest; `None` if all memory is available from the start.
     pub room: Option<Arc<dyn MemoryRoom>>,
 }
 
 impl SearchMemory {
-    /// All of it from the start.
+    /// Returns memory that is completely available from the start.
     #[must_use]
     pub fn at_once(bytes: usize) -> Self {
         Self { bytes, first: bytes, room: None }
     }
 }
 
-/// Whether a consumer goes on with less when it is refused.
+/// Whether a consumer continues with less memory after a refusal.
 fn is_modest(consumer: &MemoryConsumer) -> bool {
     consumer.can_spill() || consumer.name().starts_with(SORT_MERGE)
 }
 
-/// A fair pool in which an eighth is kept for operators that need what they ask for.
+/// A fair pool that reserves an eighth for operators that cannot spill.
 #[derive(Debug)]
 pub(crate) struct Pool {
     fair: FairSpillPool,
     bytes: usize,
-    /// What those hold that go on with less.
+    /// Memory held by consumers that can work with less.
     modest: AtomicUsize,
-    /// What is there before room is taken.
+    /// Memory available before the rest is taken.
     first: usize,
     room: Option<Arc<dyn MemoryRoom>>,
     has_all: AtomicBool,
@@ -83,7 +83,7 @@ impl Pool {
         Self { fair, bytes, modest, first, room, has_all }
     }
 
-    /// The room to take before so much more is held, if any.
+    /// Returns the source of the rest, if it is needed to allocate this much more.
     fn needed(&self, additional: usize) -> Option<&dyn MemoryRoom> {
         let is_small = || self.fair.reserved().saturating_add(additional) <= self.first;
         if self.has_all.load(Relaxed) || is_small() { None } else { self.room.as_deref() }

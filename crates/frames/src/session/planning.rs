@@ -1,4 +1,4 @@
-//! How long planning a search takes, and whether anybody still waits for it.
+//! The time limit of planning a search, and its cancellation.
 //!
 //! Planning is work of one thread that gives way seldom: between two rules of the engine nothing ends it
 //! from outside. So it looks by itself, before each command, each assignment and each rule, whether its
@@ -19,8 +19,8 @@ use tokio::sync::watch;
 
 use crate::Error;
 
-/// The time that all planning of one search takes: of its text, and of the stages that are planned while it
-/// runs. Clones are handles to the same.
+/// The planning time of one search: of its text, and of the stages that are planned while it runs. Clones
+/// share the counter.
 #[derive(Debug, Clone, Default)]
 pub struct PlanningTime(Arc<Shared>);
 
@@ -30,7 +30,7 @@ impl Carried for PlanningTime {
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// None is as long as it takes.
+    /// `None` for no limit.
     limit: Option<Duration>,
     is_cancelled: watch::Sender<bool>,
     clock: Mutex<Clock>,
@@ -51,59 +51,60 @@ impl Clock {
 }
 
 impl PlanningTime {
-    /// So much, and no more.
+    /// Creates a planning time with a limit.
     #[must_use]
     pub fn new(limit: Duration) -> Self {
         Self(Arc::new(Shared { limit: Some(limit), ..Shared::default() }))
     }
 
-    /// What planning has taken so far.
+    /// Returns the planning time spent so far.
     #[must_use]
     pub fn spent(&self) -> Duration {
         self.0.clock.lock().spent()
     }
 
-    /// Nobody waits for the search any more.
+    /// Cancels the search.
     pub fn cancel(&self) {
         self.0.is_cancelled.send_replace(true);
     }
 
-    /// Whether nobody waits for the search any more.
+    /// Whether the search has been cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.0.is_cancelled.borrow()
     }
 
-    /// Ends once nobody waits for the search any more.
+    /// Waits until the search is cancelled.
     pub async fn cancelled(&self) {
-        // Only fails without a sender, which is here.
+        // `self` holds the sender, so waiting cannot fail.
         let _ = self.0.is_cancelled.subscribe().wait_for(|cancelled| *cancelled).await;
     }
 
-    /// Ends work over tables once nobody waits for the search any more.
+    /// Returns a cancellation check for work over tables.
     #[must_use]
     pub fn stop(&self) -> tables::Stop {
         let time = self.clone();
         tables::Stop::when(move || time.is_cancelled())
     }
 
-    /// Cancels unless it is told that all is well: for who waits and may be dropped meanwhile.
+    /// Returns a guard that cancels the search on drop unless it is told of success, for callers that may be
+    /// dropped while they wait.
     #[must_use]
     pub fn waited_for(&self) -> Waiting {
         Waiting(Some(self.clone()))
     }
 
-    /// Work that counts as planning.
+    /// Counts work as planning.
     pub fn counted<'f, T: 'f>(&self, work: BoxFuture<'f, T>) -> BoxFuture<'f, T> {
         Box::pin(Counted { time: self.clone(), work, step: 1 })
     }
 
-    /// Work within planning that does not count: running what was planned.
+    /// Excludes work within planning from the count: running what was planned.
     pub fn paused<'f, T: 'f>(&self, work: BoxFuture<'f, T>) -> BoxFuture<'f, T> {
         Box::pin(Counted { time: self.clone(), work, step: -1 })
     }
 
-    /// Refuses to go on when the time is over or the search is cancelled.
+    /// Returns an error if the time limit is reached or the search is cancelled.
     ///
     /// # Errors
     /// [`Error::Cancelled`], or [`Error::Exhausted`] with the name of the limit.
@@ -124,12 +125,12 @@ impl PlanningTime {
         Err(Error::Exhausted { message })
     }
 
-    /// The time of who plans with this configuration.
+    /// Returns the planning time in a configuration.
     pub(crate) fn of(config: &ConfigOptions) -> Option<Self> {
         carried::get::<Self>(config).cloned()
     }
 
-    /// Among the options of a session, where rules find it.
+    /// Puts the planning time into a configuration, where rules find it.
     pub(crate) fn put(&self, config: &mut ConfigOptions) {
         carried::put(self.clone(), config);
         exprs::stopping::put(self.stop(), config);
@@ -143,12 +144,12 @@ impl PlanningTime {
     }
 }
 
-/// Somebody who waits for a search to be planned.
+/// A caller that waits for a search to be planned.
 #[derive(Debug)]
 pub struct Waiting(Option<PlanningTime>);
 
 impl Waiting {
-    /// The search is planned, and goes on.
+    /// Marks success: the search is planned and continues.
     pub fn is_served(mut self) {
         self.0 = None;
     }
@@ -162,7 +163,7 @@ impl Drop for Waiting {
     }
 }
 
-/// A future during whose steps the clock runs, or stands.
+/// A future during whose polls the clock runs or is paused.
 struct Counted<'f, T> {
     time: PlanningTime,
     work: BoxFuture<'f, T>,

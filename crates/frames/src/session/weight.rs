@@ -1,4 +1,4 @@
-//! What a plan takes of the memory of its search, before the engine sees it.
+//! Estimates the memory for planning a plan before the engine processes it.
 //!
 //! The engine copies a plan several times while it makes it better and turns it into operators. Nothing
 //! counts those copies while they are made: they are as large as the plan, so that is counted.
@@ -11,18 +11,18 @@ use exprs::ledger::Charge;
 
 use crate::Error;
 
-/// Bytes of a step of an expression, with its texts.
+/// Size of an expression step in bytes, including its texts.
 const STEP: usize = 300;
-/// Bytes of a column of a schema.
+/// Size of a schema column in bytes.
 const COLUMN: usize = 250;
-/// How often a plan is there at the same time: as it was, as it is made better, as operators.
+/// Number of copies that exist simultaneously: the original plan, the optimized plan, and the operators.
 const COPIES: usize = 3;
 
-/// The bytes that planning takes for a plan with the queries within its expressions, about.
+/// Estimates the bytes for planning a plan, including subqueries in its expressions.
 #[must_use]
 pub fn of(plan: &LogicalPlan) -> usize {
     let (mut steps, mut columns) = (0_usize, 0_usize);
-    // None of these functions fails.
+    // The closures cannot fail.
     let _ = plan.apply_with_subqueries(|node| {
         columns += node.schema().fields().len();
         node.apply_expressions(|expr| {
@@ -35,7 +35,7 @@ pub fn of(plan: &LogicalPlan) -> usize {
     (steps * STEP + columns * COLUMN) * COPIES
 }
 
-/// Refuses a plan that takes more than a search may hold.
+/// Rejects a plan that needs more memory than a search may use.
 ///
 /// # Errors
 /// [`Error::Exhausted`] with the name of the limit.
@@ -44,7 +44,7 @@ pub fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
     if bytes > limit { Err(refused(bytes, limit)) } else { Ok(()) }
 }
 
-/// Takes what planning needs from the memory of the search.
+/// Charges the memory for planning to the search.
 pub(crate) fn charge(
     plan: &LogicalPlan,
     mut memory: Charge,

@@ -16,10 +16,10 @@ use tokio::runtime::{Builder, Handle, RuntimeFlavor};
 use super::{Asking, Lookup};
 use crate::{Error, Host, LookupQuestion, MessageKind, MessageLog};
 
-/// Values of the inputs, in the order of the inputs.
+/// The values of the inputs, in their order.
 pub(crate) type Key = Vec<String>;
 
-/// A program that is asked for rows, and what it answered in this search.
+/// The program of a lookup, with its answers in this search.
 #[derive(Debug)]
 pub(crate) struct Program {
     host: Arc<dyn Host>,
@@ -27,39 +27,39 @@ pub(crate) struct Program {
     definition: LookupDefinition,
     inputs: Vec<String>,
     planning: PlanningTime,
-    /// Bytes that the answers may take.
+    /// Maximum size of the answers in bytes.
     max_bytes: usize,
     /// Whether the rows are a preview, for which no program is started.
     is_dry_run: bool,
-    /// Where a failure is told that does not end the search.
+    /// The receiver of failures that do not fail the search.
     warnings: Option<Warnings>,
-    /// Held while the program is asked.
+    /// Held while the program runs.
     turn: Mutex<()>,
     answers: Mutex<Answers>,
 }
 
-/// How an automatic lookup tells that its program fails.
+/// Reports failures of an automatic lookup's program.
 #[derive(Debug)]
 struct Warnings {
     log: MessageLog,
     place: String,
 }
 
-/// The rows that a program has given.
+/// The rows that a program has returned.
 #[derive(Debug, Default)]
 struct Answers {
-    /// Numbers of rows by the values that they were asked with.
+    /// Row numbers, by the requested values.
     rows: HashMap<Key, Arc<[u32]>>,
     /// The values of each field, by the number of the row.
     cells: HashMap<String, Vec<Option<String>>>,
     count: u32,
     bytes: usize,
-    /// The program failed, and is not asked again.
+    /// Whether the program has failed, so that it is not run again.
     failed: bool,
 }
 
 impl Program {
-    /// The program of a lookup that is asked by these of its fields.
+    /// Creates the program of a lookup with these input fields.
     pub(crate) fn new(
         definition: LookupDefinition,
         question: LookupQuestion,
@@ -81,12 +81,12 @@ impl Program {
         }
     }
 
-    /// The numbers of the rows that belong to each of some keys, in the order of the keys.
+    /// Returns the numbers of the rows that match each key, in the order of the keys.
     pub(crate) fn rows(&self, keys: &[Key]) -> Result<Vec<Arc<[u32]>>, Error> {
         if !self.is_dry_run && !self.unknown(keys).is_empty() {
             let asked = elsewhere(|| {
                 let _turn = self.turn.lock();
-                // Another thread may have asked for the same meanwhile.
+                // Another thread may have requested the same values meanwhile.
                 match self.unknown(keys) {
                     unknown if unknown.is_empty() => Ok(()),
                     unknown => self.ask(&unknown),
@@ -113,7 +113,7 @@ impl Program {
         }
         let unknown: HashSet<&Key> =
             keys.iter().filter(|key| !answers.rows.contains_key(*key)).collect();
-        // In the order of the events, so that a program is asked the same in every run.
+        // In event order, so that requests to the program are reproducible.
         let mut left = unknown;
         keys.iter().filter(|key| left.remove(key)).cloned().collect()
     }
@@ -128,7 +128,7 @@ impl Program {
         self.keep(keys, rows)
     }
 
-    /// Keeps the rows that match. As in a file, those count whose inputs are what was asked for.
+    /// Stores the matching rows: those whose inputs equal the requested values, as for a file.
     fn keep(&self, keys: &[Key], rows: Rows) -> Result<(), Error> {
         let rows = Arc::new(rows);
         let table = Lookup::new(self.definition.clone(), Arc::clone(&rows), &self.inputs)?;
@@ -164,7 +164,7 @@ impl Program {
         })
     }
 
-    /// A failure ends the search, but not where the lookup is an automatic one.
+    /// Returns an error that fails the search, unless the lookup is an automatic one.
     fn failed(&self, error: Error) -> Result<(), Error> {
         match (&self.warnings, error) {
             (_, Error::Cancelled) => Err(Error::Cancelled),
@@ -185,7 +185,7 @@ fn bytes_of(fields: &[(&String, Vec<Option<String>>)], row: u32) -> usize {
     fields.iter().map(|(_, texts)| cell(texts) + size_of::<Option<String>>()).sum()
 }
 
-/// Runs what blocks without keeping the other tasks of this thread waiting.
+/// Runs blocking work without blocking other tasks of this thread.
 fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
     match Handle::try_current().map(|handle| handle.runtime_flavor()) {
         Ok(RuntimeFlavor::MultiThread) => tokio::task::block_in_place(work),
@@ -193,7 +193,8 @@ fn elsewhere<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Waits for work until the search is cancelled. Functions of the engine cannot give way, so it blocks.
+/// Waits for work until the search is cancelled. Functions of the engine are not asynchronous, so this
+/// blocks.
 fn wait<T: Send>(
     work: impl Future<Output = Result<T, Error>> + Send,
     planning: &PlanningTime,
@@ -208,7 +209,7 @@ fn wait<T: Send>(
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
             handle.block_on(work)
         }
-        // A runtime of one thread, which is this one, could not go on with the work.
+        // The work could not progress on a runtime whose only thread is this one.
         _ => std::thread::scope(|scope| {
             let run = || {
                 let runtime = Builder::new_current_thread().enable_all().build();

@@ -1,4 +1,4 @@
-//! A search in short: its commands, where each of them runs, and what it asks in SQL.
+//! The outline of a search: its commands, the place of each, and its SQL equivalent.
 //!
 //! Pure: nothing is planned or run. Leaves to others: whether fields and indexes exist.
 
@@ -14,16 +14,16 @@ use crate::macros::Macros;
 use crate::place::{Origin, Place};
 use crate::sql::{NoSql, SqlText};
 
-/// A search in short.
+/// The outline of a search.
 #[derive(Debug, Clone)]
 pub struct Outline {
-    /// The search as it was understood.
+    /// The normalized search text.
     pub normalized: String,
     /// Its commands in order.
     pub commands: Vec<OutlinedCommand>,
-    /// Names of indexes it says, without wildcards.
+    /// Index names without wildcards in the search.
     pub indexes: Vec<String>,
-    /// What it is in SQL, or which command is not.
+    /// The SQL equivalent, or the command that has none.
     pub sql: Result<SqlText, NoSql>,
 }
 
@@ -32,33 +32,33 @@ pub struct Outline {
 pub struct OutlinedCommand {
     /// The registered name.
     pub name: &'static str,
-    /// Its arguments as they were written; as they were understood where macros stood in them.
+    /// The arguments as written; normalized if they contain macros.
     pub written: String,
-    /// The command as it was understood.
+    /// The normalized text of the command.
     pub text: String,
-    /// How it works on rows.
+    /// The type of the command.
     pub kind: CommandKind,
     /// Where it runs.
     pub place: CommandPlace,
-    /// Whether it makes rows: it is the first.
+    /// Whether it generates rows, as the first command.
     pub generates: bool,
-    /// Its arguments, those of some commands taken apart.
+    /// Its arguments, parsed for some commands.
     pub arguments: Arguments,
 }
 
 /// Where a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommandPlace {
-    /// Next to the events.
+    /// At the indexers.
     Indexers,
-    /// In part next to the events, the parts put together on the search head.
+    /// Partly at the indexers; the search head combines the parts.
     Both,
     /// On the search head.
     SearchHead,
 }
 
 impl CommandPlace {
-    /// In words.
+    /// Describes the place in words.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl CommandPlace {
     }
 }
 
-/// The outline of a search with the macros of a configuration.
+/// Returns the outline of a search, with the macros of a configuration.
 ///
 /// # Errors
 /// If the text is not SPL.
@@ -114,7 +114,7 @@ fn outlined(
     OutlinedCommand { name, written, text: understood, kind, place, generates, arguments }
 }
 
-/// The arguments as the user wrote them, unless macros stand in them.
+/// Returns the arguments as the user wrote them, unless they contain macros.
 fn written<'t>(command: &Command, span: Span, text: &'t str) -> Option<&'t str> {
     let whole = text.get(span.start..span.end)?;
     if whole.contains('`') {

@@ -5,7 +5,7 @@ use spl::ast::FieldPattern;
 use super::aggregate::plain;
 use super::{Reason, identifier};
 
-/// What values of an expression are.
+/// The type of an expression's values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Text,
@@ -22,7 +22,7 @@ impl Kind {
     }
 }
 
-/// An expression.
+/// A typed expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Value {
     pub(crate) sql: String,
@@ -36,7 +36,7 @@ impl Value {
         Self { sql: sql.into(), kind, literal: None }
     }
 
-    /// As a number.
+    /// Returns the expression as a number.
     pub(crate) fn number(&self) -> Result<String, Reason> {
         match self.kind {
             Kind::Integer | Kind::Number => Ok(self.sql.clone()),
@@ -47,7 +47,7 @@ impl Value {
         }
     }
 
-    /// As a text that SPL would write alike.
+    /// Returns the expression as a text in SPL's notation.
     pub(crate) fn text(&self) -> Result<String, Reason> {
         match (self.kind, &self.literal) {
             (Kind::Text, _) => Ok(self.sql.clone()),
@@ -58,15 +58,15 @@ impl Value {
     }
 }
 
-/// Where rows come from.
+/// The source of rows.
 #[derive(Debug, Clone)]
 pub(crate) enum From {
     Table(String),
-    /// A `SELECT` with the columns it gives.
+    /// A subquery with its output columns.
     Query(String, Vec<String>),
 }
 
-/// What rows are ordered by.
+/// A sort key.
 #[derive(Debug, Clone)]
 pub(crate) struct Key {
     /// The field.
@@ -74,7 +74,7 @@ pub(crate) struct Key {
     /// Its value when the rows were ordered.
     pub(crate) value: Value,
     pub(crate) descending: bool,
-    /// Texts that are numbers go as numbers.
+    /// Whether texts that are numbers are sorted as numbers.
     pub(crate) auto: bool,
 }
 
@@ -87,7 +87,7 @@ impl Key {
             (true, false) => {
                 format!("TRY_CAST({sql} AS DOUBLE) NULLS LAST, {sql} NULLS LAST")
             }
-            // Numbers come behind other texts, and both before what is missing.
+            // Numbers come after other texts, and both before missing values.
             (true, true) => {
                 format!("{sql} IS NULL, TRY_CAST({sql} AS DOUBLE) DESC NULLS FIRST, {sql} DESC")
             }
@@ -95,30 +95,30 @@ impl Key {
     }
 }
 
-/// A `SELECT` in the making.
+/// A `SELECT` under construction.
 #[derive(Debug, Clone)]
 pub(crate) struct Layer {
     pub(crate) from: From,
     pub(crate) filters: Vec<String>,
     /// Computed and renamed fields.
     pub(crate) env: Vec<(String, Value)>,
-    /// The fields shown, in order; all of the table and those computed if `None`.
+    /// The displayed fields, in order; `None` means all of the table and the computed ones.
     pub(crate) columns: Option<Vec<String>>,
-    /// Columns of the table that are not shown.
+    /// Columns of the table that are removed.
     pub(crate) dropped: Vec<String>,
     pub(crate) order: Vec<Key>,
     pub(crate) limit: Option<u64>,
 }
 
 impl Layer {
-    /// Events, newest first.
+    /// Creates a `SELECT` of events, newest first.
     pub(crate) fn table(from: From) -> Self {
         let mut layer = Self::empty(from);
         layer.order = vec![layer.key("_time", true, false)];
         layer
     }
 
-    /// The rows of a query.
+    /// Creates a `SELECT` from a subquery.
     pub(crate) fn query(text: String, columns: &[(String, Kind)]) -> Self {
         let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let mut layer = Self::empty(From::Query(text, names.clone()));
@@ -146,7 +146,7 @@ impl Layer {
         Key { name: name.to_owned(), value: self.field(name), descending, auto }
     }
 
-    /// The value of a field; null where there is none.
+    /// Returns the value of a field; null if it does not exist.
     pub(crate) fn field(&self, name: &str) -> Value {
         if let Some((_, value)) = self.env.iter().find(|(known, _)| known == name) {
             return value.clone();
@@ -175,7 +175,7 @@ impl Layer {
         }
     }
 
-    /// Takes a field out.
+    /// Removes a field.
     pub(crate) fn remove(&mut self, name: &str) {
         self.env.retain(|(known, _)| known != name);
         match &mut self.columns {
@@ -184,7 +184,7 @@ impl Layer {
         }
     }
 
-    /// About how long its text is.
+    /// Estimates the length of its text.
     pub(crate) fn size(&self) -> usize {
         let from = match &self.from {
             From::Table(name) => name.len(),
@@ -194,7 +194,7 @@ impl Layer {
         from + computed + self.filters.iter().map(String::len).sum::<usize>()
     }
 
-    /// The same rows as the source of a new `SELECT`; `ordered` if their order still matters.
+    /// Wraps the rows as the source of a new `SELECT`; `ordered` if their order is still needed.
     pub(crate) fn sealed(self, ordered: bool) -> Result<Self, Reason> {
         let order = self.order.clone();
         let visible = |key: &Key| match &self.columns {
@@ -226,12 +226,12 @@ impl Layer {
         Ok(sealed)
     }
 
-    /// The rows as a source of their own if there is a limit on them.
+    /// Wraps the rows if they have a limit.
     pub(crate) fn unlimited(self) -> Result<Self, Reason> {
         if self.limit.is_some() { self.sealed(true) } else { Ok(self) }
     }
 
-    /// Shows these fields only. Those that are not known are null.
+    /// Keeps only these fields. Unknown fields are null.
     pub(crate) fn keep(&mut self, names: Vec<String>) {
         let values: Vec<Value> = names.iter().map(|name| self.field(name)).collect();
         self.env = names.iter().cloned().zip(values).collect();
@@ -247,7 +247,7 @@ impl Layer {
         self.set(name, value);
     }
 
-    /// What is selected.
+    /// Returns the select list.
     pub(crate) fn list(&self) -> String {
         let item = |name: &String, value: &Value| {
             let quoted = identifier(name);
@@ -283,7 +283,7 @@ impl Layer {
         }
     }
 
-    /// The rows without order and limit.
+    /// Returns the query without order and limit.
     fn select(&self) -> String {
         if let (From::Query(text, names), Some(columns)) = (&self.from, &self.columns) {
             let same = |name: &String| self.field(name).sql == identifier(name);
@@ -294,7 +294,7 @@ impl Layer {
         format!("SELECT {}\nFROM {}{}", self.list(), self.source_text(), self.where_text())
     }
 
-    /// The whole.
+    /// Returns the whole query.
     pub(crate) fn render(&self) -> String {
         let mut text = self.select();
         if !self.order.is_empty() {
@@ -314,7 +314,7 @@ fn is_fixed(name: &str) -> bool {
     [c::TIME, c::INDEX_TIME, c::RAW, c::HOST, c::SOURCE, c::SOURCETYPE, c::INDEX].contains(&name)
 }
 
-/// The names of fields, none of which may have wildcards.
+/// Returns the names of fields; an error if one has wildcards.
 pub(crate) fn names(fields: &[FieldPattern]) -> Result<Vec<String>, Reason> {
     fields.iter().map(|field| plain(&field.text, field.has_wildcard())).collect()
 }

@@ -41,25 +41,25 @@ pub(crate) const EVENTS: &str = "__events";
 /// The length of a bin in seconds, an internal field of the result that later commands may read.
 pub(crate) const SPAN: &str = "_span";
 
-/// What the rows of the result are.
+/// The kind of the result's rows.
 #[derive(Debug, Clone)]
 pub(crate) enum PivotAxis {
-    /// Bins of time: all of a range, or from the first to the last that has rows, also if only the start of
-    /// the range is unbounded.
+    /// Bins of time: all of a range, or from the first to the last with rows, also if only the start of the
+    /// range is unbounded.
     Time { bins: TimeBins, range: (Option<i64>, Option<i64>), fill: bool, partial: bool },
-    /// Bins of the field of the rows.
+    /// Bins of the row field.
     Bins(RowBins),
-    /// The values there are.
+    /// The distinct values.
     Values,
 }
 
-/// How a value joins those of other series.
+/// How a value is merged with those of other series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Merge {
     Add,
     Min,
     Max,
-    /// Only by aggregating the input again.
+    /// By aggregating the input again.
     Again,
 }
 
@@ -72,12 +72,12 @@ pub(crate) struct PivotValue {
     pub(crate) zero: bool,
 }
 
-/// How series are ranked.
+/// The ranking of series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Score {
-    /// By the events they have.
+    /// By number of events.
     Events,
-    /// By a statistic over the first value of all rows.
+    /// By a statistic of the first value over all rows.
     Value(StatsKind),
 }
 
@@ -88,7 +88,7 @@ pub(crate) enum SeriesFilter {
     Compare(ComparisonOperator, f64),
 }
 
-/// Which series get a column.
+/// The selection of series with a column of their own.
 #[derive(Debug, Clone)]
 pub(crate) struct SeriesChoice {
     pub(crate) score: Score,
@@ -97,15 +97,15 @@ pub(crate) struct SeriesChoice {
     pub(crate) null: Option<String>,
 }
 
-/// How columns are named after series and aggregation.
+/// The naming of columns after series and aggregation.
 #[derive(Debug, Clone)]
 pub(crate) struct NameFormat {
     pub(crate) separator: String,
     pub(crate) template: Option<String>,
 }
 
-/// A pivot. The stage before delivers the row key, [`SERIES`] and [`EVENTS`] if there are series,
-/// and the values.
+/// A pivot. The previous stage provides the row key, [`SERIES`] and [`EVENTS`] if there are series, and the
+/// values.
 #[derive(Debug, Clone)]
 pub(crate) struct Pivot {
     pub(crate) row: String,
@@ -116,12 +116,12 @@ pub(crate) struct Pivot {
     /// The rows before aggregation, with the row key and [`SERIES`], and the aggregates.
     pub(crate) input: Frame,
     pub(crate) aggregates: Vec<(String, Typed)>,
-    /// The length of a bin in microseconds, if the rows have it as a field.
+    /// The length of a bin in microseconds, if the rows have the field `_span`.
     pub(crate) span: Option<i64>,
 }
 
 struct Layout {
-    /// Distinct series in the order of their columns; `None` is the one without split.
+    /// Distinct series in the order of their columns; `None` stands for the only series of an unsplit chart.
     series: Vec<Option<String>>,
 }
 
@@ -161,12 +161,12 @@ impl Pivot {
         self.spread(joined.as_ref().unwrap_or(rows), &Layout { series: columns }, env)
     }
 
-    /// The series that keep a column of their own.
+    /// Selects the series with a column of their own.
     fn choose(&self, choice: &SeriesChoice, rows: &Rows) -> Result<HashSet<String>, Error> {
         let series = rows.texts(SERIES)?;
         let scores = self.scores(choice.score, &series, rows)?;
         let mut ranked: Vec<(&String, f64)> = scores.iter().map(|(name, s)| (name, *s)).collect();
-        // Equal scores: the name decides, so that the answer does not depend on the order of rows.
+        // For equal scores the name decides, so that the result does not depend on the order of rows.
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
         Ok(match &choice.filter {
             SeriesFilter::Among { limit: SeriesLimit::Top(0), .. } => {
@@ -211,7 +211,7 @@ impl Pivot {
         Ok(scored.collect())
     }
 
-    /// Long rows in which the series not kept are one.
+    /// Merges the remaining series in long rows.
     async fn join_others(
         &self,
         kept: &HashSet<String>,
@@ -252,7 +252,7 @@ impl Pivot {
         merged.collect()
     }
 
-    /// Long rows as wide ones.
+    /// Converts long rows to wide ones.
     fn spread(
         &self,
         rows: &Rows,
@@ -310,7 +310,7 @@ impl Pivot {
         Ok(wide)
     }
 
-    /// The row keys of the result, and for each long row its place among them.
+    /// Returns the row keys of the result, and the index of each long row among them.
     fn rows(
         &self,
         rows: &Rows,
@@ -386,11 +386,11 @@ fn time_rows(
     let mut starts: Vec<i64> = present.keys().copied().collect();
     if fill {
         let first = from.map(|from| bins.floor(from)).or(starts.first().copied());
-        // Over all time, the bins up to now would be many more than those of the data.
+        // Over all time, bins up to now would be many more than the bins with data.
         let end = from.and(to);
         let last = end.map(|end| bins.floor(end.saturating_sub(1))).or(starts.last().copied());
         if let (Some(first), Some(last)) = (first, last) {
-            // Of what is there nothing is left out, wherever a bin of odd length began when clocks changed.
+            // Bins with data are always kept, even if a bin of irregular length began at a clock change.
             starts.retain(|start| (first..=last).contains(start));
             starts.extend(series_of_bins(bins, first, last, env)?);
             starts.sort_unstable();
@@ -425,7 +425,7 @@ fn series_of_bins(
             return Err(Error::invalid_anywhere(message));
         }
         starts.push(at);
-        // Where clocks are set back a bin may end before it begins; go on from the next instant.
+        // When clocks are set back, a bin may end before it begins; continue with the next instant.
         at = bins.around(at).1.max(at + 1);
     }
     Ok(starts)

@@ -1,5 +1,5 @@
-//! The rows of stored jobs that were read lately: one reader for all who ask at the same time, and no more
-//! memory than a share of that for results.
+//! A cache of recently read rows of stored jobs. Concurrent requests share one read, and the cache is limited
+//! to a share of the memory for results.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use tokio::sync::{OnceCell, Semaphore};
 use crate::Error;
 use crate::jobs::Loaded;
 
-/// Objects that are read at the same time.
+/// Maximum number of objects that are read concurrently.
 const AT_ONCE: usize = 2;
-/// How long rows stay that nobody asks for.
+/// Time after which unused rows are evicted.
 const IDLE: Duration = Duration::from_secs(600);
 
 type Cell = Arc<OnceCell<Option<Loaded>>>;
 
-/// See the module.
+/// The cache; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct LoadedJobs {
-    /// The least recently used one first.
+    /// The entries, least recently used first.
     entries: Mutex<VecDeque<Entry>>,
     limit: usize,
     readers: Semaphore,
@@ -41,12 +41,13 @@ impl Entry {
 }
 
 impl LoadedJobs {
-    /// Keeps no more than so many bytes.
+    /// Creates a cache with this limit in bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { entries: Mutex::default(), limit, readers: Semaphore::new(AT_ONCE) }
     }
 
-    /// The rows of this version, which `read` reads unless they are here; `None` if they have been removed.
+    /// Returns the rows of a version, read with `read` unless they are cached; `None` if they have been
+    /// removed.
     ///
     /// # Errors
     /// Those of `read`; who asks next reads again.
@@ -79,18 +80,18 @@ impl LoadedJobs {
         cell
     }
 
-    /// Forgets the rows of a version.
+    /// Evicts the rows of a version.
     pub(crate) fn forget(&self, version: &str) {
         self.entries.lock().retain(|entry| entry.version != version);
     }
 
-    /// Forgets what nobody has asked for lately.
+    /// Evicts rows that have not been used recently.
     pub(crate) fn forget_idle(&self) {
         self.entries.lock().retain(|entry| entry.used.elapsed() < IDLE);
     }
 
-    /// Forgets what was used least recently, as long as all together takes more than so many bytes. Who reads
-    /// rows keeps them.
+    /// Evicts the least recently used rows until the total is within this number of bytes. Current users keep
+    /// their rows.
     pub(crate) fn keep_at_most(&self, limit: usize) {
         let mut entries = self.entries.lock();
         let mut bytes: usize = entries.iter().map(Entry::bytes).sum();

@@ -24,7 +24,7 @@ const MAGIC: &[u8] = b"KARSTJOB1";
 /// The level of zstd: the default.
 const LEVEL: i32 = 3;
 
-/// The object, if it is not larger than the limit.
+/// Encodes a job as an object, if the object is not larger than the limit.
 ///
 /// # Errors
 /// [`Error::SavedResultBytes`] if it is larger.
@@ -65,7 +65,7 @@ fn write(details: &Details, batches: &[RecordBatch], sink: &mut Limited) -> Arro
     Ok(())
 }
 
-/// What is in an object, if it does not take more memory than the limit.
+/// Decodes an object, if its contents do not take more memory than the limit.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -105,7 +105,7 @@ fn batches(rows: &[u8]) -> ArrowResult<Vec<RecordBatch>> {
     Ok(batches)
 }
 
-/// Takes bytes up to a limit.
+/// A writer with a size limit.
 struct Limited {
     bytes: Vec<u8>,
     limit: usize,

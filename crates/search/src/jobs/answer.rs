@@ -1,4 +1,4 @@
-//! What a job has found: its previews, then its result.
+//! The output of a job: its previews, then its result.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,17 +11,17 @@ use crate::times::Published;
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     results: OnceLock<Arc<Results>>,
-    /// The result as it was a moment ago.
+    /// The current preview.
     preview: Published<Option<Arc<Results>>>,
     previews: AtomicU64,
-    /// Rows of a result that is in object storage and has not been read.
+    /// Number of rows of a result in object storage that has not been read.
     stored_rows: usize,
-    /// What previews are made of.
+    /// The state from which previews are computed.
     kept: Published<Option<Arc<Kept>>>,
 }
 
 impl Answer {
-    /// Of a job in object storage: its result if it has been read, or how many rows that has.
+    /// Restores the output of a stored job: its result if it has been read, otherwise the number of rows.
     pub(super) fn restored(results: Option<Arc<Results>>, rows: usize, previews: u64) -> Self {
         Self {
             results: results.map(OnceLock::from).unwrap_or_default(),
@@ -31,17 +31,17 @@ impl Answer {
         }
     }
 
-    /// Rows of the result; 0 before the end.
+    /// Returns the number of rows of the result; 0 before the end.
     pub(super) fn rows(&self) -> usize {
         self.results.get().map_or(self.stored_rows, |results| results.rows())
     }
 
-    /// Rows of the result, or of its last preview.
+    /// Returns the number of rows of the result, or of the last preview before the end.
     pub(super) fn shown_rows(&self) -> usize {
         self.shown().map_or(self.stored_rows, |results| results.rows())
     }
 
-    /// The result; `None` before the end.
+    /// Returns the result; `None` before the end.
     pub(super) fn results(&self) -> Option<&Arc<Results>> {
         self.results.get()
     }
@@ -50,27 +50,27 @@ impl Answer {
         self.preview.now()
     }
 
-    /// The result, or its last preview until it is there.
+    /// Returns the result, or the last preview before the end.
     pub(super) fn shown(&self) -> Option<Arc<Results>> {
         self.results.get().cloned().or_else(|| self.preview.now())
     }
 
-    /// Previews made so far.
+    /// Returns the number of previews so far.
     pub(super) fn previews(&self) -> u64 {
         self.previews.load(Relaxed)
     }
 
-    /// Why no more previews are made, if they ended before the search.
+    /// Returns why previews ended before the search, if they did.
     pub(super) fn why_previews_ended(&self) -> Option<String> {
         self.kept.now().and_then(|kept| kept.why_ended())
     }
 
-    /// Publishes what previews are made of.
+    /// Publishes the state from which previews are computed.
     pub(super) fn keeps(&self, kept: &Arc<Kept>) {
         self.kept.change(|known| *known = Some(Arc::clone(kept)));
     }
 
-    /// Shows a preview, if it is still wanted.
+    /// Publishes a preview if it is still wanted.
     pub(super) fn show(&self, preview: Arc<Results>, is_wanted: impl FnOnce() -> bool) {
         let is_shown = self.preview.change(|known| {
             let is_shown = is_wanted();
@@ -82,12 +82,12 @@ impl Answer {
         self.previews.fetch_add(u64::from(is_shown), Relaxed);
     }
 
-    /// Sets the result, once.
+    /// Sets the result. Only the first call has an effect.
     pub(super) fn set(&self, results: Results) {
         let _ = self.results.set(Arc::new(results));
     }
 
-    /// Frees what previews take.
+    /// Frees the memory of previews.
     pub(super) fn end_previews(&self) {
         self.preview.change(|preview| *preview = None);
         self.kept.now().iter().for_each(|kept| kept.clear());

@@ -1,4 +1,4 @@
-//! The field list beside events: how often each field occurs, and its most frequent values.
+//! Field statistics of events: how often each field occurs, and its most frequent values.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,22 +12,22 @@ use crate::render::Value;
 pub struct Mode {
     /// The value.
     pub value: String,
-    /// Events that have it.
+    /// Number of events that have the value.
     pub count: u64,
-    /// Whether `count` is exact among the events looked at.
+    /// Whether `count` is exact for the examined events.
     pub is_exact: bool,
 }
 
-/// What the events of a job say about a field (the body of Splunk's `summary` endpoint).
+/// Statistics of a field over the events of a job (the body of Splunk's `summary` endpoint).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FieldCounts {
-    /// Events that have it.
+    /// Number of events that have the field.
     pub count: u64,
-    /// Events that do not.
+    /// Number of events that do not have the field.
     pub nulls: u64,
-    /// Values that read as numbers.
+    /// Number of values that can be read as numbers.
     pub numeric_count: u64,
-    /// Distinct values; a lower bound unless `is_exact`.
+    /// Number of distinct values; a lower bound unless `is_exact`.
     pub distinct_count: usize,
     /// Whether every distinct value was counted.
     pub is_exact: bool,
@@ -35,7 +35,7 @@ pub struct FieldCounts {
     pub modes: Vec<Mode>,
 }
 
-/// Counts the fields of events, page by page; at most `max_values` distinct values of each.
+/// Counts the fields of events page by page, with at most `max_values` distinct values per field.
 pub(crate) struct Summary {
     events: u64,
     max_values: usize,
@@ -51,7 +51,7 @@ impl Summary {
         self.events += page.rows.len() as u64;
         let mut columns: Vec<_> = page.fields.iter().map(|_| Counter::default()).collect();
         for (counter, name) in columns.iter_mut().zip(&page.fields) {
-            // What was counted before goes on.
+            // Earlier counts of the field are kept.
             *counter = self.counters.remove(name).unwrap_or_default();
         }
         for row in page.rows {
@@ -121,7 +121,7 @@ impl Counter {
 mod tests {
     use super::*;
 
-    /// Counted a row at a time, as if each were a page of its own.
+    /// Counts row by row, as if each row were a page.
     fn summary_of(page: Page, max_values: usize) -> BTreeMap<String, FieldCounts> {
         let mut summary = Summary::new(max_values);
         for row in page.rows {

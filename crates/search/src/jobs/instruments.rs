@@ -1,4 +1,4 @@
-//! What a job measures of itself: scans, phases, operators, memory, cost.
+//! Measurements of a job: scans, phases, operators, memory, cost.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -16,20 +16,20 @@ use crate::times::{Phase, Published};
 pub(super) struct Instruments {
     report: Arc<ScanReport>,
     ended: Arc<Ended>,
-    /// When it joined the queue.
+    /// Time when it was queued.
     queued: Instant,
-    /// Where its memory for sorts and groups is counted.
+    /// The memory pool for its sorts and groups.
     memory: Published<Option<Arc<dyn MemoryPool>>>,
-    /// The plans that run, until the end.
+    /// The running plans, until the end.
     plans: Published<Vec<Arc<dyn ExecutionPlan>>>,
-    /// What their operators did, from the end on.
+    /// Reports of the operators, available from the end on.
     operators: OnceLock<Vec<OperatorReport>>,
     s3_price_get_per_1000: f64,
-    /// What they showed in the end, if the job is from object storage.
+    /// Stored measurements, if the job was read from object storage.
     restored: Option<Restored>,
 }
 
-/// What was measured of a job that is in object storage.
+/// The measurements of a stored job.
 #[derive(Debug)]
 pub(super) struct Restored {
     pub(super) inspection: Inspection,
@@ -55,7 +55,7 @@ impl Instruments {
         }
     }
 
-    /// Of a job that has been measured before.
+    /// Restores the measurements of a stored job.
     pub(super) fn restored(restored: Restored, ended: Arc<Ended>) -> Self {
         let price = restored.inspection.s3_price_get_per_1000;
         Self { restored: Some(restored), ..Self::new(Arc::default(), ended, price) }
@@ -97,7 +97,7 @@ impl Instruments {
         self.memory.now().map_or(0, |memory| memory.reserved())
     }
 
-    /// Why it is in the queue; `None` in the first moment, which every job spends there.
+    /// Returns why the job is queued; `None` in the first moments, because every job is queued briefly.
     pub(super) fn why_queued(&self) -> Option<String> {
         const MOMENT: Duration = Duration::from_millis(500);
         (self.queued.elapsed() >= MOMENT).then(|| {
@@ -111,7 +111,7 @@ impl Instruments {
         self.report.times.add(Phase::Queue, self.queued.elapsed());
     }
 
-    /// Publishes where its memory is counted.
+    /// Publishes the memory pool.
     pub(super) fn holds(&self, memory: &Arc<dyn MemoryPool>) {
         self.memory.change(|known| *known = Some(Arc::clone(memory)));
     }
@@ -137,11 +137,11 @@ impl Instruments {
         Inspection { previews, ..inspection }
     }
 
-    /// Measures no more.
+    /// Ends the measurements.
     pub(super) fn end(&self, outcome: Outcome, ran: Duration) {
         self.report.times.end();
         self.ended.count(&self.report, outcome, Some(ran));
-        // Plans hold what their operators hold; what is wanted of them later is in the reports.
+        // Plans keep the memory of their operators alive; the reports contain all that is needed later.
         let plans = self.plans.change(std::mem::take);
         let _ = self.operators.set(plans.iter().map(OperatorReport::of).collect());
     }

@@ -1,4 +1,4 @@
-//! The jobs of a service: those that wait, run, or have ended and are kept.
+//! The jobs of a service: queued, running, and kept after their end.
 
 use std::sync::Arc;
 
@@ -24,22 +24,22 @@ struct Entry {
 }
 
 impl Jobs {
-    /// Keeps a job that a task runs.
+    /// Adds a job that a task runs.
     pub(crate) fn insert(&self, job: Arc<Job>, task: AbortHandle) {
         self.entries.lock().insert(job.sid().to_owned(), Entry { job, task });
     }
 
-    /// The job with this id.
+    /// Returns the job with this id.
     pub(crate) fn get(&self, sid: &str) -> Option<Arc<Job>> {
         self.entries.lock().get(sid).map(|entry| Arc::clone(&entry.job))
     }
 
-    /// Whether this is the job with its id, and has not been removed.
+    /// Whether this job is the one with its id and has not been removed.
     pub(crate) fn has(&self, job: &Arc<Job>) -> bool {
         self.get(job.sid()).is_some_and(|known| Arc::ptr_eq(&known, job))
     }
 
-    /// All jobs that have not expired, newest first.
+    /// Returns all jobs that have not expired, newest first.
     pub(crate) fn newest_first(&self) -> Vec<Arc<Job>> {
         self.forget_expired();
         let mut jobs: Vec<_> =
@@ -48,7 +48,7 @@ impl Jobs {
         jobs
     }
 
-    /// Stops a job and forgets it; false if there is none.
+    /// Cancels and removes a job. Returns false if it does not exist.
     pub(crate) fn cancel(&self, sid: &str) -> bool {
         let entry = self.entries.lock().remove(sid);
         if let Some(entry) = &entry {
@@ -58,8 +58,8 @@ impl Jobs {
         entry.is_some()
     }
 
-    /// Refuses one more job if too many wait, or if the results of those that are kept take too much; the
-    /// bytes that they leave.
+    /// Refuses a new job if too many are queued, or if the results of kept jobs are too large. Returns the
+    /// remaining bytes for results.
     pub(crate) fn check_room(&self, settings: &Settings) -> Result<usize, Error> {
         self.forget_expired();
         let entries = self.entries.lock();
@@ -75,8 +75,8 @@ impl Jobs {
         Ok(settings.kept_result_bytes - bytes)
     }
 
-    /// Counts one more search of a user, unless those of the user or of the user's roles that run or wait,
-    /// or what their results take, have reached a quota. It counts for as long as the answer is kept.
+    /// Counts a search of a user for as long as the returned guard lives. Refuses it if the searches of the
+    /// user or of the user's roles, or the size of their results, have reached a quota.
     ///
     /// # Errors
     /// [`Error::UserQuota`] or [`Error::ResultQuota`].
@@ -104,7 +104,7 @@ impl Jobs {
         if let Some(quota) = limits.result_bytes.filter(|quota| bytes > *quota) {
             return Err(Error::ResultQuota { user: rights.user().to_owned(), bytes, quota });
         }
-        // Still under the lock: of two at the same moment, the second sees the first.
+        // Counted under the lock, so that the second of two concurrent searches sees the first.
         Ok(queries.begin(rights.user()))
     }
 

@@ -1,4 +1,4 @@
-//! How far a job has come, from the queue to its end, and what it has said on the way.
+//! The progress of a job from the queue to its end, with its messages.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +33,7 @@ struct Progress {
 }
 
 impl Lifecycle {
-    /// A job in the queue, with what planning has said.
+    /// Creates a queued job with the messages of planning.
     pub(super) fn new(clock: Arc<dyn Clock>, messages: Vec<Message>) -> Self {
         Self {
             created: clock.now(),
@@ -45,7 +45,7 @@ impl Lifecycle {
         }
     }
 
-    /// A job that ended with its result.
+    /// Restores a job that ended with its result.
     pub(super) fn restored(
         clock: Arc<dyn Clock>,
         (created, started): (EventTime, Option<EventTime>),
@@ -77,7 +77,7 @@ impl Lifecycle {
         self.progress.lock().started.map(|(at, _)| at)
     }
 
-    /// How long it has run, or ran.
+    /// Returns the run time, so far or total.
     pub(super) fn run_duration(&self) -> Duration {
         let progress = self.progress.lock();
         progress.run_duration.unwrap_or_else(|| progress.so_far())
@@ -91,27 +91,27 @@ impl Lifecycle {
         self.progress.lock().messages.clone()
     }
 
-    /// Whether it was told to end with what it had found.
+    /// Whether the job was told to end early with partial results.
     pub(super) fn is_finalized(&self) -> bool {
         self.is_finalized.load(Relaxed)
     }
 
-    /// Whether it is complete, failed or cancelled, or becomes so at this moment.
+    /// Whether the job is complete, failed or cancelled, or is ending right now.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended.load(SeqCst)
     }
 
     pub(super) async fn finished(&self) -> Result<(), Error> {
         let mut state = self.state.subscribe();
-        // The sender lives in self, so waiting cannot fail.
+        // `self` holds the sender, so waiting cannot fail.
         let _ = state.wait_for(|state| state.is_final()).await;
         self.error().map_or(Ok(()), Err)
     }
 
-    /// It leaves the queue.
+    /// Moves the job from the queue to running.
     pub(super) fn start(&self) {
         self.progress.lock().started = Some((self.clock.now(), Instant::now()));
-        // It may have been cancelled while it waited for its turn.
+        // The job may have been cancelled while it was queued.
         self.state.send_if_modified(|state| {
             let starts = !state.is_final();
             if starts {
@@ -121,7 +121,7 @@ impl Lifecycle {
         });
     }
 
-    /// Marks it as finalized; whether it had not ended before.
+    /// Marks the job as finalized. Returns whether it had not ended before.
     pub(super) fn finalize(&self) -> bool {
         let has_ended = self.has_ended();
         self.is_finalized.store(true, Relaxed);
@@ -138,13 +138,13 @@ impl Lifecycle {
         true
     }
 
-    /// Whether the caller is the one who ends it. A search may be complete and cancelled in the same
-    /// moment; it is one of the two.
+    /// Claims the end of the job; true only for the first caller. A search may complete and be cancelled at
+    /// the same moment, but only one of the two counts.
     pub(super) fn ends_now(&self) -> bool {
         !self.has_ended.swap(true, SeqCst)
     }
 
-    /// Nothing more happens; those who wait for the end are told.
+    /// Ends the job and notifies those who wait for the end.
     pub(super) fn end(&self, state: DispatchState, messages: Vec<Message>, error: Option<Error>) {
         let mut progress = self.progress.lock();
         progress.run_duration = Some(progress.so_far());
@@ -160,7 +160,7 @@ impl Lifecycle {
 }
 
 impl Progress {
-    /// How long ago it started.
+    /// Returns the time since the start.
     fn so_far(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |(_, since)| since.elapsed())
     }

@@ -1,4 +1,4 @@
-//! What somebody asks for: a search, a time range, and how the answer is kept.
+//! The request for a search: its text, its time range, and how its result is kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,54 +13,54 @@ use crate::traced::About;
 /// A search to run.
 #[derive(Debug, Clone)]
 pub struct JobRequest {
-    /// SPL, as typed.
+    /// The SPL text, as typed.
     pub search: String,
-    /// Start of the range: relative (`-1h@h`), absolute, or epoch seconds; none is all of time.
+    /// Start of the range: relative (`-1h@h`), absolute, or epoch seconds; `None` is unbounded.
     pub earliest: Option<String>,
-    /// End of the range, likewise.
+    /// End of the range, in the same formats; `None` is unbounded.
     pub latest: Option<String>,
-    /// What "now" is; the moment of the request if none.
+    /// The time that `now()` returns; `None` is the time of the request.
     pub now: Option<EventTime>,
-    /// Where days begin, and whose offset times are written with.
+    /// The time zone in which days begin and times are written.
     pub timezone: TimeZone,
-    /// How many of the newest events are kept; the setting `max_count` if none.
+    /// Maximum number of events to keep, newest first; `None` uses the setting `max_count`.
     pub max_count: Option<usize>,
-    /// Bins of the timeline that somebody wants to see; 0 for none. (Its bins are of round spans, and
-    /// may be up to 1,200.)
+    /// Number of bins of the timeline; 0 for no timeline. Bins have round widths, so there may be up to 1,200
+    /// of them.
     pub status_buckets: usize,
-    /// Whether somebody wants to see results before the end.
+    /// Whether previews are wanted.
     pub preview: bool,
-    /// Who asks.
+    /// The user.
     pub owner: String,
-    /// In which app's context.
+    /// The app in whose context the search runs.
     pub app: String,
     /// Search id to use instead of a new one.
     pub sid: Option<String>,
-    /// How long the job is kept after its last use; the setting `ttl` if none.
+    /// Lifetime of the job after its last use; `None` uses the setting `ttl`.
     pub ttl: Option<Duration>,
-    /// How long the job may run without being used before whoever started it wants it cancelled; zero is
-    /// forever. The one that dispatches it sees to that.
+    /// Time without use after which the job should be cancelled while it runs; zero is unlimited. The code
+    /// that dispatches the job is responsible for that.
     pub auto_cancel: Duration,
-    /// A name for people.
+    /// A label for display.
     pub label: Option<String>,
-    /// What asks: a page, a dashboard, a program.
+    /// The origin of the request: a page, a dashboard, a program.
     pub provenance: Option<String>,
-    /// What it may do: the indexes and objects it sees, its commands, its quotas.
+    /// The rights of the search: visible indexes and objects, allowed commands, quotas.
     pub rights: Arc<Rights>,
-    /// Whether commands that change something are refused.
+    /// Whether commands with side effects are refused.
     pub read_only: bool,
-    /// The span that asks for it; without one, the search begins a trace.
+    /// The parent span; without one, the search begins a trace.
     pub trace: TraceContext,
 }
 
 impl JobRequest {
-    /// A search of the server's own that may do everything, over all of time with nothing else asked for.
+    /// Creates a search of the server itself, with all rights, over all time and with default options.
     #[must_use]
     pub fn new(search: impl Into<String>, owner: impl Into<String>) -> Self {
         Self::of(search, &Arc::new(Rights::of_system(&owner.into())))
     }
 
-    /// The same, of a user.
+    /// Creates the same search for a user.
     #[must_use]
     pub fn of(search: impl Into<String>, rights: &Arc<Rights>) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl JobRequest {
         }
     }
 
-    /// What the span of the search says of it.
+    /// Returns the attributes of the search for its span.
     pub(crate) fn about(&self, kind: &'static str) -> About<'_> {
         About {
             kind,

@@ -1,4 +1,4 @@
-//! What a job found, and pages of it as text.
+//! The result of a job, and pages of it as text.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -16,7 +16,7 @@ use crate::render::{Renderer, Value};
 use crate::scan::{added_to, each_sent};
 use crate::timeline::Timeline;
 
-/// Rows as texts.
+/// A page of rows as texts.
 #[derive(Debug, Clone, Default)]
 pub struct Page {
     /// Field names, in order.
@@ -25,7 +25,7 @@ pub struct Page {
     pub rows: Vec<Vec<Option<Value>>>,
 }
 
-/// The rows a job keeps.
+/// The rows that a job keeps.
 #[derive(Debug)]
 pub(crate) struct Results {
     pub(crate) kind: ResultKind,
@@ -35,7 +35,7 @@ pub(crate) struct Results {
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) renderer: Renderer,
     pub(crate) known: KnownFields,
-    /// What the configuration adds to events that are shown, once that is planned.
+    /// The fields that the configuration adds to displayed events, once they are planned.
     pub(crate) shown: OnceLock<Option<Arc<ShownFields>>>,
 }
 
@@ -48,8 +48,9 @@ impl Results {
         self.batches.iter().map(RecordBatch::get_array_memory_size).sum()
     }
 
-    /// The events over time, where commands behind the filter have dropped or added some: others than the
-    /// events that match. `None` where they have not, or an event has no time any more.
+    /// Returns the timeline of the result if commands after the filter have dropped or added events, so that
+    /// it differs from the timeline of matching events. `None` if it does not differ, or if an event has lost
+    /// its time.
     pub(super) fn timeline(&self, matching: &Timeline) -> Option<Timeline> {
         if matching.events() == self.rows() as u64 {
             return None;
@@ -66,7 +67,7 @@ impl Results {
         Some(found)
     }
 
-    /// Rows `offset .. offset + count`.
+    /// Returns rows `offset .. offset + count`.
     pub(crate) fn part(&self, offset: usize, count: usize) -> Vec<RecordBatch> {
         let mut skip = offset;
         let mut left = count;
@@ -88,8 +89,8 @@ impl Results {
         batches
     }
 
-    /// Rows as texts. For events, fields that no command named are extracted and computed here, for these
-    /// rows only.
+    /// Renders rows as texts. For events, fields that no command named are extracted and computed here, for
+    /// these rows only.
     pub(crate) fn page_of(&self, batches: &[RecordBatch]) -> Page {
         let mut page = self.stored_page(batches);
         if self.kind == ResultKind::Events {
@@ -98,7 +99,7 @@ impl Results {
         page
     }
 
-    /// The fields of [`Self::page_of`], without their values.
+    /// Returns the fields of [`Self::page_of`], without their values.
     pub(crate) fn fields_of(&self, batches: &[RecordBatch]) -> Vec<String> {
         let mut fields = FieldNames::of(self.stored_fields());
         if self.kind == ResultKind::Events {
@@ -147,7 +148,7 @@ impl Results {
         let known = fields.names.len();
         self.extract(batches, &mut |row, name, value| {
             let place = fields.place(name);
-            // A column of the plan is the truth about its field.
+            // A column of the plan takes precedence over the extracted field.
             if place >= known {
                 add_value(&mut page.rows[row], place, value.into_owned());
             }
@@ -165,7 +166,7 @@ impl Results {
                 if cells.len() <= place {
                     cells.resize(place + 1, None);
                 }
-                // What the configuration sets goes before what is in the text.
+                // Fields of the configuration take precedence over fields in the text.
                 cells[place] = self.renderer.value(name, values, at);
             }
         });
@@ -176,12 +177,12 @@ impl Results {
         page.fields = fields.names;
     }
 
-    /// Hands out every field that extraction finds in events and that is to be shown, with the number of
-    /// its row.
+    /// Visits every displayed field that is extracted from events, with the number of its row.
     fn extract(&self, batches: &[RecordBatch], found: &mut dyn FnMut(usize, &str, Cow<'_, str>)) {
         let mut number = 0;
         for batch in batches {
-            // A command may have made numbers or lists of these columns, which choose no rules then.
+            // A command may have changed the type of these columns to numbers or lists, which select no
+            // rules.
             let text = |name: &str| {
                 batch.column_by_name(name).and_then(|column| column.as_string_view_opt())
             };
@@ -202,7 +203,7 @@ impl Results {
                 }
                 let rules = self.knowledge.field_rules(sourcetype, source, host);
                 let _ = rules.extract(raw.value(row), &mut |name, value| {
-                    // A field sent along with the event hides one of the same name in its text.
+                    // An indexed field hides an extracted one of the same name.
                     if self.filter.admits(name) && !named.iter().any(|sent| sent == name) {
                         found(number, name, value);
                     }
@@ -213,11 +214,11 @@ impl Results {
     }
 }
 
-/// Takes a column of shown events: the number of its first row, its name and its values.
+/// A callback for columns of displayed events: the number of the first row, the name and the values.
 type TakeColumn<'t> = dyn FnMut(usize, &str, &ArrayRef) + 't;
 
 impl Results {
-    /// Hands out the columns of fields that the configuration adds to events and that are to be shown.
+    /// Visits the columns of displayed fields that the configuration adds to events.
     fn compute(&self, batches: &[RecordBatch], take: &mut TakeColumn<'_>) {
         let Some(shown) = self.shown.get().and_then(Option::as_ref) else { return };
         let mut first = 0;
@@ -234,7 +235,7 @@ impl Results {
     }
 }
 
-/// The columns of a result without those that no row has a value of: thousands may have been looked for.
+/// Removes the columns without values from a result: a search may look for thousands of fields.
 pub(super) fn present(
     columns: Vec<OutputColumn>,
     batches: Vec<RecordBatch>,
@@ -249,7 +250,7 @@ pub(super) fn present(
         let kept: Vec<usize> = (0..schema.fields().len())
             .filter(|at| !absent.contains(schema.field(*at).name().as_str()))
             .collect();
-        // Indexes of its own columns are within its bounds.
+        // The indexes are those of its own columns, so they are within bounds.
         batch.project(&kept).unwrap_or(batch)
     };
     let batches = batches.into_iter().map(without).collect();
@@ -257,19 +258,19 @@ pub(super) fn present(
     (kept, batches)
 }
 
-/// Ranges of rows whose field names are remembered: clients ask for the whole, or page by page.
+/// Number of row ranges whose field names are cached: clients request all rows, or page by page.
 const REMEMBERED: usize = 4;
 
-/// The names of the fields of some rows, once somebody has asked for them.
+/// The field names of some rows, computed at most once.
 pub(crate) type NamesOnce = Arc<OnceCell<Arc<[String]>>>;
 
-/// The field names of ranges of rows that were last asked for. To find them, every event is read: of several
-/// clients that ask for the same rows one does it for all.
+/// A cache of the field names of recently requested row ranges. Finding them reads every event, so concurrent
+/// requests for the same rows share one computation.
 #[derive(Debug, Default)]
 pub(crate) struct KnownFields(Mutex<VecDeque<((usize, usize), NamesOnce)>>);
 
 impl KnownFields {
-    /// Those of the rows `offset .. offset + count`, in place of those that nobody has asked for since long.
+    /// Returns the cell for the rows `offset .. offset + count`, evicting the least recently used range.
     pub(crate) fn of(&self, offset: usize, count: usize) -> NamesOnce {
         let mut ranges = self.0.lock();
         let range = (offset, count);
@@ -282,7 +283,7 @@ impl KnownFields {
     }
 }
 
-/// Names in the order in which they turn up, each once.
+/// Collects distinct names in the order of their first occurrence.
 struct FieldNames {
     names: Vec<String>,
     places: HashMap<String, usize>,

@@ -1,5 +1,4 @@
-//! How long a job is kept after its last use, and what its owner said of it: its importance, and who else may
-//! read it.
+//! The lifetime of a job after its last use, and the settings of its owner: priority and readers.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,7 +11,7 @@ use runtime::Clock;
 
 use super::uses::Uses;
 
-/// `priority` of a job that asked for none.
+/// The default `priority` of a job.
 const DEFAULT_PRIORITY: u8 = 5;
 
 #[derive(Debug)]
@@ -22,9 +21,9 @@ pub(super) struct Retention {
     ttl_seconds: AtomicU64,
     is_saved: AtomicBool,
     priority: AtomicU8,
-    /// Roles whose users may read it, too.
+    /// Roles whose users may read the job besides its owner.
     readers: Mutex<Vec<String>>,
-    /// Where uses of a job in object storage are noted, and its id.
+    /// The log of uses of stored jobs, and the id; `None` if the job is not stored.
     uses: Option<(Arc<Uses>, String)>,
 }
 
@@ -41,7 +40,7 @@ impl Retention {
         }
     }
 
-    /// Of a job in object storage, as its document says.
+    /// Restores the settings of a stored job from its document.
     pub(super) fn restored(
         clock: Arc<dyn Clock>,
         (touched, ttl): (EventTime, Duration),
@@ -59,7 +58,7 @@ impl Retention {
         }
     }
 
-    /// It is used now.
+    /// Records a use.
     pub(super) fn touch(&self) {
         let now = self.clock.now();
         self.touched.store(now.0, Relaxed);
@@ -76,13 +75,13 @@ impl Retention {
         Duration::from_secs(self.ttl_seconds.load(Relaxed))
     }
 
-    /// Changes the time, which counts from now.
+    /// Sets the lifetime, which counts from now.
     pub(super) fn set_ttl(&self, ttl: Duration) {
         self.ttl_seconds.store(ttl.as_secs(), Relaxed);
         self.touch();
     }
 
-    /// Whether it may be removed, if it has ended.
+    /// Whether the job has expired, provided that it has ended.
     pub(super) fn is_over(&self) -> bool {
         let idle = self.clock.now().0 - self.touched.load(Relaxed);
         let ttl = i64::try_from(self.ttl().as_micros()).unwrap_or(i64::MAX);

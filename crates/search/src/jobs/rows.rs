@@ -1,4 +1,4 @@
-//! Rows of a job as its clients read them, slice by slice if there are many.
+//! The rows of a job for its clients, in slices if there are many.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use super::results::NamesOnce;
 use super::{Page, Results};
 use crate::slices::{self, Slices};
 
-/// Rows of a result, or of a preview, as they were when they were asked for. They stay until nobody reads
-/// them any more, also if the job is forgotten before.
+/// A snapshot of the rows of a result or preview. It stays valid until it is dropped, even if the job is
+/// removed earlier.
 #[derive(Debug, Clone, Default)]
 pub struct ResultRows {
-    /// What is known of them besides; none where there are none.
+    /// The result with its metadata; `None` if there are no rows.
     results: Option<Arc<Results>>,
     batches: Vec<RecordBatch>,
-    /// The names of their fields, found by one reader for all.
+    /// The field names, computed once for all readers.
     names: NamesOnce,
 }
 
 impl ResultRows {
-    /// Rows `offset .. offset + count`.
+    /// Returns rows `offset .. offset + count`.
     pub(crate) fn part(results: &Arc<Results>, offset: usize, count: usize) -> Self {
         let batches = results.part(offset, count);
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
@@ -28,46 +28,46 @@ impl ResultRows {
         Self { results: Some(Arc::clone(results)), batches, names }
     }
 
-    /// How many there are.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether they are better read in slices.
+    /// Whether the rows should be written in slices.
     #[must_use]
     pub fn are_many(&self) -> bool {
         slices::are_many(&self.batches)
     }
 
-    /// The names of their fields as somebody found them, or as `find` does. Of several that ask for the same
-    /// rows at the same time one finds them, and the others wait for it.
+    /// Returns the cached field names, or computes them with `find`. Concurrent requests for the same rows
+    /// wait for a single computation.
     pub async fn fields_found_by(&self, find: impl Future<Output = Vec<String>>) -> Arc<[String]> {
         Arc::clone(self.names.get_or_init(|| async move { find.await.into() }).await)
     }
 
-    /// The names of their fields, as in [`Self::page`]. Events have to be read for it.
+    /// Returns the field names as in [`Self::page`]. This reads the events.
     #[must_use]
     pub fn fields(&self) -> Vec<String> {
         let fields = |results: &Arc<Results>| results.fields_of(&self.batches);
         self.results.as_ref().map_or_else(Vec::new, fields)
     }
 
-    /// The rows as texts. A page of events has the fields that these have, in the order in which they turn
-    /// up.
+    /// Renders the rows as texts. A page of events has the fields that occur in it, in the order of their
+    /// first occurrence.
     #[must_use]
     pub fn page(&self) -> Page {
         let page = |results: &Arc<Results>| results.page_of(&self.batches);
         self.results.as_ref().map_or_else(Page::default, page)
     }
 
-    /// The same rows in slices small enough to be handled one after the other, in order.
+    /// Splits the rows into slices of limited size, in order.
     pub fn slices(&self) -> impl Iterator<Item = Self> + Send + use<> {
         let results = self.results.clone();
         Slices::of(self.batches.clone()).map(move |batches| Self {
@@ -93,7 +93,7 @@ mod tests {
     use crate::jobs::results::KnownFields;
     use crate::render::Renderer;
 
-    /// Events in batches of 700, of which only the last has the field `late`.
+    /// Events in batches of 700, of which only the last event has the field `late`.
     fn events(count: usize) -> Arc<Results> {
         let raw = |at: usize| match at + 1 {
             last if last == count => format!("late=1 n={at}"),
@@ -125,7 +125,7 @@ mod tests {
         })
     }
 
-    /// The cell of a field, wherever the page has it.
+    /// Returns the cell of a field, whatever its column in the page.
     fn cell<'p>(page: &'p Page, row: usize, name: &str) -> Option<&'p crate::Value> {
         let place = page.fields.iter().position(|field| field == name)?;
         page.rows[row][place].as_ref()

@@ -1,46 +1,46 @@
-//! Whether a job is in object storage, is to be, or could not be put there.
+//! The state of saving a job in object storage.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long after a failure it is tried again.
+/// Time between a failure and the next attempt.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// How far the saving of a job is.
+/// The state of saving a job.
 #[derive(Debug, Default)]
 pub(crate) struct Saving {
     state: Mutex<Saved>,
-    /// Held while the job is being stored: once at a time.
+    /// Held while the job is being stored, so that it is stored once at a time.
     pub(crate) turn: tokio::sync::Mutex<()>,
-    /// The version that attempts write: what one of them leaves, the next one replaces.
+    /// The version that all attempts write, so that a retry replaces the remains of a failed attempt.
     version: OnceLock<String>,
 }
 
-/// What is known of the saving of a job.
+/// A snapshot of the state.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Saved {
-    /// Somebody wants it in object storage.
+    /// Whether the job is to be stored.
     pub(crate) is_wanted: bool,
-    /// The version that is there.
+    /// The stored version.
     pub(crate) version: Option<String>,
-    /// Why it is not there.
+    /// The error of the last attempt.
     problem: Option<String>,
-    /// A limit is in the way: it is not tried again unless somebody asks.
+    /// Whether a limit refused it. Then there are no automatic retries.
     is_refused: bool,
-    /// When it was tried.
+    /// Time of the last attempt.
     tried: Option<Instant>,
 }
 
 impl Saving {
-    /// Of a job that has been read from object storage.
+    /// Returns the state of a job that was read from object storage.
     pub(super) fn stored(version: String) -> Self {
         let state = Saved { is_wanted: true, version: Some(version), ..Saved::default() };
         Self { state: Mutex::new(state), ..Self::default() }
     }
 
-    /// Notes what somebody wants now; a limit that was in the way before is asked again.
+    /// Sets whether the job is to be stored. A refusal by a limit is forgotten.
     pub(crate) fn want(&self, is_wanted: bool) {
         let mut state = self.state.lock();
         (state.is_wanted, state.is_refused, state.tried) = (is_wanted, false, None);
@@ -49,19 +49,19 @@ impl Saving {
         }
     }
 
-    /// The version to write.
+    /// Returns the version to write.
     pub(crate) fn version(&self) -> String {
         let new = || runtime::random::uuid().as_simple().to_string();
         self.version.get_or_init(new).clone()
     }
 
-    /// Notes that it is in object storage.
+    /// Records that the job is stored.
     pub(crate) fn succeeded(&self, version: String) {
         let mut state = self.state.lock();
         (state.version, state.problem) = (Some(version), None);
     }
 
-    /// Notes why it is not; whether that is news.
+    /// Records a failure. Returns whether the reason is new.
     pub(crate) fn failed(&self, reason: &str, is_refused: bool) -> bool {
         let next = match is_refused {
             true => "it is not tried again by itself",
@@ -78,19 +78,19 @@ impl Saving {
         is_news
     }
 
-    /// Whether it is to be stored now without being asked.
+    /// Whether an automatic attempt is due.
     pub(crate) fn is_due(&self) -> bool {
         let state = self.state.lock();
         let rests = state.tried.is_some_and(|tried| tried.elapsed() < RETRY);
         state.is_wanted && !state.is_refused && state.version.is_none() && !rests
     }
 
-    /// What is known.
+    /// Returns a snapshot of the state.
     pub(crate) fn now(&self) -> Saved {
         self.state.lock().clone()
     }
 
-    /// Why it is not in object storage though somebody wants it there.
+    /// Returns why the job is not stored although it should be.
     pub(super) fn problem(&self) -> Option<String> {
         self.state.lock().problem.clone()
     }

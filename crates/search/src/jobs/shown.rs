@@ -1,4 +1,4 @@
-//! What the configuration adds to the events of a search that are shown, as far as it is planned.
+//! The planned fields that the configuration adds to displayed events of a search.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,28 +8,29 @@ use model::columns;
 use parking_lot::Mutex;
 use plan::ShownFields;
 
-/// See the module. Previews and the result of a job have the same source types most of the time.
+/// A cache of these plans; see the module documentation. Previews and the result of a job usually have the
+/// same source types.
 #[derive(Debug, Default)]
 pub(crate) struct Shown(Mutex<Option<Known>>);
 
 #[derive(Debug)]
 struct Known {
     sourcetypes: HashSet<String>,
-    /// The fields that the events were known to have, if the plan depends on that.
+    /// The fields that the events were known to have, if the plan depends on them.
     present: Option<HashSet<String>>,
     fields: Option<Arc<ShownFields>>,
 }
 
 impl Shown {
-    /// What is added to events of these source types; the outer `None` if that is not planned, or depends on
-    /// which fields they have.
+    /// Returns the fields added to events of these source types. The outer `None` means that they are not
+    /// planned yet, or depend on the fields of the events.
     pub(crate) fn of(&self, sourcetypes: &HashSet<String>) -> Option<Option<Arc<ShownFields>>> {
         let known = self.0.lock();
         let known = known.as_ref().filter(|known| known.present.is_none())?;
         sourcetypes.is_subset(&known.sourcetypes).then(|| known.fields.clone())
     }
 
-    /// The same of events that have these fields.
+    /// Returns the fields added to events that have these fields.
     pub(crate) fn of_fields(
         &self,
         sourcetypes: &HashSet<String>,
@@ -41,12 +42,12 @@ impl Shown {
         has_all.then(|| known.fields.clone())
     }
 
-    /// Whether it depends on which fields events have.
+    /// Whether the plan depends on the fields of the events.
     pub(crate) fn is_wide(&self) -> bool {
         self.0.lock().as_ref().is_some_and(|known| known.present.is_some())
     }
 
-    /// Keeps what was planned.
+    /// Caches a plan.
     pub(crate) fn keep(
         &self,
         sourcetypes: HashSet<String>,
@@ -57,7 +58,7 @@ impl Shown {
     }
 }
 
-/// The source types of events.
+/// Returns the source types of events.
 pub(crate) fn sourcetypes(batches: &[RecordBatch]) -> HashSet<String> {
     let mut found = HashSet::new();
     for batch in batches {

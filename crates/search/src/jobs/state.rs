@@ -1,4 +1,4 @@
-//! The life of a job: which states it goes through, and what it reports of itself.
+//! The states of a job, and its status report.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::Error;
 
-/// Splunk's dispatch states, those that Karst reaches.
+/// Splunk's dispatch states, as far as Karst uses them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum DispatchState {
@@ -15,20 +15,20 @@ pub enum DispatchState {
     Queued,
     /// Being planned.
     Parsing,
-    /// Reading events.
+    /// Running.
     Running,
-    /// Holding still until it is unpaused.
+    /// Paused.
     Paused,
-    /// Told to finish with what it has.
+    /// Ending early with the rows found so far.
     Finalizing,
-    /// Finished; results are there.
+    /// Ended with its result.
     Done,
     /// Ended with an error.
     Failed,
 }
 
 impl DispatchState {
-    /// Splunk's word for it.
+    /// Returns Splunk's name of the state.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -42,26 +42,26 @@ impl DispatchState {
         }
     }
 
-    /// Whether nothing more will happen.
+    /// Whether the state is final.
     #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self, Self::Done | Self::Failed)
     }
 }
 
-/// A job's state at one moment.
+/// A snapshot of a job's status.
 #[derive(Debug, Clone)]
 pub struct JobStatus {
-    /// Where it is.
+    /// The state.
     pub state: DispatchState,
     /// Share of the work done, 0 to 1.
     pub done_progress: f64,
-    /// Whether it was told to finish early: the results are partial, and a message says so.
+    /// Whether the job was told to end early: the results are partial, and a message says so.
     pub is_finalized: bool,
-    /// When it began to run.
+    /// Time when the job began to run.
     pub started: Option<EventTime>,
-    /// Time spent running.
+    /// Run time.
     pub run_duration: Duration,
-    /// Why it failed.
+    /// The error of a failed job.
     pub error: Option<Error>,
 }

@@ -32,23 +32,24 @@ use crate::render::Renderer;
 use crate::timeline::Timeline;
 use crate::traced::Traced;
 
-/// Levels of operators that are stored. Those of a plan can be thousands deep, which a JSON reader refuses.
+/// Maximum depth of operators that are stored. Plans can be thousands of operators deep, which a JSON reader
+/// refuses.
 const OPERATOR_LEVELS: usize = 40;
-/// The shortest and the longest time by which a document may be behind the last use of its job.
+/// Minimum and maximum time by which a document may lag behind the last use of its job.
 const BEHIND: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
 
 /// The document of a stored job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SavedJob {
-    /// Which object it is in: one is never written twice.
+    /// The version of the object. Each version is written only once.
     pub(crate) version: String,
-    /// The size of the object.
+    /// Size of the object in bytes.
     pub(crate) bytes: u64,
-    /// When it was last used, as far as is written.
+    /// Time of the last use, as far as it has been written.
     pub(crate) touched: EventTime,
-    /// Seconds for which it is kept after its last use.
+    /// Lifetime after the last use in seconds.
     pub(crate) ttl: u64,
-    /// Whether somebody has saved it.
+    /// Whether a user has saved the job.
     pub(crate) is_saved: bool,
     /// Roles whose users may read it besides its owner.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -56,7 +57,7 @@ pub(crate) struct SavedJob {
     pub(crate) facts: Facts,
 }
 
-/// What lists show of a job.
+/// The list entry of a job.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Facts {
     pub(crate) owner: String,
@@ -70,7 +71,7 @@ pub(crate) struct Facts {
     max_count: Option<usize>,
     status_buckets: usize,
     provenance: Option<String>,
-    /// Headers that name the span of the search.
+    /// Headers that identify the span of the search.
     #[serde(default)]
     trace: Vec<(String, String)>,
     reach: Reach,
@@ -85,20 +86,20 @@ pub(crate) struct Facts {
     range: TimeRange,
     finds_events: bool,
     highlight: Vec<String>,
-    /// Messages of planning and of the run; whether each is a warning.
+    /// Messages of planning and of the run; true for a warning.
     planned: Vec<(bool, String)>,
     messages: Vec<(bool, String)>,
-    /// Without plans, which are in the object.
+    /// The inspector's report without plans, which are in the object.
     inspection: Inspection,
 }
 
-/// What is beside the rows in the object.
+/// The part of the object besides the rows.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Details {
     plans: Vec<OperatorReport>,
     timeline: Option<Timeline>,
     columns: Vec<Column>,
-    /// Fields that are shown and not shown when more are extracted.
+    /// Patterns of displayed fields and of hidden fields when more fields are extracted.
     keep: Option<Vec<String>>,
     drop: Vec<String>,
     /// Knowledge objects that the owner could not read.
@@ -109,14 +110,14 @@ pub(crate) struct Details {
 #[derive(Debug, Serialize, Deserialize)]
 struct Column {
     name: String,
-    /// What its values are.
+    /// Type of its values.
     kind: Kind,
     shown: bool,
     possible: bool,
     named: bool,
 }
 
-/// See [`ValueType`].
+/// The serialized form of a [`ValueType`].
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -129,14 +130,14 @@ enum Kind {
     Null,
 }
 
-/// What has been read of the object of a job.
+/// The parts of a job's object that have been read.
 #[derive(Debug, Clone)]
 pub(crate) struct Loaded {
     pub(crate) results: Arc<Results>,
     pub(crate) details: Arc<Details>,
 }
 
-/// What a job is restored with.
+/// Dependencies of a restored job.
 #[derive(Debug)]
 pub(crate) struct Restoring {
     pub(crate) clock: Arc<dyn Clock>,
@@ -147,24 +148,24 @@ pub(crate) struct Restoring {
 }
 
 impl SavedJob {
-    /// How far the document may be behind: an eighth of the lifetime, within bounds. Uses in between are not
-    /// written, and the job stays so much longer.
+    /// Returns how far the document may lag behind: an eighth of the lifetime, within bounds. Uses in between
+    /// are not written, so the job may stay that much longer.
     fn behind(&self) -> Duration {
         (Duration::from_secs(self.ttl) / 8).clamp(BEHIND.0, BEHIND.1)
     }
 
-    /// Whether its time is over.
+    /// Whether the job has expired.
     pub(crate) fn is_over(&self, now: EventTime) -> bool {
         let kept = Duration::from_secs(self.ttl).saturating_add(self.behind());
         now.0.saturating_sub(self.touched.0) > micros(kept)
     }
 
-    /// Whether a use is to be written.
+    /// Whether a use must be written.
     pub(crate) fn is_behind(&self, used: EventTime) -> bool {
         used.0.saturating_sub(self.touched.0) >= micros(self.behind())
     }
 
-    /// The job as lists show it, or the whole of it.
+    /// Restores the job, with or without its rows.
     pub(crate) fn restore(&self, sid: &str, loaded: Option<&Loaded>, with: Restoring) -> Job {
         let facts = self.facts.clone();
         let details = loaded.map(|loaded| loaded.details.as_ref());
@@ -239,7 +240,7 @@ impl Details {
         FieldFilter { keep: self.keep.clone(), drop: self.drop.clone() }
     }
 
-    /// The rows that these belong to.
+    /// Returns the result with these rows.
     pub(crate) fn results(
         &self,
         saved: &SavedJob,
@@ -262,13 +263,13 @@ impl Details {
 }
 
 impl Job {
-    /// Whether its rows are in object storage and have not been read: it is as lists show it.
+    /// Whether its rows are in object storage and have not been read.
     #[must_use]
     pub fn lacks_rows(&self) -> bool {
         self.saving.now().version.is_some() && self.answer.results().is_none()
     }
 
-    /// The rows of a job that has ended with its result, and what is stored of it; none of another job.
+    /// Returns the parts to store of a job that has ended with its result; `None` for other jobs.
     pub(crate) fn to_store(&self, version: String) -> Option<(SavedJob, Details, Arc<Results>)> {
         let results = Arc::clone(self.answer.results()?);
         let request = &self.request;
@@ -356,12 +357,12 @@ impl Column {
             Kind::Null => ValueType::Null,
         };
         let Self { shown, possible, named, .. } = *self;
-        // Columns without a value are not among those of a result (`results::present`).
+        // Results have no columns without values (`results::present`).
         OutputColumn { name: self.name.clone(), value_type, shown, possible, named, absent: false }
     }
 }
 
-/// The upper levels of operators; the last one says so.
+/// Returns the upper levels of an operator tree, with a note in the lowest one about the omitted levels.
 fn upper(operator: &OperatorReport, levels: usize) -> OperatorReport {
     let OperatorReport { name, detail, partitions, seconds, rows, spills, spilled_bytes, .. } =
         operator;

@@ -1,10 +1,10 @@
-//! A search as it was understood: what is told of it as long as its job is kept, and its plan until it runs.
+//! A planned search: its description, which is kept with the job, and its plan, which is kept until it runs.
 
 use model::TimeRange;
 use parking_lot::Mutex;
 use plan::{FieldFilter, Message, PlannedSearch, ResultKind};
 
-/// A planned search. The plan itself goes with the run: with many fields it takes more than most results.
+/// A planned search. The plan is dropped after the run: with many fields it is larger than most results.
 #[derive(Debug)]
 pub(super) struct Understood {
     pub(super) normalized: String,
@@ -12,7 +12,7 @@ pub(super) struct Understood {
     pub(super) kind: ResultKind,
     pub(super) highlight: Vec<String>,
     pub(super) hidden_fields: FieldFilter,
-    /// What planning has said.
+    /// Messages of planning.
     pub(super) messages: Vec<Message>,
     plan: Mutex<Option<PlannedSearch>>,
 }
@@ -30,7 +30,7 @@ impl Understood {
         }
     }
 
-    /// A search that has run, without a plan.
+    /// Creates a search that has already run, without a plan.
     pub(super) fn without_plan(
         normalized: String,
         range: TimeRange,
@@ -42,7 +42,7 @@ impl Understood {
         Self { normalized, range, kind, highlight, hidden_fields, messages, plan }
     }
 
-    /// The plan, for who runs it or lets it go.
+    /// Takes the plan, to run or to drop it.
     pub(super) fn take_plan(&self) -> Option<PlannedSearch> {
         self.plan.lock().take()
     }

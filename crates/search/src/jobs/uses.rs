@@ -1,11 +1,11 @@
-//! Uses of stored jobs that their documents do not have yet.
+//! Uses of stored jobs that have not been written to their documents.
 
 use std::collections::HashMap;
 
 use model::EventTime;
 use parking_lot::Mutex;
 
-/// The last uses by id; at most as many as there are stored jobs.
+/// The time of the last use by id. The number of entries is limited by the number of stored jobs.
 #[derive(Debug, Default)]
 pub(crate) struct Uses(Mutex<HashMap<String, EventTime>>);
 

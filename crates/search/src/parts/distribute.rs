@@ -1,4 +1,5 @@
-//! The search head's side: which branches of a plan are run in parts, and who reads what.
+//! The search head's side of distributed searches: selects the branches of a plan that run in parts, and the
+//! readers of each bucket.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,44 +26,44 @@ use crate::report::ScanReport;
 use crate::scan::BucketScanExec;
 use crate::workers::{Worker, near};
 
-/// A search that may be run in parts.
+/// A search that may be distributed.
 #[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) engine: Arc<Engine>,
     pub(crate) recording: Arc<Recording>,
     pub(crate) control: Arc<ScanControl>,
     pub(crate) report: Arc<ScanReport>,
-    /// Where operators leave their messages.
+    /// The log for messages of operators.
     pub(crate) log: MessageLog,
-    /// The search as it was understood.
+    /// The normalized search text.
     pub(crate) text: String,
-    /// Newest events that are wanted.
+    /// Maximum number of events, newest first.
     pub(crate) events: Option<usize>,
-    /// The span that parts of it are in.
+    /// The parent span of its parts.
     pub(crate) trace: TraceContext,
 }
 
-/// A plan of which other processes run parts.
+/// A distributed plan.
 #[derive(Debug)]
 pub(crate) struct Distribution {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
-    /// What previews are made of, if they can be.
+    /// The state for previews, if the plan allows them.
     pub(crate) kept: Option<Arc<Kept>>,
 }
 
 impl Head {
-    /// A stage of the search begins.
+    /// Begins a stage of the search.
     pub(crate) fn begin_stage(&self) {
         self.recording.begin_stage();
     }
 
-    /// The stage has only looked something up, and the next one reads its events again.
+    /// Records that the stage has only looked up data and that the next one reads the events again.
     pub(crate) fn read_again(&self, looked_up: &LookedUp) {
         self.recording.read_again(looked_up);
     }
 
-    /// The plan of a stage with parts of it at other processes; `None` where that is not worth it, or cannot
-    /// be. Once for a stage.
+    /// Distributes the plan of a stage; `None` if that is impossible or not worthwhile. To be called once per
+    /// stage.
     ///
     /// # Errors
     /// If the engine refuses the plan.
@@ -78,7 +79,7 @@ impl Head {
         self.distribute_as(plan, previews, &self.log, recipe)
     }
 
-    /// The plan of a stage of a search within this one, with parts of it at other processes.
+    /// Distributes the plan of a stage of an inner search.
     ///
     /// # Errors
     /// If the engine refuses the plan.
@@ -92,7 +93,7 @@ impl Head {
         Ok(distributed.map_or(plan, |distributed| distributed.plan))
     }
 
-    /// As [`Self::distribute`]; `recipe` is asked for what others need once it is worth it.
+    /// Implements [`Self::distribute`]. `recipe` is only called if the distribution is worthwhile.
     fn distribute_as(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -139,7 +140,7 @@ impl Head {
     }
 }
 
-/// Has other processes run parts of a search without previews, and of those within it.
+/// Distributes a search without previews, and its inner searches.
 #[derive(Debug)]
 pub(crate) struct Sharing(pub(crate) Head);
 
@@ -170,29 +171,29 @@ pub(crate) fn is_events(node: &dyn ExecutionPlan) -> bool {
     node.downcast_ref::<BucketScanExec>().is_some()
 }
 
-/// The branches of one plan.
+/// State of the distribution of one plan.
 struct Branches<'h> {
     head: &'h Head,
-    /// Where operators leave their messages.
+    /// The log for messages of operators.
     log: MessageLog,
-    /// Who reads buckets of the catalog; nobody if there are few events in them.
+    /// Workers that read buckets of the catalog; empty if these have few events.
     readers: Vec<Worker>,
-    /// Who may have hot rows.
+    /// Workers that may hold hot rows.
     owners: Vec<Worker>,
     search: Search,
     answers: Answers,
     previews: Option<preview::Limits>,
     kept: Option<Arc<Kept>>,
-    /// Tasks so far.
+    /// Number of tasks so far.
     tasks: usize,
 }
 
 impl Branches<'_> {
-    /// What stands in the plan instead of a branch.
+    /// Returns the operator that replaces a branch of the plan.
     fn branch(&mut self, cut: Cut) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let control = &self.head.control;
         let reads_all = match &cut.gather {
-            // The newest buckets are mostly enough: to read all at once would be in vain.
+            // The newest buckets are usually enough, so reading all buckets at once would waste work.
             Gather::Any(Some(_)) => false,
             Gather::Sorted(_, Some(_)) => control.must_count_all(),
             Gather::Sorted(..) | Gather::Any(None) => true,
@@ -243,7 +244,7 @@ impl Branches<'_> {
             }
             let ids: HashSet<BucketId> = share.ids().collect();
             tasks.push(Arc::new(Task {
-                // Parts of other stages keep their numbers: what they have cost counts.
+                // Parts of previous stages keep their numbers, because their cost counts too.
                 number: self.head.report.number_part(),
                 place: tasks.len(),
                 buckets: ids.len(),
@@ -271,7 +272,7 @@ impl Branches<'_> {
         Ok(cut.gather.together(Arc::new(LeafExec(gathered))))
     }
 
-    /// The buckets that have stayed at their indexers: each of them reads its own.
+    /// Returns a share per indexer with the buckets that have stayed there.
     fn hot_shares(&self, found: &Found) -> Vec<Share> {
         let share = |(view, buckets): &(Arc<dyn RemoteView>, Vec<BucketId>)| {
             let owner = self.owners.iter().find(|worker| worker.id == view.indexer())?;
@@ -282,7 +283,7 @@ impl Branches<'_> {
         found.hot.iter().filter_map(share).collect()
     }
 
-    /// The buckets of the catalog that others read.
+    /// Divides the buckets of the catalog into shares.
     fn stored_shares(&self, buckets: &[Arc<BucketHeader>]) -> Vec<Share> {
         if self.readers.is_empty() {
             return Vec::new();
@@ -310,9 +311,9 @@ impl Branches<'_> {
     }
 }
 
-/// What one task reads.
+/// The input of one task.
 struct Share {
-    /// Who is asked, in this order.
+    /// The workers to ask, in this order.
     candidates: Vec<Worker>,
     buckets: Buckets,
 }
@@ -332,12 +333,12 @@ impl Share {
     }
 }
 
-/// The buckets of a branch that others can read.
+/// The buckets of a branch that other processes can read.
 #[derive(Default)]
 struct Found {
-    /// Those of the catalog, which any process can read.
+    /// Buckets of the catalog, which any process can read.
     stored: Vec<Arc<BucketHeader>>,
-    /// Those that have stayed at their indexers, by their view.
+    /// Buckets that have stayed at their indexers, by view.
     hot: Vec<(Arc<dyn RemoteView>, Vec<BucketId>)>,
 }
 
@@ -359,8 +360,7 @@ fn buckets_of(map: &Arc<dyn ExecutionPlan>) -> PlanResult<Found> {
     Ok(found)
 }
 
-/// A branch over those of the buckets that others can read which pass, with or without all that it reads
-/// besides them.
+/// Returns a branch over those shareable buckets that pass the test, with or without its other data.
 fn over(
     map: &Arc<dyn ExecutionPlan>,
     passes: impl Fn(&BucketId) -> bool,
@@ -375,6 +375,6 @@ fn over(
             None => Transformed::no(node),
         })
     });
-    // What operators learn while they run is their own.
+    // State that operators learn at run time must not be shared between the copies.
     reset_plan_states(replaced.data()?)
 }

@@ -1,4 +1,5 @@
-//! The place of a map part in the plan of the search head: the rows of this process, and those of each task.
+//! The operator that replaces a map part in the plan of the search head: returns the rows of this process and
+//! of each task.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,42 +34,43 @@ use crate::told::Told;
 use crate::traced::ShareSpan;
 use crate::workers::{LostWorkers, Worker};
 
-/// Processes that are asked for a share before it is read here.
+/// Number of processes that are asked for a share before it is read in this process.
 const ATTEMPTS: usize = 2;
 
-/// What all tasks of a branch share.
+/// State that all tasks of a branch share.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) control: Arc<ScanControl>,
     pub(super) report: Arc<ScanReport>,
     pub(super) log: MessageLog,
     pub(super) lost: Arc<LostWorkers>,
-    /// What previews are made of, and the first place there that is a task's.
+    /// The state for previews, and the index of the first partition in it that belongs to a task.
     pub(super) kept: Option<(Arc<Kept>, usize)>,
     pub(super) settings: PartSettings,
     pub(super) preview_interval: Duration,
     pub(super) allow_partial: bool,
     pub(super) tracer: Tracer,
-    /// The span that the tasks are in.
+    /// The parent span of the tasks.
     pub(super) trace: TraceContext,
 }
 
 /// A share of the buckets of a branch.
 #[derive(Debug)]
 pub(super) struct Task {
-    /// Of all tasks of the search.
+    /// The number among all tasks of the search.
     pub(super) number: usize,
-    /// Of the tasks of the branch.
+    /// The index among the tasks of the branch.
     pub(super) place: usize,
     pub(super) buckets: usize,
-    /// Who is asked, in this order.
+    /// The workers to ask, in this order.
     pub(super) candidates: Vec<Worker>,
     pub(super) recipe: Bytes,
-    /// The branch over the share, in this process.
+    /// The branch over the share, for execution in this process.
     pub(super) here: Arc<dyn ExecutionPlan>,
 }
 
-/// See the module. The first partition has the rows of this process, each further one those of a task.
+/// The operator; see the module documentation. The first partition returns the rows of this process, each
+/// further one those of a task.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     local: Arc<dyn ExecutionPlan>,
@@ -122,35 +124,35 @@ impl Leaf for Gathered {
     }
 }
 
-/// A task on its way.
+/// A running task.
 struct Run {
     task: Arc<Task>,
     shared: Arc<Shared>,
     schema: SchemaRef,
     context: Arc<TaskContext>,
-    /// Processes that were asked so far.
+    /// Number of processes asked so far.
     asked: usize,
     at: At,
-    /// Rows that have come.
+    /// Received rows.
     held: VecDeque<RecordBatch>,
     reservation: MemoryReservation,
-    /// Whether rows are handed on as they come: there is no way back.
+    /// Whether rows are passed on as they arrive, so that the task can no longer be restarted.
     is_released: bool,
     valve: watch::Receiver<Valve>,
     preview: Interval,
     is_preview_asked: bool,
-    /// What operators have said there so far.
+    /// Messages of operators of the part so far.
     said: Vec<Message>,
     span: ShareSpan,
 }
 
-/// Where the rows of a task come from.
+/// The current source of the rows of a task.
 enum At {
-    /// Nobody has been asked.
+    /// No process has been asked yet.
     Nowhere,
     Worker(Box<Conversation>, Worker),
     Here(SendableRecordBatchStream),
-    /// All have come.
+    /// All rows have arrived.
     End,
 }
 
@@ -164,7 +166,7 @@ impl Run {
         let (number, buckets) = (task.number, task.buckets);
         let span = ShareSpan::begin(&shared.tracer, &shared.trace, number, buckets);
         let consumer = MemoryConsumer::new(format!("GatherExec[{}]", task.number));
-        // Twice as often as previews are made, so that one is made soon after there is something to see.
+        // Twice per preview interval, so that a preview follows soon after new rows.
         let mut preview = interval(shared.preview_interval / 2);
         preview.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
@@ -206,7 +208,7 @@ impl Run {
         }
     }
 
-    /// Asks the next process for the share; the last resort is this one.
+    /// Asks the next process for the share; after the last one, runs it in this process.
     async fn begin(&mut self) -> Result<()> {
         if !self.shared.control.admit().await? {
             self.at = At::End;
@@ -228,7 +230,7 @@ impl Run {
         match Conversation::begin(channel, recipe, schema, silence, &context).await {
             Ok(conversation) => {
                 self.is_preview_asked = false;
-                // Whatever it is now is told first.
+                // Ensures that the current state of the valve is sent first.
                 self.valve.mark_changed();
                 self.at = At::Worker(Box::new(conversation), worker);
             }
@@ -237,7 +239,7 @@ impl Run {
         Ok(())
     }
 
-    /// Waits for one thing to happen.
+    /// Waits for the next event.
     async fn listen(&mut self) -> Result<()> {
         let At::Worker(conversation, worker) = &mut self.at else { return Ok(()) };
         let is_previewed = self.shared.kept.is_some()
@@ -245,7 +247,8 @@ impl Run {
             && *self.valve.borrow() == Valve::Open
             && self.shared.control.wants_previews();
         tokio::select! {
-            // A pause comes first: rows and previews that came before it take time to unpack.
+            // A pause has priority, because unpacking the rows and previews that arrived before it takes
+            // time.
             biased;
             changed = self.valve.changed() => {
                 let valve = *self.valve.borrow_and_update();
@@ -253,13 +256,13 @@ impl Run {
                     Valve::Open => conversation.set(distributed::Valve::Open),
                     Valve::Paused => {
                         conversation.set(distributed::Valve::Paused);
-                        // A pause drops the preview that was asked for.
+                        // A pause cancels the requested preview.
                         self.is_preview_asked = false;
                     }
                     Valve::Closed => conversation.set(distributed::Valve::Closed),
                     Valve::Cancelled => return Err(cancelled()),
                 }
-                // The sender is in the control of the search.
+                // The sender is part of the control of the search.
                 changed.map_err(|_| cancelled())
             }
             _ = self.preview.tick(), if is_previewed => {
@@ -326,7 +329,7 @@ impl Run {
         self.shared.report.note_part(self.task.number, &worker.name, self.task.buckets, told);
     }
 
-    /// Goes on elsewhere, if nothing has been handed on yet.
+    /// Restarts the share elsewhere, unless rows have been passed on already.
     fn give_up(&mut self, worker: &Worker, failure: &Failure) -> Result<()> {
         let outcome = match failure {
             Failure::Refused(_) => "refused",
@@ -356,7 +359,7 @@ impl Run {
         Ok(())
     }
 
-    /// Some rows are in the result already, and which of them is not known.
+    /// Ends the task with an incomplete result: some of its rows are in the result, and it is unknown which.
     fn end_incomplete(&mut self, worker: &Worker, failure: &Failure) -> Result<()> {
         let what = format!(
             "{}: {failure}; it was reading {} buckets, and some of their events are missing",
@@ -374,7 +377,7 @@ impl Run {
         Ok(())
     }
 
-    /// Adds what operators have said to what those here say.
+    /// Adds the messages of the part's operators to those of this process.
     fn say_messages(&mut self) {
         for Message { kind, text } in self.said.drain(..) {
             self.shared.log.add(kind, text);

@@ -11,10 +11,10 @@ use std::hash::Hasher;
 use model::BucketId;
 use siphasher::sip::SipHasher13;
 
-/// What a reader may have above its part.
+/// Maximum load of a reader, relative to its equal share.
 const BOUND: f64 = 1.25;
 
-/// The place of a reader for each bucket, which has so many events.
+/// Assigns a reader to each bucket, given the number of events of the bucket.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(super) fn shares(buckets: &[(BucketId, u64)], readers: &[&str]) -> Vec<usize> {
     let total: u64 = buckets.iter().map(|(_, rows)| rows).sum();
@@ -33,7 +33,7 @@ pub(super) fn shares(buckets: &[(BucketId, u64)], readers: &[&str]) -> Vec<usize
     buckets.iter().map(&mut share).collect()
 }
 
-/// Places of readers, those that should have a bucket first.
+/// Returns the readers of a bucket in the order of preference.
 pub(super) fn preference(id: BucketId, readers: &[&str]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..readers.len()).collect();
     order.sort_by_key(|reader| Reverse(weight(id, readers[*reader])));

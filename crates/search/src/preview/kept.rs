@@ -1,20 +1,20 @@
-//! What is kept of a running search for its previews: batches per partition, within a bound.
+//! The state of a running search for its previews: batches per partition, with a size limit.
 
 use arrow::array::RecordBatch;
 use datafusion::error::DataFusionError;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 
-/// How far a search is with what is kept of it.
+/// The progress of the kept state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
-    /// So many changes.
+    /// The number of changes so far.
     Grows(u64),
-    /// Nothing more is kept.
+    /// The state has ended and does not change.
     Over,
 }
 
-/// Batches of which a preview can be made.
+/// The batches from which a preview is computed.
 #[derive(Debug)]
 pub(crate) struct Kept {
     partitions: Vec<Mutex<Partition>>,
@@ -40,11 +40,11 @@ impl Kept {
         }
     }
 
-    /// Waits until there is more than before; false once nothing more will be kept.
+    /// Waits until the state has changed. Returns false once it has ended.
     pub(crate) async fn grows(&self, seen: &mut u64) -> bool {
         let mut progress = self.progress.subscribe();
         let before = *seen;
-        // The sender lives in self, so waiting cannot fail.
+        // `self` holds the sender, so waiting cannot fail.
         let now = progress.wait_for(|now| *now != Progress::Grows(before)).await;
         match now.map(|now| *now) {
             Ok(Progress::Grows(changes)) => {
@@ -55,33 +55,33 @@ impl Kept {
         }
     }
 
-    /// Whether more is kept.
+    /// Whether the state can still change.
     pub(crate) fn is_open(&self) -> bool {
         *self.progress.borrow() != Progress::Over
     }
 
-    /// Why it ended before the search did, if it did.
+    /// Returns why the state ended before the search, if it did.
     pub(crate) fn why_ended(&self) -> Option<String> {
         self.on_end.borrow().clone()
     }
 
-    /// What is kept, by partition.
+    /// Returns the kept batches by partition.
     pub(super) fn batches(&self) -> Vec<Vec<RecordBatch>> {
         (0..self.partitions.len()).map(|at| self.lock(at).batches.clone()).collect()
     }
 
-    /// What is kept of a partition.
+    /// Returns the kept batches of a partition.
     pub(super) fn of(&self, partition: usize) -> Vec<RecordBatch> {
         self.lock(partition).batches.clone()
     }
 
-    /// Rows and bytes kept of a partition.
+    /// Returns the number of rows and bytes kept for a partition.
     pub(super) fn size(&self, partition: usize) -> (usize, usize) {
         let partition = self.lock(partition);
         (partition.batches.iter().map(RecordBatch::num_rows).sum(), partition.bytes)
     }
 
-    /// Keeps more of a partition.
+    /// Adds batches to a partition.
     pub(super) fn add(&self, partition: usize, batches: Vec<RecordBatch>) {
         let mut at = self.lock(partition);
         at.bytes += batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>();
@@ -96,7 +96,7 @@ impl Kept {
         });
     }
 
-    /// Keeps this of a partition in place of what is kept, and tells that there is more to see.
+    /// Replaces the batches of a partition and notifies waiting readers.
     pub(crate) fn put(&self, partition: usize, batches: Vec<RecordBatch>) {
         if !self.is_open() {
             return;
@@ -112,30 +112,30 @@ impl Kept {
         self.add(partition, Vec::new());
     }
 
-    /// All that is kept.
+    /// Returns all kept batches.
     pub(crate) fn all(&self) -> Vec<RecordBatch> {
         self.batches().into_iter().flatten().collect()
     }
 
-    /// Keeps this of a partition in place of what is kept.
+    /// Replaces the batches of a partition.
     pub(super) fn replace(&self, partition: usize, batches: Vec<RecordBatch>) {
         let mut at = self.lock(partition);
         at.bytes = batches.iter().map(RecordBatch::get_array_memory_size).sum();
         at.batches = batches;
     }
 
-    /// Whether all partitions together are within the bound.
+    /// Whether all partitions together are within the limit.
     pub(super) fn is_within_limit(&self) -> bool {
         let bytes: usize = (0..self.partitions.len()).map(|at| self.lock(at).bytes).sum();
         bytes <= self.limit
     }
 
-    /// The bound, for messages.
+    /// Returns the limit in bytes, for messages.
     pub(super) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Notes that a partition has been read to its end; after the last one nothing is kept.
+    /// Marks a partition as read to its end. The state ends after the last partition.
     pub(crate) fn finish(&self, partition: usize) {
         self.lock(partition).is_done = true;
         if (0..self.partitions.len()).all(|at| self.lock(at).is_done) {
@@ -143,7 +143,7 @@ impl Kept {
         }
     }
 
-    /// Keeps nothing more, and says why.
+    /// Ends the state, with a reason.
     pub(crate) fn end(&self, why: String) {
         let first = |known: &mut Option<String>| {
             let is_first = known.is_none();
@@ -156,12 +156,12 @@ impl Kept {
         self.close();
     }
 
-    /// Keeps nothing more because of an error, which is said in words of searches, not of the engine.
+    /// Ends the state because of an error, with a message in terms of searches instead of the engine.
     pub(super) fn end_by(&self, error: DataFusionError) {
         self.end(format!("previews ended: {}", plan::Error::from(error)));
     }
 
-    /// Lets go of everything.
+    /// Drops all batches.
     pub(crate) fn clear(&self) {
         self.close();
         (0..self.partitions.len()).for_each(|at| drop(self.take(at)));
@@ -171,7 +171,7 @@ impl Kept {
         self.progress.send_replace(Progress::Over);
     }
 
-    /// Lets go of what is kept of a partition, which its operator hands on.
+    /// Takes the batches of a partition, which its operator passes on.
     pub(super) fn take(&self, partition: usize) -> Vec<RecordBatch> {
         let mut at = self.lock(partition);
         at.bytes = 0;

@@ -23,10 +23,10 @@ use futures::{StreamExt, stream};
 
 use super::Kept;
 
-/// Rows above the N first before they are sorted out.
+/// Number of additional rows above N that are collected before a sort-out.
 const SPARE_ROWS: usize = 1 << 13;
 
-/// The operator in a plan.
+/// The operator in a physical plan.
 pub(super) type NewestExec = PassThroughExec<Newest>;
 
 #[derive(Debug)]
@@ -64,13 +64,13 @@ impl PassThrough for Newest {
     }
 }
 
-/// A partition on its way.
+/// The execution of a partition.
 struct Run {
     newest: Arc<Newest>,
     partition: usize,
     context: Arc<TaskContext>,
     input: SendableRecordBatchStream,
-    /// Whether a row may be among the first, once there are so many.
+    /// The condition that a row may be among the first N, once there are N rows.
     wanted: Option<Arc<dyn PhysicalExpr>>,
     reservation: MemoryReservation,
 }
@@ -85,7 +85,7 @@ impl Run {
         if self.newest.kept.is_open()
             && let Err(error) = self.keep(&batch).await
         {
-            // Not the search's own business: it goes on without previews.
+            // A failure of previews does not fail the search, which continues without them.
             self.newest.kept.end_by(error);
         }
         if !self.newest.kept.is_open() {
@@ -127,7 +127,7 @@ impl Run {
         Ok(())
     }
 
-    /// Keeps the first rows only.
+    /// Reduces the kept rows to the first N.
     async fn sort_out(&mut self) -> Result<()> {
         let kept = &self.newest.kept;
         let memory = MemorySourceConfig::try_new_exec(

@@ -1,5 +1,5 @@
-//! Where in a plan a preview can be made from: right above a partial aggregation of a scan, or right below
-//! a sort of a scan that keeps the first N rows.
+//! Selects the place in a plan from which previews are made: directly above a partial aggregation of a scan,
+//! or directly below a sort of a scan that keeps the first N rows.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use super::{GATHERED, Kept, Limits};
 use crate::control::ScanControl;
 use crate::scan::{BucketScanExec, Slices};
 
-/// The plan with such a place in it, and what is kept there; `None` where there is none, or where the
-/// result comes before anybody could look.
+/// Returns the plan with such an operator, and its kept state; `None` if there is no such place, or if the
+/// search is too short for previews.
 pub(crate) fn place(
     plan: &Arc<dyn ExecutionPlan>,
     control: &Arc<ScanControl>,
@@ -40,8 +40,8 @@ pub(crate) fn place(
     Ok(found.map(|(plan, kept, _)| (plan, kept)))
 }
 
-/// The same for a plan that has one scan, of any size. What is kept has room for the states of so many
-/// others, behind the partitions of the plan, whose number comes with it.
+/// Returns the same for a plan with one scan of any size. The state has room for further partitions after
+/// those of the plan, whose number is returned too.
 pub(crate) fn place_among(
     plan: &Arc<dyn ExecutionPlan>,
     control: &Arc<ScanControl>,
@@ -60,7 +60,7 @@ pub(crate) fn place_among(
     Ok(found.map(|(kept, partitions)| (changed, kept, partitions)))
 }
 
-/// Whether the node is one that [`place`] added, or has such a one in it.
+/// Whether the operator, or one below it, was added by [`place`].
 pub(super) fn is_place(node: &Arc<dyn ExecutionPlan>) -> bool {
     node.downcast_ref::<SlicesExec>().is_some()
         || node.downcast_ref::<NewestExec>().is_some()
@@ -68,7 +68,7 @@ pub(super) fn is_place(node: &Arc<dyn ExecutionPlan>) -> bool {
 }
 
 type Found = (Arc<dyn ExecutionPlan>, Arc<Kept>);
-/// The same with the partitions of the plan.
+/// The plan, its kept state, and the number of its own partitions.
 pub(crate) type Placed = (Arc<dyn ExecutionPlan>, Arc<Kept>, usize);
 
 fn look(
@@ -105,7 +105,7 @@ fn below_states(
     }
     let (partial, last) = match aggregate.mode() {
         AggregateMode::Partial => (Arc::clone(node), None),
-        // One partition: the engine aggregates in one step, of which nobody sees states.
+        // With one partition, the engine aggregates in one step without intermediate states.
         AggregateMode::Single | AggregateMode::SinglePartitioned
             if node.output_partitioning().partition_count() == 1 =>
         {

@@ -23,12 +23,12 @@ use futures::{StreamExt, stream};
 use super::Kept;
 use crate::scan::Slices;
 
-/// States below which merging them is not worth it.
+/// Number of states below which merging is not worthwhile.
 const FEW_STATES: usize = 1 << 13;
-/// A slice is at least so many times longer than it takes to hand its states over.
+/// Minimum ratio of the duration of a slice to the time for taking over its states.
 const SLICE_TO_OVERHEAD: u32 = 4;
 
-/// The operator in a plan; its input is the partial aggregation.
+/// The operator in a physical plan; its input is the partial aggregation.
 pub(super) type SlicesExec = PassThroughExec<KeptSlices>;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) struct KeptSlices {
 }
 
 impl KeptSlices {
-    /// The states of a partition, those of the same group merged.
+    /// Merges the states of a partition by group.
     async fn merged(
         &self,
         aggregation: &Arc<dyn ExecutionPlan>,
@@ -96,19 +96,19 @@ impl PassThrough for KeptSlices {
     }
 }
 
-/// A partition on its way.
+/// The execution of a partition.
 struct Run {
     operator: Arc<KeptSlices>,
     aggregation: Arc<dyn ExecutionPlan>,
     partition: usize,
     context: Arc<TaskContext>,
-    /// The aggregation of the slice at hand.
+    /// The aggregation of the current slice.
     input: Option<SendableRecordBatchStream>,
-    /// Its states so far.
+    /// States of the current slice so far.
     slice: Vec<RecordBatch>,
-    /// States to hand on.
+    /// States to pass on.
     ready: VecDeque<RecordBatch>,
-    /// States there were after the last merge.
+    /// Number of states after the last merge.
     merged_rows: usize,
     reservation: MemoryReservation,
     is_done: bool,
@@ -149,7 +149,7 @@ impl Run {
         self.input = None;
         let (slices, kept) = (&self.operator.slices, &self.operator.kept);
         if slices.is_at_end(self.partition) {
-            // They stay where they are until the other partitions are at their end, too.
+            // The states stay available for previews until the other partitions have ended too.
             self.ready.extend(kept.of(self.partition));
             self.ready.extend(self.slice.drain(..));
             kept.finish(self.partition);
@@ -166,7 +166,7 @@ impl Run {
                     self.operator.merged(&self.aggregation, self.partition, &self.context);
                 tokio::select! {
                     merged = merging => break merged,
-                    // It begins again when the search goes on: what is kept is still as it was.
+                    // The merge is restarted after the pause; the kept states are unchanged.
                     () = control.pauses() => {
                         was_paused = true;
                         control.goes_on().await;
@@ -189,7 +189,7 @@ impl Run {
                 "previews ended: their intermediate data takes more than {limit} bytes (preview_memory_mb)"
             ));
         }
-        // How long it took beside a pause is not known.
+        // With a pause in between, the duration is unknown.
         if !was_paused {
             let overhead = slices.since_cut(self.partition) * SLICE_TO_OVERHEAD;
             slices.set_length(self.partition, self.operator.length.max(overhead));
@@ -199,7 +199,7 @@ impl Run {
         }
     }
 
-    /// Hands on what is kept; the rest is one slice.
+    /// Passes on the kept states; the rest of the scan is one slice.
     fn let_go(&mut self) {
         self.operator.slices.stop();
         self.ready.extend(self.operator.kept.take(self.partition));

@@ -1,4 +1,4 @@
-//! What travels to an indexer: a search as it was understood, and the buckets of a share.
+//! The recipe that is sent to an indexer: a normalized search, and the buckets of a share.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::recording::Answers;
 use crate::jobs::JobRequest;
 
-/// Files of the configuration that planning a search does not read: what a process is and does by itself.
+/// Configuration files that planning does not read, because they are about processes.
 const OF_PROCESSES: [&str; 12] = [
     "app",
     "authentication",
@@ -30,27 +30,27 @@ const OF_PROCESSES: [&str; 12] = [
     "web",
 ];
 
-/// Settings of `props.conf` that planning reads of all apps, also of those that the user does not see.
+/// Settings of `props.conf` that planning reads from all apps, including those that the user cannot see.
 const OF_ALL_APPS: [&str; 2] = ["TZ", "rename"];
 
-/// Commands whose rows depend on something that a process has for itself: a database of addresses, a program.
+/// Commands whose rows depend on local resources of a process, such as a geolocation database or a program.
 const AT_THE_HEAD: [&str; 1] = ["iplocation"];
 
-/// Where a search stands within another.
+/// The position of a search within another one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Inner {
-    /// The commands that its rows go through afterwards, as the text of a search.
+    /// The commands after the inner search, as search text.
     pub(crate) tail: Option<String>,
 }
 
-/// A search as the search head plans it.
+/// A search, as the search head plans it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Search {
     version: String,
     /// Fingerprint of the configuration and of the limits.
     pub(crate) knowledge: u64,
     pub(crate) text: String,
-    /// For a search within another: what its rows go through afterwards.
+    /// Set for an inner search.
     pub(crate) inner: Option<Inner>,
     pub(crate) owner: String,
     pub(crate) app: String,
@@ -68,7 +68,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Of a request that is planned in this context; `None` if others cannot plan it.
+    /// Creates the recipe of a request in this context; `None` if other processes cannot plan it.
     pub(crate) fn of(request: &JobRequest, context: &PlanContext) -> Option<Self> {
         let timezone = context.timezone.iana_name()?.to_owned();
         Some(Self {
@@ -92,13 +92,14 @@ impl Search {
         })
     }
 
-    /// The same once its subsearches have run; `None` if it has commands that other processes do not run.
+    /// Replaces the text by the one with the results of subsearches; `None` if it has commands that other
+    /// processes do not run.
     pub(crate) fn understood(self, text: &str) -> Option<Self> {
         let stays = AT_THE_HEAD.iter().any(|command| text.contains(command));
         (!stays).then(|| Self { text: text.to_owned(), ..self })
     }
 
-    /// A search within this one; `None` if it has commands that other processes do not run.
+    /// Creates the recipe of an inner search; `None` if it has commands that other processes do not run.
     pub(crate) fn around(self, inner: &InnerSearch<'_>) -> Option<Self> {
         let context = inner.context;
         let within = Self {
@@ -112,7 +113,7 @@ impl Search {
         within.understood(inner.text)
     }
 
-    /// Whether a process of this version, with this configuration, plans it in the same way.
+    /// Checks that this process, with this version and configuration, would plan the search in the same way.
     ///
     /// # Errors
     /// What differs.
@@ -128,22 +129,22 @@ impl Search {
     }
 }
 
-/// The version that both sides of a part need.
+/// Returns the version that both sides of a part must have.
 pub(crate) fn version() -> String {
     env!("CARGO_PKG_VERSION").to_owned()
 }
 
-/// Of all that decides how a search is planned, besides what it asks.
+/// Returns a fingerprint of the knowledge objects and limits on which the plan of a search depends.
 pub(crate) fn fingerprint(knowledge: &Knowledge, limits: &plan::Limits) -> u64 {
-    // How much a process has and takes for itself changes no plan.
+    // Memory and planning time of a process do not change the plan.
     let limits = plan::Limits { memory_bytes: 0, plan_time: Duration::ZERO, ..limits.clone() };
     let mut hasher = DefaultHasher::new();
     (configuration(knowledge), format!("{limits:?}")).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The same, with what planning reads of the rules of all apps. Views of a user do not have all of it, and
-/// differ by what they show.
+/// Returns the same fingerprint, including what planning reads from the rules of all apps. The views of users
+/// do not contain all of these rules, and differ in what they contain.
 pub(crate) fn fingerprint_with_rules(
     knowledge: &Knowledge,
     rules: &Knowledge,
@@ -166,8 +167,8 @@ pub(crate) fn fingerprint_with_rules(
     hasher.finish()
 }
 
-/// Fingerprint of the configuration that searches are planned with: the same for all users who have nothing
-/// of their own.
+/// Returns a fingerprint of the configuration with which searches are planned. It is the same for all users
+/// without private objects.
 pub(crate) fn configuration(knowledge: &Knowledge) -> u64 {
     struct Fingerprint(u64);
     let layers = knowledge.compiled(|knowledge| {
@@ -181,28 +182,28 @@ pub(crate) fn configuration(knowledge: &Knowledge) -> u64 {
 pub(crate) struct Recipe {
     pub(crate) search: Search,
     pub(crate) answers: Answers,
-    /// Which branch of the plan.
+    /// The branch of the plan.
     pub(crate) branch: usize,
-    /// Names and types of its columns.
+    /// Names and types of the columns of the branch.
     pub(crate) columns: Vec<(String, String)>,
-    /// Newest events that are wanted.
+    /// Maximum number of events, newest first.
     pub(crate) events: Option<usize>,
-    /// Whether all matching events are to be counted.
+    /// Whether all matching events must be counted.
     pub(crate) counts_all: bool,
     pub(crate) timeline: bool,
     pub(crate) previews: bool,
-    /// Whether damaged buckets may be left out.
+    /// Whether damaged buckets may be skipped.
     pub(crate) allow_partial: bool,
-    /// The hot buckets of the share, if it has some of those.
+    /// The hot buckets of the share, if it has any.
     pub(crate) hot: Option<HotShare>,
     buckets: Vec<BucketHeader>,
-    /// Their shapes, by their places.
+    /// The distinct shapes of buckets, by index.
     shapes: Vec<BucketShape>,
     shape_of: Vec<Option<usize>>,
 }
 
 impl Recipe {
-    /// The same part over other buckets.
+    /// Returns the same part over other stored buckets.
     pub(crate) fn over(mut self, buckets: &[Arc<BucketHeader>]) -> Self {
         let mut places: HashMap<&BucketShape, usize> = HashMap::new();
         let mut shapes = Vec::new();
@@ -220,12 +221,12 @@ impl Recipe {
         self
     }
 
-    /// The same part over hot buckets.
+    /// Returns the same part over hot buckets.
     pub(crate) fn over_hot(self, hot: HotShare) -> Self {
         Self { hot: Some(hot), ..self }
     }
 
-    /// The stored buckets of the share.
+    /// Returns the stored buckets of the share.
     pub(crate) fn buckets(&mut self) -> Arc<[Arc<BucketHeader>]> {
         let shapes: Vec<_> = std::mem::take(&mut self.shapes).into_iter().map(Arc::new).collect();
         let buckets = std::mem::take(&mut self.buckets).into_iter().zip(&self.shape_of);
@@ -236,7 +237,7 @@ impl Recipe {
         buckets.map(with_shape).collect()
     }
 
-    /// How many buckets it is over.
+    /// Returns the number of buckets.
     pub(crate) fn count(&self) -> usize {
         self.buckets.len() + self.hot.as_ref().map_or(0, |hot| hot.buckets.len())
     }
@@ -260,14 +261,14 @@ impl Recipe {
     }
 }
 
-/// Buckets of a view that the process keeps open which reads them.
+/// Hot buckets in an open view of the process that reads them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct HotShare {
     pub(crate) view: u64,
     pub(crate) buckets: Vec<BucketId>,
 }
 
-/// Which part of a search, and how it is run.
+/// The part of the search, and the options with which it runs.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PartOf<'a> {
     pub(crate) branch: usize,
@@ -279,7 +280,7 @@ pub(crate) struct PartOf<'a> {
     pub(crate) allow_partial: bool,
 }
 
-/// Columns as both sides write them.
+/// Serializes the columns of a schema for comparison.
 pub(crate) fn columns(schema: &Schema) -> Vec<(String, String)> {
     let fields = schema.fields().iter();
     fields.map(|field| (field.name().clone(), field.data_type().to_string())).collect()

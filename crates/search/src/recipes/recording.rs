@@ -1,4 +1,4 @@
-//! What planning a search has asked and what it was told, for those who plan it again.
+//! Records the questions and answers of planning, for processes that plan the search again.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,48 +17,48 @@ use serde::{Deserialize, Serialize};
 use super::recipe::Search;
 use crate::jobs::JobRequest;
 
-/// Of which indexes and times something was asked.
+/// The indexes and time range of a question.
 pub(crate) type Asked = (Vec<IndexName>, TimeRange);
 
-/// The name of a field, whether some event has several values of it, and how many events have it.
+/// A field: its name, whether some event has several values of it, and the number of events that have it.
 pub(crate) type KnownField = (String, bool, u64);
 
-/// What the source of events has answered.
+/// The answers of the source of events.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Answers {
     pub(crate) indexes: Vec<IndexName>,
     pub(crate) metric_indexes: Vec<IndexName>,
     pub(crate) fields: Vec<(Asked, Vec<KnownField>)>,
-    /// Which of some fields may have several values.
+    /// Those of the given fields that may have several values.
     pub(crate) several: Vec<(Asked, Vec<String>, HashSet<String>)>,
     pub(crate) summary_rows: Vec<(Asked, bool)>,
     pub(crate) sourcetypes: Vec<(Asked, Option<HashSet<String>>)>,
-    /// Fingerprints of the lookups that were read, by their names.
+    /// Fingerprints of the lookups read, by name.
     pub(crate) lookups: Vec<(String, u64)>,
-    /// What the stages before have looked up.
+    /// Results of the lookups of previous stages.
     pub(crate) looked_up: Vec<LookedUp>,
 }
 
-/// What is noted while a search is planned.
+/// A recording of planning.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     answers: Mutex<Answers>,
     stages: Mutex<Stages>,
 }
 
-/// Which stage of a search runs.
+/// The current stage of a search.
 #[derive(Debug, Default)]
 struct Stages {
-    /// `None` once others cannot plan the stage.
+    /// `None` if other processes cannot plan the stage.
     search: Option<Search>,
-    /// The same; it stays for searches within this one.
+    /// The same search, kept for searches within this one.
     around: Option<Search>,
     has_begun: bool,
     is_taken: bool,
 }
 
 impl Recording {
-    /// Notes what is planned.
+    /// Records the search that is planned.
     pub(crate) fn note_search(&self, request: &JobRequest, context: &PlanContext) {
         let search = Search::of(request, context);
         let mut stages = self.stages.lock();
@@ -66,23 +66,24 @@ impl Recording {
         stages.search = search;
     }
 
-    /// A stage of the search begins.
+    /// Begins a stage of the search.
     pub(crate) fn begin_stage(&self) {
         let mut stages = self.stages.lock();
-        // The stage before has ended with rows that are only here.
+        // The previous stage ended with rows that exist only in this process.
         if std::mem::replace(&mut stages.has_begun, true) {
             stages.search = None;
         }
     }
 
-    /// The stage has only looked something up: who knows it can plan the next one.
+    /// Records that the stage has only looked up data. Processes that know the data can plan the next stage.
     pub(crate) fn read_again(&self, looked_up: &LookedUp) {
         self.note(|answers| answers.looked_up.push(looked_up.clone()));
         let mut stages = self.stages.lock();
         (stages.has_begun, stages.is_taken) = (false, false);
     }
 
-    /// What others need to plan the stage, once; `None` if they cannot.
+    /// Takes what other processes need to plan the stage; `None` if they cannot plan it, and after the first
+    /// call.
     pub(crate) fn take(&self) -> Option<(Search, Answers)> {
         let mut stages = self.stages.lock();
         if std::mem::replace(&mut stages.is_taken, true) {
@@ -91,7 +92,7 @@ impl Recording {
         Some((stages.search.clone()?, self.answers.lock().clone()))
     }
 
-    /// What others need to plan a stage of a search within this one; `None` if they cannot.
+    /// Returns what other processes need to plan a stage of an inner search; `None` if they cannot plan it.
     pub(crate) fn of_inner(&self, inner: &InnerSearch<'_>) -> Option<(Search, Answers)> {
         let search = self.stages.lock().around.clone()?.around(inner)?;
         let answers = self.answers.lock().clone();
@@ -103,24 +104,23 @@ impl Recording {
     }
 }
 
-/// What is done about the lookups that a search reads.
+/// What to do with the lookups that a search reads.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Lookups {
-    /// Nothing.
+    /// Ignore them.
     #[default]
     Read,
-    /// Their fingerprints are noted.
+    /// Record their fingerprints.
     Noted(Arc<Recording>),
-    /// They have to be those of the search head.
+    /// Compare them with those of the search head.
     Compared(Arc<Compared>),
 }
 
-/// Whether what a part of a search finds around it is what the search head has.
+/// The comparison of the environment of a part with that of the search head.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     lookups: Vec<(String, u64)>,
-    /// The first thing that is not. Planning goes on without a lookup that cannot be read, so an error
-    /// would not end it.
+    /// The first difference. Planning continues without an unreadable lookup, so an error would not end it.
     differs: Mutex<Option<String>>,
 }
 
@@ -129,19 +129,19 @@ impl Compared {
         Self { lookups, differs: Mutex::default() }
     }
 
-    /// Something differs.
+    /// Records a difference.
     pub(crate) fn note(&self, what: String) {
         self.differs.lock().get_or_insert(what);
     }
 
-    /// What differs, if something does.
+    /// Returns the first difference, if there is one.
     pub(crate) fn differs(&self) -> Option<String> {
         self.differs.lock().clone()
     }
 }
 
 impl Lookups {
-    /// A lookup is read; it has this content, or is not there.
+    /// Compares a lookup with this content; `None` if it does not exist.
     pub(crate) fn read(&self, source: &LookupSource, content: Option<&impl Hash>) {
         if matches!(self, Self::Read) {
             return;
@@ -170,7 +170,7 @@ impl Lookups {
     }
 }
 
-/// A source of events whose answers are noted.
+/// A source of events that records its answers.
 #[derive(Debug)]
 pub(crate) struct Recorded<S> {
     pub(crate) source: S,
@@ -260,7 +260,7 @@ impl<S: EventSource> EventSource for Recorded<S> {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, Result<Vec<ValueCount>, Error>> {
         Box::pin(async move {
-            // Its rows are made here, whoever reads events.
+            // The rows of `metadata` are computed here, whichever process reads events.
             self.source.metadata(kind, indexes, range).await
         })
     }

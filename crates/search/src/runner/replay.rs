@@ -1,4 +1,5 @@
-//! The events of a part as its planner sees them: everything but the rows is what the search head was told.
+//! The events of a part for its planner: the rows are those of the share, and all other answers are those
+//! that the search head received.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::scan::{EventsTable, ScanContext};
 #[derive(Debug)]
 pub(crate) struct Replayed {
     pub(crate) answers: Answers,
-    /// Of the buckets of the share.
+    /// The scan context, with the buckets of the share.
     pub(crate) context: ScanContext,
 }
 

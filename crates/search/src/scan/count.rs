@@ -1,4 +1,4 @@
-//! Counting without reading: how many rows of which granules match, by the term index alone.
+//! Counts matching rows of granules from the term index, without reading rows.
 
 use bucket::{BucketReader, GranuleSet, TermHash};
 use model::{EventTime, TimeRange};
@@ -6,17 +6,17 @@ use model::{EventTime, TimeRange};
 use super::prune::Countable;
 use crate::timeline::Timeline;
 
-/// Granules of a bucket, divided.
+/// The granules of a bucket, split into counted and remaining ones.
 #[derive(Debug)]
 pub(super) struct Counted {
-    /// First and last `_time`, and matching rows, of each granule that was counted.
+    /// For each counted granule: first and last `_time`, and the number of matching rows.
     pub(super) granules: Vec<(EventTime, EventTime, u64)>,
-    /// Granules whose rows have to be read.
+    /// Granules whose rows must be read.
     pub(super) rest: GranuleSet,
 }
 
-/// Counts the rows of a bucket that match. With a timeline, only granules that lie in one of its bins
-/// are counted, so that it stays exact.
+/// Counts the matching rows of a bucket. With a timeline, only granules that fit into one of its bins are
+/// counted, so that it stays exact.
 ///
 /// # Errors
 /// The term index cannot be read.
@@ -52,9 +52,9 @@ pub(super) async fn count(
 }
 
 enum Counts {
-    /// Per granule.
+    /// Number of matching rows per granule.
     Exact(Vec<u64>),
-    /// Granules that may have some.
+    /// Granules that may have matching rows.
     Candidates(GranuleSet),
 }
 

@@ -31,7 +31,7 @@ use super::typed::source_of;
 use super::unit::Stored;
 use super::work::{View, Work};
 
-/// Takes buckets whose rows the catalog has counted out of the scan below a partial count.
+/// Removes buckets whose counts are in the catalog from the scan below a partial count.
 #[derive(Debug)]
 pub(crate) struct CountBySummary;
 
@@ -77,32 +77,32 @@ fn without_counted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
     let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
     let below = Arc::clone(node).replace_children(vec![input.data()?], options)?;
     let both = UnionExec::try_new(vec![below, known])?;
-    // Whoever reads one partition must find everything in it.
+    // With one partition, its reader must find all groups in it.
     Ok(Some(match node.output_partitioning().partition_count() {
         1 => Arc::new(CoalescePartitionsExec::new(both)),
         _ => both,
     }))
 }
 
-/// The values of a group's keys, and what each call counts in it.
+/// The values of a group's keys, and the counts of the aggregate calls.
 type Group<'a> = (Vec<&'a str>, Vec<u64>);
 
-/// What a call counts.
+/// The argument of a count.
 enum Of {
     Rows,
-    /// The rows that have a field.
+    /// Rows that have a field.
     Field(String),
 }
 
-/// A field is looked up in a summary that has more than so many fields for each one that is counted; with
-/// fewer, all fields of the summary are gone through.
+/// Ratio of fields in the summary to counted fields above which fields are looked up; below it, all fields of
+/// the summary are visited.
 const SEARCHED: usize = 16;
 
-/// A partial aggregation that counts and does nothing else.
+/// A partial aggregation that only counts.
 struct Counts {
-    /// The columns that it groups by.
+    /// The columns of the group keys.
     keys: Vec<String>,
-    /// What its calls count.
+    /// The arguments of its calls.
     of: Vec<Of>,
 }
 
@@ -126,7 +126,7 @@ impl Counts {
             of.push(counted_by(call, input)?);
         }
         let counts = Self { keys, of };
-        // How fields go together with other columns is not in the summary.
+        // The summary does not know how fields combine with other columns.
         (counts.keys.is_empty() || counts.are_of_rows()).then_some(counts)
     }
 
@@ -134,8 +134,8 @@ impl Counts {
         self.of.iter().all(|of| matches!(of, Of::Rows))
     }
 
-    /// Whether the summary of a bucket has these counts. It knows fields by the rules that made it: they have
-    /// to be those of today.
+    /// Whether the summary of a bucket has these counts. Its counts of fields are valid only for the rules
+    /// with which it was made, so these must be the current ones.
     fn are_known(&self, stored: &Stored, work: &Work) -> bool {
         if self.are_of_rows() {
             return groups(stored, &self.keys).is_some();
@@ -144,14 +144,14 @@ impl Counts {
         let is_of_sent = |of: &Of| matches!(of, Of::Field(name) if name == bucket::FIELDS);
         summary.fields_complete
             && summary.rows == stored.header.rows
-            // In how many rows any field was sent along is only known if there are none.
+            // The number of rows with any indexed field is only known if there is no such field.
             && !(self.of.iter().any(is_of_sent) && summary.fields.iter().any(|field| field.indexed))
             && work.rules_hold(&summary.rules)
     }
 
-    /// The groups of the rows of buckets, whose counts are known.
+    /// Returns the groups of buckets whose counts are known.
     fn groups<'a>(&self, counted: &'a [Stored]) -> Vec<Group<'a>> {
-        // One group of all buckets: there may be a call for each of thousands of fields.
+        // One group for all buckets: there may be a call for each of thousands of fields.
         if self.keys.is_empty() {
             return vec![(Vec::new(), self.sums(counted))];
         }
@@ -159,12 +159,12 @@ impl Counts {
         of_buckets.map(|(group, rows)| (group, vec![rows; self.of.len()])).collect()
     }
 
-    /// What each call counts in all buckets.
+    /// Returns the counts of the calls over all buckets.
     fn sums(&self, counted: &[Stored]) -> Vec<u64> {
         let rows: u64 = counted.iter().map(|stored| stored.header.rows).sum();
         let mut fields: HashMap<&str, u64> = HashMap::new();
         for of in &self.of {
-            // Those that were sent along are none.
+            // No row has an indexed field: `are_known` has checked that.
             if let Of::Field(name) = of
                 && name != bucket::FIELDS
             {
@@ -192,7 +192,7 @@ impl Counts {
     }
 }
 
-/// What a call counts, if it counts rows or those with a field.
+/// Returns the argument of a count, if the call counts rows or rows with a field.
 fn counted_by(call: &AggregateFunctionExpr, input: &Arc<dyn ExecutionPlan>) -> Option<Of> {
     if call.fun().name() != "count" || call.is_distinct() {
         return None;
@@ -209,7 +209,7 @@ fn counted_by(call: &AggregateFunctionExpr, input: &Arc<dyn ExecutionPlan>) -> O
     (!FIXED.contains(&name.as_str())).then_some(Of::Field(name))
 }
 
-/// The column of the table that an expression is.
+/// Returns the name of the table column that an expression reads.
 fn column_of(expr: &Arc<dyn PhysicalExpr>, input: &Arc<dyn ExecutionPlan>) -> Option<String> {
     let column = expr.downcast_ref::<Column>()?;
     let (scan, at) = source_of(input, column.index())?;
@@ -228,7 +228,7 @@ fn scan_below(plan: &Arc<dyn ExecutionPlan>) -> Option<&BucketScanExec> {
     plan.children().first().filter(|_| passes).and_then(|input| scan_below(input))
 }
 
-/// The groups of a bucket's rows and how many rows each has, if the summary says so.
+/// Returns the groups of a bucket's rows with their counts, if the summary has them.
 fn groups<'a>(stored: &'a Stored, keys: &[String]) -> Option<Vec<(Vec<&'a str>, u64)>> {
     let mut groups: Vec<(Vec<&str>, u64)> = vec![(Vec::new(), stored.header.rows)];
     let mut is_split = false;
@@ -245,7 +245,7 @@ fn groups<'a>(stored: &'a Stored, keys: &[String]) -> Option<Vec<(Vec<&'a str>, 
         };
         match values.as_slice() {
             [only] => groups.iter_mut().for_each(|(group, _)| group.push(&only.value)),
-            // How two columns go together is not in the summary.
+            // The summary does not know how two columns combine.
             _ if is_split => return None,
             several => {
                 is_split = true;
@@ -263,7 +263,7 @@ fn groups<'a>(stored: &'a Stored, keys: &[String]) -> Option<Vec<(Vec<&'a str>, 
     (counted == stored.header.rows).then_some(groups)
 }
 
-/// The state of a partial count of these groups, which have so many keys.
+/// Builds the state of a partial count of these groups.
 fn partial(schema: &SchemaRef, keys: usize, groups: &[Group<'_>]) -> Result<RecordBatch> {
     let mut arrays: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
     for at in 0..keys {
@@ -279,11 +279,12 @@ fn partial(schema: &SchemaRef, keys: usize, groups: &[Group<'_>]) -> Result<Reco
 }
 
 impl BucketScanExec {
-    /// This scan without the buckets whose rows all match, lie in the range, and pass the test; and
-    /// those. `None` if there are none, or if somebody wants to see when their events were.
+    /// Splits off the buckets whose rows all match, lie in the range, and pass the test. Returns the
+    /// remaining scan and those buckets; `None` if there are none, or if a timeline is requested.
     fn split_counted(&self, test: impl Fn(&Stored) -> bool) -> Option<(Self, Vec<Stored>)> {
         let scan = self.scan();
-        // The search head has done that before it made a share, whose plan has to have the same branches.
+        // The search head has already done this before it made the share, whose plan must have the same
+        // branches.
         if scan.is_share || scan.report.timeline().is_some() || scan.limit.is_some() {
             return None;
         }
@@ -315,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    /// A bucket of ten rows; the fields are in so many of them.
+    /// A bucket of ten rows, with the number of rows that have each field.
     fn stored(fields: &[(&str, u64)]) -> Stored {
         let (id, time) = (BucketId(Uuid::nil()), EventTime(1));
         let index = IndexName::new("main").unwrap();

@@ -51,7 +51,7 @@ use crate::times::Phase;
 /// time goes into decoding, small enough that a few pieces keep every partition busy.
 const PIECE_GRANULES: usize = 128;
 
-/// Rows of a batch that only says how many rows there are.
+/// Number of rows of a batch without columns, which only carries a count.
 const COUNTED_ROWS: u64 = 1 << 16;
 
 /// Matching rows per granule, as the term index counts them, up to which small columns are tested first
@@ -59,10 +59,10 @@ const COUNTED_ROWS: u64 = 1 << 16;
 /// often has it in another field only.
 const SPARSE_ROWS: u64 = 32;
 
-/// Rows as the plan wants them.
+/// A stream of rows with the columns of the plan.
 type Rows = BoxStream<'static, Result<RecordBatch>>;
 
-/// Everything the partitions of one scan share.
+/// State that the partitions of one scan share.
 #[derive(Debug, Clone)]
 pub(super) struct Scan {
     pub(super) queue: Arc<Queue>,
@@ -77,19 +77,19 @@ pub(super) struct Scan {
     pub(super) control: Arc<ScanControl>,
     pub(super) report: Arc<ScanReport>,
     pub(super) quarantine: Arc<Quarantine>,
-    /// Whether a damaged bucket may be left out.
+    /// Whether damaged buckets may be skipped.
     pub(super) allow_partial: bool,
-    /// Whether its buckets are a share that another process has made.
+    /// Whether the buckets are a share that another process has assigned.
     pub(super) is_share: bool,
 }
 
 impl Scan {
-    /// Whether every bucket will be read: then nothing is read ahead in vain.
+    /// Whether every bucket will be read, so that read-ahead never wastes work.
     fn reads_all(&self) -> bool {
         self.control.must_count_all() || (self.wanted.is_all() && self.limit.is_none())
     }
 
-    /// The parts of a bucket that may have matching rows, newest first.
+    /// Returns the parts of a bucket that may have matching rows, newest first.
     async fn open(self: Arc<Self>, unit: Unit) -> Result<Vec<Opened>> {
         let parts = match unit {
             unit if !self.wants(Some(unit.span())) => Vec::new(),
@@ -98,7 +98,8 @@ impl Scan {
                     Some(elsewhere) => self.moved(elsewhere, hot.id).await?,
                     None => hot.batches,
                 };
-                // Rows of a hot bucket are in order of arrival: the newest are mostly in the last batch.
+                // Rows of a hot bucket are in order of arrival, so the newest rows are usually in the last
+                // batch.
                 let batches = batches.into_iter().rev();
                 let overlaps = |batch: &RecordBatch| {
                     span_of(batch).is_some_and(|(first, last)| self.range.overlaps(first, last))
@@ -121,8 +122,8 @@ impl Scan {
         Ok(parts)
     }
 
-    /// The rows of a bucket that has stayed at its indexer; none if it does not answer and the answer may
-    /// miss events.
+    /// Fetches the rows of a bucket from its indexer; none if it does not answer and incomplete results are
+    /// allowed.
     async fn moved(&self, elsewhere: &Elsewhere, id: BucketId) -> Result<Vec<RecordBatch>> {
         let missing = match elsewhere.view.rows(id).await {
             Ok(batches) => return Ok(batches),
@@ -137,7 +138,7 @@ impl Scan {
         Ok(Vec::new())
     }
 
-    /// Whether the search may leave out a bucket in quarantine, of which it has no row yet.
+    /// Whether the search may skip a quarantined bucket, of which it has returned no rows yet.
     fn leaves_out(&self, header: &BucketHeader) -> bool {
         if !self.allow_partial {
             return false;
@@ -149,7 +150,7 @@ impl Scan {
         })
     }
 
-    /// What is the matter with a bucket that could not be read.
+    /// Diagnoses a bucket that could not be read.
     async fn find(&self, header: &BucketHeader, error: &DataFusionError) -> Finding {
         let DataFusionError::External(error) = error.find_root() else { return Finding::Unknown };
         match error.downcast_ref::<crate::Error>() {
@@ -166,7 +167,7 @@ impl Scan {
         let summary = reader.summary();
         let known = Known { header, summary: Some(summary) };
         let stale = Stale::of(header.id, &reader, self.work.knowledge());
-        // Planning has not read the summaries of all buckets.
+        // Planning does not read the summaries of all buckets.
         if stored.summary.is_none() && self.pruning.excludes(known, stale.is_nothing()) {
             self.report.buckets_pruned_by_terms.fetch_add(1, Relaxed);
             return Ok(Vec::new());
@@ -233,7 +234,7 @@ impl Scan {
         pieces
     }
 
-    /// Reports granules that need not be read; gives their matching rows.
+    /// Reports granules that need not be read, and returns the number of their matching rows.
     fn note_counted(&self, counted: &Counted) -> u64 {
         let report = &self.report;
         report.granules_counted.fetch_add(counted.granules.len() as u64, Relaxed);
@@ -245,12 +246,12 @@ impl Scan {
         rows
     }
 
-    /// Whether rows of these times can still be part of the result.
+    /// Whether rows in this time span can still be part of the result.
     fn wants(&self, span: Option<(EventTime, EventTime)>) -> bool {
         self.control.must_count_all() || span.is_none_or(|span| self.wanted.allows(span))
     }
 
-    /// Whether all rows of these times lie in the range.
+    /// Whether a time span lies within the range of the search.
     fn is_inside(&self, (first, last): (EventTime, EventTime)) -> bool {
         self.range.earliest <= first && last < self.range.latest
     }
@@ -259,7 +260,7 @@ impl Scan {
         Ok(match opened {
             Opened::Hot(index, batch) => {
                 let rows = async move {
-                    // Hot rows have no columns of fields; sent values are in `_fields`.
+                    // Hot rows have no columns of fields; indexed fields are in `_fields`.
                     let place = |_: &str| FieldPlace::Raw { indexed: None };
                     let inside = span_of(&batch).is_some_and(|span| self.is_inside(span));
                     let Some(undecided) = self.work.undecided(&index, None, inside) else {
@@ -288,7 +289,8 @@ impl Scan {
         })
     }
 
-    /// The rows of the plan; without those of which a sort above wants none any more.
+    /// Filters stored rows and converts them to the columns of the plan. Drops rows that a sort above no
+    /// longer needs.
     fn process(&self, stored: RecordBatch, origin: &Origin<'_>) -> Result<Option<RecordBatch>> {
         let (window, counts_all) = (self.wanted.window(), self.control.must_count_all());
         self.work.process(stored, origin, window, counts_all)
@@ -307,7 +309,8 @@ impl Scan {
         if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &undecided) {
             (test, undecided) = (Some(early), rest);
         }
-        // After the test has its filters: a column that only the test reads is not read for the output too.
+        // Called after the test has taken its filters, so that a column that only the test reads is not read
+        // for the output too.
         let sent = reader.sent_columns();
         let columns = self.work.stored_columns(&place, &sent, &undecided);
         let rows = reader.read_where(&columns, &granules, self.batch_rows, test).await;
@@ -339,7 +342,7 @@ impl Scan {
         Ok(admitted.map(move |batch| process(batch?)).try_filter_map(ready).boxed())
     }
 
-    /// One partition: takes pieces until there are no more or the job closes the valve.
+    /// Runs one partition: takes pieces until none are left or the job closes the valve.
     fn partition(self: Arc<Self>) -> BoxStream<'static, Result<RecordBatch>> {
         if self.reads_all() {
             self.queue.will_be_emptied();
@@ -359,7 +362,7 @@ impl Scan {
         pieces.try_flatten().boxed()
     }
 
-    /// The rows of the next piece, whose first pages have come.
+    /// Returns the rows of the next piece, after its first pages have arrived.
     async fn take(self: Arc<Self>) -> Result<Option<Rows>> {
         if !self.control.admit().await? {
             return Ok(None);
@@ -370,14 +373,15 @@ impl Scan {
         }
     }
 
-    /// The rows of a piece; none if its bucket turns out to be damaged and nothing of it was handed on.
+    /// Returns the rows of a piece; none if its bucket turns out to be damaged before any of its rows were
+    /// returned.
     async fn rows_or_none(self: &Arc<Self>, piece: &Piece) -> Result<Rows> {
         let rows = Arc::clone(self).rows(piece.opened.clone()).await;
         let Opened::Stored(StoredPart { header, .. }) = &piece.opened else { return rows };
         let rows = match rows {
             Ok(rows) => rows,
             Err(error) => match self.find(header, &error).await {
-                // What was damaged has left the cache.
+                // The damaged blocks have been dropped from the cache.
                 Finding::Whole => Box::pin(Arc::clone(self).rows(piece.opened.clone())).await?,
                 // Only if the piece is the whole bucket: rows of its other pieces may be in the result
                 // already, and the message says that all events of the bucket are missing.
@@ -404,7 +408,7 @@ impl Scan {
 
     async fn piece_rows(self: Arc<Self>, piece: Piece) -> Result<Rows> {
         let Piece { opened, .. } = &piece;
-        // Asked again, since a sort above may have learnt more while the piece waited in the queue.
+        // Checked again, because a sort above may have learned more while the piece waited in the queue.
         let rows = match self.wants(opened.span()) {
             true => self.rows_or_none(&piece).await?,
             false => stream::empty().boxed(),
@@ -419,7 +423,7 @@ impl Scan {
     }
 }
 
-/// Where the values of a field come from in an open bucket.
+/// Returns the place of the values of a field in an open bucket.
 fn place_in(reader: &BucketReader, name: &str, stale: &Stale) -> FieldPlace {
     match FieldPlace::of(name, reader.summary(), stale) {
         // The column has all values of the field.
@@ -472,35 +476,34 @@ impl BucketScanExec {
         }
     }
 
-    /// Reads the scan in slices; only before it is executed, and once.
+    /// Enables slices. Must be called before the scan is executed, and once only.
     pub(crate) fn slice(&self, slices: Arc<Slices>) {
         let _ = self.slices.set(slices);
     }
 
-    /// How many partitions it has.
+    /// Returns the number of partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.partitions
     }
 
-    /// Whether it has so few rows that its result is there before anybody could look at a preview.
+    /// Whether the scan is so small that it ends before a preview could be shown.
     pub(crate) fn is_small(&self) -> bool {
         self.scan.queue.rows() <= super::table::SMALL_SCAN
     }
 
-    /// The buckets that any process can read: those of the catalog.
+    /// Returns the buckets of the catalog, which any process can read.
     pub(crate) fn stored(&self) -> impl Iterator<Item = &Arc<BucketHeader>> {
         let units = self.scan.queue.units().iter().filter(|_| self.scan.limit.is_none());
         units.filter_map(Unit::header)
     }
 
-    /// The buckets that have stayed at their indexers, with the views that they are part of.
+    /// Returns the buckets that have stayed at their indexers, with their views.
     pub(crate) fn remote(&self) -> impl Iterator<Item = (BucketId, &Arc<dyn RemoteView>)> {
         let units = self.scan.queue.units().iter();
         units.filter_map(|unit| Some((unit.id(), unit.view()?)))
     }
 
-    /// The same over those of the buckets which others can read that pass, with or without all that it reads
-    /// besides them.
+    /// Returns the same scan over those shareable buckets that pass the test, with or without its other data.
     pub(crate) fn over_shared(
         &self,
         passes: impl Fn(&BucketId) -> bool,
@@ -515,8 +518,8 @@ impl BucketScanExec {
         self.over(Queue::new(units.cloned().collect(), self.partitions))
     }
 
-    /// Whether rows are grouped by keys that are this process's own, in one step: no part of that could be
-    /// had from elsewhere.
+    /// Whether rows are grouped in one step by keys that are local to this process, so that no other process
+    /// can run a part of it.
     pub(crate) fn is_keyed_at_once(&self) -> bool {
         let is_key = |output: &Output| matches!(output.view, super::work::View::Key(_));
         self.partitions == 1 && self.scan.work.outputs().iter().any(is_key)
@@ -526,13 +529,13 @@ impl BucketScanExec {
         &self.scan
     }
 
-    /// The same rows with other columns.
+    /// Returns the same scan with other output columns.
     pub(super) fn with_outputs(&self, outputs: Vec<Output>) -> Self {
         let work = Arc::new(self.scan.work.with_outputs(outputs));
         Self::new(Scan { work, ..self.scan.as_ref().clone() }, self.partitions)
     }
 
-    /// The same over other buckets.
+    /// Returns the same scan over other buckets.
     pub(super) fn over(&self, queue: Queue) -> Self {
         let scan = Scan { queue: Arc::new(queue), ..self.scan.as_ref().clone() };
         Self::new(scan, self.partitions)
@@ -587,8 +590,9 @@ impl ExecutionPlan for BucketScanExec {
         Ok(self)
     }
 
-    /// Keeps the dynamic filter of a sort above, to skip pieces and rows that the sort does not want any
-    /// more. Only `_time` is tested, and rows at its border pass, so it is not taken over (`PushedDown::No`).
+    /// Keeps the dynamic filter of a sort above, which excludes pieces and rows that the sort no longer
+    /// needs. Only `_time` is tested, and rows at its bound pass, so the filter is not fully handled here
+    /// (`PushedDown::No`).
     fn handle_child_pushdown_result(
         &self,
         _: FilterPushdownPhase,
@@ -611,7 +615,8 @@ impl ExecutionPlan for BucketScanExec {
         let begin = || {
             let rows = Arc::clone(&self.scan).partition();
             match self.scan.limit {
-                // Each partition stops at the limit by itself; the limit above takes N rows of all of them.
+                // Each partition stops at the limit on its own; the limit above takes N rows of all
+                // partitions.
                 Some(limit) => take_rows(rows, limit),
                 None => rows,
             }

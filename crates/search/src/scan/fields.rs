@@ -23,7 +23,7 @@ pub(super) struct WantedField {
     pub(super) multivalue: bool,
 }
 
-/// The columns every extraction needs.
+/// The columns that every extraction reads.
 struct Origins<'a> {
     raw: &'a StringViewArray,
     host: &'a DictionaryArray<Int32Type>,
@@ -60,7 +60,7 @@ fn dictionary_value(column: &DictionaryArray<Int32Type>, row: usize) -> Option<&
     Some(column.values().as_string_opt::<i32>()?.value(key))
 }
 
-/// Origins whose rules are kept, of a batch whose rows all have others.
+/// Number of origins whose rules are cached, in batches where every row has a different origin.
 const KEPT: usize = 1_024;
 
 /// Calls `visit(raw, rules, wanted, indexed)` for every row; rules are looked up once for each origin.
@@ -72,7 +72,7 @@ fn each_row<'a, 'n>(
     mut visit: impl FnMut(&'a str, &FieldRules, &Wanted, Option<&'a str>),
 ) {
     let mut known: HashMap<[Option<usize>; 3], (Arc<FieldRules>, Wanted)> = HashMap::new();
-    // Each host of a source type is another origin.
+    // Each host of a source type is a different origin.
     let mut of_types: HashMap<Option<usize>, Vec<&'n str>> = HashMap::new();
     for row in 0..origins.raw.len() {
         let keys = origins.keys(row);
@@ -118,7 +118,7 @@ pub(super) fn extract(
                 }
             });
         }
-        // A field sent along with the event wins over one of the same name in its text.
+        // An indexed field takes precedence over an extracted one of the same name.
         fields.settle();
         let extraction = rules.extract_wanted(raw, prepared, &mut |name, value| {
             if let Some(field) = fields.named(name).filter(|field| !field.settled) {
@@ -147,8 +147,8 @@ pub(crate) fn each_sent(json: &str, emit: &mut dyn FnMut(&str, &str)) {
     }
 }
 
-/// The columns that the configuration adds to events of a result; none if these have lost what fields are
-/// extracted from.
+/// Returns the columns that the configuration adds to events of a result; none if the events have lost the
+/// columns that extraction reads.
 pub(crate) fn added_to(
     events: &RecordBatch,
     shown: &ShownFields,
@@ -171,7 +171,7 @@ pub(crate) fn added_to(
     added.inspect_err(|error| tracing::debug!(%error, "the fields of shown events")).ok()
 }
 
-/// The names of the fields that are extracted from events of a result, or were sent along with them.
+/// Returns the names of the fields that are extracted from events of a result or are indexed fields.
 pub(crate) fn present_in(batches: &[RecordBatch], knowledge: &Knowledge) -> HashSet<String> {
     let mut found = HashSet::new();
     let mut note = |name: &str| {
@@ -189,7 +189,7 @@ pub(crate) fn present_in(batches: &[RecordBatch], knowledge: &Knowledge) -> Hash
     found
 }
 
-/// What extraction reads of events of a result, as buckets have it.
+/// Returns the columns of a result that extraction reads, in the form of a stored batch.
 fn as_stored(events: &RecordBatch) -> Option<RecordBatch> {
     let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let names = columns::ORIGIN.map(|name| (name, &dictionary));
@@ -204,12 +204,12 @@ fn as_stored(events: &RecordBatch) -> Option<RecordBatch> {
     RecordBatch::try_from_iter_with_nullable(stored).ok()
 }
 
-/// Collects the values of all fields, row by row. What a row costs depends on the fields that it has, not on
-/// those that are wanted: of thousands of fields an event has a few.
+/// Collects the values of all fields, row by row. The cost of a row depends on the fields that it has, not on
+/// the number of wanted fields: of thousands of fields, an event has a few.
 struct Fields<'w, 'a> {
     columns: Vec<FieldColumn<'a>>,
     places: HashMap<&'w str, usize>,
-    /// The columns with values in this row.
+    /// The columns with values in the current row.
     touched: Vec<usize>,
     rows: usize,
 }
@@ -247,7 +247,7 @@ impl<'w, 'a> Fields<'w, 'a> {
 
     fn finish(self) -> Vec<ArrayRef> {
         let rows = self.rows;
-        // Columns without values share one of each type.
+        // Columns without values share one null array per type.
         let mut nothing: HashMap<DataType, ArrayRef> = HashMap::new();
         let column = |column: FieldColumn<'_>| {
             let data_type = match column.multivalue {
@@ -271,11 +271,11 @@ enum Column {
 /// The values of one field.
 struct FieldColumn<'a> {
     multivalue: bool,
-    /// Made with the first value.
+    /// Created with the first value.
     column: Option<Column>,
-    /// Rows in `column`: those behind it have no value.
+    /// Number of rows in `column`; later rows have no value.
     rows: usize,
-    /// The values in this row.
+    /// The values in the current row.
     values: Vec<Cow<'a, str>>,
     settled: bool,
 }
@@ -306,7 +306,7 @@ impl FieldColumn<'_> {
         self.values.clear();
     }
 
-    /// Rows without a value up to this one.
+    /// Appends nulls up to this number of rows.
     fn pad(&mut self, rows: usize) {
         let missing = rows - self.rows;
         let column = self.column.get_or_insert_with(|| match self.multivalue {
@@ -320,7 +320,7 @@ impl FieldColumn<'_> {
         self.rows = rows;
     }
 
-    /// The column; none if it has no value.
+    /// Returns the column; `None` if it has no values.
     fn finish(mut self, rows: usize) -> Option<ArrayRef> {
         self.column.as_ref()?;
         self.pad(rows);
@@ -331,13 +331,13 @@ impl FieldColumn<'_> {
     }
 }
 
-/// The source types of hot rows, perhaps with some that none of these has.
+/// Returns the distinct source types of hot rows, possibly with some that no row has.
 pub(crate) fn sourcetypes_of(batch: &RecordBatch) -> Option<&StringArray> {
     let column = batch.column_by_name(columns::SOURCETYPE)?;
     column.as_dictionary_opt::<Int32Type>()?.values().as_string_opt::<i32>()
 }
 
-/// The field names that occur in rows, for wildcards over events that no catalogue describes yet.
+/// Finds the field names in rows, for wildcards over events that are not in a field catalogue yet.
 pub(crate) fn discover(
     rows: &RecordBatch,
     knowledge: &Knowledge,
@@ -375,7 +375,7 @@ pub(crate) fn discover(
             });
         }
         let _ = rules.extract(raw, &mut |name, _| {
-            // A field sent along hides one of the same name in the text.
+            // An indexed field hides an extracted one of the same name.
             if !sent.iter().any(|known| known == name) {
                 note(name);
             }

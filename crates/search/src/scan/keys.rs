@@ -1,4 +1,4 @@
-//! Values of a field as numbers that stand for them, so that rows are grouped by numbers.
+//! Integer keys for the values of a field, so that rows are grouped by integers.
 //!
 //! Guarantees: equal texts have equal keys and different texts different ones, in all batches of a plan;
 //! a whole number is its own key (shifted), other texts are numbered as they come. Meant for columns
@@ -39,13 +39,13 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The key of a whole number; none if there is no room for the mark.
+/// Returns the key of an integer; `None` if the shifted integer would overflow.
 fn key_of_whole(whole: i64) -> Option<i64> {
     whole.checked_mul(2)
 }
 
 impl Keys {
-    /// The keys of a column of texts or integers.
+    /// Returns the keys of a column of texts or integers.
     pub(super) fn of_column(&self, column: &ArrayRef) -> Result<ArrayRef> {
         Ok(match column.data_type() {
             DataType::Int64 => self.of_integers(column.as_primitive()),
@@ -62,7 +62,7 @@ impl Keys {
         Arc::new(integers.unary::<_, Int64Type>(key))
     }
 
-    /// The keys of the values, put where the values are; a value may stand there twice.
+    /// Maps the values of a dictionary to keys. The dictionary may contain a value twice.
     fn of_dictionary(&self, column: &dyn AnyDictionaryArray) -> Result<ArrayRef> {
         let values = cast(column.values(), &DataType::Utf8View)?;
         if values.len() > column.len() {
@@ -107,7 +107,7 @@ impl Keys {
         number
     }
 
-    /// The texts that keys stand for.
+    /// Returns the texts of keys.
     fn texts_of(&self, keys: &Int64Array) -> StringViewArray {
         let known = self.texts.lock();
         let mut texts = StringViewBuilder::with_capacity(keys.len());
@@ -125,19 +125,19 @@ impl Keys {
     }
 }
 
-/// Views remembered within a column.
+/// Number of cached views within a column.
 const SLOTS: usize = 1 << SLOT_BITS;
 const SLOT_BITS: u32 = 10;
-/// A view that no text has: its length would be greater than any.
+/// An invalid view, whose length would be out of range.
 const NO_VIEW: u128 = u128::MAX;
 
-/// A slot for a view: of its length and first bytes, and of the rest.
+/// Returns the slot of a view: a hash of its length and first bytes, and of the rest.
 fn slot_of(view: u128) -> usize {
     let folded = (view as u64) ^ ((view >> 64) as u64).rotate_left(23);
     (folded.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOT_BITS)) as usize
 }
 
-/// The texts of a column of keys, as an expression.
+/// An expression that converts a column of keys to texts.
 #[derive(Debug, Clone)]
 pub(super) struct TextsOfKeys {
     keys: Arc<Keys>,

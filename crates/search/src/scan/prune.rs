@@ -1,4 +1,4 @@
-//! What a filter says about buckets and granules before any row is read.
+//! Pruning: the part of a filter that excludes buckets and granules before any row is read.
 //!
 //! A [`Pruning`] is made of the filter's own expressions, so SPL and SQL prune alike. It only ever
 //! leaves out what the filter rejects: whatever it does not understand may match.
@@ -16,31 +16,31 @@ use super::FIXED;
 use super::stale::Stale;
 use super::unit::Known;
 
-/// A filter, as far as it can be decided without rows.
+/// The part of a filter that can be decided without rows.
 #[derive(Debug, Clone)]
 pub(super) struct Pruning {
-    /// Events outside cannot match.
+    /// Events outside this range cannot match.
     pub(super) range: TimeRange,
     condition: Condition,
     countable: Option<Countable>,
 }
 
-/// A filter that says of whole granules how many of their rows match: bounds of the time, names that
-/// all rows of a bucket have, and at most one word, whose rows the term index has counted.
+/// A filter that determines the number of matching rows of whole granules: bounds of the time, names that all
+/// rows of a bucket have, and at most one word, whose rows the term index counts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Countable {
     names: Vec<(String, MetadataTest)>,
     pub(super) word: Option<String>,
 }
 
-/// A condition over a bucket.
+/// A condition on a bucket.
 #[derive(Debug, Clone)]
 enum Condition {
     And(Vec<Condition>),
     Or(Vec<Condition>),
-    /// Words of `_raw`.
+    /// Words in `_raw`.
     Raw(TermQuery),
-    /// A field exists, with these words in its value.
+    /// A field that exists and has these words in its value.
     Field {
         name: String,
         words: TermQuery,
@@ -50,7 +50,7 @@ enum Condition {
         column: String,
         test: MetadataTest,
     },
-    /// Anything may match.
+    /// No condition.
     Any,
 }
 
@@ -73,7 +73,8 @@ impl Pruning {
         Self { range, condition, countable }
     }
 
-    /// How rows of this bucket can be counted without reading them, apart from the range.
+    /// Returns the condition by which matching rows of this bucket can be counted without reading them,
+    /// except for the range.
     pub(super) fn countable(&self, bucket: Known<'_>) -> Option<&Countable> {
         self.countable.as_ref().filter(|countable| {
             let all = |(column, test)| metadata(bucket, column, test, Rows::All) == Some(true);
@@ -81,23 +82,23 @@ impl Pruning {
         })
     }
 
-    /// Whether buckets may be countable, apart from what is in them.
+    /// Whether buckets may be countable, depending on their contents.
     pub(super) fn counts_buckets(&self) -> bool {
         self.countable.as_ref().is_some_and(|countable| countable.word.is_none())
     }
 
-    /// Whether no event of the bucket can match, by what is known of it.
+    /// Whether the header and summary of the bucket prove that no event can match.
     pub(super) fn excludes(&self, bucket: Known<'_>, rules_hold: bool) -> bool {
         !self.condition.may_hold(bucket, rules_hold)
     }
 
-    /// Whether summaries may exclude buckets that their headers do not.
+    /// Whether summaries may exclude buckets that headers do not.
     pub(super) fn asks_summaries(&self) -> bool {
         self.condition.asks_summaries()
     }
 
-    /// What the term index is asked. Words of field values are in it as long as the rules that
-    /// made the bucket still hold.
+    /// Returns the query for the term index. It includes words of field values only if the rules with which
+    /// the bucket was made are unchanged.
     pub(super) fn terms(&self, stale: &Stale) -> TermQuery {
         self.condition.terms(stale)
     }
@@ -109,12 +110,12 @@ impl fmt::Display for Pruning {
     }
 }
 
-/// What the term index is asked because of filters.
+/// Returns the query for the term index that filters result in, as text.
 pub(crate) fn index_expression(filters: &[Expr]) -> String {
     Pruning::of(filters).to_string()
 }
 
-/// The form in which Splunk's inspector shows it: `[ AND error [ OR 10 20 ] ]`.
+/// Writes a query as Splunk's inspector shows it: `[ AND error [ OR 10 20 ] ]`.
 fn write_query(query: &TermQuery, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let list = |name: &str, parts: &[TermQuery], f: &mut fmt::Formatter<'_>| {
         write!(f, "[ {name}")?;
@@ -175,7 +176,7 @@ impl Condition {
             Self::Raw(query) => query.clone(),
             Self::Field { words, .. } => stale.terms(words),
             Self::Any => TermQuery::All,
-            // Index names are not in the term index; their buckets were chosen already.
+            // Index names are not in the term index; the buckets were already selected by index.
             Self::Metadata { column, .. } if column == columns::INDEX => TermQuery::All,
             Self::Metadata { test, .. } => test.words(),
         }
@@ -190,7 +191,7 @@ pub(super) struct NameTest {
 }
 
 impl NameTest {
-    /// The test that a filter is, if it is one.
+    /// Parses a filter as a name test; `None` if it is not one.
     pub(super) fn of(filter: &Expr) -> Option<Self> {
         match condition(filter) {
             Condition::Metadata { column, test } => Some(Self { column, test }),
@@ -198,7 +199,7 @@ impl NameTest {
         }
     }
 
-    /// What it says of all events of an index; `None` if it is not about the index.
+    /// Returns the result for all events of an index; `None` if the test is not about the index.
     pub(super) fn admits_index(&self, index: &IndexName) -> Option<bool> {
         (self.column == columns::INDEX).then(|| self.test.admits(index.as_str()))
     }
@@ -209,14 +210,14 @@ impl NameTest {
     }
 }
 
-/// Of which rows of a bucket something is asked.
+/// The quantifier of a question about the rows of a bucket.
 #[derive(Clone, Copy)]
 enum Rows {
     Some,
     All,
 }
 
-/// Whether the test holds for some rows of the bucket, or all of them; `None` if that is not known.
+/// Whether the test holds for some or all rows of the bucket; `None` if that is unknown.
 fn metadata(bucket: Known<'_>, column: &str, test: &MetadataTest, rows: Rows) -> Option<bool> {
     fn hold<'a>(
         mut values: impl Iterator<Item = &'a str>,
@@ -242,7 +243,7 @@ fn metadata(bucket: Known<'_>, column: &str, test: &MetadataTest, rows: Rows) ->
 }
 
 impl Countable {
-    /// Takes a filter in; false if rows that match it have to be read.
+    /// Adds a filter. Returns false if matching rows must be read.
     fn add(&mut self, filter: &Expr) -> bool {
         if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) = filter {
             return self.add(left) && self.add(right);
@@ -266,14 +267,14 @@ impl Countable {
     }
 }
 
-/// Whether a filter asks that every event has what every event has.
+/// Whether a filter tests for a column that every event has.
 fn is_always_true(filter: &Expr) -> bool {
     let Expr::IsNotNull(inner) = filter else { return false };
     matches!(inner.as_ref(), Expr::Column(column) if FIXED.contains(&column.name.as_str()))
 }
 
-/// The word that a term is, if the term index counts its rows: no wildcards, no breakers inside, in
-/// any case. (The index takes a Kelvin sign for a k, which the scan does not.)
+/// Returns the word of a term if the term index can count its rows: no wildcards, no breakers inside, any
+/// case. (The index folds a Kelvin sign to k, but the scan does not.)
 fn counted_word(pattern: &TermPattern) -> Option<String> {
     let [WordPattern::Literal(word)] = pattern.pattern().parts.as_slice() else { return None };
     let plain = !pattern.case_sensitive() && pattern.breakers() == Breakers::Any;
@@ -290,7 +291,7 @@ impl MetadataTest {
         }
     }
 
-    /// Words a matching host, source or sourcetype has.
+    /// Returns the words that every matching host, source or sourcetype has.
     fn words(&self) -> TermQuery {
         match self {
             Self::Compare(ComparisonOperator::Equal, value) => value_words(value),
@@ -311,7 +312,7 @@ fn condition(expr: &Expr) -> Condition {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::Or, right }) => {
             Condition::Or(vec![condition(left), condition(right)])
         }
-        // The opposite of what may match may match.
+        // A bucket that may have matches may also have rows that do not match.
         Expr::Not(_) => Condition::Any,
         Expr::BinaryExpr(binary) => comparison(binary),
         _ => leaf(expr).map_or(Condition::Any, |leaf| of_leaf(&leaf)),
@@ -340,7 +341,7 @@ fn of_leaf(leaf: &Leaf<'_>) -> Condition {
     }
 }
 
-/// What every match of an expression holds.
+/// Returns a condition that every match of a regular expression satisfies.
 fn of_regex(field: &str, test: &RegexTest) -> Condition {
     let Some(literal) = test.literal() else { return Condition::Any };
     let words = TermQuery::for_wildcard(&format!("*{literal}*"));
@@ -362,7 +363,7 @@ fn of_field(field: &str, test: MetadataTest, words: TermQuery) -> Condition {
     }
 }
 
-/// SQL's `column = 'text'`.
+/// Handles `column = 'text'` of SQL.
 fn comparison(binary: &BinaryExpr) -> Condition {
     let (Expr::Column(column), Operator::Eq, Expr::Literal(value, _)) =
         (binary.left.as_ref(), binary.op, binary.right.as_ref())
@@ -375,7 +376,7 @@ fn comparison(binary: &BinaryExpr) -> Condition {
 }
 
 fn value_words(value: &FieldValue) -> TermQuery {
-    // A network matches addresses that share no whole segment with it.
+    // An address in a network need not share any segment with the text of the network.
     if value.is_network() {
         TermQuery::All
     } else {
@@ -384,7 +385,7 @@ fn value_words(value: &FieldValue) -> TermQuery {
     }
 }
 
-/// Takes over the bounds of `_time` that hold for every row.
+/// Narrows the range by bounds of `_time` that hold for every row.
 fn narrow(expr: &Expr, range: &mut TimeRange) {
     if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) = expr {
         narrow(left, range);
@@ -394,7 +395,7 @@ fn narrow(expr: &Expr, range: &mut TimeRange) {
     }
 }
 
-/// Whether a filter bounds the time and does nothing else.
+/// Whether a filter is only a bound of the time.
 pub(super) fn is_bound(expr: &Expr) -> bool {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op: Operator::And, right }) => {
@@ -404,7 +405,7 @@ pub(super) fn is_bound(expr: &Expr) -> bool {
     }
 }
 
-/// The times that a comparison of `_time` leaves.
+/// Returns the range of times that satisfies a comparison of `_time`.
 fn bound(expr: &Expr) -> Option<TimeRange> {
     let Expr::BinaryExpr(binary) = expr else { return None };
     let (Expr::Column(column), Expr::Literal(value, _)) =

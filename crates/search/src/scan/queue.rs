@@ -17,24 +17,24 @@ use tokio::sync::Notify;
 
 use super::unit::{Opened, Stored, Unit};
 
-/// Buckets that are opened or open and not taken yet, at most.
+/// Maximum number of buckets that are being opened, or are open and not taken yet.
 const WINDOW: usize = 64;
 
-/// The same at the beginning, where the newest buckets may be enough. Each bucket without a piece widens
-/// it by one: twice as many at a time, every time, while nothing is found.
+/// The initial value of this maximum, because the newest buckets may be enough. Each bucket without a piece
+/// widens it by one, so it doubles as long as no rows are found.
 const FIRST_WINDOW: usize = 8;
 
-/// A part of a bucket, and how much of the bucket is left.
+/// A part of a bucket, with the number of remaining parts.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub(super) opened: Opened,
     left: Arc<AtomicUsize>,
-    /// Whether it is all there is of its bucket.
+    /// Whether the piece is the only one of its bucket.
     pub(super) alone: bool,
 }
 
 impl Piece {
-    /// Notes that the piece is done; true if it was the last of its bucket.
+    /// Marks the piece as done. Returns true if it was the last one of its bucket.
     pub(super) fn finish(&self) -> bool {
         self.left.fetch_sub(1, SeqCst) == 1
     }
@@ -49,20 +49,20 @@ pub(super) struct Queue {
     changed: Notify,
 }
 
-/// How far the opening of buckets is.
+/// The progress of opening buckets.
 #[derive(Debug)]
 struct State {
-    /// The place of the next one to open.
+    /// Index of the next bucket to open.
     next: usize,
     opening: usize,
-    /// Pieces that nobody has taken, by the place of their bucket.
+    /// Pieces that have not been taken, by the index of their bucket.
     ready: BTreeMap<usize, VecDeque<Piece>>,
     window: usize,
     failed: Option<DataFusionError>,
 }
 
 impl State {
-    /// The newest piece.
+    /// Takes the newest piece.
     fn pop(&mut self) -> Option<Piece> {
         let mut first = self.ready.first_entry()?;
         let piece = first.get_mut().pop_front();
@@ -72,12 +72,12 @@ impl State {
         piece
     }
 
-    /// Whether nothing will come any more, if there is nothing to open.
+    /// Whether no more pieces will come, given that no bucket is left to open.
     fn is_done(&self) -> bool {
         self.opening == 0 && self.ready.is_empty() && self.failed.is_none()
     }
 
-    /// The places of the buckets to open now, of so many in all.
+    /// Returns the indexes of the buckets to open now, of this total number.
     fn begin(&mut self, units: usize) -> Range<usize> {
         let room = self.window.saturating_sub(self.opening + self.ready.len());
         let from = self.next;
@@ -99,7 +99,7 @@ impl State {
     }
 }
 
-/// A bucket that is being opened. However that ends, whoever waits for it hears of it.
+/// A bucket that is being opened. On drop, its waiters are notified.
 struct Opening {
     queue: Arc<Queue>,
     place: usize,
@@ -138,8 +138,8 @@ impl Queue {
         Self { units, partitions, state: Mutex::new(state), changed: Notify::new() }
     }
 
-    /// A queue without the stored buckets that pass a test, and those; `None` if there are none. Only
-    /// before anything was taken.
+    /// Splits off the stored buckets that pass a test. Returns the remaining queue and those buckets; `None`
+    /// if there are none. Must be called before any piece is taken.
     pub(super) fn without(&self, test: impl Fn(&Stored) -> bool) -> Option<(Self, Vec<Stored>)> {
         let (mut taken, mut rest) = (Vec::new(), Vec::new());
         for unit in &self.units {
@@ -159,25 +159,25 @@ impl Queue {
         self.units.len()
     }
 
-    /// Events of all buckets.
+    /// Returns the number of events of all buckets.
     pub(super) fn rows(&self) -> u64 {
         self.units.iter().map(Unit::rows).sum()
     }
 
-    /// Every bucket will be opened: none needs to wait whether the newest are enough.
+    /// Notes that every bucket will be read, so that the initial maximum need not apply.
     pub(super) fn will_be_emptied(&self) {
         self.state.lock().window = WINDOW;
     }
 
-    /// The next piece; `None` when there will be no more. `open` cuts a bucket into pieces; it runs as a
-    /// task of its own, for whichever partition comes for them.
+    /// Returns the next piece; `None` if there are no more. `open` cuts a bucket into pieces, in a task of
+    /// its own, whichever partition takes them.
     pub(super) async fn next<F>(self: &Arc<Self>, open: impl Fn(Unit) -> F) -> Result<Option<Piece>>
     where
         F: Future<Output = Result<Vec<Opened>>> + Send + 'static,
     {
         loop {
             let mut changed = pin!(self.changed.notified());
-            // From here on no change is missed.
+            // Changes after this point are not missed.
             changed.as_mut().enable();
             let (piece, places) = {
                 let mut state = self.state.lock();

@@ -1,5 +1,5 @@
-//! Filters that stored columns decide as they are: comparisons of a field with a number, over integers
-//! that are stored as such, and whether a field has a value.
+//! Shortcuts: filters that can be decided on stored columns without conversion, namely comparisons of an
+//! integer column with a number, and tests for the existence of a value.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
@@ -13,7 +13,7 @@ use plan::value::NumberText;
 use super::FIXED;
 use super::unit::FieldPlace;
 
-/// A filter that a stored column may decide.
+/// A filter that may be decided on a stored column.
 #[derive(Debug, Clone)]
 pub(super) enum Shortcut {
     Integer(IntegerTest),
@@ -31,7 +31,7 @@ impl Shortcut {
         IntegerTest::of(filter).map(Self::Integer)
     }
 
-    /// Which rows pass; `None` where what is stored does not say.
+    /// Returns the rows that pass; `None` if the stored columns cannot decide.
     pub(super) fn mask(
         &self,
         stored: &RecordBatch,
@@ -66,7 +66,7 @@ fn present(
     }
 }
 
-/// `field<operator>number`.
+/// A comparison `field<operator>number`.
 #[derive(Debug, Clone)]
 pub(super) struct IntegerTest {
     field: String,
@@ -76,15 +76,15 @@ pub(super) struct IntegerTest {
 }
 
 impl IntegerTest {
-    /// The test that a filter is, if it compares one field with one number.
+    /// Parses a filter; `None` if it does not compare one field with one number.
     fn of(filter: &Expr) -> Option<Self> {
         let Some(Leaf::Field { field, op, value }) = leaf(filter) else { return None };
         let number = value.number().filter(|number| !number.is_nan())?;
         Some(Self { field: field.to_owned(), operator: op, value: value.clone(), number })
     }
 
-    /// Which rows pass; `None` where the bucket does not store the field as integers, and nowhere else.
-    /// A row without a value does not pass.
+    /// Returns the rows that pass; `None` if the bucket does not store all values of the field as integers. A
+    /// row without a value does not pass.
     fn mask(
         &self,
         stored: &RecordBatch,
@@ -99,8 +99,8 @@ impl IntegerTest {
         Some(BooleanArray::new(passes, None))
     }
 
-    /// The field, and whether a value between these two, both inside, may pass; `None` where the bucket does
-    /// not store it as integers.
+    /// Returns the field, and whether a value in a closed interval may pass; `None` if the bucket does not
+    /// store the field as integers.
     pub(super) fn bounds(
         &self,
         place: &dyn Fn(&str) -> FieldPlace,
@@ -122,7 +122,7 @@ impl IntegerTest {
         }
     }
 
-    /// Numbers are compared as those that the texts of the integers are.
+    /// Compares integers like the numbers that their texts stand for.
     #[allow(clippy::cast_precision_loss)]
     fn passes(&self, values: &[i64]) -> BooleanBuffer {
         let number = self.number;
@@ -137,8 +137,8 @@ impl IntegerTest {
         }
     }
 
-    /// For (in)equality: other numbers are never equal, and whether an equal one is may depend on how it
-    /// is written.
+    /// For (in)equality: different numbers are never equal, but whether equal ones match may depend on their
+    /// notation.
     #[allow(clippy::cast_precision_loss, clippy::float_cmp)]
     fn holds(&self, value: i64) -> bool {
         if value as f64 != self.number {

@@ -23,12 +23,12 @@ use crate::control::ScanControl;
 
 type Batches = BoxStream<'static, Result<RecordBatch>>;
 
-/// Where the rows of a partition are.
+/// The state of the rows of a partition.
 enum Rows {
     NotBegun,
-    /// Between two slices.
+    /// Parked between two slices.
     Aside(Batches),
-    /// In a slice.
+    /// In use by a slice.
     Lent,
     AtEnd,
 }
@@ -36,11 +36,11 @@ enum Rows {
 struct Partition {
     rows: Rows,
     length: Duration,
-    /// When the last slice was cut off.
+    /// Time when the last slice ended.
     cut: Option<Instant>,
 }
 
-/// The partitions of a scan that is read in slices.
+/// The slices of the partitions of a scan.
 pub(crate) struct Slices {
     control: Arc<ScanControl>,
     stopped: AtomicBool,
@@ -60,12 +60,12 @@ impl Slices {
         Self { control, stopped: AtomicBool::new(false), partitions }
     }
 
-    /// What the search wants.
+    /// Returns the control of the search.
     pub(crate) fn control(&self) -> &ScanControl {
         &self.control
     }
 
-    /// From now on a slice ends with its partition.
+    /// Disables slicing: from now on, a slice ends with its partition.
     pub(crate) fn stop(&self) {
         self.stopped.store(true, Relaxed);
     }
@@ -75,17 +75,17 @@ impl Slices {
         matches!(self.lock(partition).rows, Rows::AtEnd)
     }
 
-    /// How long the partition's next slices are.
+    /// Sets the duration of the next slices of a partition.
     pub(crate) fn set_length(&self, partition: usize, length: Duration) {
         self.lock(partition).length = length;
     }
 
-    /// How long ago the partition's last slice was cut off.
+    /// Returns the time since the last slice of the partition ended.
     pub(crate) fn since_cut(&self, partition: usize) -> Duration {
         self.lock(partition).cut.map_or(Duration::ZERO, |cut| cut.elapsed())
     }
 
-    /// The next slice of a partition, whose rows `begin` gives.
+    /// Returns the next slice of a partition; `begin` starts its stream of rows.
     pub(super) fn next(
         self: &Arc<Self>,
         partition: usize,
@@ -128,9 +128,9 @@ struct Slice {
     partition: usize,
     rows: Option<Batches>,
     length: Duration,
-    /// When its first batch came.
+    /// Time of its first batch.
     began: Option<Instant>,
-    /// Ends it while it waits for a batch.
+    /// Timer that ends the slice while it waits for a batch.
     wake: Option<Pin<Box<Sleep>>>,
 }
 
@@ -139,7 +139,7 @@ impl Slice {
         self.began.is_some_and(|began| began.elapsed() >= self.length) && self.slices.cuts()
     }
 
-    /// Whether its time is up while it waits.
+    /// Whether the time is up while the slice waits.
     fn ends_waiting(&mut self, context: &mut Context<'_>) -> bool {
         let Some(began) = self.began.filter(|_| self.slices.cuts()) else { return false };
         let until = tokio::time::Instant::from_std(began + self.length);

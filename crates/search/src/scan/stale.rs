@@ -1,4 +1,4 @@
-//! Whose columns of fields are out of date: rules may have changed since a bucket was written.
+//! Detects outdated columns of fields: rules may have changed since a bucket was written.
 //!
 //! A bucket mostly has events of several source types. An extraction that is added for one of them leaves the
 //! columns of the others as they are, and texts of theirs need not be taken apart.
@@ -15,17 +15,17 @@ use parking_lot::Mutex;
 
 use crate::readers::rules_hold;
 
-/// Buckets whose comparison is kept until the rules change again.
+/// Number of buckets whose comparison is cached until the rules change again.
 const KEPT: usize = 10_000;
 
-/// The source types of a bucket whose rules are not those by which its columns were made.
+/// The source types of a bucket whose rules have changed since its columns were made.
 #[derive(Debug, Clone)]
 pub(super) enum Stale {
-    /// All columns are what extraction would give.
+    /// All columns are up to date.
     Nothing,
-    /// Those of some source types are not.
+    /// The columns are outdated for these source types.
     Some(Arc<BTreeSet<String>>),
-    /// No column is known to be.
+    /// No column is known to be up to date.
     Everything,
 }
 
@@ -33,18 +33,18 @@ fn names(values: &[ValueCount]) -> Vec<&str> {
     values.iter().map(|known| known.value.as_str()).collect()
 }
 
-/// What was found out about buckets with the rules of today.
+/// A cache of the results for buckets, for the current rules.
 #[derive(Debug, Default)]
 struct Compared(Mutex<HashMap<BucketId, Stale>>);
 
 impl Stale {
-    /// By the fingerprints of a summary alone, which is sure of all source types or of none.
+    /// Returns the result by the fingerprints of a summary alone, which covers all source types or none.
     pub(super) fn unless(rules_hold: bool) -> Self {
         if rules_hold { Self::Nothing } else { Self::Everything }
     }
 
-    /// By an open bucket. If any rule has changed, it has to try the stanzas of sources and hosts on all
-    /// sources and hosts of the bucket, which is done once.
+    /// Returns the result for an open bucket. If any rule has changed, it matches the stanzas of sources and
+    /// hosts with all sources and hosts of the bucket, once.
     pub(super) fn of(id: BucketId, reader: &BucketReader, knowledge: &Knowledge) -> Self {
         if rules_hold(knowledge, &reader.summary().rules) {
             return Self::Nothing;
@@ -86,7 +86,7 @@ impl Stale {
         matches!(self, Self::Nothing)
     }
 
-    /// Whether columns are out of date for events of a source type.
+    /// Whether columns are outdated for events of a source type.
     pub(super) fn has(&self, sourcetype: &str) -> bool {
         match self {
             Self::Nothing => false,
@@ -95,8 +95,8 @@ impl Stale {
         }
     }
 
-    /// Which rows are events of such source types, by the column of source types as it is stored; `None` if
-    /// they are all alike.
+    /// Returns which rows are events of outdated source types, from the stored column of source types; `None`
+    /// if all rows give the same answer.
     pub(super) fn rows(&self, sourcetypes: &ArrayRef) -> Option<BooleanArray> {
         if !matches!(self, Self::Some(_)) {
             return None;
@@ -108,8 +108,8 @@ impl Stale {
         Some(rows.collect::<Vec<_>>().into())
     }
 
-    /// What finds events that may have words in a value of a field. Those of the values are in the term index
-    /// where the columns hold.
+    /// Returns a query for events that may have these words in a value of a field. The term index has words
+    /// of values only where columns are up to date.
     pub(super) fn terms(&self, words: &TermQuery) -> TermQuery {
         match self {
             Self::Nothing => words.clone(),

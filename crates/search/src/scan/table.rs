@@ -1,4 +1,4 @@
-//! The events table: what a plan sees of hot and stored buckets.
+//! The table of events, over hot and stored buckets, that plans scan.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -36,16 +36,16 @@ use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
 use crate::times::Phase;
 
-/// Rows below which more than one partition costs more than it gains.
+/// Number of rows below which more than one partition costs more than it gains.
 pub(super) const SMALL_SCAN: u64 = 10_000;
 
-/// Where the events of a job are, and what its scans report to.
+/// The environment of a job's scans: the events, and the report.
 #[derive(Debug, Clone)]
 pub(crate) struct ScanContext {
     pub(crate) catalog: Catalog,
     pub(crate) hot: Arc<HotRows>,
     pub(crate) readers: Arc<Readers>,
-    /// Where buckets are read, counted for this job.
+    /// The store of buckets, which counts the reads of this job.
     pub(crate) store: Arc<dyn ObjectStore>,
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) control: Arc<ScanControl>,
@@ -53,11 +53,11 @@ pub(crate) struct ScanContext {
     pub(crate) pipelines: usize,
     pub(crate) batch_rows: usize,
     pub(crate) quarantine: Arc<Quarantine>,
-    /// Whether the answer may miss damaged buckets.
+    /// Whether damaged buckets may be skipped.
     pub(crate) allow_partial: bool,
     /// Maximum number of summaries that planning a scan reads.
     pub(crate) plan_summaries: usize,
-    /// The only buckets that are read, if this is a part of a search that another process has planned.
+    /// If this is a part of another process's search, the only buckets to read.
     pub(crate) share: Option<Share>,
 }
 
@@ -65,22 +65,22 @@ pub(crate) struct ScanContext {
 #[derive(Debug, Clone)]
 pub(crate) struct Share {
     pub(crate) stored: Arc<[Arc<BucketHeader>]>,
-    /// Those of this process.
+    /// Hot buckets of this process.
     pub(crate) hot: Arc<[HotBucket]>,
 }
 
-/// What a scan looks into, as far as that is known before it.
+/// The buckets of a scan, as far as they are known in advance.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
     /// Stored buckets of the indexes.
     pub(crate) considered: u64,
-    /// Those outside of the time range.
+    /// Buckets outside the time range.
     pub(crate) pruned_by_time: u64,
-    /// Those that their headers exclude.
+    /// Buckets that their headers exclude.
     pub(crate) pruned_by_header: u64,
-    /// Those that are left out because they are damaged.
+    /// Quarantined buckets, which are skipped.
     pub(crate) quarantined: u64,
-    /// The others.
+    /// Remaining buckets.
     pub(crate) stored: Vec<Arc<BucketHeader>>,
     /// Hot buckets that the catalog does not have; `None` if other processes have them.
     pub(crate) hot: Option<Vec<HotBucket>>,
@@ -96,13 +96,13 @@ pub(crate) struct EventsTable {
 }
 
 impl EventsTable {
-    /// For plans that filter by time themselves, as those of SPL do.
+    /// Creates a table for plans that filter by time themselves, such as those of SPL.
     pub(crate) fn new(context: ScanContext, request: EventsRequest) -> Self {
         let schema = Arc::new(Schema::new(schema_fields(&request)));
         Self { context, request, schema, enforces_range: false }
     }
 
-    /// For SQL, whose queries do not know of the request's range.
+    /// Creates a table for SQL, whose queries do not contain the range of the request.
     pub(crate) fn within_range(context: ScanContext, request: EventsRequest) -> Self {
         Self { enforces_range: true, ..Self::new(context, request) }
     }
@@ -124,7 +124,7 @@ impl EventsTable {
         filters
     }
 
-    /// The buckets that may have matching events, newest first.
+    /// Returns the buckets that may have matching events, newest first.
     async fn units(&self, pruning: &Pruning, reads_summaries: bool) -> Result<Vec<Unit>> {
         if let Some(share) = &self.context.share {
             return self.units_of_share(share, pruning, reads_summaries).await;
@@ -160,7 +160,8 @@ impl EventsTable {
         Ok(units)
     }
 
-    /// The same of a share of the buckets. Whoever made it has left out what it could, and counted that.
+    /// Returns those buckets of a share. The process that made the share has already pruned and counted
+    /// buckets.
     async fn units_of_share(
         &self,
         share: &Share,
@@ -172,7 +173,7 @@ impl EventsTable {
             self.request.indexes.contains(&header.index) && header.overlaps(&range)
         };
         let mut buckets: Vec<_> = share.stored.iter().filter(is_read).map(Stored::of).collect();
-        // Without them the buckets are read all the same, perhaps with more work.
+        // Without the summaries, the buckets are still read, perhaps at a higher cost.
         if reads_summaries && let Err(error) = self.read_summaries(&mut buckets).await {
             tracing::debug!(%error, "summaries of a share cannot be read");
         }
@@ -187,13 +188,13 @@ impl EventsTable {
         Ok(units)
     }
 
-    /// What a scan with these filters would look into, as far as headers of buckets say: nothing is read.
-    /// Hot buckets of other processes are not asked for.
+    /// Returns the buckets that a scan with these filters would read, by bucket headers alone. Other
+    /// processes are not asked for their hot buckets.
     pub(crate) async fn ahead(&self, filters: &[Expr]) -> Ahead {
         let filters: Vec<Expr> = filters.iter().cloned().chain(self.range_filters()).collect();
         let pruning = Pruning::of(&filters);
         let range = pruning.range.intersect(&self.request.range);
-        // Of its own: a search that is explained has read nothing.
+        // A separate report, because explaining a search reads nothing.
         let report = Arc::new(ScanReport::default());
         let own = Self {
             context: ScanContext { report: Arc::clone(&report), ..self.context.clone() },
@@ -221,20 +222,20 @@ impl EventsTable {
         }
     }
 
-    /// The stored buckets that may have matching events, as far as their headers say.
+    /// Returns the stored buckets that may have matching events according to their headers.
     fn in_range(&self, stored: &Snapshot, pruning: &Pruning, range: &TimeRange) -> Vec<Stored> {
         let report = &self.context.report;
         let mut left = Vec::new();
         for index in &self.request.indexes {
             let buckets = stored.buckets(index);
-            // Which rules hold only matters where a summary says which fields there are.
+            // The state of the rules only matters for summaries, which list fields.
             let wanted =
                 |header: &BucketHeader| !pruning.excludes(Known { header, summary: None }, false);
             let Selected { left: found, excluded } = buckets.searchable_in(range, wanted);
             let inside = found.len() as u64 + excluded;
             left.extend(found.into_iter().map(|header| Stored::of(&Arc::new(header))));
             report.buckets_pruned_by_summary.fetch_add(excluded, Relaxed);
-            // Most of them are not even looked at.
+            // Most buckets are excluded without being visited.
             let searchable = buckets.searchable() as u64;
             report.buckets_considered.fetch_add(searchable, Relaxed);
             report.buckets_pruned_by_time.fetch_add(searchable - inside, Relaxed);
@@ -242,8 +243,8 @@ impl EventsTable {
         left
     }
 
-    /// Reads the summaries of the first buckets, as many as a plan may read. Those of the others are read
-    /// with their objects.
+    /// Reads the summaries of the first buckets, up to the maximum per plan. Those of further buckets are
+    /// read with their objects.
     async fn read_summaries(&self, buckets: &mut [Stored]) -> Result<()> {
         let most = buckets.len().min(self.context.plan_summaries);
         let buckets = &mut buckets[..most];
@@ -256,8 +257,8 @@ impl EventsTable {
         Ok(())
     }
 
-    /// Whether the plan gets better by summaries: they exclude buckets, have counts, or tell how many values
-    /// the fields have that are read.
+    /// Whether summaries improve the plan: they exclude buckets, have counts, or tell the number of distinct
+    /// values of the fields read.
     fn gains_by_summaries(&self, pruning: &Pruning, outputs: &[usize]) -> bool {
         let names = || outputs.iter().map(|at| self.schema.field(*at).name().as_str());
         let has_fields = names().any(|name| !FIXED.contains(&name));
@@ -267,10 +268,11 @@ impl EventsTable {
         pruning.asks_summaries() || has_fields || counts
     }
 
-    /// A filter for the source types that the plan was made for, if events of others came since.
+    /// Returns a filter for the source types for which the plan was made, if events of other source types
+    /// have arrived since.
     fn known_sourcetypes(&self, units: &[Unit]) -> Option<Expr> {
         let known = self.request.sourcetypes.as_ref()?;
-        // Most buckets share their source types with the one before.
+        // Most buckets have the same source types as the previous one.
         let last = Cell::new(std::ptr::null());
         let is_known = |unit: &Unit| match unit {
             Unit::Stored(bucket) => {
@@ -298,8 +300,7 @@ impl EventsTable {
         Some(function.with(identity).call(vec![sourcetype]).expr)
     }
 
-    /// Goes on without indexers that do not answer, as without a damaged bucket. Their absence has been
-    /// noted.
+    /// Continues without unresponsive indexers, as without a damaged bucket. Their absence has been recorded.
     fn go_on_without(&self, missing: &[MissingIndexer]) -> Result<()> {
         let (Some(MissingIndexer { name, reason }), Some(why)) =
             (missing.first(), self.must_be_whole())
@@ -310,7 +311,7 @@ impl EventsTable {
         Err(DataFusionError::External(Box::new(crate::Error::Unavailable(message))))
     }
 
-    /// Why the answer may not miss events, if it may not: there must be a place to say so, and SQL has none.
+    /// Returns why the result must be complete, if it must. SQL has no way to report missing events.
     fn must_be_whole(&self) -> Option<&'static str> {
         match (self.enforces_range, self.context.allow_partial) {
             (false, true) => None,
@@ -319,7 +320,7 @@ impl EventsTable {
         }
     }
 
-    /// Goes on without a damaged bucket, if the answer may miss events.
+    /// Skips a damaged bucket if incomplete results are allowed.
     fn leave_out(&self, bucket: &Quarantined) -> Result<()> {
         let Quarantined { id, index, reason, .. } = bucket;
         let Some(why) = self.must_be_whole() else {
@@ -378,7 +379,7 @@ impl TableProvider for EventsTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        // The scan evaluates them itself, so that it can count the events that match.
+        // The scan evaluates all filters itself, so that it can count the matching events.
         Ok(vec![TableProviderFilterPushDown::Exact; filters.len()])
     }
 
@@ -425,7 +426,8 @@ impl EventsTable {
             drop(timer);
             let rows = units.iter().map(Unit::rows).sum::<u64>();
             let partitions = match &context.share {
-                // In two steps, as for the search head that gathers: keys of groups mean something here only.
+                // Two steps, as for the search head that gathers the parts: keys of groups are only valid in
+                // this process.
                 Some(_) => context.pipelines.max(2),
                 None if rows > SMALL_SCAN => context.pipelines,
                 None => 1,
@@ -466,7 +468,8 @@ impl EventsTable {
     }
 }
 
-/// Rows of a batch: fewer where there are many columns, so that a batch of texts takes a few megabytes.
+/// Returns the number of rows per batch: fewer for many columns, so that a batch of texts takes a few
+/// megabytes.
 fn rows_of(columns: usize, most: usize) -> usize {
     const CELLS: usize = 1 << 20;
     const FEWEST: usize = 64;

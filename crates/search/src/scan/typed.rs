@@ -1,5 +1,5 @@
-//! Hands a plan what it takes of a field instead of the field's texts: numbers to what computes with
-//! numbers, and to what groups by a column numbers that stand for its values.
+//! Supplies typed forms of fields to a plan: numbers for arithmetic, and integer keys for grouping, instead
+//! of texts.
 //!
 //! Fields are text in a plan, but buckets store integers as integers and repeated texts as dictionaries.
 //! Where an aggregation (or a projection) above a scan asks for parts of columns, the scan makes the
@@ -30,10 +30,10 @@ use super::stale::Stale;
 use super::unit::{FieldPlace, Unit};
 use super::work::{Output, View};
 
-/// Different texts of a column in one bucket, up to which rows are grouped by keys.
+/// Maximum number of distinct texts of a column in one bucket for grouping by keys.
 const MOST_KEYED_TEXTS: u64 = 20_000;
 
-/// See the module.
+/// The optimizer rule; see the module documentation.
 #[derive(Debug)]
 pub(crate) struct TypedColumns;
 
@@ -65,12 +65,12 @@ impl PhysicalOptimizerRule for TypedColumns {
     }
 }
 
-/// What is wanted of an input: views of its columns, in this order.
+/// The required views of the columns of an input, in order.
 #[derive(Debug, Default)]
 struct Wants(Vec<(usize, View)>);
 
 impl Wants {
-    /// The place of a view in the input to be.
+    /// Returns the index of a view in the new input.
     fn place(&mut self, column: usize, view: View) -> usize {
         let same = |known: &(usize, View)| {
             known.0 == column
@@ -87,7 +87,7 @@ impl Wants {
         })
     }
 
-    /// The expression over the input to be.
+    /// Rewrites an expression for the new input.
     fn rewrite(&mut self, expr: &Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
         let rewritten = Arc::clone(expr).transform_down(|node| {
             let (column, view) = match part_of(&node) {
@@ -183,7 +183,7 @@ fn rewritten_function(
     Ok(function.with_new_expressions(arguments, Vec::new()))
 }
 
-/// The aggregation's rows with texts where they have keys.
+/// Converts the keys in the rows of an aggregation back to texts.
 fn with_texts(
     typed: Arc<dyn ExecutionPlan>,
     keyed: &[Option<Arc<Keys>>],
@@ -200,7 +200,7 @@ fn with_texts(
     Ok(Arc::new(ProjectionExec::try_new(exprs.collect::<Vec<_>>(), typed)?))
 }
 
-/// Keys for a column that rows are grouped by, if it has texts, and few of them wherever they come from.
+/// Returns keys for a grouping column if it has texts, with few distinct ones in all sources.
 fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<Arc<Keys>> {
     let plain = aggregate.group_expr().is_single() && aggregate.limit_options().is_none();
     let column = expr.downcast_ref::<Column>().filter(|_| plain)?;
@@ -232,7 +232,7 @@ fn keys_for(expr: &Arc<dyn PhysicalExpr>, aggregate: &AggregateExec) -> Option<A
     (few && matches!(output.view, View::Itself)).then(Arc::default)
 }
 
-/// The scan that a column of a plan comes from unchanged, and which of its columns it is.
+/// Returns the scan, and its column, from which a column of a plan comes unchanged.
 pub(super) fn source_of(
     plan: &Arc<dyn ExecutionPlan>,
     column: usize,
@@ -247,7 +247,7 @@ pub(super) fn source_of(
     passes(plan).and_then(|input| source_of(input, column))
 }
 
-/// The input of an operator whose rows are those of its input.
+/// Returns the input of an operator that passes its rows unchanged.
 fn passes(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     let same = plan.downcast_ref::<RepartitionExec>().is_some_and(|repartition| {
         use datafusion::physical_plan::Partitioning::{RoundRobinBatch, UnknownPartitioning};
@@ -256,7 +256,7 @@ fn passes(plan: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     plan.children().first().filter(|_| same).copied()
 }
 
-/// The plan with exactly the columns wanted of it, if scans below can supply them.
+/// Returns the plan with exactly the required columns, if the scans below can supply them.
 fn supplied(
     plan: &Arc<dyn ExecutionPlan>,
     wants: &Wants,
@@ -304,7 +304,7 @@ fn supplied_projection(
             }
             (_, None) => return Ok(None),
         };
-        // Names need not differ: columns are told apart by their places.
+        // Names may be equal, because columns are identified by index.
         exprs.push(ProjectionExpr { expr, alias: one.alias.clone() });
     }
     let Some(input) = supplied(projection.input(), &below)? else { return Ok(None) };
@@ -312,7 +312,7 @@ fn supplied_projection(
 }
 
 impl BucketScanExec {
-    /// Whether an output column is one of texts.
+    /// Whether an output column has texts.
     fn has_texts(&self, output: &Output) -> bool {
         *self.scan().work.table().field(output.column).data_type() == DataType::Utf8View
     }

@@ -1,4 +1,4 @@
-//! A unit of scanning: one bucket, hot or stored, and how each needed column is had from it.
+//! A unit of scanning: one bucket, hot or stored, and the place of each needed column in it.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use super::stale::Stale;
 pub(super) enum Unit {
     /// Rows in memory.
     Hot(HotBucket),
-    /// An object, to be opened.
+    /// An object that must be opened.
     Stored(Stored),
 }
 
-/// A stored bucket, with its summary if planning has read it. Without, its object has the same summary.
+/// A stored bucket. If planning has not read its summary, the object contains it.
 #[derive(Debug, Clone)]
 pub(super) struct Stored {
     pub(super) header: Arc<BucketHeader>,
     pub(super) summary: Option<Arc<BucketSummary>>,
-    /// The view of another process that it is part of, while it waits for its upload there.
+    /// The view of another process, if the bucket waits for its upload there.
     pub(super) view: Option<Arc<dyn RemoteView>>,
 }
 
 impl Stored {
-    /// A bucket of the catalog, as it is in memory.
+    /// Creates the unit of a bucket of the catalog.
     pub(super) fn of(header: &Arc<BucketHeader>) -> Self {
         Self { header: Arc::clone(header), summary: None, view: None }
     }
@@ -38,7 +38,7 @@ impl Stored {
     }
 }
 
-/// What is known of a stored bucket before its rows are read.
+/// Facts about a stored bucket before its rows are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known<'a> {
     pub(super) header: &'a BucketHeader,
@@ -46,8 +46,8 @@ pub(super) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// Whether the test holds for all source types of its events; `None` if only the summary has them, and it
-    /// has not been read.
+    /// Whether the test holds for all source types of its events; `None` if only an unread summary lists
+    /// them.
     pub(super) fn all_sourcetypes(self, test: impl Fn(&str) -> bool) -> Option<bool> {
         match &self.header.shape {
             Some(shape) => Some(shape.sourcetypes.iter().all(|name| test(name))),
@@ -55,7 +55,7 @@ impl<'a> Known<'a> {
         }
     }
 
-    /// The rules that its columns were made with.
+    /// Returns the rules with which its columns were made.
     pub(super) fn rules(self) -> Option<&'a [(String, u64)]> {
         match self.summary {
             Some(summary) => Some(&summary.rules),
@@ -65,7 +65,7 @@ impl<'a> Known<'a> {
 }
 
 impl Unit {
-    /// A hot bucket: its rows, or its file once the indexer has put it aside.
+    /// Creates the unit of a hot bucket: its rows, or its file once the indexer has spooled it.
     pub(super) fn of_hot(hot: HotBucket) -> Self {
         match hot.stored {
             Some(entry) => Self::Stored(Stored {
@@ -77,7 +77,7 @@ impl Unit {
         }
     }
 
-    /// Its identity.
+    /// Returns the bucket id.
     pub(super) fn id(&self) -> BucketId {
         match self {
             Self::Hot(hot) => hot.id,
@@ -85,7 +85,7 @@ impl Unit {
         }
     }
 
-    /// The view of another process that it is part of, if it has stayed there.
+    /// Returns the view of another process, if the bucket has stayed there.
     pub(super) fn view(&self) -> Option<&Arc<dyn RemoteView>> {
         match self {
             Self::Hot(hot) => hot.elsewhere.as_ref().map(|elsewhere| &elsewhere.view),
@@ -93,16 +93,16 @@ impl Unit {
         }
     }
 
-    /// Its header, if it is in the catalog: any process can read it.
+    /// Returns the header if the bucket is in the catalog, so that any process can read it.
     pub(super) fn header(&self) -> Option<&Arc<BucketHeader>> {
         match self {
-            // A bucket that waits for its upload is in no write of the catalog.
+            // A bucket that waits for its upload has no version in the catalog.
             Self::Stored(stored) if stored.header.version > 0 => Some(&stored.header),
             _ => None,
         }
     }
 
-    /// How many events it has.
+    /// Returns the number of events.
     pub(super) fn rows(&self) -> u64 {
         match self {
             Self::Hot(hot) => hot.rows,
@@ -110,7 +110,7 @@ impl Unit {
         }
     }
 
-    /// Oldest and newest event.
+    /// Returns the times of the oldest and the newest event.
     pub(super) fn span(&self) -> (EventTime, EventTime) {
         match self {
             Self::Hot(hot) => (hot.first_time, hot.last_time),
@@ -119,14 +119,14 @@ impl Unit {
     }
 }
 
-/// A part of a bucket whose candidate rows are known.
+/// A part of a bucket with known candidate rows.
 #[derive(Debug, Clone)]
 pub(super) enum Opened {
     /// A hot batch that may have matching rows.
     Hot(IndexName, RecordBatch),
     /// Granules of an object that may have matching rows.
     Stored(StoredPart),
-    /// So many rows match, and nobody wants to see them.
+    /// A number of matching rows whose contents are not needed.
     Counted(u64),
 }
 
@@ -136,12 +136,12 @@ pub(super) struct StoredPart {
     pub(super) header: Arc<BucketHeader>,
     pub(super) reader: Arc<BucketReader>,
     pub(super) granules: GranuleSet,
-    /// Whether few of their rows match, as far as the term index knows.
+    /// Whether only few of the rows match, according to the term index.
     pub(super) sparse: bool,
 }
 
 impl Opened {
-    /// First and last time of what may match; `None` where that does not matter.
+    /// Returns the first and last time of rows that may match; `None` if it does not matter.
     pub(super) fn span(&self) -> Option<(EventTime, EventTime)> {
         match self {
             Self::Hot(_, batch) => span_of(batch),
@@ -151,7 +151,7 @@ impl Opened {
     }
 }
 
-/// First and last time of granules; `None` without granules.
+/// Returns the first and last time of granules; `None` if there are none.
 pub(super) fn span_of_granules(
     reader: &BucketReader,
     granules: &GranuleSet,
@@ -160,7 +160,7 @@ pub(super) fn span_of_granules(
     times.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
 }
 
-/// First and last time of rows; `None` without rows.
+/// Returns the first and last time of rows; `None` if there are none.
 pub(super) fn span_of(batch: &RecordBatch) -> Option<(EventTime, EventTime)> {
     let times = batch.column_by_name(columns::TIME)?;
     let times = times.as_primitive_opt::<TimestampMicrosecondType>()?;
@@ -168,26 +168,25 @@ pub(super) fn span_of(batch: &RecordBatch) -> Option<(EventTime, EventTime)> {
     Some((EventTime(first), EventTime(last)))
 }
 
-/// Where the values of a field come from in one bucket.
+/// The place of the values of a field in one bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldPlace {
-    /// A column of the object, made by the rules of today.
+    /// A column of the object, made with the current rules.
     Column(ColumnKind),
-    /// It does not occur.
+    /// The field does not occur.
     Absent,
-    /// A column of the object for events of source types whose rules are those of today; `_raw`, by
-    /// extraction, for the others.
+    /// A column of the object for source types with unchanged rules; extraction from `_raw` for the others.
     Partly(ColumnKind),
-    /// `_raw`, by extraction; and a column of fields sent along, which wins, if `indexed`.
+    /// Extraction from `_raw`; and, if `indexed`, a column of indexed values, which take precedence.
     Raw { indexed: Option<ColumnKind> },
 }
 
 impl FieldPlace {
-    /// Decides by the bucket's field catalogue.
+    /// Determines the place from the bucket's field catalogue.
     pub(super) fn of(name: &str, summary: &BucketSummary, stale: &Stale) -> Self {
         let known = summary.field(name);
         match known {
-            // The column holds what senders attached; the text may have the field too.
+            // The column holds indexed values; the text may have the field too.
             Some(field) if field.indexed => Self::Raw { indexed: field.column },
             Some(field) => match (stale, field.column) {
                 (Stale::Nothing, Some(kind)) => Self::Column(kind),
@@ -199,7 +198,7 @@ impl FieldPlace {
         }
     }
 
-    /// Whether the text of some event of a source type may have a value of the field that no column has.
+    /// Whether the text of some event of a source type may have a value of the field that is in no column.
     pub(super) fn may_be_in_texts(
         reader: &BucketReader,
         stale: &Stale,
@@ -212,7 +211,7 @@ impl FieldPlace {
         let summary = reader.summary();
         match Self::of(name, summary, stale) {
             Self::Partly(_) => false,
-            // It is in the catalogue if the text of any other event has it.
+            // If the text of any other event had the field, it would be in the catalogue.
             Self::Raw { indexed: None } if summary.field(name).is_none() => {
                 !summary.fields_complete
             }

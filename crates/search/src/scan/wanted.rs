@@ -1,5 +1,5 @@
-//! What operators above a scan still want: a sort that keeps the newest N rows learns while it runs
-//! which times cannot be among them any more.
+//! The time window that operators above a scan still need: a sort that keeps the newest N rows learns at run
+//! time which times can no longer be among them.
 //!
 //! It only ever leaves out rows that the filter rejects: what it does not understand is wanted.
 
@@ -16,41 +16,41 @@ use datafusion::physical_expr::expressions::{
 };
 use model::{EventTime, columns};
 
-/// Filters that change while the plan runs.
+/// Dynamic filters, which change while the plan runs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Wanted {
     filters: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-/// First and last `_time` of some rows, both inside.
+/// First and last `_time` of some rows, inclusive.
 type Span = (EventTime, EventTime);
 
 impl Wanted {
-    /// Of filters that come from above, those that change.
+    /// Selects the dynamic filters from those that operators above push down.
     pub(super) fn of(filters: impl Iterator<Item = Arc<dyn PhysicalExpr>>) -> Self {
         let changes = |filter: &Arc<dyn PhysicalExpr>| dynamic(filter).is_some();
         Self { filters: filters.filter(changes).collect() }
     }
 
-    /// Whether nothing will be learnt.
+    /// Whether there are no dynamic filters.
     pub(super) fn is_all(&self) -> bool {
         self.filters.is_empty()
     }
 
-    /// The times that a row may have to be wanted.
+    /// Returns the window of times that are still needed.
     pub(super) fn window(&self) -> Window {
         let now = self.filters.iter().filter_map(dynamic).map(DynamicFilterPhysicalExpr::current);
         let windows = now.filter_map(Result::ok).map(|now| window_of(&now));
         windows.fold(Window::ALL, Window::intersection)
     }
 
-    /// Whether a row of these times may still be wanted.
+    /// Whether rows in this time span may still be needed.
     pub(super) fn allows(&self, (first, last): Span) -> bool {
         !self.window().intersection(Window { first, last }).is_empty()
     }
 }
 
-/// The times between two, both inside.
+/// A closed interval of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Window {
     first: EventTime,
@@ -70,7 +70,7 @@ impl Window {
         Self { first: self.first.max(other.first), last: self.last.min(other.last) }
     }
 
-    /// The shortest window around both.
+    /// Returns the smallest window that contains both.
     fn hull(self, other: Self) -> Self {
         match (self.is_empty(), other.is_empty()) {
             (true, _) => other,
@@ -79,7 +79,7 @@ impl Window {
         }
     }
 
-    /// Which of these rows lie in it; `None` if all do, or if the rows have no times.
+    /// Returns which rows lie in the window; `None` if all do, or if the rows have no times.
     pub(super) fn mask(self, rows: &RecordBatch) -> Option<BooleanArray> {
         if self == Self::ALL {
             return None;
@@ -98,7 +98,7 @@ fn dynamic(filter: &Arc<dyn PhysicalExpr>) -> Option<&DynamicFilterPhysicalExpr>
     filter.downcast_ref::<DynamicFilterPhysicalExpr>()
 }
 
-/// The times of the rows for which a condition may hold.
+/// Returns the window of times for which a condition may hold.
 fn window_of(expr: &Arc<dyn PhysicalExpr>) -> Window {
     if let Some(binary) = expr.downcast_ref::<BinaryExpr>() {
         let (left, right) = (binary.left(), binary.right());
@@ -109,7 +109,7 @@ fn window_of(expr: &Arc<dyn PhysicalExpr>) -> Window {
         };
     }
     if let Some(is_null) = expr.downcast_ref::<IsNullExpr>() {
-        // No event is without a time.
+        // Every event has a time.
         return if is_time(is_null.arg()) { Window::NONE } else { Window::ALL };
     }
     match expr.downcast_ref::<Literal>() {

@@ -40,8 +40,8 @@ use crate::readers::rules_hold;
 use crate::report::ScanReport;
 use crate::times::Phase;
 
-/// Bytes that a column of a batch may hold without anybody looking at its texts. Batches of a sparse filter
-/// have a few rows each, and there are many of them.
+/// Maximum slack of a column of a batch in bytes, below which its texts are not compacted. A sparse filter
+/// yields many batches of a few rows each.
 const SLACK: Slack = Slack::Passing(1 << 12);
 
 /// Whether every bucket stores the column. `index` is not stored: it is a property of the whole bucket.
@@ -49,18 +49,18 @@ fn is_stored(name: &str) -> bool {
     name != columns::INDEX && FIXED.contains(&name)
 }
 
-/// What a column of the output is made of.
+/// The form of an output column.
 #[derive(Debug, Clone)]
 pub(super) enum View {
     /// The column as the table has it.
     Itself,
-    /// A part of its values.
+    /// A derived part of its values.
     Part(FieldPart),
     /// Integer keys in place of its values (docs/decisions/0008).
     Key(Arc<Keys>),
 }
 
-/// A column of the output: which one of the table, and what of it.
+/// An output column: the index of a table column, and its form.
 #[derive(Debug, Clone)]
 pub(super) struct Output {
     pub(super) column: usize,
@@ -85,16 +85,16 @@ struct Conjunct {
     /// The columns of the table it reads, and nothing else.
     schema: SchemaRef,
     reads: Vec<usize>,
-    /// How it is decided on stored columns, if it can be.
+    /// The shortcut on stored columns, if there is one.
     shortcut: Option<Shortcut>,
-    /// Whether it only bounds `_time`: then all rows of a piece that lies in the search's range pass.
+    /// Whether it is only a bound of `_time`. Then all rows of a piece within the search's range pass.
     is_bound: bool,
     /// Set if it tests index, host, source or sourcetype: the index name or the bucket's summary may then
     /// decide it for all rows.
     names: Option<NameTest>,
 }
 
-/// What a scan does with every batch of rows, compiled once per plan.
+/// The processing of each batch of rows in a scan, compiled once per plan.
 #[derive(Debug, Clone)]
 pub(super) struct Work {
     table: SchemaRef,
@@ -113,15 +113,15 @@ pub(super) struct Undecided {
     counted: bool,
 }
 
-/// Where rows come from: the index, the place of each field, and the filters still to be evaluated.
+/// The origin of rows: the index, the place of each field, and the remaining filters.
 pub(super) struct Origin<'a> {
     pub(super) index: &'a IndexName,
     pub(super) place: &'a dyn Fn(&str) -> FieldPlace,
-    /// The source types whose columns of fields are out of date.
+    /// The source types with outdated columns of fields.
     pub(super) stale: &'a Stale,
-    /// Whether the text of some event of a source type, the second argument, may have a field.
+    /// Whether the text of some event of a source type (the second argument) may have a field.
     pub(super) may_be_in_texts: &'a dyn Fn(&str, &str) -> bool,
-    /// The columns of a stored bucket that hold what senders attached.
+    /// The columns of a stored bucket that hold indexed fields.
     pub(super) sent: &'a [String],
     pub(super) undecided: &'a Undecided,
 }
@@ -129,8 +129,8 @@ pub(super) struct Origin<'a> {
 /// Rows that have passed the filters so far.
 struct Rows {
     stored: RecordBatch,
-    /// Columns of the table that were made from them already, by their place in the table. They are
-    /// filtered together with `stored`, so that all have the same length.
+    /// Derived table columns, by their index in the table. They are filtered together with `stored`, so that
+    /// all have the same length.
     made: Vec<Option<ArrayRef>>,
 }
 
@@ -181,12 +181,12 @@ impl Work {
         Ok(work.with_outputs(outputs))
     }
 
-    /// Whether today's extraction rules are those that made a bucket's field columns.
+    /// Whether the field columns of a bucket were made with the current extraction rules.
     pub(super) fn rules_hold(&self, made_by: &[(String, u64)]) -> bool {
         rules_hold(&self.knowledge, made_by)
     }
 
-    /// The rules of today.
+    /// Returns the current rules.
     pub(super) fn knowledge(&self) -> &Knowledge {
         &self.knowledge
     }
@@ -205,8 +205,7 @@ impl Work {
         &self.outputs
     }
 
-    /// The filters that are not decided by where rows are: in which index, in which bucket, and whether
-    /// all of them lie in the range. `None` if no row passes.
+    /// Returns the filters that the index, the bucket and the range do not decide; `None` if no row passes.
     pub(super) fn undecided(
         &self,
         index: &IndexName,
@@ -221,7 +220,8 @@ impl Work {
                 Some(true) => continue,
                 None => {}
             }
-            // Whether no row passes is not asked: `Pruning::excludes` has asked that of stored buckets.
+            // The opposite is not checked: `Pruning::excludes` has excluded stored buckets in which no row
+            // passes.
             let is_sure = names.zip(bucket).is_some_and(|(names, bucket)| names.admits_all(bucket));
             let is_sure = is_sure || (inside && conjunct.is_bound);
             if !is_sure {
@@ -251,7 +251,7 @@ impl Work {
             let reads = &self.conjuncts[*at].reads;
             !reads.is_empty()
                 && reads.iter().all(|column| match self.table.field(*column).name().as_str() {
-                    // `_raw` is what the test is to save, and `index` is not stored.
+                    // The test avoids reading `_raw`, and `index` is not stored.
                     columns::RAW | columns::INDEX => false,
                     name => is_stored(name) || matches!(place(name), FieldPlace::Column(_)),
                 })
@@ -269,7 +269,7 @@ impl Work {
         columns.dedup();
         let (work, index, place) = (Arc::clone(self), index.clone(), place.clone());
         let passes = move |stored: &RecordBatch| {
-            // The columns of the test are stored as they are.
+            // The columns of the test are used in their stored form.
             let (may_be_in_texts, sent) = (&|_: &str, _: &str| true, &[]);
             let (index, place, stale, undecided) = (&index, &place, &Stale::Nothing, &early);
             let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
@@ -279,8 +279,8 @@ impl Work {
         Some((test, Undecided { filters, counted: true }))
     }
 
-    /// Which rows pass the filters of a row test. Unlike in [`Self::process`], every filter sees every row:
-    /// the reader needs one bit per row of its batch.
+    /// Returns which rows pass the filters of a row test. Unlike in [`Self::process`], every filter sees
+    /// every row, because the reader needs one bit per row of its batch.
     fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
         self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
         let made = vec![None; self.table.fields().len()];
@@ -299,8 +299,8 @@ impl Work {
         Ok(passes.unwrap_or_else(|| BooleanArray::from(vec![true; stored.num_rows()])))
     }
 
-    /// Removes the granules of row groups in which no integer can pass a filter, by the statistics in the
-    /// footer.
+    /// Removes the granules of row groups whose integers cannot pass a filter, according to the statistics in
+    /// the footer.
     pub(super) fn prune_by_bounds(
         &self,
         reader: &BucketReader,
@@ -328,7 +328,7 @@ impl Work {
         Ok(RecordBatch::try_new_with_options(schema, Vec::new(), &options)?)
     }
 
-    /// Which columns to read from an object, given where its fields are.
+    /// Returns the columns to read from an object, given the places of its fields.
     pub(super) fn stored_columns<'a>(
         &'a self,
         place: &dyn Fn(&str) -> FieldPlace,
@@ -353,7 +353,7 @@ impl Work {
                     }
                     FieldPlace::Raw { indexed } => {
                         extracts = true;
-                        // Sent values have a column of their own; they win over those in the text.
+                        // Indexed values have a column of their own and take precedence over extracted ones.
                         names.extend(indexed.map(|_| name));
                     }
                 }
@@ -362,7 +362,7 @@ impl Work {
         names.sort_unstable();
         names.dedup();
         if extracts {
-            // The text, and what selects the extraction rules (`Knowledge::field_rules`).
+            // The text, and the columns that select the extraction rules (`Knowledge::field_rules`).
             let origin = [columns::RAW, columns::HOST, columns::SOURCE, columns::SOURCETYPE];
             let missing: Vec<&str> = origin.into_iter().filter(|n| !names.contains(n)).collect();
             names.extend(missing);
@@ -382,9 +382,8 @@ impl Work {
         needed
     }
 
-    /// The rows of the plan that these stored rows give; `None` if no row passes. Rows outside of the window
-    /// are left out as early as they can be: what is extracted from them would be thrown away. They are
-    /// counted if `counts_all` says so.
+    /// Filters stored rows and converts them to rows of the plan; `None` if no row passes. Rows outside the
+    /// window are dropped as early as possible, before extraction. They are counted if `counts_all` is set.
     pub(super) fn process(
         &self,
         stored: RecordBatch,
@@ -439,8 +438,8 @@ impl Work {
         self.extract(&mut rows, origin)?;
         let output = self.outputs.iter().map(|output| self.output(output, &mut rows, origin));
         let mut output = output.collect::<Result<Vec<_>>>()?;
-        // A text of the result otherwise keeps all pages that its batch was decoded from: a thousand events
-        // of a million held gigabytes, as operators that keep rows count it.
+        // A text of the result would otherwise keep all pages alive from which its batch was decoded: a
+        // thousand events out of a million held gigabytes, according to the accounting of operators.
         if origin.undecided.counted || rows.stored.num_rows() < read {
             output.iter_mut().for_each(|column| *column = compact_column(column, SLACK));
         }
@@ -462,7 +461,7 @@ impl Work {
         Ok(())
     }
 
-    /// The columns that a filter reads.
+    /// Returns the columns that a filter reads.
     fn read_by(
         &self,
         conjunct: &Conjunct,
@@ -484,7 +483,7 @@ impl Work {
             && matches!((origin.place)(name), FieldPlace::Raw { .. } | FieldPlace::Partly(_))
     }
 
-    /// A column of the table; extracted ones must have been made before.
+    /// Returns a column of the table. Extracted columns must have been made before.
     fn column(&self, at: usize, rows: &mut Rows, origin: &Origin<'_>) -> Result<ArrayRef> {
         if let Some(made) = &rows.made[at] {
             return Ok(Arc::clone(made));
@@ -497,8 +496,8 @@ impl Work {
         Ok(made)
     }
 
-    /// A column of the output. Parts and keys are made from the stored form where there is one, so that
-    /// integers need not become texts first (docs/decisions/0008).
+    /// Returns a column of the output. Parts and keys are made from the stored form if there is one, so that
+    /// integers are not converted to texts (docs/decisions/0008).
     fn output(&self, output: &Output, rows: &mut Rows, origin: &Origin<'_>) -> Result<ArrayRef> {
         let field = self.table.field(output.column);
         let name = field.name().as_str();
@@ -526,7 +525,7 @@ impl Work {
         }
     }
 
-    /// A column of the table, if it can be had without extraction.
+    /// Returns a column of the table if it needs no extraction.
     fn ready(&self, field: &Field, stored: &RecordBatch, origin: &Origin<'_>) -> Option<ArrayRef> {
         let name = field.name().as_str();
         let rows = stored.num_rows();
@@ -553,7 +552,7 @@ impl Work {
         }
     }
 
-    /// Makes the columns that must be extracted from `_raw`, all in one pass over the texts.
+    /// Extracts the remaining columns from `_raw`, in one pass over the texts.
     fn extract(&self, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
         let mut gaps: Vec<usize> = self
             .needed(origin.undecided)
@@ -587,8 +586,8 @@ impl Work {
         }
         for ((at, field), column) in gaps.into_iter().zip(&wanted).zip(extracted) {
             rows.made[at] = Some(match (origin.place)(&field.name) {
-                // In hot rows `extract` itself takes sent values from `_fields`; a stored bucket has them in
-                // the column of the field.
+                // In hot rows, `extract` reads indexed values from `_fields`; a stored bucket has them in the
+                // column of the field.
                 FieldPlace::Raw { indexed: Some(kind) } => {
                     let data_type = self.table.field(at).data_type();
                     let sent = rows
@@ -613,8 +612,8 @@ impl Work {
         Ok(())
     }
 
-    /// Takes a column of a field as it is stored, if it holds for all rows of a batch without events of
-    /// source types whose rules have changed.
+    /// Uses the stored column of a field, if it is valid for all rows of a batch because the batch has no
+    /// events of source types with changed rules.
     fn take_whole(&self, at: usize, rows: &mut Rows, origin: &Origin<'_>) -> bool {
         let FieldPlace::Partly(kind) = (origin.place)(self.table.field(at).name()) else {
             return false;
@@ -623,7 +622,7 @@ impl Work {
         rows.made[at].is_some()
     }
 
-    /// The stored column of a field in the type of the table.
+    /// Returns the stored column of a field, converted to the type of the table.
     fn held(&self, at: usize, kind: ColumnKind, rows: &Rows) -> Option<ArrayRef> {
         let field = self.table.field(at);
         field_column(rows.stored.column_by_name(field.name())?, kind, field.data_type())
@@ -658,7 +657,7 @@ fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
 }
 
 impl Conjunct {
-    /// Which rows pass, if the stored columns decide it as they are.
+    /// Returns which rows pass, if the stored columns can decide it.
     fn quick(
         &self,
         stored: &RecordBatch,
@@ -668,8 +667,9 @@ impl Conjunct {
         cut.or_else(|| self.names.as_ref().and_then(|_| self.of_names(stored)))
     }
 
-    /// Which rows pass, by a column of names as it is stored, a dictionary: each distinct name is tested
-    /// once. An expression that does not take dictionaries fails here, and [`Self::mask`] decides.
+    /// Returns which rows pass, evaluated on a dictionary column of names, so that each distinct name is
+    /// tested once. An expression that does not support dictionaries fails here, and [`Self::mask`] decides
+    /// instead.
     fn of_names(&self, stored: &RecordBatch) -> Option<BooleanArray> {
         let [field] = self.schema.fields().as_ref() else { return None };
         let names = stored.column_by_name(field.name())?;
@@ -679,7 +679,7 @@ impl Conjunct {
         passes.as_boolean_opt().filter(|passes| passes.null_count() == 0).cloned()
     }
 
-    /// Which rows pass; `None` if all do.
+    /// Returns which rows pass; `None` if all do.
     fn mask(&self, batch: &RecordBatch) -> Result<Option<BooleanArray>> {
         let value = self.expr.evaluate(batch)?.into_array(batch.num_rows())?;
         let mask = value.as_boolean_opt().ok_or_else(|| {
@@ -687,14 +687,14 @@ impl Conjunct {
         })?;
         let mask = match mask.null_count() {
             0 => mask.clone(),
-            // A condition that is null does not hold.
+            // A condition that is null is not satisfied.
             _ => prep_null_mask_filter(mask),
         };
         Ok((mask.true_count() < mask.len()).then_some(mask))
     }
 }
 
-/// Filters arrive with the table's name on their columns; a scan has one table only.
+/// Removes the table name from the columns of a filter; a scan has only one table.
 fn unqualified(expr: Expr) -> Result<Expr> {
     use datafusion::common::tree_node::{Transformed, TreeNode};
     let bare = |node: Expr| {
@@ -712,7 +712,7 @@ fn convert(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     if column.data_type() == to { Some(Arc::clone(column)) } else { cast(column, to).ok() }
 }
 
-/// A field's stored column in the type the plan expects of the field.
+/// Converts a field's stored column to the type that the plan expects.
 fn field_column(column: &ArrayRef, kind: ColumnKind, to: &DataType) -> Option<ArrayRef> {
     let wants_list = matches!(to, DataType::List(_));
     match kind {
@@ -729,7 +729,8 @@ fn field_column(column: &ArrayRef, kind: ColumnKind, to: &DataType) -> Option<Ar
     }
 }
 
-/// The texts of events again: only the canonical decimal form of a number is stored as an integer.
+/// Converts integers back to the texts of events: only the canonical decimal form of a number is stored as an
+/// integer.
 fn integer_texts(column: &ArrayRef) -> StringViewArray {
     let numbers = column.as_primitive::<Int64Type>();
     numbers.iter().map(|number| number.map(NumberText::integer)).collect::<TextColumn>().0.finish()
@@ -772,7 +773,7 @@ fn singletons(texts: &ArrayRef) -> ArrayRef {
     Arc::new(builder.finish())
 }
 
-/// The first column's values, and the second's where it has none.
+/// Returns the first column's values, and the second's where the first is null.
 fn prefer(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef> {
     let has_first = arrow::compute::is_not_null(first)?;
     Ok(zip(&has_first, first, second)?)

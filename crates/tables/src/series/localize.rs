@@ -1,17 +1,17 @@
-//! Stretches of time with events.
+//! Time ranges that contain events.
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// A row for each stretch, the latest first. Lengths are microseconds.
+/// Returns a row per range, the latest first. Lengths are in microseconds.
 #[derive(Debug)]
 pub struct Localize {
-    /// The longest time between events of a stretch.
+    /// Maximum time between events of a range.
     pub pause: i64,
-    /// By how much a stretch begins before its first event.
+    /// Time by which a range begins before its first event.
     pub before: i64,
-    /// By how much a stretch ends behind its last event.
+    /// Time by which a range ends after its last event.
     pub after: i64,
 }
 
@@ -21,7 +21,7 @@ impl Operation for Localize {
         for seconds in rows.numbers("_time")?.into_iter().flatten() {
             times.push(model::EventTime::from_seconds(seconds).0);
         }
-        // Newest first, as events come.
+        // Newest first, the usual order of events.
         times.sort_unstable_by(|one, two| two.cmp(one));
         let mut regions: Vec<(i64, i64)> = Vec::new();
         for time in times {

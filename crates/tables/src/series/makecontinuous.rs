@@ -1,4 +1,4 @@
-//! Bins without a hole between them: a row for each bin that has none.
+//! Contiguous bins: adds a row for each empty bin.
 
 use eval::{Value, ValueType};
 use jiff::tz::TimeZone;
@@ -12,18 +12,18 @@ use crate::rows::{Rows, Values};
 /// Microseconds in a second.
 const SECOND: f64 = 1e6;
 
-/// The rows in the order of their bins, with rows for the bins between.
+/// Sorts rows by bin and adds rows for empty bins.
 #[derive(Debug)]
 pub struct Continuous {
     /// The field with times or numbers.
     pub field: String,
-    /// What the bins are.
+    /// The options of the bins.
     pub options: BinOptions,
-    /// Maximum number of bins that a span is chosen for if the options have neither span nor number.
+    /// Maximum number of bins for an automatic span, if the options set neither span nor number.
     pub default_bins: u64,
-    /// Where a bin of time begins, in microseconds.
+    /// Start of a bin of time, in microseconds.
     pub align: Option<i64>,
-    /// Whose days and months bins of time follow.
+    /// The time zone of days and months.
     pub zone: TimeZone,
 }
 
@@ -100,7 +100,7 @@ impl Continuous {
         TimeBins::new(span, self.zone.clone(), self.align)
     }
 
-    /// Rows whose field has the texts that `bin` makes of numbers, such as `10-20`.
+    /// Processes rows whose field has bins of numbers as texts, such as `10-20`.
     fn fill_ranges(
         &self,
         rows: Rows,
@@ -129,13 +129,13 @@ impl Continuous {
         Ok(result)
     }
 
-    /// The bins that ranges are of: all as wide as the first, or those of `span=`.
+    /// Returns the bins to which ranges belong: those of `span=`, or those with the width of the first range.
     fn range_bins(&self, ranges: &[Option<(f64, f64)>]) -> Result<Option<NumberBins>, Error> {
         let some = ranges.iter().flatten();
         let first = some.clone().next().map(|range| NumberBins::of_bin(*range));
         let given = self.options.span.as_ref().map(NumberBins::of_span).transpose()?.flatten();
         let holds = |bins: &NumberBins| {
-            // Read back from the text: rounded edges may be those of another range.
+            // Compared with the parsed text, because rounded edges may match another range.
             let is_bin = |range: &(f64, f64)| {
                 let bin = bins.around(range.0);
                 bin.is_some_and(|bin| range_of(&written(bin, *bins)) == Some(*range))
@@ -145,7 +145,7 @@ impl Continuous {
         Ok(first.into_iter().chain(given).find(holds))
     }
 
-    /// The bins of numbers, and the range they are to cover: `start=` and `end=` widen that of the data.
+    /// Returns the bins of numbers, and the range to cover: `start=` and `end=` extend the range of the data.
     fn number_bins(
         &self,
         span: Option<&BinSpan>,
@@ -156,7 +156,7 @@ impl Continuous {
         let low = some.clone().chain(given(&self.options.start)).fold(f64::INFINITY, f64::min);
         let high = some.fold(f64::NEG_INFINITY, f64::max);
         let end: Option<f64> = given(&self.options.end);
-        // The end is where the last bin ends, not where another one begins.
+        // The end is exclusive: no bin begins there.
         let high = high.max(end.map_or(high, f64::next_down));
         let bins = match span.map(NumberBins::of_span).transpose()?.flatten() {
             Some(bins) => bins,
@@ -177,16 +177,16 @@ fn written(bin: (f64, f64), bins: NumberBins) -> String {
     text
 }
 
-/// Rows in the order of their bins.
+/// Rows in bin order.
 struct Filled<T> {
-    /// Which row; none where a bin has none.
+    /// The source row; `None` for an empty bin.
     places: Vec<Option<usize>>,
-    /// The start of the bin of each; none for rows without a value, which come last.
+    /// The start of each row's bin; `None` for rows without a value, which come last.
     starts: Vec<Option<T>>,
 }
 
-/// Puts rows into bins, and an empty row into each bin without one, from the least value to the
-/// greatest and over all of `extent`.
+/// Assigns rows to bins and adds an empty row per empty bin, from the least value to the greatest and over
+/// all of `extent`.
 fn fill<T: Copy + PartialOrd>(
     values: &[Option<T>],
     around: impl Fn(T) -> Option<(T, T)>,

@@ -20,20 +20,20 @@ use crate::rows::Rows;
 
 const TIME: &str = "_time";
 
-/// A value that is likely for each row, and how far off it may be.
+/// A forecast: the expected value of each row, and its uncertainty.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Forecast {
     means: Vec<f64>,
     variances: Vec<f64>,
 }
 
-/// The rows with forecasts, and rows for the times to come.
+/// The rows with forecasts, extended by future rows.
 #[derive(Debug)]
 pub struct Predict {
-    /// What is forecast together, and how. Two fields for [`PredictAlgorithm::Both`], and another one for
-    /// [`PredictAlgorithm::Bivariate`].
+    /// Fields that are forecast together, with the algorithm: two fields for [`PredictAlgorithm::Both`], and
+    /// a second one for [`PredictAlgorithm::Bivariate`].
     pub groups: Vec<PredictGroup>,
-    /// Whose days and months the times to come follow.
+    /// The time zone of days and months of future rows.
     pub zone: TimeZone,
 }
 
@@ -76,7 +76,7 @@ fn set(made: &mut Rows, name: &str, numbers: Vec<f64>) {
 }
 
 impl Predict {
-    /// The rows and some more, whose times go on as those before.
+    /// Extends the rows by future ones, whose times continue the series.
     fn extended(&self, rows: Rows, more: usize) -> Result<Rows, Error> {
         let Some(column) = rows.column(TIME) else { return Err(Error::internal("no _time")) };
         let times = column.array.as_primitive::<TimestampMicrosecondType>();
@@ -95,7 +95,7 @@ impl Predict {
         rows.append(future)
     }
 
-    /// The time that follows: months and days of the calendar go on as such.
+    /// Returns the next time; a step of days or months follows the calendar.
     fn next_time(&self, times: &[i64]) -> i64 {
         let [.., before, last] = times else {
             return times.last().map_or(0, |last| last.saturating_add(1_000_000));
@@ -125,9 +125,9 @@ impl Predict {
     }
 }
 
-/// The forecasts of the fields of a group.
+/// Returns the forecasts of the fields of a group.
 fn forecasts(group: &PredictGroup, rows: &Rows) -> Result<Vec<Named>, Error> {
-    // Of nothing there is nothing to foretell, which is no mistake in the search.
+    // An empty series has no forecast, which is not an error.
     let numbers =
         |name: &str| Ok::<_, Error>(rows.numbers(name)?.iter().flatten().next().is_some());
     let fields = group.fields.iter().map(|field| numbers(&field.field.node));
@@ -229,7 +229,7 @@ fn univariate(
     }
 }
 
-/// Fails if a series has too few values.
+/// Returns an error if a series has too few values.
 fn need(name: &str, numbers: &[Option<f64>], least: usize) -> Result<(), Error> {
     let count = numbers.iter().flatten().count();
     if count >= least {
@@ -239,8 +239,8 @@ fn need(name: &str, numbers: &[Option<f64>], least: usize) -> Result<(), Error> 
     Err(Error::invalid_anywhere(message))
 }
 
-/// Two forecasts as one; the one that was nearer to the values so far counts more. The first
-/// periods, in which seasons are learnt, do not count.
+/// Combines two forecasts, weighted by their accuracy so far. The first periods, in which seasons are
+/// learned, do not count.
 fn weighted(one: &Forecast, two: &Forecast, numbers: &[Option<f64>], learning: usize) -> Forecast {
     let error = |forecast: &Forecast| {
         let rows = numbers.iter().zip(&forecast.means).skip(learning);
@@ -256,8 +256,8 @@ fn weighted(one: &Forecast, two: &Forecast, numbers: &[Option<f64>], learning: u
     }
 }
 
-/// How many deviations around the mean hold so many percent of a normal distribution; accurate to
-/// about nine digits (Acklam's approximation).
+/// Returns the number of standard deviations around the mean that contain this percentage of a normal
+/// distribution; accurate to about nine digits (Acklam's approximation).
 #[allow(clippy::cast_precision_loss)]
 fn quantile_of_normal(percent: u64) -> f64 {
     const A: [f64; 6] = [

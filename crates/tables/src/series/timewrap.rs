@@ -1,4 +1,4 @@
-//! The periods of a series side by side.
+//! Compares the periods of a series side by side.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,23 +19,23 @@ use crate::rows::{Column, FreeNames, Rows, check_cells};
 
 const TIME: &str = "_time";
 
-/// A column for each period of each column.
+/// Returns a column per period of each input column.
 #[derive(Debug)]
 pub struct Timewrap {
     /// The length of a period.
     pub period: TimeSpan,
-    /// Where the last period ends, in microseconds.
+    /// End of the last period, in microseconds.
     pub end: i64,
-    /// How columns are named.
+    /// The naming of columns.
     pub series: TimewrapSeries,
     /// The time format of the names of [`TimewrapSeries::Exact`].
     pub format: String,
-    /// Whose days and months periods follow.
+    /// The time zone of days and months.
     pub zone: TimeZone,
 }
 
-/// Where a row goes: the time in the last period, and how many rows of its own period have that time
-/// before it.
+/// The target of a row: the time within the last period, and the number of earlier rows of its own period
+/// with that time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     time: i64,
@@ -87,7 +87,7 @@ impl Operation for Timewrap {
 }
 
 impl Timewrap {
-    /// Where the period begins that lies so many periods before the end.
+    /// Returns the start of the period that is this number of periods before the end.
     fn bound(&self, back: usize) -> Result<i64, Error> {
         let found = self.shifted(back);
         found.ok_or_else(|| {
@@ -113,7 +113,7 @@ impl Timewrap {
         self.micros(self.local(self.end)?.checked_sub(span).ok()?)
     }
 
-    /// In which period before the end a time lies; `starts` grows as far as needed.
+    /// Returns the period of a time, counted back from the end; `starts` is extended as needed.
     fn period_of(&self, time: i64, starts: &mut Vec<i64>, most: usize) -> Result<usize, Error> {
         while starts.last().is_some_and(|start| time < *start) {
             if starts.len() >= most {
@@ -128,7 +128,7 @@ impl Timewrap {
         Ok(starts.partition_point(|start| time < *start))
     }
 
-    /// The time in the last period that is as far from its start.
+    /// Maps a time to the last period, at the same distance from the start.
     fn within_last(&self, time: i64, start: i64, last: i64) -> Result<i64, Error> {
         if start == last {
             return Ok(time);

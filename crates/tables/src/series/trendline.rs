@@ -4,25 +4,25 @@ use std::collections::VecDeque;
 
 use spl::ast::TrendKind;
 
-/// A moving average of the numbers that it is given.
+/// A moving average.
 #[derive(Debug)]
 pub struct Average {
     kind: TrendKind,
     period: usize,
-    /// The last numbers, at most as many as the period has; not kept for exponential averages.
+    /// The last numbers, at most one period; empty for exponential averages.
     window: VecDeque<f64>,
     count: usize,
     exponential: f64,
 }
 
 impl Average {
-    /// An average over a period, a number of numbers, before the first one.
+    /// Creates an average over a number of values.
     #[must_use]
     pub fn new(kind: TrendKind, period: usize) -> Self {
         Self { kind, period, window: VecDeque::new(), count: 0, exponential: 0.0 }
     }
 
-    /// The average with one more number; none until there are as many as the period has.
+    /// Adds a number and returns the average; `None` until a period is complete.
     #[allow(clippy::cast_precision_loss)]
     pub fn next(&mut self, number: f64) -> Option<f64> {
         self.count = self.count.saturating_add(1);

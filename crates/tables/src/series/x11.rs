@@ -10,22 +10,22 @@ use crate::error::Error;
 use crate::operation::{Context, Operation, Steps};
 use crate::rows::Rows;
 
-/// The shortest period there is.
+/// Minimum length of a period.
 const LEAST: usize = 5;
-/// Weights by which a season is averaged with the same season of periods before and behind.
+/// Weights for averaging a season with the same season of neighbouring periods.
 const FIRST: &[f64] = &[1.0, 2.0, 3.0, 2.0, 1.0];
 const SECOND: &[f64] = &[1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0];
 
-/// The rows with a series without its seasons.
+/// Returns the rows with a seasonally adjusted series.
 #[derive(Debug)]
 pub struct X11 {
     /// The series.
     pub field: Field,
-    /// Whether seasons are added rather than factors.
+    /// Whether seasons are additive rather than multiplicative.
     pub additive: bool,
-    /// The length of a period in rows; found if absent.
+    /// The length of a period in rows; detected if absent.
     pub period: Option<u64>,
-    /// Where the result goes; `x11(<field>)` if absent.
+    /// Name of the result field; `x11(<field>)` if absent.
     pub target: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl Operation for X11 {
     }
 }
 
-/// The series with missing numbers between their neighbours; `None` if there is no number.
+/// Interpolates missing numbers; `None` if there is no number.
 fn filled(numbers: &[Option<f64>]) -> Option<Vec<f64>> {
     let known: Vec<(usize, f64)> =
         numbers.iter().enumerate().filter_map(|(at, number)| Some((at, (*number)?))).collect();
@@ -141,7 +141,7 @@ fn centred(series: &[f64], period: usize, steps: &mut Steps) -> Result<Vec<f64>,
     (0..series.len()).map(average).collect()
 }
 
-/// Each number averaged with those of the same season in the periods around.
+/// Averages each number with those of the same season in neighbouring periods.
 fn by_season(rest: &[f64], period: usize, weights: &[f64]) -> Vec<f64> {
     let middle = weights.len() / 2;
     let average = |at: usize| {

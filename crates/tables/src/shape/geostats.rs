@@ -1,4 +1,4 @@
-//! Aggregations for places on a map: bins of every level of zoom as rows, series as columns or rows.
+//! Aggregations on a map: bins of every zoom level as rows, series as columns or rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -14,25 +14,25 @@ pub const LATITUDE: &str = "__latitude";
 pub const LONGITUDE: &str = "__longitude";
 /// The hidden column with the number of events of a bin.
 pub const EVENTS: &str = "__events";
-/// The series of all that have none of their own.
+/// The series of values without a column of their own.
 const OTHER: &str = "OTHER";
 
-/// A row for each bin, from aggregates by [`GEOBIN`] and the fields to split by, with the hidden columns.
+/// Returns a row per bin, from aggregates by [`GEOBIN`] and the split fields, with the hidden columns.
 #[derive(Debug)]
 pub struct Geostats {
-    /// The fields to split by.
+    /// The split fields.
     pub by: Vec<String>,
     /// The names of the aggregates.
     pub values: Vec<String>,
-    /// Those that are 0 where there are no events.
+    /// The aggregates that are 0 without events.
     pub counts: Vec<String>,
-    /// Where latitude and longitude go.
+    /// The output fields of latitude and longitude.
     pub outputs: [String; 2],
     /// Maximum number of series with a column of their own.
     pub global_limit: usize,
-    /// Maximum number of them in a bin.
+    /// Maximum number of series per bin.
     pub local_limit: usize,
-    /// Whether the values of the field make columns rather than rows.
+    /// Whether the values of the split field become columns rather than rows.
     pub series: bool,
 }
 
@@ -46,7 +46,7 @@ impl Operation for Geostats {
     }
 }
 
-/// Level, row and column of a bin, which bins are sorted by.
+/// Returns level, row and column of a bin, which are its sort key.
 fn place(bin: &str) -> [u64; 3] {
     let mut numbers = bin.split('_').filter_map(|part| part.parse().ok());
     std::array::from_fn(|_| numbers.next().unwrap_or_default())
@@ -61,7 +61,7 @@ struct Center {
 }
 
 impl Geostats {
-    /// The events of each bin, all series together.
+    /// Returns the events of each bin, over all series.
     fn centers(rows: &Rows) -> Result<BTreeMap<[u64; 3], (String, Center)>, Error> {
         let bins = rows.texts(GEOBIN)?;
         let [latitudes, longitudes, events] =
@@ -85,7 +85,7 @@ impl Geostats {
         made.set_numbers(longitude, centers.iter().map(|center| mean(center.longitude, center)));
     }
 
-    /// A row for each bin and, if there are fields to split by, their values.
+    /// Returns a row for each bin and combination of values of the split fields.
     fn flat(&self, rows: &Rows) -> Result<Rows, Error> {
         let centers = Self::centers(rows)?;
         let places: Vec<[u64; 3]> =
@@ -105,7 +105,7 @@ impl Geostats {
         Ok(made)
     }
 
-    /// A row for each bin, a column for each series.
+    /// Returns a row per bin and a column per series.
     fn pivot(&self, rows: &Rows, limit: usize) -> Result<Rows, Error> {
         let centers = Self::centers(rows)?;
         let bins = rows.texts(GEOBIN)?;
@@ -154,7 +154,7 @@ impl Geostats {
         Ok(made)
     }
 
-    /// The values of the fields to split by, joined.
+    /// Returns the joined values of the split fields.
     fn series_names(&self, rows: &Rows) -> Result<Vec<String>, Error> {
         let texts: Result<Vec<_>, Error> = self.by.iter().map(|name| rows.texts(name)).collect();
         let texts = texts?;
@@ -165,8 +165,8 @@ impl Geostats {
         Ok((0..rows.count).map(name).collect())
     }
 
-    /// The rows whose series have a column of their own: those with the greatest sums, everywhere
-    /// and in their bin.
+    /// Returns the rows whose series have a column of their own: those with the greatest sums, overall and in
+    /// their bin.
     fn kept(&self, names: &[String], bins: &[Option<String>], scores: &[f64]) -> HashSet<usize> {
         let mut sums: HashMap<&str, f64> = HashMap::new();
         let mut by_bin: HashMap<&str, Vec<usize>> = HashMap::new();

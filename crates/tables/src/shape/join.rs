@@ -1,4 +1,4 @@
-//! Rows of two tables that belong together, found by hash.
+//! Hash join of two tables.
 
 use std::collections::HashMap;
 
@@ -6,20 +6,21 @@ use crate::error::Error;
 use crate::operation::{Steps, Stop};
 use crate::rows::{Rows, check_count};
 
-/// Which rows belong together.
+/// Options of a join.
 #[derive(Debug, Clone, Copy)]
 pub struct Matching {
-    /// Maximum number of rows of the right side for a row of the left one, the first ones; 0 for all.
+    /// Maximum number of rows of the right side per row of the left side; the first ones are used. 0 means
+    /// all.
     pub most: u64,
-    /// Whether rows of the left side without any stay.
+    /// Whether rows of the left side without a match are kept.
     pub outer: bool,
-    /// Whether rows of the right side are to be earlier (`true`) or later than that of the left one, or of
-    /// the same second; all if absent.
+    /// Whether rows of the right side must be earlier (`true`) or later than the row of the left side, or in
+    /// the same second; no condition if absent.
     pub time: Option<bool>,
 }
 
 impl Matching {
-    /// The places of rows with equal values of the fields of both sides, in the order of the left one.
+    /// Returns the indexes of matching rows of both sides, in the order of the left side.
     ///
     /// # Errors
     /// [`Error::Exhausted`], if there are more than `limit`; [`Error::Cancelled`], if nobody waits any more.
@@ -61,7 +62,7 @@ impl Matching {
         for (left, key) in rows.keys(left_fields)?.iter().enumerate() {
             let before = pairs.len();
             let group = key.as_deref().and_then(|key| groups.get(key));
-            // Rows that are not in time are looked at, too.
+            // Rows that do not match by time are visited too.
             steps.take(group.map_or(1, Vec::len))?;
             let found = group.into_iter().flatten().filter(|right| in_time(left, **right));
             pairs.extend(found.take(most).map(|right| (left, Some(*right))));
@@ -74,7 +75,7 @@ impl Matching {
     }
 }
 
-/// `_time` in whole seconds: what happens within one is neither earlier nor later.
+/// Returns `_time` in whole seconds: times within a second are neither earlier nor later.
 fn seconds(rows: &Rows) -> Result<Vec<Option<f64>>, Error> {
     Ok(rows.numbers("_time")?.into_iter().map(|time| time.map(f64::floor)).collect())
 }

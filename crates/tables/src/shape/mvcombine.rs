@@ -1,4 +1,4 @@
-//! One row of rows that differ in one field only, with all values of that field.
+//! Merges rows that differ in a single field into one row with all values of that field.
 
 use arrow::row::{RowConverter, SortField};
 use hashbrown::HashMap;
@@ -12,7 +12,7 @@ use crate::rows::Rows;
 pub struct Mvcombine {
     /// The field.
     pub field: String,
-    /// What stands between the values, if they become one text.
+    /// The separator, if the values are joined into one text.
     pub joined: Option<String>,
 }
 
@@ -21,7 +21,7 @@ impl Operation for Mvcombine {
         if rows.column(&self.field).is_none() || rows.count == 0 {
             return Ok(rows);
         }
-        // When an event arrived is no part of what it says.
+        // The arrival time of events does not distinguish them.
         let others = |name: &str| name != self.field && name != "_indextime";
         let others: Vec<_> = rows.columns.iter().filter(|c| others(&c.name)).collect();
         let types = others.iter().map(|c| SortField::new(c.array.data_type().clone()));

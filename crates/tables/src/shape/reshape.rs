@@ -21,7 +21,7 @@ pub struct Transpose {
     pub column_name: String,
     /// The field whose values name the columns; `row 1` and so on if absent.
     pub header_field: Option<String>,
-    /// Whether columns without values are shown.
+    /// Whether columns without values are included.
     pub include_empty: bool,
 }
 
@@ -73,11 +73,11 @@ impl Operation for Transpose {
 /// `untable`.
 #[derive(Debug, Clone)]
 pub struct Untable {
-    /// The field that stays.
+    /// The field that remains.
     pub row: String,
-    /// Where the names of the other fields go.
+    /// The output field for the names of the other fields.
     pub name: String,
-    /// Where their values go.
+    /// The output field for their values.
     pub value: String,
 }
 
@@ -113,13 +113,13 @@ impl Operation for Untable {
 /// `xyseries`.
 #[derive(Debug, Clone)]
 pub struct Xyseries {
-    /// The field with the rows.
+    /// The row field.
     pub x: String,
     /// The field whose values make columns.
     pub series: String,
-    /// The fields with the cells.
+    /// The fields of the cell values.
     pub values: Vec<String>,
-    /// What stands between value and series in the name of a column.
+    /// The separator between value and series in a column name.
     pub separator: String,
     /// The name of a column, with `$AGG$` for the value and `$VAL$` for the series.
     pub template: Option<String>,
@@ -180,8 +180,8 @@ impl Xyseries {
     }
 }
 
-/// Every field of a JSON or XML text as a column; fields that rows had already keep their value where
-/// the text does not name them.
+/// Extracts every field of a JSON or XML text as a column. Existing fields keep their value in rows whose
+/// text does not contain them.
 #[derive(Debug)]
 pub struct SpathAll(pub String);
 

@@ -17,9 +17,9 @@ pub struct Selfjoin {
     pub fields: Vec<String>,
     /// Maximum number of later rows that a row is joined with; 0 for all.
     pub most: u64,
-    /// Whether the values of the later row win.
+    /// Whether the values of the later row take precedence.
     pub overwrite: bool,
-    /// Whether rows that have no other row stay.
+    /// Whether rows without a match are kept.
     pub keep_single: bool,
 }
 
@@ -37,7 +37,7 @@ impl Operation for Selfjoin {
             0 => usize::MAX,
             max => max,
         };
-        // The row whose place the result takes, and the row it is joined with.
+        // The row that determines the position of the result, and the row with which it is joined.
         let mut pairs: Vec<(usize, Option<usize>)> = Vec::new();
         for group in groups.values_mut() {
             let time = |place: usize| times[place].unwrap_or(f64::INFINITY);

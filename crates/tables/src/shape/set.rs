@@ -1,4 +1,4 @@
-//! The rows of two tables as sets: whole rows are compared, by hash.
+//! Set operations on the rows of two tables: whole rows are compared, by hash.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ pub fn combined(
     Rows::stacked(vec![one, other], most)
 }
 
-/// The places of the first rows with each of the keys wanted.
+/// Returns the indexes of the first rows with each of the wanted keys.
 fn distinct(keys: &[String], wanted: impl Fn(&str) -> bool) -> Vec<usize> {
     let mut seen = HashSet::with_capacity(keys.len());
     let found = keys.iter().enumerate().filter(|(_, key)| wanted(key) && seen.insert(key.as_str()));

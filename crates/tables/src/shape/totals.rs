@@ -12,11 +12,11 @@ use crate::rows::{Rows, Values};
 /// Which columns are summed and how the row is labelled.
 #[derive(Debug, Clone)]
 pub struct ColumnTotals {
-    /// The fields that are summed, as far as they hold numbers.
+    /// The fields to sum, if they are numeric.
     pub fields: Vec<String>,
-    /// Where the label goes; nowhere if absent.
+    /// The field of the label; `None` for no label.
     pub label_field: Option<String>,
-    /// What the row of totals is called.
+    /// The label of the total row.
     pub label: String,
 }
 

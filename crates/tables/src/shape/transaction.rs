@@ -1,5 +1,5 @@
-//! Events that belong together as one row: `grouping` decides which events do, `rendering` makes a row of
-//! each transaction.
+//! Groups events into transactions: `grouping` decides which events belong together, `rendering` makes a row
+//! of each transaction.
 
 mod grouping;
 mod rendering;
@@ -18,24 +18,24 @@ use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
 const TIME: &str = "_time";
-/// The column that is 1 where an event is like the first one of a transaction.
+/// The column that is 1 for events that match `startswith`.
 pub const STARTS: &str = "__starts";
-/// The column that is 1 where an event is like the last one of a transaction.
+/// The column that is 1 for events that match `endswith`.
 pub const ENDS: &str = "__ends";
 
-/// A row for each transaction. The rows have `_time` and the columns [`STARTS`] and [`ENDS`], as far as there
-/// are such marks.
+/// Returns a row per transaction. The input has `_time` and the columns [`STARTS`] and [`ENDS`], if such
+/// conditions exist.
 #[derive(Debug)]
 pub struct Transaction {
-    /// The fields that events are joined by, at most 64.
+    /// The fields whose values connect events, at most 64.
     pub fields: Vec<String>,
-    /// What a transaction is.
+    /// The rules of grouping.
     pub rules: Rules,
-    /// How a transaction is shown.
+    /// The options of rendering.
     pub rendering: Rendering,
-    /// Whether transactions that lack their first or last event stay.
+    /// Whether transactions without their first or last event are kept.
     pub keep_evicted: bool,
-    /// Whether events of no transaction stay.
+    /// Whether events that belong to no transaction are kept.
     pub keep_orphans: bool,
 }
 
@@ -75,7 +75,7 @@ impl Operation for Transaction {
     }
 }
 
-/// The time of each row in microseconds; rows without one come last.
+/// Returns the time of each row in microseconds; rows without one come last.
 fn times(rows: &Rows) -> Result<Vec<i64>, Error> {
     let Some(column) = rows.column(TIME) else {
         return Err(Error::internal("no _time"));

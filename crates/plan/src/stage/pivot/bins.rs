@@ -1,4 +1,4 @@
-//! The rows of a chart over bins: in the order of the bins, with those between that have no events.
+//! The rows of a chart over bins: in bin order, including empty bins in between.
 //!
 //! Guarantees: every bin that has events is a row, whatever the limit is. It leaves to others where the bins
 //! begin and end.
@@ -15,29 +15,29 @@ use tables::bins::{NumberBins, TimeBins, range_of, write_range};
 
 use crate::Error;
 
-/// How the field of the rows is cut.
+/// The type of bins of the row field.
 #[derive(Debug, Clone)]
 pub(crate) enum Cut {
-    /// The values are the starts of bins: times, or numbers that are epoch seconds.
+    /// The values are starts of bins: times, or numbers in epoch seconds.
     Times(TimeBins),
-    /// The values are texts such as `10-20`.
+    /// The values are texts of bins such as `10-20`.
     Numbers(NumberBins),
 }
 
-/// Rows that are bins.
+/// A row axis of bins.
 #[derive(Debug, Clone)]
 pub(crate) struct RowBins {
     pub(crate) cut: Cut,
-    /// Whether bins without events, between the first and the last that have some, are rows.
+    /// Whether empty bins between the first and the last non-empty bin are rows.
     pub(crate) fill: bool,
 }
 
 /// The rows of the result.
 pub(super) struct Placed {
     pub(super) keys: ArrayRef,
-    /// For each long row its place among the keys; none where it has no value.
+    /// The index of each long row among the keys; `None` for rows without a value.
     pub(super) places: Vec<Option<usize>>,
-    /// Whether the bins between are there; false if they are more than the limit.
+    /// Whether empty bins are included; false if they exceed the limit.
     pub(super) is_complete: bool,
 }
 
@@ -68,7 +68,7 @@ impl RowBins {
     ) -> Placed {
         let mut starts: BTreeSet<i64> = times.iter().flatten().copied().collect();
         let range = starts.first().copied().zip(starts.last().copied());
-        // Where clocks are set back a bin may end before it begins; go on from the next instant.
+        // When clocks are set back, a bin may end before it begins; continue with the next instant.
         let next = |start: i64| Some(bins.around(start).1.max(start.saturating_add(1)));
         let between = self.between(range, next, most);
         let is_complete = between.is_some();
@@ -142,7 +142,7 @@ impl RowBins {
         let Some((first, last)) = range.filter(|_| self.fill) else { return Some(Vec::new()) };
         let mut starts = vec![first];
         let mut at = first;
-        // Far from zero the next bin may begin where this one does.
+        // Far from zero, rounding may make the next bin begin where this one does.
         while let Some(start) = next(at).filter(|start| *start > at && *start <= last) {
             if starts.len() >= most {
                 return None;
