@@ -115,6 +115,12 @@ impl Archive {
                 Err(Error::ObjectConflict { path: to.to_string(), expected, found })
             }
             Self::Other(store) => {
+                if is_same_object((own.as_ref(), &from), (store.as_ref(), &to)).await? {
+                    let reason = "it is in the object store of the deployment, and its file is that of the \
+                                  bucket itself, which would be deleted: name another place";
+                    let (place, reason) = (to.to_string(), reason.to_owned());
+                    return Err(Error::Archive { place, reason });
+                }
                 let content = Content::Object(Arc::clone(own), from);
                 put(store.as_ref(), to.as_ref(), &content, bucket.size, threshold).await
             }
@@ -295,10 +301,53 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(object_store::Err
     move |source| Error::Storage { operation, path, source: Arc::new(source) }
 }
 
+/// Whether two stores have one and the same object at these places: an archive may be named by a path into
+/// the object store of the deployment, through a link even. A copy differs in its time or its tag.
+async fn is_same_object(
+    (own, from): (&dyn ObjectStore, &Path),
+    (other, to): (&dyn ObjectStore, &Path),
+) -> Result<bool, Error> {
+    let there = match other.head(to).await {
+        Ok(there) => there,
+        Err(object_store::Error::NotFound { .. }) => return Ok(false),
+        Err(error) => return Err(failed("look at", to)(error)),
+    };
+    let here = own.head(from).await.map_err(failed("look at", from))?;
+    Ok(here.size == there.size
+        && here.last_modified == there.last_modified
+        && here.e_tag == there.e_tag)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use model::{BucketSummary, EventTime};
+    use object_store::memory::InMemory;
+    use object_store::prefix::PrefixStore;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_bucket_is_not_frozen_into_itself() {
+        let (id, index) = (BucketId(uuid::Uuid::now_v7()), IndexName::new("main").unwrap());
+        let summary = Arc::new(BucketSummary::bare(1, EventTime(1), EventTime(1)));
+        let path = id.object_path(&index, "20261020");
+        let (size, state) = (3, BucketState::Warm);
+        let entry = BucketEntry { id, index, path: path.clone(), size, state, summary };
+        let header = BucketHeader::of(&entry);
+        let own = Arc::new(InMemory::new());
+        own.put(&Path::from(path), "abc".into()).await.unwrap();
+        let store = Arc::clone(&own) as Arc<dyn ObjectStore>;
+        let archive = |prefix: &str| {
+            Archive::Other(Arc::new(PrefixStore::new(Arc::clone(&own), prefix.to_owned())))
+        };
+        for _ in 0..2 {
+            // The second time, the copy is there.
+            archive("archive").keep(&store, &header, 1 << 20).await.unwrap();
+        }
+        let refused = archive("buckets").keep(&store, &header, 1 << 20).await.unwrap_err();
+        assert!(refused.to_string().contains("is that of the bucket itself"), "{refused}");
+    }
 
     fn failed_read(source: object_store::Error) -> Result<u8, Error> {
         let path = "main/20260102/x.parquet".to_owned();

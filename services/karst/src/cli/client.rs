@@ -396,7 +396,8 @@ fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
     let text = message(body).unwrap_or_else(|| format!("the server answered {status}: {shown}"));
     // The parameter of the REST API is a flag of this command.
     let is_cluster = path.starts_with("/services/cluster/");
-    let text = if is_cluster { text.replace("force=1", "--force") } else { text };
+    let names_both = text.contains("--force");
+    let text = if is_cluster && !names_both { text.replace("force=1", "--force") } else { text };
     match status {
         StatusCode::BAD_REQUEST if body.starts_with(NEEDS_TLS) => Failure::Unreachable(
             "the port speaks TLS: use https:// in place of http:// in --uri (or KARST_URI)"
