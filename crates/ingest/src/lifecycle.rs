@@ -309,7 +309,7 @@ impl Lifecycle {
     }
 
     /// Opens the archive at a place. A directory into which buckets were frozen must have the known identity,
-    /// see `archive_id`; a directory that is used for the first time gets one.
+    /// see `archive_id`; a directory that is used for the first time gets one, and is made only to be filled.
     async fn archive(&self, place: &str, is_to_be_filled: bool) -> Result<Archive, Error> {
         let options = &self.settings.lifecycle.archive_options;
         let Some(directory) = archive_id::directory_of(place) else {
@@ -321,14 +321,15 @@ impl Lifecycle {
             archive_id::expect(archive.store(&self.store).as_ref(), directory, id).await?;
             return Ok(archive);
         }
-        let archive = Archive::open(place, options)?;
-        if is_to_be_filled {
-            let id = archive_id::give(archive.store(&self.store).as_ref(), directory).await?;
-            let document = archive_id::document(id);
-            let noted = self.catalog.put_document(archive_id::KIND, directory, document).await;
-            noted.map_err(|error| Error::Catalog(Arc::new(error)))?;
-            tracing::info!(directory, %id, "first freeze into this directory: its id is remembered");
+        if !is_to_be_filled {
+            return Archive::open_existing(place, options);
         }
+        let archive = Archive::open(place, options)?;
+        let id = archive_id::give(archive.store(&self.store).as_ref(), directory).await?;
+        let document = archive_id::document(id);
+        let noted = self.catalog.put_document(archive_id::KIND, directory, document).await;
+        noted.map_err(|error| Error::Catalog(Arc::new(error)))?;
+        tracing::info!(directory, %id, "first freeze into this directory: its id is remembered");
         Ok(archive)
     }
 

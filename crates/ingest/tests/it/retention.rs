@@ -176,6 +176,21 @@ async fn nothing_comes_back_from_an_archive_that_is_not_there() {
     assert!(left.iter().all(|meta| !meta.location.as_ref().contains("nowhere")));
 }
 
+#[tokio::test]
+async fn thawing_before_the_first_freeze_does_not_make_the_directory() {
+    let data = TestDir::new();
+    let archive = data.join("cold");
+    let place = archive.display().to_string();
+    let conf = format!("[main]\ncoldToFrozenDir = {place}\n");
+    let setup = start_with_indexes(&data.join("data"), quiet(), &conf).await;
+    let error = setup.ingest.thaw(&thaw(1)).await.unwrap_err().to_string();
+    assert!(error.contains(&place) && error.contains("no such directory"), "{error}");
+    assert!(!archive.exists());
+    // An archive without buckets of the range is no mistake.
+    fs::create_dir(&archive).unwrap();
+    assert_eq!(setup.ingest.thaw(&thaw(1)).await.unwrap().buckets, 0);
+}
+
 /// No merges, and what is discarded goes at once.
 fn quiet() -> Settings {
     let mut settings = merging();
