@@ -4,9 +4,11 @@
 //!
 //! A directory counts as lost if a file that is open in it has no name any more, or another file has its
 //! name, twice in a row. For `server.lock`, so must the directory itself, or another file in it: who deletes
-//! an old lock file has deleted no events. Lock and directory are compared with those that were locked before
-//! anything else, not with those that are found when the watch begins: a start may take minutes. A file that
-//! cannot be looked at is not lost: the server of a network file system may be away for a while.
+//! an old lock file has deleted no events. If `server.lock` is not at its path, the directory there is
+//! compared: another one was put there, or the disk of the data directory was unmounted. Lock and directory
+//! are compared with those that were locked before anything else, not with those that are found when the
+//! watch begins: a start may take minutes. A file that cannot be looked at is not lost: the server of a
+//! network file system may be away for a while.
 //!
 //! If a path shows the same file on another device, its network file system was mounted again, or a clone of
 //! its disk was mounted over it. Nothing is lost then, and the condition is a warning: the server goes on
@@ -163,13 +165,28 @@ struct Watched {
 impl Watched {
     /// Returns the loss with its evidence, and whether the directory is lost. Otherwise only the file is.
     async fn loss(&self) -> Option<(String, bool)> {
-        let loss = self.file.loss().await?;
+        let Some(loss) = self.file.loss().await else { return self.other_directory().await };
         let mut is_all = self.beside.is_empty();
         for beside in &self.beside {
             is_all = is_all || beside.loss().await.is_some();
         }
         let what = if is_all { self.what } else { "nothing else is lost" };
         Some((format!("{loss} while the server runs: {what}"), is_all))
+    }
+
+    /// Returns the loss if the file is not at its path because another directory is there: the own one was
+    /// moved, or its disk was unmounted (`umount -l`), so that the file still has a name.
+    async fn other_directory(&self) -> Option<(String, bool)> {
+        let directory = self.beside.iter().find(|beside| beside.is_directory)?;
+        let found = fs::metadata(&self.file.path).await;
+        if !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return None;
+        }
+        let open = FileMark::from(&directory.file.metadata().await.ok()?);
+        let named = FileMark::from(&fs::metadata(&directory.path).await.ok()?);
+        let (path, what) = (directory.path.display(), self.what);
+        let is_same = directory.place.is_same(&open, &named);
+        (!is_same).then(|| (format!("{path} was replaced while the server runs: {what}"), true))
     }
 }
 
@@ -283,6 +300,24 @@ mod tests {
         fs::remove_dir(directory.path()).unwrap();
         fs::create_dir(directory.path()).unwrap();
         assert!(lock.loss().await.unwrap().1);
+    }
+
+    #[tokio::test]
+    async fn an_empty_directory_at_the_path_is_a_loss() {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let mut lock = lock(&data).await;
+        lock.beside.push(OpenFile::open(data.clone()).await.unwrap());
+        let away = data.join("away");
+        fs::rename(&lock.file.path, &away).unwrap();
+        assert_eq!(lock.loss().await, None, "the directory is the same");
+        fs::rename(&away, &lock.file.path).unwrap();
+        fs::rename(&data, root.path().join("moved")).unwrap();
+        assert_eq!(lock.loss().await, None, "the directory was only moved");
+        fs::create_dir(&data).unwrap();
+        let (loss, is_all) = lock.loss().await.unwrap();
+        assert!(is_all && loss.ends_with("data was replaced while the server runs: all is lost"));
     }
 
     #[tokio::test]
