@@ -4,6 +4,7 @@ import base64
 import collections
 import http.client
 import json
+import math
 import ssl
 import subprocess
 import sys
@@ -18,6 +19,10 @@ RUN = uuid.uuid4().hex
 BATCH = 20
 PAUSE = 0.2
 SETTLE = 600
+# The bar for the p95 of searches in an operation: that of the run's own baseline times this.
+BAR = 2.0
+# Seconds: p95 up to this always meets the bar. Below it, another process on the machine makes the difference.
+FLOOR = 0.1
 
 
 def kubectl(*arguments):
@@ -169,6 +174,31 @@ class Searcher(threading.Thread):
 
     def p95(self, seconds):
         return sorted(seconds)[int(0.95 * (len(seconds) - 1))] if seconds else float("nan")
+
+
+class Bar:
+    """Compares the p95 of searches in each operation with that of the run's own baseline, which is the first one."""
+
+    def __init__(self):
+        self.limit, self.missed = None, []
+
+    def cell(self, name, p95):
+        """The cell of a table, in bold if the bar is missed. An operation in which no search ended (nan) misses it."""
+        text = f"{p95:.2f} s"
+        if self.limit is None:
+            if math.isnan(p95):
+                sys.exit(f"{name}: no search has ended, so there is no baseline")
+            self.limit = max(BAR * p95, FLOOR)
+            return text
+        if p95 <= self.limit:
+            return text
+        self.missed.append(f"{name} ({text})")
+        return f"**{text}**"
+
+    def line(self):
+        """The sentence below a table."""
+        missed = ", ".join(self.missed) or "no operation"
+        return f"Bar for search p95: {self.limit:.2f} s, twice the baseline and at least {FLOOR} s; missed by: {missed}."
 
 
 def check(searcher, sender):
