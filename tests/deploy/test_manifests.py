@@ -1,5 +1,6 @@
 """The manifests render, are what a strict API server takes, and follow the rules of docs/kubernetes.md."""
 
+import json
 import re
 
 import pytest
@@ -98,6 +99,16 @@ def test_probes_ask_the_health_port(overlay):
             assert (asked["path"], asked["port"]) == (path, "health"), name
 
 
+ZONE = "topology.kubernetes.io/zone"
+
+
+@every_overlay
+def test_the_site_of_a_process_is_the_zone_of_its_pod(overlay):
+    for name, _, container, _ in of_karst(overlay):
+        sites = [one["valueFrom"]["fieldRef"]["fieldPath"] for one in container.get("env", []) if one["name"] == "KARST_SITE"]
+        assert sites == ([] if overlay == "single" else [f"metadata.labels['{ZONE}']"]), name
+
+
 def megabytes(text, key):
     found = re.search(rf"^{key} = (\d+)(MB|GB)?$", text, re.MULTILINE)
     return int(found[1]) * {"GB": 1000, "MB": 1, None: 1}[found[2]]
@@ -192,6 +203,26 @@ def test_an_api_server_takes_every_object_and_warns_of_nothing(api_server, overl
     assert taken.returncode == 0, taken.stderr
     assert "Warning" not in taken.stderr, taken.stderr
     assert len(taken.stdout.splitlines()) == len(own)
+
+
+def test_an_api_server_copies_the_zone_of_a_node_to_its_pods(api_server):
+    """Before containers start; the scheduler binds pods as is done here. It is where KARST_SITE comes from."""
+    def create(one):
+        made = api_server("create", "-f", "-", text=yaml.safe_dump(one))
+        assert made.returncode == 0, made.stderr
+
+    # The namespace of the other tests has pod security, and accounts that no controller makes here.
+    create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "zones"}})
+    create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "zones"}})
+    create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node1", "labels": {ZONE: "zone1"}}})
+    create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "karst", "namespace": "zones"}, "spec": {
+        "automountServiceAccountToken": False, "containers": [{"name": "karst", "image": "karst:1"}]}})
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "karst", "namespace": "zones"},
+               "target": {"apiVersion": "v1", "kind": "Node", "name": "node1"}}
+    bound = api_server("create", "--raw=/api/v1/namespaces/zones/pods/karst/binding", "-f", "-", text=json.dumps(binding))
+    assert bound.returncode == 0, bound.stderr
+    pod = json.loads(api_server("-n", "zones", "get", "pod", "karst", "-o", "json").stdout)
+    assert pod["metadata"]["labels"][ZONE] == "zone1"
 
 
 def test_custom_resources_are_what_their_definitions_say(custom_resources):

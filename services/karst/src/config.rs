@@ -160,7 +160,7 @@ pub(crate) struct ServerOptions {
     #[arg(long, env = "KARST_CLUSTER_ADVERTISE", requires = "cluster_address", value_parser = host_and_port)]
     pub(crate) cluster_advertise: Option<String>,
     /// The site of this process, such as a data centre or a zone: site1, eu-central-1a. Copies of journals
-    /// may be spread over sites. Default: `site` of `server.conf`, stanza `general`.
+    /// may be spread over sites. Default, also for an empty name: `site` of `server.conf`, stanza `general`.
     #[arg(long, env = "KARST_SITE", value_parser = site)]
     pub(crate) site: Option<String>,
     /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
@@ -709,8 +709,9 @@ fn memory_limit(text: &str) -> Result<MemoryLimit, String> {
     })
 }
 
+/// A site, or an empty name: orchestrators copy labels that a machine may not have.
 fn site(text: &str) -> Result<String, String> {
-    match ::cluster::is_site(text) {
+    match text.is_empty() || ::cluster::is_site(text) {
         true => Ok(text.to_owned()),
         false => Err("is not a name of letters, digits, - _ and ., such as site1 or eu-central-1a (not origin \
                       or total)"

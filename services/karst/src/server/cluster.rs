@@ -483,7 +483,7 @@ async fn tell_failures(
 fn site(options: &ServerOptions, roles: Roles, layers: &Layers) -> Result<(String, Placement)> {
     let placement = Placement::read(layers)?;
     let configured = Place::read(layers)?.site;
-    let site = options.site.clone().or(configured);
+    let site = options.site.clone().filter(|site| !site.is_empty()).or(configured);
     let needs_site = placement.multisite && roles.indexer && options.cluster_address.is_some();
     anyhow::ensure!(
         site.is_some() || !needs_site,

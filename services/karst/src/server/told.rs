@@ -22,7 +22,8 @@ pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> De
         "parallelIngestionPipelines",
         "--parallel-ingestion-pipelines (KARST_PARALLEL_INGESTION_PIPELINES)",
     );
-    add(options.site.clone(), "general", "site", "--site (KARST_SITE)");
+    let site = options.site.clone().filter(|site| !site.is_empty());
+    add(site, "general", "site", "--site (KARST_SITE)");
     add(
         options.max_data_size_mib.map(|mib| format!("{mib}MB")),
         "ingest",
@@ -142,6 +143,8 @@ mod tests {
         };
         assert_eq!(same(&options, &Layers::builtin()), same(&none, &layers));
         assert_eq!(declared(&none, Vec::new()).flags, []);
+        let of_a_label_that_is_missing = self::options(&["--site="]);
+        assert_eq!(declared(&of_a_label_that_is_missing, Vec::new()).flags, []);
     }
 
     #[test]
