@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 K8S = ROOT / "k8s"
 OVERLAYS = ["single", "local", "aws-dev", "aws-prod"]
 # Components that an overlay may add to those that it has.
-OPTIONAL = ["karpenter", "keda", "load-test", "monitoring", "network-policy"]
+OPTIONAL = ["forwarders", "karpenter", "keda", "load-test", "monitoring", "network-policy", "otlp", "syslog"]
 
 
 def rendered(directory):
@@ -57,7 +57,7 @@ def variants():
         yield overlay, None
         for component in OPTIONAL:
             # These are for the pods of single roles.
-            of_roles = component in ("keda", "network-policy", "load-test")
+            of_roles = component not in ("karpenter", "monitoring")
             # For nodes of the AWS overlays; once is enough.
             if component == "karpenter" and overlay != "aws-prod":
                 continue
@@ -98,4 +98,6 @@ def have_kubectl():
 
 def words_of_the_server():
     """The variables that karst server reads."""
-    return set(re.findall(r'env = "(KARST_\w+)"', (ROOT / "services/karst/src/config.rs").read_text()))
+    source = ROOT / "services/karst/src"
+    return {name for path in [source / "config.rs", *(source / "config").glob("*.rs")]
+            for name in re.findall(r'env = "(KARST_\w+)"', path.read_text())}

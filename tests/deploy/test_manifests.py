@@ -55,16 +55,19 @@ def test_resources_are_stated_and_images_have_a_version(overlay, component):
             assert set(limits) == {"memory"}, name
 
 
-@every_overlay
-def test_variables_are_those_that_the_server_reads(overlay):
+@every_variant
+def test_variables_are_those_that_the_server_reads(overlay, component):
     known = words_of_the_server()
     assert "KARST_HEALTH_ADDRESS" in known
-    for one in objects(overlay):
+    for one in objects(overlay, component):
         if one["kind"] == "ConfigMap" and one["metadata"]["name"] == "karst-environment":
             unknown = {name for name in one["data"] if name.startswith("KARST_")} - known
             assert not unknown, unknown
-    for _, pod in workloads(objects(overlay)):
+    for _, pod in workloads(objects(overlay, component)):
         for container in pod["containers"]:
+            # The load test is another program.
+            if container["name"] == "karst-loadgen":
+                continue
             names = {variable["name"] for variable in container.get("env", [])}
             assert not {name for name in names if name.startswith("KARST_")} - known, names
 
@@ -162,10 +165,44 @@ def test_services_and_budgets_select_pods_and_ports_that_exist(overlay, componen
             assert not selector or selected(selector), name
 
 
+@every_variant
+def test_network_policies_admit_the_ports_of_services(overlay, component):
+    """To pods that a policy selects, nothing else is admitted."""
+    found = objects(overlay, component)
+    policies = [one["spec"] for one in found if one["kind"] == "NetworkPolicy"]
+    if not policies:
+        return
+    for one in found:
+        if one["kind"] != "Service" or one["metadata"]["name"] == "karst-minio":
+            continue
+        selector, is_headless = one["spec"]["selector"], one["spec"].get("clusterIP") == "None"
+        admitted = {
+            (port.get("protocol", "TCP"), port["port"]) for policy in policies
+            if policy["podSelector"].get("matchLabels", {}).items() <= selector.items()
+            for rule in policy.get("ingress", []) if "from" not in rule for port in rule["ports"]
+        }
+        for port in one["spec"]["ports"]:
+            # Names of single pods are for the processes of the cluster, but for those that forwarders connect to.
+            if not is_headless or port["name"] == "forwarding":
+                assert (port.get("protocol", "TCP"), port["targetPort"]) in admitted, (one["metadata"]["name"], port)
+
+
+def test_forwarders_connect_with_tls_and_a_token():
+    indexer = next(pod for one, pod in workloads(objects("aws-prod", "forwarders")) if one["metadata"]["name"] == "karst-indexer")
+    container = indexer["containers"][0]
+    variables = {one["name"]: one for one in container["env"]}
+    assert variables["KARST_FORWARDING_TLS"]["value"] == "true"
+    assert variables["KARST_FORWARDING_TOKEN"]["valueFrom"]["secretKeyRef"] == {"name": "karst-secrets", "key": "forwarding-token"}
+    mounted = {mount["name"]: mount["mountPath"] for mount in container["volumeMounts"]}
+    for name in ["KARST_TLS_CERT", "KARST_TLS_KEY"]:
+        assert variables[name]["value"].startswith(mounted["tls"] + "/tls."), name
+    assert {"name": "tls", "secret": {"secretName": "karst-tls", "defaultMode": 0o440}} in indexer["volumes"]
+
+
 def test_every_port_is_documented():
     page = (ROOT / "docs/kubernetes.md").read_text()
-    for overlay in OVERLAYS:
-        for _, pod in workloads(objects(overlay)):
+    for variant in variants():
+        for _, pod in workloads(objects(*variant)):
             for container in pod["containers"]:
                 for port in container.get("ports", []):
                     row = rf"\| {port['containerPort']} \| `{port['name']}` \|"
