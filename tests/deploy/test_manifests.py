@@ -112,6 +112,23 @@ def test_the_site_of_a_process_is_the_zone_of_its_pod(overlay):
         assert sites == ([] if overlay == "single" else [f"metadata.labels['{ZONE}']"]), name
 
 
+# Processors and GiB of the instances of terraform/environments.
+INSTANCES = {"m8gd.large": (2, 8), "i8g.4xlarge": (16, 128)}
+
+
+@pytest.mark.parametrize(("overlay", "configured"), [("aws-dev", "dev/main.tf"), ("aws-prod", "prod/cluster/variables.tf")])
+def test_an_indexer_fits_on_its_node(overlay, configured):
+    """What EKS leaves for pods, without a tenth of a GiB for evictions, the agents of each node, and the kernel."""
+    text = (ROOT / "terraform/environments" / configured).read_text()
+    kind = re.search(r'indexer += \{ instance_types = \["(.+?)"\]|"indexer_type" \{.*?default += "(.+?)"', text, re.DOTALL)
+    processors, memory = INSTANCES[kind[1] or kind[2]]
+    reserved = [0.06, 0.01, 0.005, 0.005] + [0.0025] * processors
+    container = next(container for name, _, container, _ in of_karst(overlay) if name == "karst-indexer")
+    requests = container["resources"]["requests"]
+    assert quantity(requests["cpu"]) <= processors - sum(reserved[:processors]) - 0.2
+    assert quantity(requests["memory"]) <= memory * 0.95 * 2**30 - (255 + 11 * 110 + 100) * 2**20
+
+
 def megabytes(text, key):
     found = re.search(rf"^{key} = (\d+)(MB|GB)?$", text, re.MULTILINE)
     return int(found[1]) * {"GB": 1000, "MB": 1, None: 1}[found[2]]
