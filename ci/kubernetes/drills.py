@@ -2,10 +2,12 @@
 """Takes parts of a running cluster away under a small steady load, with a ledger of acknowledged events.
 
     ci/kubernetes/in python3 ci/kubernetes/drills.py SECRETS-DIRECTORY [--report FILE] [--batch 20]
-        [--only store,leave,image,unready,waves,node,leader,restart,relay,disk,machine]
+        [--only store,leave,freeze,image,unready,waves,node,leader,restart,relay,disk,machine]
 
     store   object storage does not answer for a minute: its address leads nowhere on both nodes
     leave   an indexer is told to leave while object storage does not answer for half a minute
+    freeze  evictions of an indexer, as drains of nodes ask for, while object storage does not answer for a minute: the
+            budget refuses them until it is back
     image   a rollout of an image that does not exist, undone after half a minute
     unready a rollout of an image that starts and never gets ready, undone after half a minute
     waves   the image that does not exist, in waves: three pods take it when they are evicted. A dry run first, then one
@@ -63,7 +65,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("secrets", type=pathlib.Path)
     parser.add_argument("--report", type=pathlib.Path)
-    parser.add_argument("--only", default="store,leave,image,unready,waves,node,leader,restart,relay,disk,machine")
+    parser.add_argument("--only", default="store,leave,freeze,image,unready,waves,node,leader,restart,relay,disk,machine")
     parser.add_argument("--batch", type=int, default=load.BATCH, help="events of a request")
     parser.add_argument("--baseline", type=float, default=30, help="seconds before the first drill")
     options = parser.parse_args()
@@ -162,6 +164,26 @@ def main():
 
         drill("an indexer leaves, object storage away for 30 s", away, lambda: routes("del"),
               back=lambda: indexers_are(2)() and whole(), seconds=MINUTE / 2)
+
+    def freeze():
+        def admits():
+            return evict("karst-indexer-1", dry_run=True)
+
+        def away():
+            if not admits():
+                bad.append("an eviction was refused while object storage was there")
+            routes("add")
+            begun = time.monotonic()
+            wait_for("evictions are refused", lambda: not admits())
+            print(f"  evictions refused after {time.monotonic() - begun:.0f} s", flush=True)
+
+        def returns():
+            if evict("karst-indexer-1"):
+                bad.append("an indexer was evicted while object storage was away")
+            routes("del")
+            wait_for("evictions are admitted again", admits)
+
+        drill("evictions while object storage is away for 60 s", away, returns)
 
     def broken_image(kind, image):
         def roll_out():
@@ -355,7 +377,7 @@ def main():
     acknowledged, missing, twice, _ = check(searcher, sender)
     row("none", since, before, "", len(missing), len(twice))
     known = {
-        "store": store_away, "leave": leave, "waves": waves, "node": node_away,
+        "store": store_away, "leave": leave, "freeze": freeze, "waves": waves, "node": node_away,
         "image": lambda: broken_image("that does not exist", "localhost/karst:none"),
         # That of the sandboxes, which is on every node, and waits.
         "unready": lambda: broken_image("that never gets ready", "localhost/pause:1"),

@@ -161,8 +161,12 @@ def test_services_and_budgets_select_pods_and_ports_that_exist(overlay, componen
     found = objects(overlay, component)
     pods = [(one["spec"]["template"]["metadata"]["labels"], pod) for one, pod in workloads(found)]
 
-    def selected(labels):
-        return [pod for have, pod in pods if labels.items() <= have.items()]
+    def selected(labels, expressions=()):
+        assert all(one["operator"] == "In" for one in expressions)
+        return [pod for have, pod in pods if labels.items() <= have.items()
+                and all(have.get(one["key"]) in one["values"] for one in expressions)]
+
+    budgets = []
 
     for one in found:
         name = f"{one['kind']} {one['metadata']['name']}"
@@ -174,12 +178,27 @@ def test_services_and_budgets_select_pods_and_ports_that_exist(overlay, componen
                     ports = [have["name"] for container in pod["containers"] for have in container["ports"]]
                     assert port["targetPort"] in ports, (name, port)
         if one["kind"] == "PodDisruptionBudget":
-            assert len(selected(one["spec"]["selector"]["matchLabels"])) == 1, name
+            chosen = selected(one["spec"]["selector"]["matchLabels"], one["spec"]["selector"].get("matchExpressions", []))
+            assert chosen, name
+            budgets += chosen
             assert one["spec"]["maxUnavailable"] == 1, name
             assert one["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow", name
         if one["kind"] == "NetworkPolicy":
             selector = one["spec"]["podSelector"].get("matchLabels", {})
             assert not selector or selected(selector), name
+    # The API evicts no pod that has two budgets.
+    assert len({id(pod) for pod in budgets}) == len(budgets) == (0 if overlay == "single" else 3)
+
+
+@every_overlay
+def test_indexers_and_control_planes_have_one_budget(overlay):
+    """Without object storage control planes are not ready, and the budget then admits no eviction of an indexer."""
+    budgets = {one["metadata"]["name"]: one["spec"] for one in objects(overlay) if one["kind"] == "PodDisruptionBudget"}
+    if overlay != "single":
+        (expression,) = budgets["karst-indexer"]["selector"]["matchExpressions"]
+        assert sorted(expression["values"]) == ["control-plane", "indexer"]
+        # One control plane that is not ready, of any number of pods, uses it up.
+        assert budgets["karst-indexer"]["maxUnavailable"] == 1
 
 
 @every_variant

@@ -306,7 +306,7 @@ async fn serve(
             credentials::leave_local_session(options, lock.directory(), certificate, &karst)?;
         listeners.announce();
         if let Some(health) = &health {
-            health.open(&karst.state);
+            health.open(&karst.state, roles);
         }
         initial.show();
         let ended = wait_for_end(options, &karst, &leadership, (&intake, signal)).await;

@@ -157,13 +157,19 @@ fn severity_of_full_disk(is_indexer: bool) -> Severity {
 
 /// Returns why this process must not get work of the cluster, if so: it stops, or another process has its
 /// catalog. Problems of all processes (a full disk, no object storage) are no reason: the others have them,
-/// too, and senders have to be told.
+/// too, and senders have to be told. A process that `only_leads`, a control plane without other roles, has no
+/// senders: it is not ready while changes of the catalog wait, so that orchestrators do not evict indexers.
 #[must_use]
-pub fn unavailable(state: &ApiState) -> Option<&'static str> {
-    let leaves = |condition: &Condition| {
-        condition.severity == Severity::Fatal || condition.name == health::STOPPING
-    };
-    conditions(state).iter().find(|condition| leaves(condition)).map(Condition::summary)
+pub fn unavailable(state: &ApiState, only_leads: bool) -> Option<&'static str> {
+    let all = conditions(state);
+    all.iter().find(|condition| is_in_the_way(condition, only_leads)).map(Condition::summary)
+}
+
+fn is_in_the_way(condition: &Condition, only_leads: bool) -> bool {
+    let waits = [health::CATALOG_NOT_COMMITTING, health::CATALOG_NOT_FOLLOWED];
+    condition.severity == Severity::Fatal
+        || condition.name == health::STOPPING
+        || (only_leads && waits.contains(&condition.name))
 }
 
 /// Returns a description of damaged or missing data that has been noticed.
@@ -202,5 +208,23 @@ mod tests {
     fn a_full_disk_makes_only_a_process_unready_that_takes_events_in() {
         assert!(severity_of_full_disk(true) >= Severity::Error);
         assert!(severity_of_full_disk(false) < Severity::Error);
+    }
+
+    #[test]
+    fn only_a_control_plane_without_other_roles_is_unready_while_object_storage_is_away() {
+        let condition = |name, severity| Condition {
+            name,
+            severity,
+            text: Arc::from("a text"),
+            since: model::EventTime(0),
+        };
+        for name in [health::CATALOG_NOT_COMMITTING, health::CATALOG_NOT_FOLLOWED] {
+            let waits = condition(name, Severity::Warning);
+            assert!(is_in_the_way(&waits, true) && !is_in_the_way(&waits, false), "{name}");
+        }
+        let uploads = condition(health::UPLOADS_FAILING, Severity::Warning);
+        assert!(!is_in_the_way(&uploads, true) && !is_in_the_way(&uploads, false));
+        let fenced = condition(health::FENCED, Severity::Fatal);
+        assert!(is_in_the_way(&fenced, true) && is_in_the_way(&fenced, false));
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! /livez    200 while the process makes progress, from the first second to the last
-//! /readyz   200 once it is started and has joined its cluster, until it is told to stop
+//! /readyz   200 once it is started and has joined its cluster, until it is told to stop; a control plane
+//!           without other roles: while the catalog takes changes
 //! /metrics  as on the other ports, once it is started
 //! ```
 //!
@@ -27,6 +28,7 @@ use tower::ServiceExt;
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
 use super::ports::Role;
+use super::roles::Roles;
 use super::serving::{Port, Serving};
 
 /// Interval at which the runtime of the server proves that it runs tasks.
@@ -89,10 +91,11 @@ impl HealthPort {
     }
 
     /// The process is started, and has joined its cluster.
-    pub(crate) fn open(&self, state: &ApiState) {
+    pub(crate) fn open(&self, state: &ApiState, roles: Roles) {
         let metrics = api::rest_router(state.clone());
         let metrics = tower::util::BoxCloneService::new(metrics);
-        *self.probes.started.lock() = Some(Started { state: state.clone(), metrics });
+        let only_leads = roles.control_plane && !roles.indexer && !roles.search_head;
+        *self.probes.started.lock() = Some(Started { state: state.clone(), only_leads, metrics });
     }
 
     /// Closes the port.
@@ -108,6 +111,7 @@ impl HealthPort {
 #[derive(Clone)]
 struct Started {
     state: ApiState,
+    only_leads: bool,
     metrics: tower::util::BoxCloneService<Request, Response, std::convert::Infallible>,
 }
 
@@ -137,10 +141,12 @@ impl Probes {
             ("/readyz", None) => {
                 unready(&format!("the server is starting: {}", self.progress.get()))
             }
-            ("/readyz", Some(Started { state, .. })) => match api::unavailable(&state) {
-                None => (StatusCode::OK, "ready\n").into_response(),
-                Some(reason) => unready(reason),
-            },
+            ("/readyz", Some(Started { state, only_leads, .. })) => {
+                match api::unavailable(&state, only_leads) {
+                    None => (StatusCode::OK, "ready\n").into_response(),
+                    Some(reason) => unready(reason),
+                }
+            }
             ("/metrics", Some(Started { metrics, .. })) => return metrics.oneshot(request).await,
             ("/metrics", None) => unready("the server is starting"),
             _ => {
