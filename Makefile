@@ -39,7 +39,9 @@ chart: ## Helm chart from k8s/: deploy/helm/karst, and its package in target/
 	@"$$(ci/tools/python.sh)" -B deploy/helm/generate
 	@"$$(ci/tools/helm.sh)" package deploy/helm/karst --destination $(CARGO_TARGET_DIR)
 
-kubernetes: image ## a Kubernetes of two nodes on this machine (Linux, root), with Karst in it
+kubernetes: ## a Kubernetes of two nodes on this machine (Linux, root), with Karst in it
+	@ci/kubernetes/check
+	@$(MAKE) image
 	@ci/kubernetes/images "$(CARGO_TARGET_DIR)"
 	@ci/kubernetes/up $(CARGO_TARGET_DIR)/karst.tar $(CARGO_TARGET_DIR)/minio.tar
 	@ci/kubernetes/deploy
