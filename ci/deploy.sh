@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
 # make test-deploy: checks of the manifests in k8s/ and the modules in terraform/. What needs a tool that is not
-# there (kubectl, an API server of ci/tools/kubernetes.sh, terraform) is skipped by name; KARST_REQUIRE_DEPLOY_TOOLS=1
-# makes that a failure. Arguments go to pytest.
+# there (kubectl, an API server of ci/tools/kubernetes.sh, helm, terraform and the AWS provider, checkov, karst) is skipped
+# by name; KARST_REQUIRE_DEPLOY_TOOLS=1 makes that a failure. Arguments go to pytest.
+#
+# The provider comes as Terraform is configured to get it, or from KARST_TERRAFORM_MIRROR, a directory that
+# `terraform providers mirror` has written.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$(ci/tools/python.sh)

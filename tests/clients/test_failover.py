@@ -99,6 +99,47 @@ def test_events_of_indexers_that_are_lost_with_their_disks_are_found_again(clust
     cluster.stop()
 
 
+def test_a_cluster_of_which_only_the_bucket_is_left_gives_the_same_answers(cluster, store):
+    cluster = cluster(indexers=2, heads=1, store=("s3://karst/again", store.variables()), conf=REMOTE).start()
+    (head,) = cluster.heads
+    cluster.control_plane.create_index("again")
+    senders = [Sender(one, 1_000_000 * n) for n, one in enumerate(cluster.indexers)]
+    for number, (sender, indexer) in enumerate(zip(senders, cluster.indexers)):
+        sender.start()
+        wait_for(lambda: len(sender.acknowledged) > 500, "events", 60)
+        if number == 0:
+            # These are in buckets, the others in journals only.
+            indexer.roll("main")
+            wait_for(lambda: len(sender.acknowledged) > 1_000, "more events", 60)
+    for sender in senders:
+        sender.is_over.set()
+        sender.join(60)
+    acknowledged = set().union(*(sender.acknowledged for sender in senders))
+    searches = [
+        "search index=main n=* | sort 0 num(n) | table _time n host source sourcetype",
+        "search index=main n=* | eval k = n % 7 | stats count, sum(n) as total by k | sort k",
+    ]
+    before = [head.answer(search) for search in searches]
+    assert {int(row["n"]) for row in before[0][0]} == acknowledged and not before[0][1], before[0][1]
+    cluster.kill()
+    for process in cluster.all:
+        shutil.rmtree(process.data)
+    for process in cluster.all:
+        process.launch()
+    for process in cluster.all:
+        wait_for(process._is_ready, f"ready; its log is {process.log}", 120)
+
+    def listed():
+        return len(head.rest("GET", "/services/cluster/manager/peers?output_mode=json&count=0").json()["entry"])
+
+    # Their journals have been read, and the events are stored, when they leave the list.
+    wait_for(lambda: listed() == len(cluster.all), "the former processes are gone", 90)
+    assert set(complete(head)) == acknowledged
+    assert [head.answer(search) for search in searches] == before
+    head.index_entry("again")
+    cluster.stop()
+
+
 @pytest.mark.parametrize("level", ["remote", "replicated"])
 def test_an_indexer_that_was_only_stopped_goes_on_and_shows_nothing_twice(cluster, store, level):
     where = (f"s3://karst/failover-stopped-{level}", store.variables())
@@ -491,8 +532,11 @@ def test_copies_are_in_other_sites_and_leave_an_indexer_that_is_taken_out(cluste
     cluster = cluster(indexers=4, heads=1, store=where, conf=conf)
     for n, indexer in enumerate(cluster.indexers):
         indexer.environment["KARST_SITE"] = f"site{n // 2 + 1}"
+    # As a pod has it on a node without a zone.
+    cluster.heads[0].environment["KARST_SITE"] = ""
     (head,), owner = cluster.start().heads, cluster.indexers[0]
     listed = {peer["host_port_pair"]: peer["site"] for peer in cluster.peers(head).values()}
+    assert listed[head.address] == "default"
     assert [listed[one.address] for one in cluster.indexers] == ["site1", "site1", "site2", "site2"]
     answer = head.rest("GET", "/services/cluster/manager/sites?output_mode=json").json()
     sites = {entry["name"]: entry["content"]["peers"] for entry in answer["entry"]}

@@ -138,6 +138,28 @@ def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):
         store.stop()
 
 
+def test_a_control_plane_is_not_ready_without_object_storage_and_an_indexer_is(tmp_path):
+    (tmp_path / "minio").mkdir()
+    store = minio.start(tmp_path / "minio")
+    cluster = Cluster(tmp_path, indexers=1, heads=0, store=("s3://karst/leads", store.variables()))
+    leader, indexer = with_health(cluster.control_plane), with_health(cluster.indexers[0])
+    try:
+        cluster.start()
+        for process in [leader, indexer]:
+            wait_for(lambda: probe(process, "/readyz") == (200, "ready\n"), "it has joined", 60)
+        store.down()
+        wait_for(lambda: probe(leader, "/readyz")[0] == 503, "the control plane is not ready", 60)
+        assert "object storage does not accept changes of the catalog" in probe(leader, "/readyz")[1]
+        assert probe(leader, "/livez") == (200, "ok\n")
+        assert probe(indexer, "/readyz") == (200, "ready\n")
+        store.up()
+        store.ready()
+        wait_for(lambda: probe(leader, "/readyz") == (200, "ready\n"), "it is ready again", 60)
+    finally:
+        cluster.kill()
+        store.stop()
+
+
 def test_secrets_come_from_files(own_server, tmp_path):
     server = own_server()
     secrets = {

@@ -18,6 +18,10 @@ import pytest
 from conftest import missing
 from manifests import ROOT
 
+sys.path.append(str(ROOT / "tests/clients"))
+
+import karst
+
 TERRAFORM = ROOT / "terraform"
 MODULES = ["cost", "network", "storage", "cluster", "identity", "karpenter"]
 ENVIRONMENTS = ["local", "dev", "prod/data", "prod/cluster"]
@@ -96,7 +100,7 @@ def aws(tmp_path):
             [program, "-H", "127.0.0.1", "-p", str(port)], env=environment, stdout=log, stderr=log
         )
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while True:
             try:
                 urllib.request.urlopen(f"http://127.0.0.1:{port}/moto-api/", timeout=5).close()
@@ -108,6 +112,36 @@ def aws(tmp_path):
     finally:
         server.terminate()
         server.wait(20)
+
+
+def test_a_server_keeps_its_events_in_the_bucket_of_the_local_environment(terraform, aws, tmp_path):
+    """Bucket, key and settings are those of the module; moto has the conditional writes that the catalog needs."""
+    if not karst.BINARY.is_file():
+        missing(f"{karst.BINARY} is missing: make build")
+    # A state of its own: the environment's is that of the test below.
+    state, variables = f"-state={tmp_path / 'state'}", (f"-var=endpoint={aws}", "-var=protected=false")
+    applied = terraform("environments/local", "apply", "-no-color", "-input=false", "-auto-approve", state, *variables,
+                        "-target=module.storage")
+    assert applied.returncode == 0, applied.stderr[-3000:]
+    url = terraform("environments/local", "output", "-raw", state, "object_store").stdout
+    assert url == "s3://karst-local-data/cluster"
+    # moto ignores the condition of the policy that admits TLS only, and would deny everything.
+    policy = urllib.request.Request(f"{aws}/karst-local-data?policy", method="DELETE")
+    urllib.request.urlopen(policy, timeout=30).close()
+    environment = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION": "us-east-1",
+                   "AWS_ENDPOINT": aws, "AWS_ALLOW_HTTP": "true"}
+    servers = [karst.Server(tmp_path / name, object_store=url, environment=environment) for name in ("one", "two")]
+    try:
+        servers[0].start().send(*({"n": number} for number in range(100)), index="main")
+        servers[0].roll("main")
+        assert servers[0].stop() == 0
+        # Nothing but the bucket is left to the other one.
+        assert servers[1].start().count("index=main n=*") == 100
+        assert servers[1].stop() == 0
+    finally:
+        for server in servers:
+            if server.process is not None:
+                server.kill()
 
 
 @pytest.fixture
