@@ -3,10 +3,11 @@
  * worst a text to type. While the request runs the button waits, and a refusal is shown with what helps.
  */
 
-import { Button, Modal, TextInput } from '@mantine/core';
+import { Button, TextInput } from '@mantine/core';
 import { type FormEvent, type ReactNode, useState } from 'react';
 import objects from '../objects/Objects.module.css';
 import { FormError } from './FormError';
+import { Modal } from './Modal';
 import { useSubmit } from './useSubmit';
 
 interface ConfirmDialogProps {

@@ -1,6 +1,6 @@
 /** Ctrl+K: pages, apps, reports, earlier searches and commands by their names. */
 
-import { Modal, useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
+import { useComputedColorScheme, useMantineColorScheme } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type KeyboardEvent, useEffect, useId, useMemo, useRef, useState } from 'react';
 import type { AppInfo } from '../api/types';
@@ -9,6 +9,7 @@ import { REPORTS } from '../reports/reportLists';
 import { DEFAULT_RANGE } from '../time/timeRange';
 import { AREAS } from './areas';
 import { useClient } from './clientContext';
+import { Modal } from './Modal';
 import styles from './Palette.module.css';
 import { NAMED_PAGES } from './pages';
 import { matching, type PaletteItem } from './palette';

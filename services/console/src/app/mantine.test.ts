@@ -25,3 +25,21 @@ it('every component of the library that is used has its styles', () => {
   );
   expect(missing, 'add them to src/app/mantine.ts').toEqual([]);
 });
+
+/** Dialogs that stay mounted while they are closed: Mantine gives the focus back. */
+const MOUNTED = [
+  'app/LoginPage.tsx',
+  'app/Modal.tsx',
+  'app/ShortcutsHelp.tsx',
+  'dashboards/pages/DashboardPage.tsx',
+];
+
+it('dialogs that are mounted open give the focus back', () => {
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' });
+  const plain = files.filter((name) => {
+    if (!name.endsWith('.tsx')) return false;
+    const imports = [...readFileSync(`src/${name}`, 'utf8').matchAll(IMPORT)];
+    return imports.some(([, list = '']) => /\bModal\b/.test(list));
+  });
+  expect(plain.sort(), 'import Modal from app/Modal').toEqual(MOUNTED);
+});

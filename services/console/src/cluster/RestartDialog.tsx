@@ -1,6 +1,6 @@
 /** Plans a rolling restart by a dry run of the server, and starts what the plan shows. */
 
-import { Button, Checkbox, Modal, NativeSelect, TextInput } from '@mantine/core';
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { ApiError } from '../api/client';
@@ -9,6 +9,7 @@ import type { Peer } from '../api/types';
 import { useClient } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { plural } from '../app/format';
+import { Modal } from '../app/Modal';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
 import objects from '../objects/Objects.module.css';

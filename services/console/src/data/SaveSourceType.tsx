@@ -4,11 +4,12 @@
  * apps, the stanza is there to copy.
  */
 
-import { Button, Checkbox, Modal, TextInput } from '@mantine/core';
+import { Button, Checkbox, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { useClient, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
+import { Modal } from '../app/Modal';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
 import { Snippet } from '../objects/Copyable';

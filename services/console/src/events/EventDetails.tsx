@@ -11,6 +11,7 @@ import { grouped, plural } from '../app/format';
 import { PageLink } from '../app/PageLink';
 import { useLastApp, useZone } from '../app/preferences';
 import { addressOf, paths } from '../app/routing';
+import { useFocusBack } from '../app/useFocusBack';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
 import { PartialStripe } from '../states/Stripe';
@@ -35,6 +36,7 @@ const plain = highlighter([]);
 const MOST_AROUND = 500;
 
 export default function EventDetails({ event, actions, onClose }: EventDetailsProps) {
+  useFocusBack();
   const [zone] = useZone();
   const raw = valuesOf(event, '_raw')[0] ?? '';
   const time = formatEventTime(valuesOf(event, '_time')[0] ?? '', zone);

@@ -1,11 +1,12 @@
 /** The cost page with its prices, which are edited here and kept in a lookup file. */
 
-import { Button, Modal, TextInput } from '@mantine/core';
+import { Button, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useMemo, useState } from 'react';
 import { ApiError } from '../api/client';
 import { useClient, useLacking, useMayShare } from '../app/clientContext';
 import { FormError } from '../app/FormError';
+import { Modal } from '../app/Modal';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
 import objects from '../objects/Objects.module.css';

@@ -1,12 +1,13 @@
 /** The form of a new or an existing object. */
 
-import { Button, Modal, Switch } from '@mantine/core';
+import { Button, Switch } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useEffect, useRef, useState } from 'react';
 import { type ApiError, namespaced } from '../api/client';
 import type { Entry } from '../api/types';
 import { useConnection, useMayShare, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
+import { Modal } from '../app/Modal';
 import { Notice } from '../app/Notice';
 import { useSubmit } from '../app/useSubmit';
 import { useUnsaved } from '../app/useUnsaved';

@@ -1,11 +1,12 @@
 /** Who sees and changes a knowledge object. */
 
-import { Button, Modal, Radio } from '@mantine/core';
+import { Button, Radio } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import type { Entry } from '../api/types';
 import { useClient } from '../app/clientContext';
 import { FormError } from '../app/FormError';
+import { Modal } from '../app/Modal';
 import { RoleRights } from '../app/RoleRights';
 import { useSubmit } from '../app/useSubmit';
 import { useOptions } from './FormFields';

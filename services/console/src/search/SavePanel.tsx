@@ -1,10 +1,11 @@
 /** Saves the search with its time range as a panel: of a dashboard that is there, or of a new one. */
 
-import { Button, Modal, NativeSelect, Radio, Select, TextInput } from '@mantine/core';
+import { Button, NativeSelect, Radio, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import code from '../app/Code.module.css';
 import { FormError } from '../app/FormError';
+import { Modal } from '../app/Modal';
 import { navigate, paths } from '../app/routing';
 import { useSubmit } from '../app/useSubmit';
 import { panelXml, withPanel } from '../dashboards/edit/operations';

@@ -1,11 +1,12 @@
 /** Saves the search with its time range as a report. */
 
-import { Button, Modal, Switch, Textarea, TextInput } from '@mantine/core';
+import { Button, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import code from '../app/Code.module.css';
 import { useConnection, useMayShare } from '../app/clientContext';
 import { FormError } from '../app/FormError';
+import { Modal } from '../app/Modal';
 import { useZone } from '../app/preferences';
 import { useSubmit } from '../app/useSubmit';
 import { asReport } from '../query/typed';

@@ -1,10 +1,11 @@
 /** Keeps the job of a search, and gives an address that shows its results while it is kept. */
 
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { ApiError, type KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { FormError } from '../app/FormError';
+import { Modal } from '../app/Modal';
 import { paths } from '../app/routing';
 import { Snippet } from '../objects/Copyable';
 import { Skeleton } from '../states/Skeleton';

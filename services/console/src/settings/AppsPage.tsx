@@ -1,12 +1,13 @@
 /** Apps: the list, the upload of a packed app, and the report of what of it works here. */
 
-import { Button, Checkbox, FileButton, Modal } from '@mantine/core';
+import { Button, Checkbox, FileButton } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, useState } from 'react';
 import { useClient, useMe } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { plural } from '../app/format';
 import { ListTable } from '../app/ListTable';
+import { Modal } from '../app/Modal';
 import { paths } from '../app/routing';
 import { useSubmit } from '../app/useSubmit';
 import { column, type Kind } from '../objects/kind';

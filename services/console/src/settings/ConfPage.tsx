@@ -3,7 +3,7 @@
  * effect. Files are never written over REST: the page gives the lines. What REST changes is changed here.
  */
 
-import { Button, Checkbox, Modal, NativeSelect, TextInput } from '@mantine/core';
+import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { type FormEvent, Fragment, useState } from 'react';
 import { useClient, useMe } from '../app/clientContext';
@@ -12,6 +12,7 @@ import { FormError } from '../app/FormError';
 import { plural } from '../app/format';
 import list from '../app/List.module.css';
 import { ListTable } from '../app/ListTable';
+import { Modal } from '../app/Modal';
 import { PageLink } from '../app/PageLink';
 import { addressOf, navigate, paths, useQuery as useQueryString } from '../app/routing';
 import { ShowAll } from '../app/ShowAll';

@@ -1,12 +1,13 @@
 /** Lookup files: the list, a file as a table of its first rows, and uploads. */
 
-import { Button, FileButton, Modal } from '@mantine/core';
+import { Button, FileButton } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { ApiError, namespaced } from '../api/client';
 import { useClient, useConnection, useMe } from '../app/clientContext';
 import { plural } from '../app/format';
 import { ListTable } from '../app/ListTable';
+import { Modal } from '../app/Modal';
 import { Notice } from '../app/Notice';
 import { navigate, paths } from '../app/routing';
 import type { Form, Kind } from '../objects/kind';

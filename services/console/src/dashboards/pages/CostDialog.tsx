@@ -1,7 +1,8 @@
 /** What the searches of a dashboard have read and cost since it was opened. */
 
-import { Modal, Skeleton } from '@mantine/core';
+import { Skeleton } from '@mantine/core';
 import { useEffect, useState } from 'react';
+import { Modal } from '../../app/Modal';
 import type { DashboardRun } from '../runtime/page';
 import type { Cost } from '../runtime/server';
 import { useConnection } from '../useConnection';

@@ -1,9 +1,10 @@
 /** The dialogs of the list of dashboards, and those of the editor. */
 
-import { Button, Group, Modal, Radio, Stack, TextInput } from '@mantine/core';
+import { Button, Group, Radio, Stack, TextInput } from '@mantine/core';
 import { type FormEvent, useEffect, useState } from 'react';
 import type { ApiError } from '../../api/client';
 import { useMayShare } from '../../app/clientContext';
+import { Modal } from '../../app/Modal';
 import { Notice } from '../../app/Notice';
 import { RoleRights } from '../../app/RoleRights';
 import type { ViewInfo } from '../runtime/server';
