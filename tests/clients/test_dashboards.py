@@ -67,6 +67,10 @@ def test_formats_and_drilldown_are_edited_by_form(gallery, tmp_path):
     walk("dashboardForm.e2e.mjs", gallery, tmp_path)
 
 
+def test_the_main_tasks_are_done_by_keyboard_alone(gallery, tmp_path):
+    walk("keyboard.e2e.mjs", gallery, tmp_path)
+
+
 def panel(number):
     search = f"index=gallery | eval panel={number} | stats count by panel status | sort status"
     return (
