@@ -197,9 +197,20 @@ def test_the_end_of_a_search_has_what_it_read_and_cost(talkative):
     assert float(row["total_run_time"]) >= 0 and row["scan_count"] == row["event_count"] == "10"
     assert row["apiStartTime"] == "Tue Nov 14 22:13:20 2023" and row["is_realtime"] == "0"
     assert (row["considered_buckets"], row["searched_buckets"]) == ("1", "1")
+    assert (row["indexes"], row["index_count"]) == (name, "1")
     assert row["fully_completed_search"] == "true" and row["kind"] == "dense"
     for field in ("queue_s", "plan_s", "cpu_s", "kb_dram", "kb_nvme", "kb_store", "store_requests", "usd"):
         assert float(row[field]) >= 0, field
+
+
+def test_the_end_of_a_search_names_its_indexes(talkative):
+    one, other = talkative.create_index("named_one"), talkative.create_index("named_other")
+    of = {"search index=named_* marker | stats count": {one, other}, "| makeresults | eval marker=1": {""}}
+    for text, indexes in of.items():
+        talkative.rows(text)
+        (row,) = found(talkative, f'index=_audit action=search info=completed search="{text}"')
+        assert set(row.get("indexes", "").split(",")) == indexes, row
+        assert row["index_count"] == str(len(indexes - {""})), row
 
 
 def test_the_cpu_time_of_a_search_has_the_work_of_its_operators(talkative):

@@ -24,7 +24,7 @@ use arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
-use model::{EventTime, TimeRange};
+use model::{EventTime, IndexName, TimeRange};
 use plan::{Message, MessageKind, PlannedSearch, ResultKind, Rows, ShownFields};
 use runtime::Clock;
 
@@ -140,6 +140,13 @@ impl Job {
     #[must_use]
     pub fn range(&self) -> TimeRange {
         self.understood.range
+    }
+
+    /// The indexes that it reads, as planned, without those of its subsearches. A job that was restored from
+    /// object storage does not know them.
+    #[must_use]
+    pub fn indexes(&self) -> &[IndexName] {
+        &self.understood.indexes
     }
 
     /// Whether its rows are events rather than computed ones.

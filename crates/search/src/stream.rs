@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use arrow::array::RecordBatch;
-use model::{EventTime, TimeRange};
+use model::{EventTime, IndexName, TimeRange};
 use plan::{
     Message, MessageKind, MessageLog, OutputColumn, PlannedSearch, PlanningTime, ResultKind,
     Subsearches, Waiting,
@@ -225,6 +225,7 @@ pub struct ExportRun {
     /// Messages of planning.
     understood: Vec<Message>,
     range: TimeRange,
+    indexes: Vec<IndexName>,
     finds_events: bool,
     created: EventTime,
     began: Instant,
@@ -243,6 +244,7 @@ impl ExportRun {
             log: planned.log().clone(),
             understood: planned.messages.clone(),
             range: planned.range,
+            indexes: planned.indexes.clone(),
             finds_events: planned.kind == ResultKind::Events,
             created,
             began,
@@ -254,6 +256,12 @@ impl ExportRun {
     #[must_use]
     pub fn range(&self) -> TimeRange {
         self.range
+    }
+
+    /// Returns the indexes that are read, as planned, without those of subsearches.
+    #[must_use]
+    pub fn indexes(&self) -> &[IndexName] {
+        &self.indexes
     }
 
     /// Returns the time of the request.

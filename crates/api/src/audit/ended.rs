@@ -3,13 +3,17 @@
 use audit::Record;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::{EventTime, TimeRange};
+use model::{EventTime, IndexName, TimeRange};
 use search::{DispatchState, ExportRun, Inspection, Job, MessageKind, ScanCounts};
+
+/// Indexes of a search that its record names.
+const MOST_INDEXES: usize = 100;
 
 /// The end of a search.
 struct Ended {
     inspection: Inspection,
     range: TimeRange,
+    indexes: Vec<IndexName>,
     created: EventTime,
     events: u64,
     results: u64,
@@ -26,6 +30,7 @@ pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
     let ended = Ended {
         inspection: job.measured(),
         range: job.range(),
+        indexes: job.indexes().to_vec(),
         created: job.created(),
         events: job.event_count(),
         results: job.result_count() as u64,
@@ -52,6 +57,7 @@ pub(super) fn with_numbers_of_export(
     let ended = Ended {
         inspection,
         range: run.range(),
+        indexes: run.indexes().to_vec(),
         created: run.created(),
         events,
         results,
@@ -89,6 +95,8 @@ impl Ended {
             .with("is_finalized", self.is_finalized)
             .with("has_error_warn", self.has_error_warn)
             .with("fully_completed_search", self.is_complete)
+            .with("index_count", self.indexes.len())
+            .with("indexes", first_names(&self.indexes))
             .with("considered_buckets", scan.buckets_considered)
             .with("eliminated_buckets", eliminated)
             .with("searched_buckets", searched)
@@ -103,6 +111,12 @@ impl Ended {
             .with("usd", format!("{:.9}", inspection.dollars))
             .with("kind", kind(scan, eliminated))
     }
+}
+
+/// The first names of the indexes, separated by commas; their number says whether there are more.
+fn first_names(indexes: &[IndexName]) -> String {
+    let names: Vec<&str> = indexes.iter().take(MOST_INDEXES).map(IndexName::as_str).collect();
+    names.join(",")
 }
 
 fn phase(inspection: &Inspection, name: &str) -> f64 {
@@ -154,5 +168,14 @@ mod tests {
         let time = EventTime::from_seconds(1_795_342_500.0);
         assert_eq!(splunk_time(Some(time)), "Sun Nov 22 10:15:00 2026");
         assert_eq!(splunk_time(None), "ZERO_TIME");
+    }
+
+    #[test]
+    fn the_first_hundred_indexes_are_named() {
+        let index = |n: usize| IndexName::new(&format!("i{n}")).unwrap();
+        let indexes: Vec<IndexName> = (0..150).map(index).collect();
+        assert_eq!(first_names(&indexes[..3]), "i0,i1,i2");
+        assert_eq!(first_names(&indexes).split(',').count(), MOST_INDEXES);
+        assert_eq!(first_names(&[]), "");
     }
 }

@@ -1,6 +1,6 @@
 //! A planned search: its description, which is kept with the job, and its plan, which is kept until it runs.
 
-use model::TimeRange;
+use model::{IndexName, TimeRange};
 use parking_lot::Mutex;
 use plan::{FieldFilter, Message, PlannedSearch, ResultKind};
 
@@ -9,6 +9,8 @@ use plan::{FieldFilter, Message, PlannedSearch, ResultKind};
 pub(super) struct Understood {
     pub(super) normalized: String,
     pub(super) range: TimeRange,
+    /// Indexes that it reads; of a search that was restored, none.
+    pub(super) indexes: Vec<IndexName>,
     pub(super) kind: ResultKind,
     pub(super) highlight: Vec<String>,
     pub(super) hidden_fields: FieldFilter,
@@ -22,6 +24,7 @@ impl Understood {
         Self {
             normalized: planned.normalized.clone(),
             range: planned.range,
+            indexes: planned.indexes.clone(),
             kind: planned.kind,
             highlight: planned.highlight.clone(),
             hidden_fields: planned.hidden_fields.clone(),
@@ -38,8 +41,8 @@ impl Understood {
         hidden_fields: FieldFilter,
         messages: Vec<Message>,
     ) -> Self {
-        let plan = Mutex::default();
-        Self { normalized, range, kind, highlight, hidden_fields, messages, plan }
+        let (indexes, plan) = (Vec::new(), Mutex::default());
+        Self { normalized, range, indexes, kind, highlight, hidden_fields, messages, plan }
     }
 
     /// Takes the plan, to run or to drop it.
