@@ -23,6 +23,9 @@ const SEARCH_USD =
 const byField = (field: string, title: string) =>
   `${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS run BY ${field} | sort - usd | eval run=round(run,2) | rename ${field} AS ${title} usd AS Cost count AS Searches run AS "Run time, 95 % (s)"`;
 
+/** What searches cost by the indexes that they read, as the audit trail names them: `idx`, `searched`, `searches`. */
+const SEARCHED = `search index=_audit action=search info=completed index_count>0 | ${SEARCH_USD} | eval usd=exact(usd/index_count), idx=split(indexes,",") | mvexpand idx | stats sum(usd) AS searched count AS searches BY idx`;
+
 /** Dollars by day and component: `_time`, `component`, `usd`. */
 const DAYS = [
   `${METRICS} group=pipeline | bin _time span=1d | stats sum(cpu_seconds) AS q BY _time | eval component="ingest compute", usd=exact(q/3600*$price_cpu_hour$)`,
@@ -140,12 +143,12 @@ export const COST: Page = {
     [
       table(
         'By index',
-        `${USAGE} | stats sum(b) AS b min(_time) AS first BY idx | eval days=max(1,(now()-first)/86400), "GB a day"=round(b/1073741824/days,3) | fields idx "GB a day" | append [search ${METRICS} group=buckets | stats latest(kb) AS kb BY idx host | stats sum(kb) AS kb BY idx | eval "GB stored"=round(kb/1048576,3), "Storage a month"=exact(kb/1048576*$price_gb_month$) | fields idx "GB stored" "Storage a month"] | stats max("GB a day") AS "GB a day" max("GB stored") AS "GB stored" max("Storage a month") AS "Storage a month" BY idx | sort - "GB a day" | rename idx AS Index "GB a day" AS "Ingested (GB a day)" "GB stored" AS "Stored (GB)"`,
+        `${USAGE} | stats sum(b) AS b min(_time) AS first BY idx | eval days=max(1,(now()-first)/86400), "GB a day"=round(b/1073741824/days,3) | fields idx "GB a day" | append [search ${METRICS} group=buckets | stats latest(kb) AS kb BY idx host | stats sum(kb) AS kb BY idx | eval "GB stored"=round(kb/1048576,3), "Storage a month"=exact(kb/1048576*$price_gb_month$) | fields idx "GB stored" "Storage a month"] | append [${SEARCHED}] | stats max("GB a day") AS "GB a day" max("GB stored") AS "GB stored" max("Storage a month") AS "Storage a month" max(searched) AS searched max(searches) AS searches BY idx | sort - "GB a day" | rename idx AS Index "GB a day" AS "Ingested (GB a day)" "GB stored" AS "Stored (GB)" searched AS "Searches in the range" searches AS Searches`,
         {
           about:
-            'The audit trail does not say which indexes a search has read, so searches are not among it.',
+            'The cost of a search is divided equally among its indexes; those of its subsearches do not count.',
           reason: NO_USAGE,
-          money: ['Storage a month'],
+          money: ['Storage a month', 'Searches in the range'],
         },
       ),
       {

@@ -82,6 +82,12 @@ it('every amount of dollars is computed with all digits', () => {
   expect(new Set(formulas)).toEqual(new Set(['exact(']));
 });
 
+it('the cost of a search is shared by its indexes', () => {
+  const panel = COST.rows.flat().find(({ title }) => title === 'By index');
+  const search = panel && !isMissing(panel) ? panel.search : '';
+  expect(search).toContain('usd=exact(usd/index_count), idx=split(indexes,",") | mvexpand idx');
+});
+
 it('signs of XML in a panel stay signs', () => {
   expect(escaped('a<b & "c">')).toBe('a&lt;b &amp; &quot;c&quot;&gt;');
 });
