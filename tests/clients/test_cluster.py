@@ -347,7 +347,8 @@ def in_the_console(head, tmp_path, script, *steps, auth=(USER, PASSWORD), **vari
 
 
 def test_the_console_shows_the_processes(cluster, tmp_path):
-    cluster = cluster(indexers=1, heads=1, standbys=1).start()
+    conf = {**ALWAYS_SHARED, "limits": "[metrics]\ninterval = 2\n"}
+    cluster = cluster(indexers=1, heads=1, standbys=1, conf=conf).start()
     (head,), (indexer,) = cluster.heads, cluster.indexers
 
     def look(down):

@@ -32,6 +32,19 @@ try {
     'the page',
   );
   check(new URL(page.url()).pathname === '/monitor/cluster', 'the address of before leads on');
+  // A process writes of its load every few seconds; the page looks every 15 s.
+  const loads = (least) =>
+    page.waitForFunction(
+      (wanted) =>
+        [...document.querySelectorAll('[data-figure="Load"]')].filter((cell) =>
+          /^[\d.]+ of \d+$/.test(cell.textContent),
+        ).length >= wanted,
+      least,
+      { timeout: 60_000 },
+    );
+  await loads(peers - down);
+  const uploads = await page.locator('[data-figure="To upload"]').allTextContents();
+  check(uploads.filter((text) => /^\d+$/.test(text)).length >= peers - down, uploads.join());
   await screenshot(page, `cluster-${down}`);
 } catch (error) {
   failed = error;

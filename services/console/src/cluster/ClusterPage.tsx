@@ -4,6 +4,7 @@
  */
 
 import { Button } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { KarstClient } from '../api/client';
 import type { Peer } from '../api/types';
@@ -17,6 +18,7 @@ import { Skeleton } from '../states/Skeleton';
 import { StaleStripe } from '../states/Stripe';
 import styles from './ClusterPage.module.css';
 import { LeavingProgress } from './LeavingProgress';
+import { type ClusterLoad, clusterLoad, loadOf, type PeerLoad, recoveriesOf } from './load';
 import { OfflineDialog } from './OfflineDialog';
 import { decodeLeaving, mayLeave } from './offline';
 import { hasSites, mayBeRemoved, type PeerRow, rowsOf, summaryOf, withRestarting } from './peers';
@@ -28,6 +30,8 @@ import { clusterState, labelOf } from './rollingRestart';
 /** Milliseconds between two looks, and while processes restart or leave. */
 const EVERY = 5_000;
 const EVERY_WHEN_BUSY = 2_000;
+/** Between two looks at the load: a process writes of it every 30 s. */
+const LOAD_EVERY = 15_000;
 /** What the server asks for: to see the cluster, and to change it. */
 const SEES = 'list_settings';
 const CHANGES = 'edit_server';
@@ -64,6 +68,12 @@ export function ClusterPage({ client }: { client: KarstClient }) {
   const rows = value && rowsOf(value.peers);
   const mayChange = me?.capabilities.has(CHANGES) ?? false;
   const isCluster = rows !== null && rows.length > 0;
+  const { data: load } = useQuery({
+    queryKey: ['cluster', 'load'],
+    enabled: isCluster,
+    refetchInterval: LOAD_EVERY,
+    queryFn: ({ signal }) => clusterLoad(client, signal),
+  });
   return (
     <div className={styles.page}>
       <header className={styles.head}>
@@ -116,11 +126,23 @@ export function ClusterPage({ client }: { client: KarstClient }) {
             mayCancel={mayChange}
             onCancelled={again}
           />
+          {load?.copies.map((text) => (
+            <div key={text} className={styles.stopped}>
+              <Notice kind="info">{text}</Notice>
+            </div>
+          ))}
           <Processes
             rows={rows}
+            load={load}
             onRemove={mayChange ? setRemoved : null}
             onTakeOut={mayChange && !isRestarting ? setTaken : null}
           />
+          {load?.peers.size === 0 && (
+            <p className={styles.last}>
+              Load, queues, cache and uploads are those of metrics.log in the index _internal, where
+              this page finds none of the last minutes.
+            </p>
+          )}
           {me && !mayChange && (
             <p className={styles.last} data-testid="no-control">
               Managing processes requires a role with the capability <code>{CHANGES}</code>.
@@ -155,16 +177,46 @@ export function ClusterPage({ client }: { client: KarstClient }) {
   );
 }
 
+const percent = (value: number | null) => (value === null ? null : `${value.toFixed(0)} %`);
+
+/** What metrics.log of a process has; null where it does not say. */
+const FIGURES: { label: string; about: string; text: (of: PeerLoad) => string | null }[] = [
+  {
+    label: 'Load',
+    about: 'Average of one minute, and the number of processors',
+    text: ({ load, cpus }) =>
+      load === null ? null : `${load.toFixed(1)}${cpus === null ? '' : ` of ${cpus}`}`,
+  },
+  {
+    label: 'Queues',
+    about: 'The fullest one in the last five minutes',
+    text: ({ fill }) => percent(fill),
+  },
+  {
+    label: 'Cache hits',
+    about: 'Bytes that were read from memory or disk in the last five minutes',
+    text: ({ hits }) => percent(hits),
+  },
+  {
+    label: 'To upload',
+    about: 'Buckets that are not in object storage yet',
+    text: ({ waiting }) => (waiting === null ? null : String(waiting)),
+  },
+];
+
 interface ProcessesProps {
   rows: PeerRow[];
+  /** Undefined until it is known. */
+  load: ClusterLoad | undefined;
   /** Null where the user may not remove processes. */
   onRemove: ((peer: Peer) => void) | null;
   /** Null where nobody is taken out now. */
   onTakeOut: ((peer: Peer) => void) | null;
 }
 
-function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
+function Processes({ rows, load, onRemove, onTakeOut }: ProcessesProps) {
   const withSites = hasSites(rows);
+  const recovers = (load?.recoveries.size ?? 0) > 0;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
     <section className={styles.scroll} tabIndex={0} aria-label="Processes">
@@ -178,6 +230,12 @@ function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
             <th scope="col" data-numeric="true">
               Catalog write
             </th>
+            {FIGURES.map(({ label, about }) => (
+              <th key={label} scope="col" data-numeric="true" title={about}>
+                {label}
+              </th>
+            ))}
+            {recovers && <th scope="col">Recovers</th>}
             <th scope="col">Address</th>
             <th scope="col">Version</th>
             <th scope="col">Started</th>
@@ -228,6 +286,15 @@ function Processes({ rows, onRemove, onTakeOut }: ProcessesProps) {
                   <span className={styles.behind}> {row.behind} behind</span>
                 )}
               </td>
+              {FIGURES.map(({ label, text }) => {
+                const figures = loadOf(load, row.id);
+                return (
+                  <td key={label} data-numeric="true" data-figure={label}>
+                    {(figures && text(figures)) ?? '–'}
+                  </td>
+                );
+              })}
+              {recovers && <td>{recoveriesOf(load, row.id).join('; ')}</td>}
               <td>{row.address}</td>
               <td>{row.version}</td>
               <td>{row.started}</td>
