@@ -251,6 +251,21 @@ def test_the_cost_page_computes_small_costs_with_all_digits(talkative):
     assert float(row["usd"]) == pytest.approx(0.0000048)
 
 
+def test_the_thresholds_of_monitor_are_disabled_alerts_whose_searches_run(talkative):
+    path = "/services/saved/searches?output_mode=json&count=0&search=name%3DMonitor*"
+    alerts = {entry["name"]: entry["content"] for entry in talkative.rest("GET", path).json()["entry"]}
+    assert len(alerts) == 6, alerts.keys()
+    for name, content in alerts.items():
+        assert content["disabled"] and content["cron_schedule"] and content["alert_threshold"] == "0", name
+        # A threshold that nothing is below: there are rows unless there are no events of the kind.
+        search = re.sub(r">\d+$", ">=0", content["search"])
+        assert search != content["search"], name
+        if "level=ERROR" in search:
+            talkative.rows(f"search {search}")
+        else:
+            found(talkative, search)
+
+
 def test_warnings_of_the_server_are_in_splunkd_log(talkative):
     with socket.create_connection(("127.0.0.1", talkative.forwarding_port)) as connection:
         connection.sendall(b"GET / HTTP/1.1\r\n\r\n")

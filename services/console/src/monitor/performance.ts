@@ -330,7 +330,8 @@ export const PERFORMANCE: Page = {
       },
       {
         title: 'Alerts on the thresholds above',
-        missing: 'they need the scheduler, which does not exist yet.',
+        missing:
+          'the reports "Monitor: …" have them, disabled; there is no scheduler yet that would run them.',
       },
     ],
   ],
