@@ -17,6 +17,7 @@ import {
   signIn,
   violations,
 } from './browser.mjs';
+import { DEPLOYMENT, statesOf, withDeployment } from './states.mjs';
 
 const url = process.env.KARST_URL ?? 'http://localhost:8000';
 const query = process.env.KARST_E2E_QUERY ?? 'index=*';
@@ -42,66 +43,6 @@ const searchOf = (q, more = {}) =>
 const done = (page) => page.waitForSelector(`${id('job')}[data-phase="done"]`);
 const EMPTY = '/app/search/search';
 const REPORT = `${query} | stats count by host, source, sourcetype`;
-
-/** Answers of a deployment server: that of the tests has no server classes. */
-const DEPLOYMENT = {
-  config: {
-    config: {
-      disabled: false,
-      error: 'system/local/serverclass.conf:15: "([" is not a pattern',
-      messages: ['the app legacy of the server class web is not distributed'],
-      loadTime: 1_795_000_000,
-      currentDownloads: 0,
-      maxConcurrentDownloads: 100,
-      repositoryLocation: ['/etc/karst/deployment-apps'],
-    },
-  },
-  serverclasses: {
-    web: {
-      clients: 2,
-      'whitelist.0': 'web-*',
-      'blacklist.0': 'web-test*',
-      machineTypesFilter: 'linux-*',
-      applications: { nginx: { restartSplunkd: true, stateOnClient: 'enabled' } },
-    },
-  },
-  applications: {
-    nginx: { checksum: '9b2e'.repeat(16), files: 2, size: 812, clients: 1, failedClients: 1 },
-    legacy: { checksum: null, failedReason: 'default/x is a link', serverclasses: ['web'] },
-  },
-  clients: {
-    a1: {
-      clientName: 'web-7',
-      hostname: 'web7',
-      ip: '10.1.0.7',
-      utsname: 'linux-x86_64',
-      build: '0.1.0',
-      lastPhoneHomeTime: 1_795_000_000,
-      serverClasses: { web: {} },
-      applications: {
-        nginx: {
-          action: 'Install',
-          result: 'Fail',
-          checksum: '9b2e'.repeat(16),
-          failedReason: 'default/inputs.conf:2: there is no such index',
-          serverclasses: ['web'],
-        },
-      },
-    },
-  },
-};
-
-async function withDeployment(page, look, config = DEPLOYMENT.config) {
-  const pattern = '**/services/deployment/server/**';
-  await page.route(pattern, (route) => {
-    const kind = new URL(route.request().url()).pathname.split('/').at(-1);
-    const objects = kind === 'config' ? config : (DEPLOYMENT[kind] ?? {});
-    const entry = Object.entries(objects).map(([name, content]) => ({ name, id: name, content }));
-    return route.fulfill({ json: { entry } });
-  });
-  await look();
-  await page.unroute(pattern);
-}
 
 /** Address and way of every page and state that is looked at. */
 const PAGES = {
@@ -328,43 +269,48 @@ const PAGES = {
     await page.goto(`${url}/data/add/syslog`);
     await page.waitForSelector(id('recipes'));
   },
+  async 'add-otlp'(page) {
+    await page.goto(`${url}/data/add/otlp`);
+    await page.waitForSelector(id('recipes'));
+  },
+  async 'add-forwarder'(page) {
+    await page.goto(`${url}/data/add/forwarder`);
+    await page.waitForSelector(id('recipes'));
+  },
+  async 'add-s3'(page) {
+    await page.goto(`${url}/data/add/s3`);
+    await page.waitForSelector(id('s3-form'));
+  },
   async 'hec-tokens'(page) {
     await page.goto(`${url}/data/tokens`);
     await page.waitForSelector(id('object-row'));
   },
   async deployment(page) {
-    await withDeployment(page, async () => {
-      await page.goto(`${url}/data/deployment`);
-      await page.click('button:has-text("web-7")');
-      await page.waitForSelector(id('forwarder-apps'));
-    });
+    await withDeployment(page, DEPLOYMENT.config);
+    await page.goto(`${url}/data/deployment`);
+    await page.click('button:has-text("web-7")');
+    await page.waitForSelector(id('forwarder-apps'));
   },
   async 'deployment-classes'(page) {
-    await withDeployment(page, async () => {
-      await page.goto(`${url}/data/deployment/serverclasses`);
-      await page.waitForSelector(id('classes'));
-    });
+    await withDeployment(page, DEPLOYMENT.config);
+    await page.goto(`${url}/data/deployment/serverclasses`);
+    await page.waitForSelector(id('classes'));
   },
   async 'deployment-apps'(page) {
-    await withDeployment(page, async () => {
-      await page.goto(`${url}/data/deployment/applications`);
-      await page.waitForSelector(id('deployed-apps'));
-    });
+    await withDeployment(page, DEPLOYMENT.config);
+    await page.goto(`${url}/data/deployment/applications`);
+    await page.waitForSelector(id('deployed-apps'));
   },
   async 'deployment-reload'(page) {
-    await withDeployment(page, async () => {
-      await page.goto(`${url}/data/deployment`);
-      await page.click(id('reload'));
-      await page.waitForSelector(id('reload-form'));
-    });
+    await withDeployment(page, DEPLOYMENT.config);
+    await page.goto(`${url}/data/deployment`);
+    await page.click(id('reload'));
+    await page.waitForSelector(id('reload-form'));
   },
   async 'deployment-none'(page) {
-    const none = { config: { disabled: true, error: null } };
-    const look = async () => {
-      await page.goto(`${url}/data/deployment`);
-      await page.waitForSelector(id('no-deployment'));
-    };
-    await withDeployment(page, look, none);
+    await withDeployment(page, { config: { disabled: true, error: null } });
+    await page.goto(`${url}/data/deployment`);
+    await page.waitForSelector(id('no-deployment'));
   },
   async 'source-types'(page) {
     await page.goto(`${url}/data/sourcetypes`);
@@ -372,6 +318,14 @@ const PAGES = {
   },
   async users(page) {
     await page.goto(`${url}/settings/users`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async roles(page) {
+    await page.goto(`${url}/settings/roles`);
+    await page.waitForSelector(id('object-row'));
+  },
+  async lookups(page) {
+    await page.goto(`${url}/settings/lookup-definitions`);
     await page.waitForSelector(id('object-row'));
   },
   async 'role-form'(page) {
@@ -420,6 +374,7 @@ const PAGES = {
     await page.goto(`${url}/settings/nothing`);
     await page.waitForSelector(id('not-found'));
   },
+  ...statesOf({ url, at: searchOf, query, report: REPORT }),
 };
 
 /** What is wrong with the page that is shown, in one scheme at one width. */
@@ -474,6 +429,7 @@ async function work(names) {
   for (let name = names.shift(); name; name = names.shift()) {
     try {
       await page.setViewportSize({ width: 1440, height: 900 });
+      await page.unrouteAll({ behavior: 'ignoreErrors' });
       await PAGES[name](page);
       found.push(...(await lookAll(page, problems, name)));
       console.log(`looked at ${name}`);
