@@ -160,6 +160,7 @@ fn kind(scan: &ScanCounts, eliminated: u64) -> &'static str {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
