@@ -203,7 +203,7 @@ fn ends_at_breakers(row: &RowText<'_>, value: &str) -> bool {
     breaker(before) && breaker(text.get(start + value.len()))
 }
 
-/// Adds each distinct value of a name column to the index once per granule.
+/// The last granule of each value of a name column, so that a granule has each value once in the index.
 struct Seen<'a> {
     names: &'a Names,
     last_granule: Vec<usize>,

@@ -467,7 +467,8 @@ impl Peer {
         self.suspicion.lock().failure.clone()
     }
 
-    /// Returns why an indexer does not answer; for a suspect, after its longest time-out.
+    /// Returns why an indexer does not answer. For a suspect, a time-out is replaced by its recorded failure,
+    /// which had the longer time-out: after a shorter one, the indexer may only be slow.
     fn reason(&self, status: &Status) -> String {
         let failure = self.failure().filter(|_| status.code() == Code::DeadlineExceeded);
         connection::reason(failure.as_ref().unwrap_or(status))
@@ -484,7 +485,7 @@ impl Peer {
         MissingIndexer { name, reason: connection::reason(status) }
     }
 
-    /// Asks for a view, with so much of its rows at most.
+    /// Requests a view, with at most `most_bytes` of its rows.
     async fn view(
         &self,
         (indexes, range): (&[IndexName], &TimeRange),

@@ -6,15 +6,16 @@
 //! search head:  search <- Directory <- held rows -'
 //! ```
 //!
-//! A search head keeps the rows that it was sent, in so much memory (`max_peer_rows_mb`), and asks for those
-//! behind them: a search over rows that were searched before moves nothing but a list. Rows never change, and
-//! they leave with their bucket.
+//! A search head keeps the rows that it has received, in limited memory (`max_peer_rows_mb`), and requests
+//! only later ones: a search over rows that were searched before transfers only a list. Rows never change,
+//! and are removed with their bucket.
 //!
-//! Guarantees: a view has each bucket once, with all rows that its indexer had acknowledged when it was
-//! asked; a bucket that had left is in the catalog as of [`floor`](bucket::HotView::floor). What cannot be
-//! had is [missing](bucket::HotView::missing), with the reason.
+//! Guarantees: a view has each bucket once, with all rows that its indexer had acknowledged at the time of
+//! the request; a bucket that had been removed is in the catalog as of [`floor`](bucket::HotView::floor).
+//! An indexer whose rows are unavailable is [missing](bucket::HotView::missing), with the reason.
 //!
-//! It leaves to others: connections and who may connect (whoever gives the channels and serves the service).
+//! It leaves to others: connections and their authentication (the caller provides the channels and serves the
+//! service).
 
 mod connection;
 mod directory;

@@ -13,7 +13,8 @@ use crate::{Error, MessageKind, MessageLog, OutputColumn, PlannedSearch, Session
 
 impl Stage {
     /// Runs the search from this stage on, with this plan, as if its rows were complete. `watch` observes the
-    /// following plans. Messages of operators are discarded, because the search itself logs them again.
+    /// following plans. Messages of operators are discarded, because the search itself reports them when it
+    /// runs.
     ///
     /// # Errors
     /// As [`execute`].

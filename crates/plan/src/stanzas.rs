@@ -112,8 +112,8 @@ impl Stanzas {
     }
 }
 
-/// Looks up stanzas for the events of a batch. The same names recur, and most lookups are answered by the
-/// memory address of the names, without reading their text.
+/// The lookup of stanzas for the events of a batch. The same names recur, and most lookups are answered by
+/// the memory address of the names, without reading their text.
 #[derive(Debug)]
 pub(crate) struct OfBatch<'s> {
     stanzas: &'s Stanzas,

@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(left(&catalog, &[]), (vec![3], 0));
     }
 
-    /// Returns these views, one after the other.
+    /// A directory that returns these views, one after the other.
     #[derive(Debug)]
     struct Answers(Mutex<Vec<HotView>>);
 

@@ -28,7 +28,7 @@ pub(crate) struct PlannedQuery {
     pub held: Charge,
 }
 
-/// The plan of a query over the tables of a context, with at most so many steps.
+/// Returns the plan of a query over the tables of a context; the plan has at most `limit` steps.
 pub(crate) async fn planned(
     query: &str,
     context: &SessionContext,

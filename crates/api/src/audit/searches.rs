@@ -205,7 +205,7 @@ impl Pages {
     }
 }
 
-/// Records the end of a stream of rows: if it is dropped earlier, its reader has disconnected.
+/// A guard that records the end of a stream of rows: if it is dropped earlier, its reader has disconnected.
 #[derive(Debug)]
 pub(crate) struct Ending {
     about: Option<Begun>,

@@ -137,7 +137,8 @@ pub(crate) fn conditions(state: &ApiState) -> Vec<Condition> {
     if let Some(text) = damage(state, &status) {
         add(health::DAMAGED, Severity::Warning, text);
     }
-    // Events are taken in and searches run meanwhile, so the process stays ready.
+    // Events are accepted and searches run meanwhile, so the process stays ready, unless it is a control
+    // plane without other roles (`is_in_the_way`).
     if let Some(stalled) = state.catalog.stalled() {
         let name = match stalled {
             Stalled::Committing { .. } => health::CATALOG_NOT_COMMITTING,

@@ -30,7 +30,7 @@ const FEW_GRANULES: usize = 4;
 pub struct RowTest {
     /// The columns that the test needs.
     pub columns: Vec<String>,
-    /// Returns which rows pass, given a batch of those columns in any order.
+    /// The function that returns which rows of a batch of those columns, in any order, pass.
     pub passes: PassesRows,
 }
 

@@ -23,9 +23,9 @@ use crate::StreamKey;
 
 /// Number of new files that are examined in one batch.
 const TOGETHER: usize = 256;
-/// A look at all files takes this part of the time at most.
+/// Pause after a scan of all files, as a multiple of its duration, while no change of names is known.
 const SHARE: u32 = 50;
-/// All files are looked at at least that often.
+/// Maximum of that pause, unless the poll interval is longer.
 const SELDOM: Duration = Duration::from_secs(30);
 /// Time after which an unreadable file is tried again.
 const RETRY: Duration = Duration::from_secs(10);

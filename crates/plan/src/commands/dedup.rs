@@ -84,7 +84,7 @@ fn select(command: &DedupCommand, layer: Layer) -> Result<Layer, Reason> {
     Ok(layer)
 }
 
-/// Plans it where so many of its first rows are used; `None` is all.
+/// Plans the command if only this number of its first rows is used; `None` means all rows.
 pub(super) fn plan(
     command: &DedupCommand,
     mut frame: Frame,

@@ -29,8 +29,8 @@ impl Attempts {
     }
 }
 
-/// Creates HTTP clients that count requests and send them from the runtime that created them: searches use
-/// the clients from threads with long computations, which must not delay the shared connections.
+/// A factory of HTTP clients that count requests and send them from the runtime that created them: searches
+/// use the clients from threads with long computations, which must not delay the shared connections.
 #[derive(Debug, Default)]
 pub(super) struct Counted(ReqwestConnector);
 

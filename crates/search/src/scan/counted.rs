@@ -31,7 +31,7 @@ use super::typed::source_of;
 use super::unit::Stored;
 use super::work::{View, Work};
 
-/// Removes buckets whose counts are in the catalog from the scan below a partial count.
+/// A rule that removes buckets whose counts are in the catalog from the scan below a partial count.
 #[derive(Debug)]
 pub(crate) struct CountBySummary;
 

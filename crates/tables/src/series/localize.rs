@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// Returns a row per range, the latest first. Lengths are in microseconds.
+/// A row per range, the latest first. Lengths are in microseconds.
 #[derive(Debug)]
 pub struct Localize {
     /// Maximum time between events of a range.

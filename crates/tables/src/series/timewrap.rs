@@ -19,7 +19,7 @@ use crate::rows::{Column, FreeNames, Rows, check_cells};
 
 const TIME: &str = "_time";
 
-/// Returns a column per period of each input column.
+/// A column per period of each input column.
 #[derive(Debug)]
 pub struct Timewrap {
     /// The length of a period.

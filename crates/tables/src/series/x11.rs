@@ -16,7 +16,7 @@ const LEAST: usize = 5;
 const FIRST: &[f64] = &[1.0, 2.0, 3.0, 2.0, 1.0];
 const SECOND: &[f64] = &[1.0, 2.0, 3.0, 3.0, 3.0, 2.0, 1.0];
 
-/// Returns the rows with a seasonally adjusted series.
+/// The rows with a seasonally adjusted series.
 #[derive(Debug)]
 pub struct X11 {
     /// The series.

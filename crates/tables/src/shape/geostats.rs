@@ -17,7 +17,7 @@ pub const EVENTS: &str = "__events";
 /// The series of values without a column of their own.
 const OTHER: &str = "OTHER";
 
-/// Returns a row per bin, from aggregates by [`GEOBIN`] and the split fields, with the hidden columns.
+/// A row per bin, from aggregates by [`GEOBIN`] and the split fields, with the hidden columns.
 #[derive(Debug)]
 pub struct Geostats {
     /// The split fields.

@@ -23,7 +23,7 @@ pub const STARTS: &str = "__starts";
 /// The column that is 1 for events that match `endswith`.
 pub const ENDS: &str = "__ends";
 
-/// Returns a row per transaction. The input has `_time` and the columns [`STARTS`] and [`ENDS`], if such
+/// A row per transaction. The input has `_time` and the columns [`STARTS`] and [`ENDS`], if such
 /// conditions exist.
 #[derive(Debug)]
 pub struct Transaction {
