@@ -177,9 +177,9 @@ impl BucketReader {
     /// ([`OriginRules::all`](crate::OriginRules)), if it is noted and if exactly these rules applied to some
     /// event.
     #[must_use]
-    pub fn made_by_origin_rules(&self, applied: &BTreeSet<u64>) -> Option<u64> {
+    pub fn made_by_origin_rules(&self, applied: impl FnOnce() -> BTreeSet<u64>) -> Option<u64> {
         let (all, noted) = origin_rules::read(self.note(origin_rules::NOTE)?)?;
-        (noted == origin_rules::of_set(applied)).then_some(all)
+        (noted == origin_rules::of_set(&applied())).then_some(all)
     }
 
     /// Returns a note in the footer.

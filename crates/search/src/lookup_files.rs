@@ -41,15 +41,17 @@ fn note(kind: &'static str, bytes: usize) {
 impl LookupFiles {
     /// Returns the rows of a version of a file.
     pub(crate) fn rows(&self, version: &str, name: &str, bytes: &[u8]) -> Result<Arc<Rows>, Error> {
-        let mut kept = self.kept.lock();
-        if let Some(at) = kept.iter().position(|file| file.version == version) {
-            let found = kept.remove(at);
-            let rows = Arc::clone(&found.rows);
-            kept.push(found);
+        if let Some(rows) = used(&mut self.kept.lock(), version) {
             return Ok(rows);
         }
+        // The lock is released while a large file is parsed: other searches use other files.
         let rows = Arc::new(csv_rows(name, bytes)?);
         let size = rows.bytes();
+        let mut kept = self.kept.lock();
+        // Another search may have parsed it meanwhile; with one copy, compiled lookups are shared.
+        if let Some(rows) = used(&mut kept, version) {
+            return Ok(rows);
+        }
         if size <= self.most {
             kept.push(Kept { version: version.to_owned(), rows: Arc::clone(&rows), bytes: size });
         }
@@ -60,6 +62,15 @@ impl LookupFiles {
         note("rows", held);
         Ok(rows)
     }
+}
+
+/// Returns the rows of a version that is in the cache, and makes it the most recently used one.
+fn used(kept: &mut Vec<Kept>, version: &str) -> Option<Arc<Rows>> {
+    let at = kept.iter().position(|file| file.version == version)?;
+    let found = kept.remove(at);
+    let rows = Arc::clone(&found.rows);
+    kept.push(found);
+    Some(rows)
 }
 
 /// Parses CSV: the first line names the fields, an empty cell is a missing value. Blanks before a cell are

@@ -12,6 +12,10 @@ use super::reduce::missing;
 use super::{Output, Reduction, StreamOp, StreamRun};
 use crate::Error;
 
+/// Maximum number of rows of a combination for which others are dropped below the sort. Beyond, keeping them
+/// in order takes longer than sorting all.
+const MOST_EACH: u64 = 1_000;
+
 /// Keeps the first `count` rows of each combination of the arguments.
 #[derive(Debug, Clone)]
 pub struct Dedup {
@@ -35,7 +39,7 @@ impl StreamOp for Dedup {
     }
 
     fn reduction(&self) -> Option<Reduction> {
-        if self.consecutive || self.keep_events {
+        if self.consecutive || self.keep_events || self.count > MOST_EACH {
             return None;
         }
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);

@@ -39,14 +39,15 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use exprs::compact::{Slack, compact_column};
+use exprs::compact::{Slack, compact_batch};
 use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
-/// Orders of rows that are remembered at most, and bytes of their values.
+/// Maximum number of remembered rows in a partition.
 const MOST: usize = 1 << 16;
+/// Maximum size of what is remembered in a partition, in bytes.
 const BYTES: usize = 16 << 20;
 /// Bytes of a remembered row besides its values, about.
 const ROW: usize = 160;
@@ -100,7 +101,13 @@ pub(super) fn below_sort(
     arguments: Vec<Arc<dyn PhysicalExpr>>,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let below = if let Some(sort) = node.downcast_ref::<SortExec>() {
-        if sort.fetch().is_some() || sort.input().name() == Reduce::NAME {
+        let schema = sort.input().schema();
+        // The orders of rows are remembered: texts might be of any length.
+        let is_short = |key: &PhysicalSortExpr| {
+            key.expr.data_type(&schema).is_ok_and(|data_type| data_type.is_primitive())
+        };
+        let is_reduced = sort.input().name() == Reduce::NAME;
+        if sort.fetch().is_some() || is_reduced || !sort.expr().iter().all(is_short) {
             return Ok(None);
         }
         Reduce::above(sort.input(), reduction, arguments, sort.expr())?
@@ -281,14 +288,14 @@ impl Run {
             self.reduce.tell(&self.state.orders, until)?;
         }
         // Refused memory is no error: nothing more is remembered.
-        self.state.is_full |= self.reservation.try_resize(self.state.bytes).is_err();
+        let held = self.state.bytes + self.state.first.as_ref().map_or(0, First::bytes);
+        self.state.is_full |= self.reservation.try_resize(held).is_err();
         if keep.count_set_bits() == rows {
             return Ok(batch.clone());
         }
         let left = filter_record_batch(batch, &BooleanArray::new(keep, None))?;
         // A few texts would keep those of all rows around them in memory.
-        let columns = left.columns().iter().map(|column| compact_column(column, SLACK)).collect();
-        Ok(RecordBatch::try_new(left.schema(), columns)?)
+        Ok(compact_batch(&left, SLACK)?)
     }
 }
 
@@ -439,7 +446,7 @@ impl State {
     }
 }
 
-/// The first so many of the rows that are used so far.
+/// The first rows of those that are used so far, up to a maximum number.
 struct First {
     most: usize,
     /// Their orders, and how many rows have each.
@@ -448,7 +455,11 @@ struct First {
 }
 
 impl First {
-    /// The last of them, once there are so many: later rows are not used.
+    fn bytes(&self) -> usize {
+        self.rows.len() * ROW
+    }
+
+    /// The last of them, once the maximum is reached: later rows are not used.
     fn last(&self) -> Option<&OwnedRow> {
         let last = self.rows.last_key_value().filter(|_| self.len >= self.most);
         last.map(|(row, _)| row)

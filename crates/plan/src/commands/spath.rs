@@ -52,10 +52,11 @@ impl CommandPlan for SpathCommand {
         if !frame.open {
             return Ok(Step::Materialize(frame, Breaker::table(SpathAll(input.to_owned()))));
         }
-        // Over events only what later commands name is looked for; the rest is found at output.
+        // Over events only what later commands name is looked for; the rest is found at output. A name that
+        // `fields` or `rename` has removed is found again.
         let mut values = Vec::new();
         for name in required_by(rest).names {
-            if frame.kind(&name).is_some() && !name.starts_with('_') && !is_metadata(&name) {
+            if !name.starts_with('_') && !is_metadata(&name) {
                 let value = leaf(&name, input, &frame, report.clone());
                 values.push((name, value));
             }

@@ -65,11 +65,11 @@ impl Stale {
     fn compare(reader: &BucketReader, knowledge: &Knowledge) -> Self {
         let summary = reader.summary();
         let rules = knowledge.origin_rules();
-        let (sources, hosts) = (names(&summary.sources), names(&summary.hosts));
-        let applied = rules.applied_to_some(&sources, &hosts);
-        let Some(then) = reader.made_by_origin_rules(&applied.into_iter().collect()) else {
-            return Self::Everything;
+        let applied = || {
+            let (sources, hosts) = (names(&summary.sources), names(&summary.hosts));
+            rules.applied_to_some(&sources, &hosts).into_iter().collect()
         };
+        let Some(then) = reader.made_by_origin_rules(applied) else { return Self::Everything };
         let now = rules.fingerprint();
         let changed = summary.rules.iter().filter(|(sourcetype, made_by)| {
             made_by ^ then != knowledge.fingerprint(sourcetype) ^ now
