@@ -315,7 +315,7 @@ impl Lifecycle {
         let Some(directory) = archive_id::directory_of(place) else {
             return Archive::open(place, options);
         };
-        if let Some(id) = archive_id::known(&self.catalog.snapshot(), directory) {
+        if let Some(id) = archive_id::known(&self.catalog.snapshot(), directory)? {
             archive_id::expect_directory(directory, id)?;
             let archive = Archive::open(place, options)?;
             archive_id::expect(archive.store(&self.store).as_ref(), directory, id).await?;
@@ -361,6 +361,7 @@ impl Lifecycle {
         }
         let mut thawed = Thawed::default();
         unreadable.iter().for_each(|error| thawed.note_unreadable(&wanted.index, error));
+        let mut failed = None;
         for found in all {
             if self.catalog.snapshot().contains(&wanted.index, found.entry.id) {
                 thawed.present += 1;
@@ -377,6 +378,7 @@ impl Lifecycle {
                 Ok(()) => {}
                 Err(error) if archive::is_of_object(&error) => {
                     thawed.note_unreadable(&wanted.index, &error);
+                    failed = failed.or(Some(error));
                     continue;
                 }
                 Err(error) => return Err(error),
@@ -388,6 +390,13 @@ impl Lifecycle {
             drop(note);
             thawed.buckets += 1;
             thawed.events += rows;
+        }
+        // If none comes back, the cause may be the store of the deployment, which cannot be written.
+        if thawed.buckets == 0
+            && thawed.present == 0
+            && let Some(error) = failed
+        {
+            return Err(error);
         }
         let label = wanted.index.as_str().to_owned();
         metrics::counter!(names::THAWED_BUCKETS, "index" => label).increment(thawed.buckets);

@@ -25,6 +25,9 @@ const PART: u64 = 16 << 20;
 /// Maximum number of concurrent parts of one upload.
 const PARTS_AT_A_TIME: usize = 4;
 
+/// Name of the operation that reads an object to be put elsewhere, for errors.
+pub(crate) const READ: &str = "read";
+
 /// The location of the bytes of a finished bucket.
 #[derive(Debug, Clone)]
 pub(crate) enum Content {
@@ -44,7 +47,7 @@ impl Content {
                 Ok(bytes.slice(range.start as usize..range.end as usize))
             }
             Self::Object(store, from) => {
-                store.get_range(from, range).await.map_err(fail("read", from.as_ref()))
+                store.get_range(from, range).await.map_err(fail(READ, from.as_ref()))
             }
             Self::Spooled(spool) => {
                 let (spool, path) = (Arc::clone(spool), path.to_owned());

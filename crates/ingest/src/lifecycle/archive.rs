@@ -14,7 +14,7 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use rustix::io::Errno;
 
 use crate::Error;
-use crate::hot::put::{Content, put};
+use crate::hot::put::{Content, READ, put};
 
 /// Prefixes in object storage that Karst uses itself: an archive there would mix frozen buckets with objects
 /// that are listed or deleted.
@@ -22,9 +22,9 @@ const IN_USE: [&str; 7] =
     ["buckets", "catalog", "collections", "installed", "journal", "lookups", "saved_jobs"];
 /// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
-/// Name of the operation that reads an archive, for errors.
+/// Name of the operation that lists an archive, for errors.
 const LIST: &str = "list";
-const READ: &str = "read";
+/// Name of the operation that copies an object of an archive within the store, for errors.
 const BRING_BACK: &str = "bring back";
 
 /// A place for frozen buckets.
@@ -71,7 +71,7 @@ impl Archive {
         options: &runtime::store::Options,
     ) -> Result<Self, Error> {
         let path = place.strip_prefix("file://").unwrap_or(place);
-        if path.starts_with('/') && !std::path::Path::new(path).is_dir() {
+        if path.starts_with('/') && not_a_directory(path)?.is_some() {
             let reason = "there is no such directory on the machine of the server".to_owned();
             return Err(Error::Archive { place: place.to_owned(), reason });
         }
@@ -193,6 +193,24 @@ impl Archive {
                 let content = Content::Object(Arc::clone(store), found.at.clone());
                 put(own.as_ref(), path, &content, found.entry.size, threshold).await
             }
+        }
+    }
+}
+
+/// Returns why there is no directory at a path; `None` if there is one.
+///
+/// # Errors
+/// The path cannot be examined: its file system may be away, as one of NFS, or the permissions may be wrong.
+pub(super) fn not_a_directory(path: &str) -> Result<Option<&'static str>, Error> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_dir() => Ok(None),
+        Ok(_) => Ok(Some("it is not a directory")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Some("it does not exist")),
+        Err(error) => {
+            let source = Box::new(error);
+            let source = object_store::Error::Generic { store: "LocalFileSystem", source };
+            let (path, source) = (path.to_owned(), Arc::new(source));
+            Err(Error::Storage { operation: "look at", path, source })
         }
     }
 }

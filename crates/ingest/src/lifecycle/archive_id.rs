@@ -28,6 +28,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload}
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::archive::not_a_directory;
 use crate::Error;
 
 /// The file in the directory. No index has this name.
@@ -45,9 +46,20 @@ pub(super) fn directory_of(place: &str) -> Option<&str> {
 }
 
 /// Returns the identity of a directory into which buckets were frozen; `None` if there were none yet.
-pub(super) fn known(snapshot: &Snapshot, directory: &str) -> Option<Uuid> {
-    let document = snapshot.document(KIND, directory)?;
-    Uuid::parse_str(document.get("id")?.as_str()?).ok()
+///
+/// # Errors
+/// The document has no identity, so that another directory would be accepted.
+pub(super) fn known(snapshot: &Snapshot, directory: &str) -> Result<Option<Uuid>, Error> {
+    snapshot.document(KIND, directory).map(|document| id_of(&document, directory)).transpose()
+}
+
+fn id_of(document: &Value, directory: &str) -> Result<Uuid, Error> {
+    let id = document.get("id").and_then(Value::as_str);
+    id.and_then(|id| Uuid::parse_str(id).ok()).ok_or_else(|| Error::Document {
+        kind: KIND,
+        name: directory.to_owned(),
+        reason: "its id is not a UUID".to_owned(),
+    })
 }
 
 /// Returns the content of the document.
@@ -55,12 +67,13 @@ pub(super) fn document(id: Uuid) -> Value {
     json!({ "id": id.to_string() })
 }
 
-/// Fails if the directory does not exist, before it is opened, because opening would create it.
+/// Fails if the directory does not exist or cannot be examined, before it is opened, because opening would
+/// create it.
 pub(super) fn expect_directory(directory: &str, expected: Uuid) -> Result<(), Error> {
-    if std::path::Path::new(directory).is_dir() {
-        return Ok(());
+    match not_a_directory(directory)? {
+        None => Ok(()),
+        Some(found) => Err(other_archive(directory, found.to_owned(), expected)),
     }
-    Err(other_archive(directory, "it does not exist".to_owned(), expected))
 }
 
 /// Fails if the directory, which has been opened, has another identity.
@@ -137,6 +150,28 @@ mod tests {
         assert_eq!(directory_of("/"), Some("/"));
         for other in ["archive/cold", "s3://bucket/mnt", ""] {
             assert_eq!(directory_of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn only_a_missing_directory_is_told_as_missing() {
+        let refused = |directory: &str| expect_directory(directory, Uuid::nil()).unwrap_err();
+        assert!(refused("/no/such/directory").to_string().contains("it does not exist"));
+        assert!(refused("/dev/null").to_string().contains("it is not a directory"));
+        // A name that no file system has: the path cannot be examined.
+        let error = refused(&format!("/{}", "x".repeat(300)));
+        assert!(matches!(error, Error::Storage { .. }), "{error}");
+        assert_eq!(error.kind(), model::ErrorKind::Unavailable);
+        assert!(expect_directory("/", Uuid::nil()).is_ok());
+    }
+
+    #[test]
+    fn a_damaged_document_is_not_taken_for_a_first_freeze() {
+        let id = Uuid::now_v7();
+        assert_eq!(id_of(&document(id), "/cold").unwrap(), id);
+        for damaged in [json!({}), json!({ "id": 7 }), json!({ "id": "x" })] {
+            let error = id_of(&damaged, "/cold").unwrap_err();
+            assert_eq!(error.kind(), model::ErrorKind::Corrupt, "{error}");
         }
     }
 

@@ -72,7 +72,8 @@ fn in_words(reasons: &Reasons) -> Option<String> {
     let mut text = told.collect::<Vec<_>>().join("; ");
     let more: usize = by_reason.values().skip(TOLD).map(Vec::len).sum();
     if more > 0 {
-        text.push_str(&format!("; number of further indexes, with reasons in the log: {more}"));
+        let noun = if more == 1 { "index" } else { "indexes" };
+        text.push_str(&format!("; and {more} more {noun} (see the log)"));
     }
     (!text.is_empty()).then_some(text)
 }
@@ -107,6 +108,7 @@ mod tests {
             waiting.note(&index, Some(format!("reason {number}")));
         }
         let told = waiting.text().borrow().clone().unwrap();
-        assert!(told.contains("i2") && !told.contains("i3") && told.ends_with(": 2"), "{told}");
+        assert!(told.contains("i2") && !told.contains("i3"), "{told}");
+        assert!(told.ends_with("; and 2 more indexes (see the log)"), "{told}");
     }
 }

@@ -1,6 +1,7 @@
 //! Old and surplus buckets are frozen, archived ones come back.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use futures::TryStreamExt;
 use ingest::{Settings, Thaw};
@@ -127,6 +128,31 @@ async fn a_damaged_object_of_the_archive_is_named_and_the_others_come_back() {
     let name = files[0].file_name().unwrap().to_str().unwrap();
     assert!(reason.starts_with("cannot read bucket") && reason.contains(name), "{reason}");
     assert_eq!(setup.texts().await.len(), 2);
+}
+
+#[tokio::test]
+async fn thawing_fails_if_the_store_of_the_deployment_cannot_be_written() {
+    let data = TestDir::new();
+    let conf = "[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = archive/cold\n";
+    let setup = start_with_indexes(data.path(), quiet(), conf).await;
+    three_hours(&setup).await;
+    setup.ingest.rotate().await.unwrap();
+    let index = data.path().join("store/buckets/main");
+    let days = fs::read_dir(&index).unwrap().map(|day| day.unwrap().path());
+    let directories: Vec<_> = days.chain([index.clone()]).collect();
+    let permit = |mode: u32| {
+        for directory in &directories {
+            fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    permit(0o555);
+    // Permissions do not hold for the root user.
+    let is_root = fs::create_dir(index.join("other")).is_ok();
+    if !is_root {
+        assert!(setup.ingest.thaw(&thaw(2)).await.is_err(), "the archive is sound");
+    }
+    permit(0o755);
+    assert_eq!(setup.ingest.thaw(&thaw(2)).await.unwrap().buckets, 1);
 }
 
 #[tokio::test]
