@@ -8,7 +8,7 @@ use cluster::{Leaving, Member, objection};
 use peers::Registration;
 use serde_json::{Value, json};
 
-use super::cluster::{answering, conflict, one};
+use super::cluster::{answering, answering_in_time, conflict, one};
 use super::feed;
 use crate::ApiState;
 use crate::atom::Entry;
@@ -58,11 +58,10 @@ fn shown(snapshot: &Snapshot, up: &[String], id: &str, asked: &Leaving) -> Value
     })
 }
 
-/// The processes that answer, this one included.
-async fn up(state: &ApiState) -> Vec<String> {
-    let mut up = answering(state).await;
-    up.push(state.info.guid.clone());
-    up
+/// The processes that are up: those that answer, and this one.
+fn up(state: &ApiState, mut answering: Vec<String>) -> Vec<String> {
+    answering.push(state.info.guid.clone());
+    answering
 }
 
 /// The indexers that are asked to leave.
@@ -72,7 +71,7 @@ pub(super) async fn all(state: &ApiState) -> Vec<Value> {
     if leaving.is_empty() {
         return Vec::new();
     }
-    let up = up(state).await;
+    let up = up(state, answering(state).await);
     leaving.iter().map(|(id, asked)| shown(&snapshot, &up, id, asked)).collect()
 }
 
@@ -91,7 +90,7 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
         );
         return Err(RestError::invalid(text));
     }
-    let up = up(&state).await;
+    let up = up(&state, answering_in_time(&state).await);
     if !up.contains(id) {
         return Err(conflict(format!(
             "{} ({id}) does not respond, so it cannot hand over its data: start it, or remove it with \

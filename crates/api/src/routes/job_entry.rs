@@ -43,7 +43,11 @@ pub(super) fn of_other_head(listed: &Value) -> Option<Entry> {
     let sid = text(&listed["content"]["sid"])?;
     let (owner, app) = (text(&listed["acl"]["owner"])?, text(&listed["acl"]["app"])?);
     let readers = listed["acl"]["perms"]["read"].as_array().into_iter().flatten().filter_map(text);
-    let readers = readers.filter(|name| *name != owner).collect();
+    let mut readers: Vec<String> = readers.collect();
+    // The first one is the owner; a role may have the same name.
+    if readers.first() == Some(&owner) {
+        readers.remove(0);
+    }
     let mut entry = Entry::new("/services/search/jobs", &sid, content)
         .with_acl(acl(&owner, &app, readers))
         .linking(&BELOW);

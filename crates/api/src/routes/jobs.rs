@@ -474,8 +474,11 @@ fn readers(
 ) -> Result<Option<Vec<String>>, RestError> {
     let named = params.get("perms.read").map(|_| {
         let mut names = params.list("perms.read");
-        // Clients send back the list that they have received, where the owner is one of the readers.
-        names.retain(|name| name != owner);
+        // Clients send back the list that they have received, where the owner is one of the readers, and a
+        // role of the same name is another one.
+        names.retain(|name| name != owner || state.roles.get(name).is_some());
+        let mut known = HashSet::new();
+        names.retain(|name| known.insert(name.clone()));
         names
     });
     let unknown = |name: &&String| {
@@ -677,6 +680,13 @@ pub(super) fn cases() -> Vec<Case> {
             "sharing=global&owner=admin&perms.read=power&ttl=700",
             200,
             "\"read\":[\"admin\",\"power\"]",
+        ),
+        // The role with the name of the owner, after the owner.
+        case(
+            &format!("POST {job}/acl"),
+            "perms.read=admin,admin,power",
+            200,
+            "\"read\":[\"admin\",\"admin\",\"power\"]",
         ),
         case(&format!("GET {job}"), "", 200, "\"ttl\":700"),
         case(&format!("POST {job}/acl"), "", 400, "acl needs perms.read"),
