@@ -204,9 +204,9 @@ async fn serve(
     credentials::remove_local_session(lock.directory());
     let directories = Directories::arrange(options, lock.directory())?;
     let (setup, inputs) = Setup::read(options)?;
-    Clustering::complete(options, &setup.layers)?;
+    let of_file = Clustering::complete(options, &setup.layers)?;
     let options: &ServerOptions = options;
-    // Its roles are known only now.
+    // The roles of this process are known only now; `take` wrote those of the flags.
     lock.tell(options)?;
     let traces = Traces::new(traces::Settings::read(&otel_variables())?);
     let memory = Memory::read(&setup, options, Roles::of(options)?)?;
@@ -217,6 +217,9 @@ async fn serve(
     let inputs = if roles.indexer { inputs } else { inputs::own_log(options)? };
     let ports = Ports::bind(options, roles, &inputs).await?;
     let loggers = logs::install(options)?;
+    if let Some(settings) = of_file {
+        tracing::info!(%settings, "server.conf [clustering] gives what the flags do not");
+    }
     setup.warn();
     memory.tell();
     let shutdown = Shutdown::new();

@@ -1,4 +1,4 @@
-//! What `server.conf` says of the place of this process in a cluster, where no flag does.
+//! Role and control planes from `server.conf`, for flags that are not given.
 
 use anyhow::Result;
 use conf::{Layers, Type};
@@ -25,16 +25,17 @@ conf::settings! {
 const MODES: [&str; 6] = ["manager", "peer", "searchhead", "disabled", "master", "slave"];
 
 impl Clustering {
-    /// Completes the flags with the settings.
+    /// Completes the flags with the settings. Returns the settings that have an effect, for the log.
     ///
     /// # Errors
     /// If a setting is invalid.
-    pub(super) fn complete(options: &mut ServerOptions, layers: &Layers) -> Result<()> {
+    pub(super) fn complete(options: &mut ServerOptions, layers: &Layers) -> Result<Option<String>> {
         // A single server may have the files of a Splunk server.
         if options.cluster_address.is_none() {
-            return Ok(());
+            return Ok(None);
         }
         let Self { mode, managers } = Self::read(layers)?;
+        let mut taken = Vec::new();
         if options.roles.is_empty() {
             options.roles = match mode.as_str() {
                 "manager" | "master" => vec![Role::ControlPlane],
@@ -42,16 +43,23 @@ impl Clustering {
                 "searchhead" => vec![Role::SearchHead],
                 _ => Vec::new(),
             };
+            if !options.roles.is_empty() {
+                taken.push(format!("mode = {mode}"));
+            }
         }
         if options.manager_uri.is_empty() {
-            for text in managers.iter().flat_map(|all| all.split(',')).map(str::trim) {
+            let texts = managers.iter().flat_map(|all| all.split(',')).map(str::trim);
+            for text in texts.filter(|text| !text.is_empty()) {
                 let known = manager(text).map_err(|error| {
                     anyhow::anyhow!("server.conf [clustering] manager_uri: \"{text}\" {error}")
                 })?;
                 options.manager_uri.push(known);
             }
+            if !options.manager_uri.is_empty() {
+                taken.push(format!("manager_uri = {}", options.manager_uri.join(", ")));
+            }
         }
-        Ok(())
+        Ok((!taken.is_empty()).then(|| taken.join(", ")))
     }
 }
 
@@ -64,14 +72,20 @@ mod tests {
     use super::*;
     use crate::config::{Arguments, Command};
 
-    /// The roles and managers of a process with these flags and this file.
-    fn completed(flags: &[&str], file: &str) -> Result<(Vec<Role>, Vec<String>)> {
+    /// The options of a process with these flags and this file, and the settings that are logged.
+    fn start(flags: &[&str], file: &str) -> Result<(Box<ServerOptions>, Option<String>)> {
         let words = ["karst", "server"].iter().chain(flags);
         let Command::Server(mut options) = Arguments::try_parse_from(words).unwrap().command else {
             panic!("not the server")
         };
         let layers = Layers::builtin().with(Layer::SystemLocal, "server", file);
-        Clustering::complete(&mut options, &layers)?;
+        let taken = Clustering::complete(&mut options, &layers)?;
+        Ok((options, taken))
+    }
+
+    /// The roles and managers of a process with these flags and this file.
+    fn completed(flags: &[&str], file: &str) -> Result<(Vec<Role>, Vec<String>)> {
+        let (options, _) = start(flags, file)?;
         Ok((options.roles, options.manager_uri))
     }
 
@@ -88,6 +102,25 @@ mod tests {
         let manager = completed(&ADDRESS, "[clustering]\nmode = master\n").unwrap();
         assert_eq!(manager, (vec![Role::ControlPlane], Vec::new()));
         assert_eq!(completed(&ADDRESS, "").unwrap(), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn settings_that_have_an_effect_are_logged() {
+        let taken = |flags: &[&str], file: &str| start(flags, file).unwrap().1;
+        let all = "mode = peer, manager_uri = a:9887, b:9887";
+        assert_eq!(taken(&ADDRESS, FILE).as_deref(), Some(all));
+        assert_eq!(taken(&ADDRESS, "[clustering]\nmode = disabled\n"), None);
+        let flags = [&ADDRESS[..], &["--role", "search-head", "--manager-uri", "c:9887"]].concat();
+        assert_eq!(taken(&flags, FILE), None);
+        assert_eq!(taken(&[], FILE), None);
+    }
+
+    #[test]
+    fn empty_words_of_manager_uri_are_skipped() {
+        for (text, managers) in [("a:9887,,b:9887,", vec!["a:9887", "b:9887"]), ("", vec![])] {
+            let file = format!("[clustering]\nmanager_uri = {text}\n");
+            assert_eq!(completed(&ADDRESS, &file).unwrap().1, managers, "{text}");
+        }
     }
 
     #[test]

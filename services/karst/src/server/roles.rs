@@ -40,8 +40,9 @@ impl Roles {
         }
         if !roles.control_plane && options.manager_uri.is_empty() {
             bail!(
-                "without the role control-plane, --manager-uri has to name the cluster address of the \
-                 process that has it"
+                "without the role control-plane (--role, or mode in server.conf [clustering]), \
+                 --manager-uri (or manager_uri there) has to name the cluster address of the process that \
+                 has it"
             );
         }
         if !(roles.control_plane && roles.indexer && roles.search_head)
