@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 pub struct CopyFixups(Mutex<BTreeMap<String, i64>>);
 
 impl CopyFixups {
-    /// Since when each of these owners is one, which are all of them at this moment.
+    /// Replaces the known owners by these, and returns since when each has been known, in epoch seconds.
     pub(crate) fn look<'o>(
         &self,
         now: i64,

@@ -143,7 +143,7 @@ impl Conversation {
             };
         }
         if !answer.preview.is_empty() {
-            // Of a paused search nobody looks at it, and unpacking it takes a processor for a while.
+            // Previews of a paused search are not shown, and decoding them costs CPU time.
             let found = match self.valve {
                 Valve::Paused => Vec::new(),
                 Valve::Open | Valve::Closed => rows(&answer.preview)?,

@@ -21,8 +21,7 @@ pub(crate) fn encode(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Byte
     Ok(writer.into_inner()?.into())
 }
 
-/// The same for many batches, which take a while: others have their turn between two, and whoever drops it
-/// ends it there.
+/// As [`encode`], but yields after each batch, so that other tasks run; dropping the future cancels it.
 pub(crate) async fn encode_in_turns(schema: SchemaRef, batches: Vec<RecordBatch>) -> Result<Bytes> {
     let mut writer = writer(&schema)?;
     for batch in &batches {
@@ -97,13 +96,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_packed_in_turns_is_the_same_and_others_have_theirs_after_each_batch() {
+    async fn batches_encoded_in_turns_are_the_same_and_other_tasks_run_after_each() {
         let rows = batch((0..100).map(long));
         let sent = vec![rows.clone(), rows.slice(1, 2)];
-        let mut packing = std::pin::pin!(encode_in_turns(rows.schema(), sent.clone()));
-        assert!(futures::poll!(&mut packing).is_pending());
-        assert!(futures::poll!(&mut packing).is_pending());
-        assert_eq!(packing.await.unwrap(), encode(&rows.schema(), &sent).unwrap());
+        let mut encoding = std::pin::pin!(encode_in_turns(rows.schema(), sent.clone()));
+        assert!(futures::poll!(&mut encoding).is_pending());
+        assert!(futures::poll!(&mut encoding).is_pending());
+        assert_eq!(encoding.await.unwrap(), encode(&rows.schema(), &sent).unwrap());
     }
 
     #[test]

@@ -140,8 +140,8 @@ struct Part {
     context: CallContext,
 }
 
-/// A preview that is being packed; none if that fails.
-type Packing = BoxFuture<'static, Option<Bytes>>;
+/// A preview that is being encoded; `None` if it cannot be encoded.
+type EncodingPreview = BoxFuture<'static, Option<Bytes>>;
 
 /// The caller has left.
 struct Left;
@@ -177,7 +177,7 @@ impl Part {
             Err(why) => return Ok(refused(why)),
         };
         let schema = part.schema();
-        let mut packing: Option<Packing> = None;
+        let mut encoding: Option<EncodingPreview> = None;
         loop {
             tokio::select! {
                 rows = part.next() => match rows {
@@ -201,15 +201,15 @@ impl Part {
                     if let Some(valve) = Valve::of(request.valve) {
                         part.set(valve);
                         // The search head asks again when the search goes on.
-                        packing = packing.filter(|_| valve != Valve::Paused);
+                        encoding = encoding.filter(|_| valve != Valve::Paused);
                     }
                     if request.preview && let Some(found) = part.preview() {
-                        packing = Some(Box::pin(packed(Arc::clone(&schema), found)));
+                        encoding = Some(Box::pin(encoded(Arc::clone(&schema), found)));
                     }
                 }
-                preview = next_of(&mut packing) => {
-                    packing = None;
-                    // A preview that cannot be sent is none.
+                preview = next_of(&mut encoding) => {
+                    encoding = None;
+                    // A preview that exceeds the message limit is skipped.
                     if let Some(preview) = preview.filter(|bytes| bytes.len() < MAX_MESSAGE) {
                         self.say(RunAnswer { preview, ..RunAnswer::default() }).await?;
                     }
@@ -227,14 +227,14 @@ impl Part {
     }
 }
 
-async fn packed(schema: SchemaRef, found: Vec<RecordBatch>) -> Option<Bytes> {
+async fn encoded(schema: SchemaRef, found: Vec<RecordBatch>) -> Option<Bytes> {
     ipc::encode_in_turns(schema, found).await.ok()
 }
 
-/// The preview that is being packed; never, if none is.
-async fn next_of(packing: &mut Option<Packing>) -> Option<Bytes> {
-    match packing {
-        Some(packing) => packing.await,
+/// Waits for the preview; never returns if there is none.
+async fn next_of(encoding: &mut Option<EncodingPreview>) -> Option<Bytes> {
+    match encoding {
+        Some(encoding) => encoding.await,
         None => std::future::pending().await,
     }
 }

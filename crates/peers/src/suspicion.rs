@@ -48,7 +48,7 @@ impl Suspicion {
         let was_suspect = self.failure.is_some();
         let failure = failure.filter(|status| is_suspect_after(status, waited, was_suspect));
         if let Some(failure) = failure {
-            // An immediate failure says less than a time-out.
+            // A time-out after a shorter wait says less than one after a longer wait.
             let says_less = failure.code() == Code::DeadlineExceeded && waited < self.waited;
             if !says_less {
                 self.failure = Some(failure.clone());

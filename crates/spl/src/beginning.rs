@@ -1,5 +1,5 @@
-//! How a search begins that has no pipe in front: whether its first word is a command, or a word to search
-//! for. This is the only place of the rule, which depends on where the search comes from:
+//! Decides whether the first word of a search without a leading pipe is a command or a search term. This is
+//! the only place of the rule, which depends on where the search comes from:
 //!
 //! | the search comes from | its first word runs if it is |
 //! | --- | --- |
