@@ -467,8 +467,7 @@ impl Peer {
         self.suspicion.lock().failure.clone()
     }
 
-    /// Returns why an indexer does not answer. For a suspect, a time-out is replaced by its recorded failure,
-    /// which had the longer time-out: after a shorter one, the indexer may only be slow.
+    /// Returns why it does not answer: a suspect's recorded failure had a longer time-out than this one.
     fn reason(&self, status: &Status) -> String {
         let failure = self.failure().filter(|_| status.code() == Code::DeadlineExceeded);
         connection::reason(failure.as_ref().unwrap_or(status))
