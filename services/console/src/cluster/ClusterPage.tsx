@@ -193,8 +193,9 @@ const FIGURES: { label: string; about: string; text: (of: PeerLoad) => string | 
     text: ({ fill }) => percent(fill),
   },
   {
-    label: 'Cache hits',
-    about: 'Bytes that were read from memory or disk in the last five minutes',
+    label: 'Cache',
+    about:
+      'Bytes that were read from memory or disk in the last five minutes, of all that were read',
     text: ({ hits }) => percent(hits),
   },
   {
