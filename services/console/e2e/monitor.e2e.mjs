@@ -53,6 +53,10 @@ const steps = {
     await finished(page);
     await eachIsWhole(page);
     await panel(page, 'Queue fill, %').locator('canvas').waitFor();
+    await page.setViewportSize({ width: 1180, height: 900 });
+    const units = page.locator(`${id('single')} [class*="unit"]`);
+    const lines = await units.evaluateAll((all) => all.map((one) => one.getClientRects().length));
+    check(lines.length > 3 && lines.every((count) => count === 1), `units are whole: ${lines}`);
     await page.setViewportSize({ width: 1440, height: 900 });
     await screenshot(page, 'monitor-performance');
   },

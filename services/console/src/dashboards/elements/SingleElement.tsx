@@ -81,9 +81,10 @@ function OneValue(props: OneValueProps) {
   );
 }
 
-/** Large, and as wide as its place at most. */
+/** Large, and as wide as its place at most. A unit is smaller, and has margins. */
 function fittingSize(view: SingleView): string {
-  const characters = Math.max(1, view.text.length + 0.7 * view.unit.length);
+  const unit = view.unit === '' ? 0 : 0.4 + 0.8 * view.unit.length;
+  const characters = Math.max(1, view.text.length + unit);
   return `clamp(14px, ${(150 / characters).toFixed(1)}cqi, 38px)`;
 }
 
