@@ -17,7 +17,7 @@ const BUSY = refusal(503, 'the server runs as many searches as max_searches_tota
 const FORBIDDEN = refusal(403, 'the user "eve" lacks the capability list_users');
 
 /** Passes the server's answers to some requests through a function. */
-const change = (page, pattern, edit) =>
+export const change = (page, pattern, edit) =>
   page.route(pattern, async (route) => {
     try {
       const response = await route.fetch();
