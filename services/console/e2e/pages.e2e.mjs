@@ -1,13 +1,12 @@
 /**
  * Every page in light and dark at three widths: no violation of WCAG 2.2 AA that axe finds (see LOOKS), no error in
- * the console, no sideways scrolling of the page, and a picture; of some, the places of their parts (boxes.mjs).
+ * the console, no sideways scrolling of the page, and a picture.
  *
  *   KARST_URL=http://localhost:8000 KARST_USER=admin KARST_PASSWORD=... node e2e/pages.e2e.mjs [page ...]
  *
  * KARST_E2E_QUERY chooses the events (default `index=*`); at least one must match over all time.
  */
 
-import { moved, storeBoxes } from './boxes.mjs';
 import {
   BY_COLOR,
   BY_LAYOUT,
@@ -35,26 +34,6 @@ const LOOKS = [
   ['dark', 1024, []],
   ['dark', 390, BY_COLOR],
 ];
-/** Pages whose parts are compared with their stored places: nothing on them depends on the server or the time. */
-const PLACED = [
-  'login',
-  'add-data',
-  'add-upload',
-  'api-tokens',
-  'calculated-fields',
-  'conf-none',
-  'deployment-none',
-  'event-types',
-  'form-not-allowed',
-  'inputs',
-  'list-failed',
-  'list-refused',
-  'list-unreachable',
-  'lookup-files',
-  'not-found',
-];
-/** The looks in which they are compared. */
-const PLACES = ['1440-light', '390-light'];
 /** Pages at a time: as many as a machine has cores to draw them. */
 const WORKERS = 2;
 
@@ -420,9 +399,6 @@ async function look(page, name, [scheme, width, rules]) {
       main ? main.scrollWidth - main.clientWidth : 0,
     );
   });
-  if (PLACED.includes(name) && PLACES.includes(label)) {
-    found.push(...(await moved(page, `${name} ${label}`)));
-  }
   if (sideways > 0) found.push(`the page scrolls sideways by ${sideways} px`);
   return found.map((text) => `${name} ${label}: ${text}`);
 }
@@ -472,6 +448,5 @@ let isLoginSeen = false;
 const browser = await openBrowser();
 const found = (await Promise.all(Array.from({ length: WORKERS }, () => work(waiting)))).flat();
 await browser.close();
-storeBoxes();
 if (found.length > 0) console.error(found.join('\n'));
 process.exit(found.length > 0 ? 1 : 0);
