@@ -1,4 +1,4 @@
-//! How many records a second the trail takes, each waited for until it is on the disk:
+//! Measures how many records per second the trail takes if each caller waits until its record is synced:
 //! `cargo run -p karst-audit --example rate [directory]`.
 #![allow(clippy::disallowed_methods)]
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use karst_audit::{AuditLog, Error, Info, Key, Record, Settings};
 use runtime::SystemClock;
 
-/// Records a second that the trail has to take from 64 waiting writers.
+/// Minimum rate with 64 waiting writers, in records per second.
 const BAR: f64 = 2_000.0;
 const TIME: Duration = Duration::from_secs(3);
 

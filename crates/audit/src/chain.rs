@@ -1,6 +1,6 @@
 //! The hash chain: the hash of a record covers its text and the hash of the previous record.
 //!
-//! The hash is keyed (HMAC-SHA-256), so that nobody without the key can change a copy of the
+//! The hash is keyed (HMAC-SHA-256), so that an attacker without the key cannot change a copy of the
 //! records (in a backup or in the index) and compute a new chain.
 
 use std::fmt;

@@ -30,7 +30,7 @@ impl Error {
         Self::File { action, path: path.to_owned(), reason: error.to_string() }
     }
 
-    /// What the caller can do about it.
+    /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -109,7 +109,7 @@ async fn a_trail_that_cannot_be_written_refuses_changes_or_counts_them() {
         let settings = Settings { on_failure, file_bytes: 1, ..Settings::default() };
         let log = open(folder.path(), settings, Vec::new()).await.log;
         log.append(record(1)).await.unwrap();
-        // Every record begins a file, and the next one has no place.
+        // Every record starts a new file, and the next file cannot be created.
         let aside = folder.path().with_extension("aside");
         fs::rename(folder.path(), &aside).unwrap();
         let refused = log.append(record(2)).await;

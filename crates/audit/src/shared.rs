@@ -1,4 +1,4 @@
-//! What handles and the writer share.
+//! State shared by the handles and the writer.
 
 use std::path::PathBuf;
 use std::sync::Arc;

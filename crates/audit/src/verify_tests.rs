@@ -1,4 +1,4 @@
-//! Whatever is done to the files of a trail is found, and named.
+//! Any tampering with the files of a trail is detected, and its kind is named.
 
 #![allow(clippy::unwrap_used)]
 
@@ -39,7 +39,7 @@ fn verify(lines: &[Vec<u8>], anchors: Vec<Anchor>) -> Result<Summary, Finding> {
     verifier.finish()
 }
 
-/// The kind and the record of what is found.
+/// The kind and the record number of the finding.
 fn found(lines: &[Vec<u8>], anchors: Vec<Anchor>) -> (Kind, u64) {
     let finding = verify(lines, anchors).unwrap_err();
     (finding.kind, finding.seq)
@@ -158,7 +158,7 @@ proptest! {
     fn any_removed_piece_is_found(from in any::<prop::sample::Index>(), most in 1_usize..2_000) {
         let lines = chain(6);
         let bytes: Vec<u8> = lines.iter().flat_map(|line| [line, &b"\n"[..]].concat()).collect();
-        // The end of the last line carries nothing.
+        // The last byte is a line end, which carries no data.
         let from = from.index(bytes.len() - 1);
         let to = (from + most).min(bytes.len());
         let left = [&bytes[..from], &bytes[to..]].concat();

@@ -1,7 +1,7 @@
 //! A block of an object, and how it is written to NVMe.
 //!
 //! Each block carries its object's size, time and etag, so that a restarted process can answer from
-//! NVMe alone. The tier adds a checksum over key and value and drops what does not match.
+//! NVMe alone. The NVMe tier adds a checksum over key and value and drops blocks with a wrong one.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use foyer::{Code, Error, ErrorKind};
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-/// What blocks hold.
+/// The kind of data in a block; each kind has its own pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Footers, directories, term indexes.
@@ -21,18 +21,18 @@ pub(crate) enum Kind {
     Data,
 }
 
-/// Longest text and largest block that is believed when read back.
+/// Maximum length of a text and maximum size of a block when read back; larger values mean damage.
 const MAX_TEXT: usize = 64 << 10;
 const MAX_DATA: usize = 64 << 20;
 
-/// Which block.
+/// The key of a block: the path of its object and its number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct BlockKey {
     pub(crate) path: Arc<str>,
     pub(crate) number: u64,
 }
 
-/// What a block of an object says.
+/// A block, with the metadata of its object.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Block {
     /// Size of the whole object.
@@ -65,7 +65,7 @@ impl Block {
         }
     }
 
-    /// Memory it takes, roughly.
+    /// Approximate memory use in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.data.len() + 160
     }
@@ -101,7 +101,7 @@ fn get_string(reader: &mut impl Read) -> Result<Arc<str>, Error> {
     text.map(Arc::from).map_err(|_| damaged("a text is not UTF-8"))
 }
 
-/// The tier treats this kind like a checksum that does not match: the block is dropped.
+/// The error of a damaged block. The tier handles it like a wrong checksum: it drops the block.
 fn damaged(reason: &'static str) -> Error {
     Error::new(ErrorKind::ChecksumMismatch, reason)
 }

@@ -1,4 +1,4 @@
-//! The cache behind its handles: pools, the store, and what is known of objects.
+//! The state of the cache behind its handles: the pools, the store, and the known metadata of objects.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ use crate::hedge::Hedging;
 use crate::pool::Pool;
 use crate::room::Room;
 
-/// What all clones share.
+/// State shared by all clones of a [`crate::CachedStore`].
 pub(crate) struct Blocks {
     pub(crate) inner: Arc<dyn ObjectStore>,
-    /// By [`Kind`].
+    /// Indexed by [`Kind`].
     pub(crate) pools: [Pool; 2],
     pub(crate) room: Option<Arc<Room>>,
     pub(crate) settings: Settings,
-    /// Requests to the store that may begin.
+    /// Limits the concurrent requests to the store.
     pub(crate) requests: Semaphore,
     pub(crate) hedging: Mutex<Hedging>,
-    /// What is known of objects without asking.
+    /// Metadata of objects, so that the store need not be asked for it.
     pub(crate) metas: Cache<String, ObjectMeta>,
-    /// Where requests to the store are made.
+    /// The runtime on which requests to the store run.
     pub(crate) io: Handle,
-    /// Held while the directory is in use.
+    /// The lock on the directory, held while the cache is open.
     pub(crate) _lock: Option<File>,
 }
 
@@ -44,16 +44,16 @@ impl Blocks {
     }
 
     pub(crate) fn hedging(&self) -> MutexGuard<'_, Hedging> {
-        // It is whole between statements, so a panic elsewhere does not spoil it.
+        // No statement leaves it inconsistent, so a poisoned lock is still usable.
         self.hedging.lock()
     }
 
-    /// Most blocks of one request.
+    /// Maximum number of blocks per request.
     pub(crate) fn longest_run(&self, kind: Kind) -> u64 {
         (self.settings.fetch_bytes / self.pool(kind).block_bytes) as u64
     }
 
-    /// Unwanted blocks between two wanted ones that are read along.
+    /// Maximum number of unwanted blocks between two wanted ones that are read with the same request.
     pub(crate) fn gap(&self, kind: Kind) -> u64 {
         (self.settings.gap_bytes / self.pool(kind).block_bytes) as u64
     }
@@ -62,7 +62,7 @@ impl Blocks {
         self.metas.get(location.as_ref()).map(|entry| entry.value().clone())
     }
 
-    /// Drops what is cached of a path, up to `size` bytes or what is known to be there.
+    /// Drops the cached blocks of a path, up to `size` bytes or the known size of the object.
     pub(crate) fn forget(&self, location: &Path, size: u64) {
         let known = self.known(location).map_or(0, |meta| meta.size);
         self.metas.remove(location.as_ref());

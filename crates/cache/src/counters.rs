@@ -1,4 +1,4 @@
-//! What reads cost, per tier: for the process, and for one search.
+//! Counters of reads per tier, for the process and for one search.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use runtime::metrics as names;
 
 use crate::waits::{StoreWait, Times, Wait, Waits};
 
-/// Where a block came from.
+/// The tier that a block was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tier {
     Dram,
@@ -26,37 +26,37 @@ impl Tier {
     }
 }
 
-/// What reads have cost so far. Bytes are those a tier moved, whole blocks, not what was asked for.
+/// Cost of the reads so far. Bytes are those of whole blocks, not of the requested ranges.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Bytes of blocks found in DRAM.
     pub dram_bytes: u64,
     /// Bytes of blocks read from NVMe.
     pub nvme_bytes: u64,
-    /// Bytes from the store.
+    /// Bytes read from the store.
     pub store_bytes: u64,
     /// Blocks found in DRAM.
     pub dram_hits: u64,
     /// Blocks found on NVMe.
     pub nvme_hits: u64,
-    /// Blocks that had to come from the store, also those another reader was fetching already.
+    /// Blocks that were fetched from the store, including those that another reader was already fetching.
     pub store_reads: u64,
-    /// Requests to the store that were wanted; retries and hedges come on top.
+    /// Requests to the store, without retries and hedged requests.
     pub store_requests: u64,
-    /// Requests that were made again because the store failed or refused the one before.
+    /// Requests that were retried because the store failed or refused the previous attempt.
     pub store_retries: u64,
-    /// Second requests for bytes that were long in coming.
+    /// Hedged requests: second requests for slow reads.
     pub store_hedges: u64,
-    /// Time to get blocks from DRAM, summed over blocks.
+    /// Time of reads from DRAM, summed over blocks.
     pub dram_micros: u64,
-    /// Time to get blocks from NVMe, summed over blocks that were read side by side.
+    /// Time of reads from NVMe, summed over blocks, including those read concurrently.
     pub nvme_micros: u64,
-    /// Time of requests to the store, summed over requests that ran side by side.
+    /// Time of requests to the store, summed over requests, including concurrent ones.
     pub store_micros: u64,
 }
 
 impl CacheStats {
-    /// Part of the blocks that did not come from the store, 0 to 1; 1 when nothing was read.
+    /// Share of the blocks that did not come from the store, 0 to 1; 1 if nothing was read.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn hit_rate(&self) -> f64 {
@@ -73,7 +73,8 @@ struct TierCounters {
     micros: AtomicU64,
 }
 
-/// What one search has read, or the whole process: handed to [`CachedStore::counted`] and read at any time.
+/// Counters of the reads of one search or of the whole process. Passed to [`CachedStore::counted`]; they
+/// can be read at any time.
 ///
 /// [`CachedStore::counted`]: crate::CachedStore::counted
 #[derive(Debug, Default)]
@@ -92,7 +93,7 @@ impl SearchReads {
         self.waits.now()
     }
 
-    /// The numbers so far.
+    /// The current counts.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         let [dram, nvme, store] = &self.tiers;
@@ -122,7 +123,7 @@ impl SearchReads {
     }
 }
 
-/// The process's counters, and those of a search where there is one.
+/// The counters to which reads are added: those of the process and, if there is one, of a search.
 #[derive(Debug, Clone)]
 pub(crate) struct Account {
     pub(crate) total: Arc<SearchReads>,
@@ -139,12 +140,12 @@ impl Account {
         }
     }
 
-    /// The search waits for a request to the store until what this returns is dropped.
+    /// Counts the search as waiting for a request to the store until the returned value is dropped.
     pub(crate) fn wait(&self, times: Arc<Times>) -> Option<Wait> {
         self.search.as_ref().map(|search| search.waits.begin(&self.store, times))
     }
 
-    /// Blocks that a tier gave.
+    /// Counts blocks read from a tier.
     pub(crate) fn blocks(&self, tier: Tier, blocks: u64, bytes: u64, time: Duration) {
         self.each(|counters| counters.add(tier, blocks, bytes, time));
         metrics::counter!(names::CACHE_READS, "tier" => tier.name()).increment(blocks);
@@ -153,14 +154,14 @@ impl Account {
         metrics::counter!(names::CACHE_MICROS, "tier" => tier.name()).increment(micros);
     }
 
-    /// A second request for bytes that were long in coming.
+    /// Counts a hedged request.
     pub(crate) fn hedge(&self) {
         self.each(|counters| {
             counters.hedges.fetch_add(1, Ordering::Relaxed);
         });
     }
 
-    /// Requests that had to be sent again.
+    /// Counts retries of requests.
     pub(crate) fn retries(&self, count: u64) {
         if count > 0 {
             self.each(|counters| {
@@ -170,7 +171,7 @@ impl Account {
         }
     }
 
-    /// One request to the store.
+    /// Counts a request to the store.
     pub(crate) fn request(&self, bytes: u64, time: Duration) {
         self.each(|counters| {
             counters.requests.fetch_add(1, Ordering::Relaxed);

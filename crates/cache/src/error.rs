@@ -1,10 +1,10 @@
-//! Why the cache cannot be opened; reading through it has the store's own errors.
+//! Errors of opening, closing and clearing the cache. Reads through it return the errors of the store.
 
 use std::path::PathBuf;
 
 use model::ErrorKind;
 
-/// Why the cache cannot be opened, closed or emptied.
+/// An error of opening, closing or clearing the cache.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A setting is out of its range.
@@ -19,29 +19,29 @@ pub enum Error {
     #[error("cache directory {} cannot be used: {reason}; check that it is writable and has room, or \
              set the NVMe size to 0", path.display())]
     Directory {
-        /// Where.
+        /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         reason: String,
     },
     /// Two processes must not write into one cache.
     #[error("cache directory {} is used by another process; give each process its own", path.display())]
     InUse {
-        /// Where.
+        /// The directory.
         path: PathBuf,
     },
     /// The NVMe tier failed.
     #[error("cache cannot {what}: {reason}")]
     Tier {
-        /// What was being done.
+        /// The action that failed.
         what: &'static str,
-        /// What the tier said.
+        /// The error of the tier.
         reason: String,
     },
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,8 +1,8 @@
-//! Missing blocks from the store: neighbours in one request, each block once for all who wait.
+//! Fetches missing blocks from the store: neighbours with one request, each block once for all readers.
 //!
-//! A fetch is a task of its own, so that a search that is cancelled does not fail the others that
-//! wait for the same block, and what is on its way still reaches the cache. It runs where the cache was
-//! opened, so that a search that computes for long does not hold up what others read.
+//! Each fetch is a task of its own: cancelling a search does not fail the others that wait for the same
+//! block, and blocks already requested still reach the cache. Fetches run on the runtime that opened the
+//! cache, so that a search that computes for long does not delay the reads of others.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::counters::Account;
 use crate::in_flight::Waiting;
 use crate::waits::Times;
 
-/// Takes a run's blocks off the list however its task ends.
+/// Removes the blocks of a run from the list of requests in flight, however its task ends.
 struct Landing {
     blocks: Arc<Blocks>,
     kind: Kind,
@@ -41,14 +41,14 @@ impl Drop for Landing {
     }
 }
 
-/// Consecutive blocks that one request brings, some of which nobody asked for.
+/// Consecutive blocks that are fetched with one request, including unwanted ones in gaps.
 struct Run {
     first: u64,
     last: u64,
     wanted: Vec<BlockKey>,
 }
 
-/// Gets missing blocks, given in ascending order. The result has each that lies in the object.
+/// Fetches missing blocks, given in ascending order. The result has each block that lies in the object.
 pub(crate) async fn fetch(
     blocks: &Arc<Blocks>,
     kind: Kind,
@@ -58,7 +58,7 @@ pub(crate) async fn fetch(
 ) -> Result<HashMap<u64, Block>> {
     let mut found = HashMap::new();
     let waiting = claim(blocks, kind, location, missing, account, &mut found);
-    // Also those that another search has begun: this one waits as long.
+    // Includes blocks that another search is fetching; this one waits for the remaining time only.
     let waiting: Vec<_> = waiting
         .into_iter()
         .map(|Waiting { fetched, times }| {
@@ -103,7 +103,7 @@ fn claim(
             }
             continue;
         }
-        // It may have landed since it was looked up.
+        // The block may have arrived since the lookup.
         if let Some(block) = pool.in_dram(key) {
             found.insert(key.number, block);
             continue;
@@ -171,7 +171,7 @@ async fn get(
     let path: Arc<str> = Arc::from(location.as_ref());
     let mut fetched = HashMap::new();
     for (number, chunk) in (run.first..).zip(bytes.chunks(pool.block_bytes)) {
-        // A copy, so that one block that stays does not keep the whole run's memory.
+        // Copied: a slice would keep the memory of the whole run while any of its blocks is cached.
         let block = Block::new(&meta, Bytes::copy_from_slice(chunk));
         let key = BlockKey { path: Arc::clone(&path), number };
         pool.insert(key, block.clone());
@@ -181,7 +181,7 @@ async fn get(
     Ok(fetched)
 }
 
-/// One range, asked for a second time when it is long in coming; the first answer counts.
+/// Reads one range, with a hedged request if the first one is slow; the first answer is used.
 async fn hedged(
     blocks: &Blocks,
     location: &Path,
@@ -196,7 +196,7 @@ async fn hedged(
         Some(wait) => match select(first.as_mut(), pin!(tokio::time::sleep(wait))).await {
             Either::Left((got, _)) => got,
             Either::Right(_) => {
-                // Where every request allowed is under way, one more would only make them slower.
+                // If all permits are taken, another request would only slow down the others.
                 let permit = blocks.requests.try_acquire();
                 if permit.is_ok() && blocks.hedging().spend() {
                     account.hedge();
@@ -214,7 +214,7 @@ async fn hedged(
     got
 }
 
-/// The answer of whichever succeeds first.
+/// The result of the first request that succeeds.
 async fn sooner<T>(
     first: impl Future<Output = Result<T>> + Unpin,
     second: impl Future<Output = Result<T>> + Unpin,
@@ -231,7 +231,7 @@ async fn sooner<T>(
     got
 }
 
-/// One request, and as many more as the store's own retries need.
+/// Sends one request, including the retries of the store, which are counted.
 async fn request(
     blocks: &Blocks,
     location: &Path,
@@ -252,7 +252,7 @@ async fn request(
     got
 }
 
-/// The error once more for each who waited; what callers decide on keeps its kind.
+/// Copies an error for each waiting reader. Kinds that callers handle differently are kept.
 fn again(error: &Arc<Error>) -> Error {
     let source = Box::new(Cause(Arc::clone(error)));
     match error.as_ref() {
@@ -268,7 +268,7 @@ fn again(error: &Arc<Error>) -> Error {
     }
 }
 
-/// What an error that several share says of its cause: the kind is said by whoever has this.
+/// The shared cause of a copied error. Its message omits the kind, which the copy states.
 #[derive(Debug)]
 struct Cause(Arc<Error>);
 

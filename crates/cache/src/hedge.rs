@@ -1,21 +1,21 @@
-//! When a slow request deserves a second one.
+//! Decides when a slow request is hedged with a second one.
 //!
-//! The wait before it follows the times of the requests before: nineteen of twenty that work are done by
-//! then. A budget keeps the second requests few even when all are slow, as they are when the store is
-//! overloaded and more requests are the last thing it needs. No clock, no I/O.
+//! The delay is the 95th percentile of recent request times. A budget limits the second requests even if
+//! all requests are slow: that happens when the store is overloaded, and more requests would make it worse.
+//! No clock, no I/O.
 
 use std::time::Duration;
 
-/// Requests whose times are remembered, per size.
+/// Number of recent request times that are kept per size class.
 const REMEMBERED: usize = 128;
-/// Fewer tell nothing of the slowest twentieth.
+/// With fewer times, the 95th percentile is not meaningful.
 const ENOUGH: usize = 20;
-/// Classes of sizes; each is four times as large as the one before, from 64 KiB.
+/// Number of size classes; each is four times as large as the previous one, starting at 64 KiB.
 const SIZES: usize = 6;
-/// Second requests that may be saved up.
+/// Maximum number of second requests in the budget.
 const SAVED: f64 = 10.0;
 
-/// What is known of past requests, and what may be spent.
+/// The recent request times and the budget of second requests.
 #[derive(Debug)]
 pub(crate) struct Hedging {
     percent: f64,
@@ -24,7 +24,7 @@ pub(crate) struct Hedging {
     times: [Times; SIZES],
 }
 
-/// The last times of requests of one size.
+/// The recent request times of one size class.
 #[derive(Debug, Default)]
 struct Times {
     ring: Vec<Duration>,
@@ -33,28 +33,28 @@ struct Times {
 }
 
 impl Hedging {
-    /// Second requests in percent of all, sent at the earliest after `least`.
+    /// Allows `percent` second requests per 100 requests, each after a delay of at least `least`.
     pub(crate) fn new(percent: f64, least: Duration) -> Self {
         Self { percent, least, saved: 0.0, times: Default::default() }
     }
 
-    /// A request of so many bytes begins: how long to wait for it before a second one is sent, if at
-    /// all.
+    /// Registers a new request of `bytes` bytes. Returns the delay before a second request, or `None` if
+    /// there is to be none.
     pub(crate) fn begin(&mut self, bytes: u64) -> Option<Duration> {
         self.saved = (self.saved + self.percent / 100.0).min(SAVED);
         let p95 = self.times[class(bytes)].p95.filter(|_| self.percent > 0.0)?;
         Some(p95.max(self.least))
     }
 
-    /// Whether a second request may be sent now; if so it is paid for.
+    /// Takes a second request from the budget; false if the budget is used up.
     pub(crate) fn spend(&mut self) -> bool {
         let enough = self.saved >= 1.0;
         self.saved -= if enough { 1.0 } else { 0.0 };
         enough
     }
 
-    /// A request of so many bytes took so long. One that a second request overtook took longer; it counts
-    /// with the time until then, lest the wait grow without end.
+    /// Records the time of a request of `bytes` bytes. A request that was overtaken by its second request
+    /// counts with the time until then, because longer times would increase the delay without bound.
     pub(crate) fn observe(&mut self, bytes: u64, time: Duration) {
         let times = &mut self.times[class(bytes)];
         if times.ring.len() < REMEMBERED {

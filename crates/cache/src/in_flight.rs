@@ -1,4 +1,4 @@
-//! Requests for blocks that are under way, so that each block is fetched once for all readers.
+//! Requests in flight, so that each block is fetched once for all readers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,24 +10,24 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::block::{Block, BlockKey};
 use crate::waits::Times;
 
-/// Blocks from one request, by number.
+/// The blocks of one request, by number.
 pub(crate) type Fetched = Result<Arc<HashMap<u64, Block>>, Arc<Error>>;
 
-/// A request, for all who wait for its blocks.
+/// A request in flight, shared by all readers that wait for its blocks.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) fetched: Shared<BoxFuture<'static, Fetched>>,
-    /// When the store had it.
+    /// When the request was sent and answered.
     pub(crate) times: Arc<Times>,
 }
 
-/// Blocks that are on their way.
+/// Blocks that are being fetched.
 #[derive(Debug, Default)]
 pub(crate) struct InFlight(Mutex<HashMap<BlockKey, Waiting>>);
 
 impl InFlight {
     pub(crate) fn lock(&self) -> MutexGuard<'_, HashMap<BlockKey, Waiting>> {
-        // The map is whole between statements, so a panic elsewhere does not spoil it.
+        // No statement leaves the map inconsistent, so a poisoned lock is still usable.
         self.0.lock()
     }
 }

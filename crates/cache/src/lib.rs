@@ -1,6 +1,7 @@
 //! A read cache in front of object storage: DRAM, then NVMe, then the store, with accounting.
 //!
-//! It does not decide what is read, does not open buckets, and never holds the only copy of anything.
+//! Not here: the choice of what is read, and opening buckets. The cache never has the only copy of any
+//! data.
 //!
 //! ```text
 //! search -> CachedStore::counted() -> index | data: blocks in DRAM -> on NVMe -> one ranged GET per gap

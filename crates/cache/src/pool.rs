@@ -1,7 +1,7 @@
-//! Two pools of blocks, one for what helps to find rows and one for the rows, each in DRAM and on NVMe.
+//! Two pools of blocks, one for footers and term indexes and one for rows, each in DRAM and on NVMe.
 //!
-//! Nothing that goes through one pool can push anything out of the other: a scan over everything leaves
-//! the footers and term indexes where they are. Their blocks are smaller, too: a lookup needs a few KB.
+//! Reads through one pool cannot evict blocks of the other: a full scan leaves the footers and term indexes
+//! in place. Blocks of the index pool are also smaller, because a lookup needs only a few KB.
 
 use std::fs::File;
 use std::path::{Path as FilePath, PathBuf};
@@ -21,23 +21,23 @@ use crate::room::Room;
 use crate::settings::region;
 use crate::{Error, Settings};
 
-/// Parts of the memory that are locked on their own; each must have room for a few blocks.
+/// Number of DRAM shards, each with a lock of its own; each must hold several blocks.
 const SHARDS: usize = 8;
 const BLOCKS_PER_SHARD: usize = 32;
 
-/// Blocks of one kind.
+/// The cached blocks of one kind.
 pub(crate) struct Pool {
-    /// What is in it, for metrics and as the name of its directory.
+    /// The name of the pool, for metrics and its directory.
     name: &'static str,
     pub(crate) block_bytes: usize,
     cache: HybridCache<BlockKey, Block>,
-    /// Of the file system of the NVMe tier, if there is one.
+    /// The free space of the file system of the NVMe tier, if there is one.
     room: Option<Arc<Room>>,
     pub(crate) in_flight: InFlight,
 }
 
 impl Pool {
-    /// The pools of both kinds, in their order.
+    /// Opens the pools of both kinds, in the order of `Kind`.
     pub(crate) async fn open(
         settings: &Settings,
         room: Option<&Arc<Room>>,
@@ -65,7 +65,8 @@ impl Pool {
             .with_flush_on_close(false)
             .memory(dram)
             .with_shards((dram / block_bytes / BLOCKS_PER_SHARD).clamp(1, SHARDS))
-            // What is read once goes through the small queue and does not push out what is used often.
+            // S3-FIFO: blocks that are read once stay in the small queue and do not evict frequently used
+            // ones.
             .with_eviction_config(S3FifoConfig::default())
             .with_weighter(|_: &BlockKey, block: &Block| block.weight());
         let storage = memory.storage();
@@ -82,12 +83,12 @@ impl Pool {
         Ok(Self { name, block_bytes, cache, room: None, in_flight: InFlight::default() })
     }
 
-    /// How many blocks so many bytes are.
+    /// The number of blocks that `bytes` bytes take.
     pub(crate) fn blocks_of(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.block_bytes as u64)
     }
 
-    /// A block, from DRAM or NVMe.
+    /// Looks up a block in DRAM, then on NVMe.
     pub(crate) async fn look_up(&self, key: &BlockKey, account: &Account) -> Option<Block> {
         let start = Instant::now();
         if let Some(block) = self.in_dram(key) {
@@ -97,7 +98,7 @@ impl Pool {
         if !self.cache.storage().may_contains(key) {
             return None;
         }
-        // A tier that fails is a miss: the store has every block.
+        // A failure of the tier counts as a miss, because the store has every block.
         let entry = self.cache.get(key).await.ok()??;
         let tier = if entry.source() == Source::Disk { Tier::Nvme } else { Tier::Dram };
         let block = entry.value().clone();
@@ -105,13 +106,13 @@ impl Pool {
         Some(block)
     }
 
-    /// A block that is in DRAM.
+    /// Looks up a block in DRAM.
     pub(crate) fn in_dram(&self, key: &BlockKey) -> Option<Block> {
         self.cache.memory().get(key).map(|entry| entry.value().clone())
     }
 
-    /// Where a block is, without reading it or marking it as used. A block that is not on NVMe may be taken
-    /// for one that is, as the tier compares hashes.
+    /// The tier of a block, without reading it or marking it as used. The NVMe tier compares hashes, so
+    /// that a block may be reported as being there although it is not.
     pub(crate) fn tier_of(&self, key: &BlockKey) -> Tier {
         if self.cache.memory().contains(key) {
             return Tier::Dram;
@@ -148,7 +149,7 @@ impl Pool {
     }
 }
 
-/// Takes the directory for this process until the file is dropped.
+/// Locks the directory for this process until the file is dropped.
 pub(crate) fn lock_directory(path: &FilePath) -> Result<File, Error> {
     std::fs::create_dir_all(path).map_err(|error| failed(path, &error))?;
     let file = File::create(path.join("lock")).map_err(|error| failed(path, &error))?;

@@ -1,4 +1,4 @@
-//! Where the bytes of objects are, for estimates: nothing is read, and nothing counts as used.
+//! The tiers in which the bytes of objects are, for estimates. Nothing is read or marked as used.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use crate::block::{BlockKey, Kind};
 use crate::counters::Tier;
 use crate::store::CachedStore;
 
-/// Where the bytes of objects are, as rows are read: footers and term indexes have blocks of their own, which
-/// are not looked at.
+/// The number of bytes of objects in each tier, in blocks of rows. The blocks of footers and term indexes
+/// are separate and not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Residency {
     /// Bytes in memory.
     pub memory: u64,
-    /// Bytes on the local disk. A few may be taken for such that are not.
+    /// Bytes on the local disk; slightly too high, because the tier compares hashes only.
     pub disk: u64,
-    /// Bytes that only the store has.
+    /// Bytes that are only in the store.
     pub store: u64,
-    /// Requests that reading those would take.
+    /// Number of requests that reading the bytes in the store would take.
     pub requests: u64,
 }
 
 impl Residency {
-    /// Adds that of another object.
+    /// Adds the numbers of another object.
     pub fn add(&mut self, other: Self) {
         self.memory += other.memory;
         self.disk += other.disk;
@@ -31,7 +31,7 @@ impl Residency {
 }
 
 impl CachedStore {
-    /// Where the bytes of an object of this path and size are.
+    /// The tiers of the bytes of an object with this path and size.
     #[must_use]
     pub fn residency(&self, path: &str, size: u64) -> Residency {
         let blocks = self.blocks();
@@ -40,7 +40,7 @@ impl CachedStore {
         let block_bytes = pool.block_bytes as u64;
         let path: Arc<str> = path.into();
         let mut found = Residency::default();
-        // The run of missing blocks that one request brings: its first and its last.
+        // The current run of missing blocks that one request would fetch: its first and last block.
         let mut run: Option<(u64, u64)> = None;
         for number in 0..pool.blocks_of(size) {
             let bytes = block_bytes.min(size - number * block_bytes);

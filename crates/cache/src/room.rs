@@ -1,8 +1,9 @@
-//! Whether the file system of the NVMe tier has room for more blocks.
+//! Checks that the file system of the NVMe tier has space for more blocks.
 //!
-//! The tier's files have their final size from the start, but the system gives them room only where they
-//! are written: a full disk would show as errors of writes long after. So blocks go to NVMe only while more
-//! than a reserve is free, and stay in DRAM otherwise. What is on NVMe stays readable.
+//! The files of the tier have their final size from the start, but are sparse: the system allocates space
+//! as they are written, so that a full disk would cause write errors much later. Blocks are therefore
+//! written to NVMe only while more than a reserve is free, and stay in DRAM otherwise. Blocks already on
+//! NVMe stay readable.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,23 +16,23 @@ use tokio::sync::watch;
 
 use crate::Settings;
 
-/// How often the file system is looked at.
+/// Interval between checks of the file system.
 const LOOK: Duration = Duration::from_secs(1);
-/// Free bytes beyond the reserve below which nothing is written; twice as many are needed to begin again.
+/// Minimum of free bytes beyond the reserve: writing stops below it, and resumes above twice that.
 const LEAST: u64 = 2 << 20;
-/// Unit of what the system says files take.
+/// Unit in which the system reports the allocated size of files.
 const SECTOR: u64 = 512;
 
-/// See the module.
+/// The free space of a file system; see the module.
 #[derive(Debug)]
 pub(crate) struct Room {
     directory: PathBuf,
-    /// What the files of the tier take once all of them was written.
+    /// Allocated size of the tier's files once all of them is written.
     capacity: u64,
     reserve: u64,
-    /// What may be written until the next look.
+    /// Bytes that may be written until the next check.
     left: AtomicI64,
-    /// What was handed over since the last look, some of which may not be written yet.
+    /// Bytes submitted since the last check; some may not be written yet.
     taken: AtomicI64,
     full: watch::Sender<Option<Arc<str>>>,
 }
@@ -51,14 +52,14 @@ impl Room {
         room
     }
 
-    /// Why nothing is written, while that is so.
+    /// The reason why nothing is written at the moment; `None` while blocks are written.
     pub(crate) fn full(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.full.subscribe()
     }
 
-    /// Whether a block of so many bytes may be written.
+    /// Reserves space for a block of `bytes` bytes; false if it must not be written.
     pub(crate) fn take(&self, bytes: usize) -> bool {
-        // With its key and its header, in whole pages.
+        // The block with its key and header, rounded up to whole pages.
         let bytes = i64::try_from(bytes + bytes / 2).unwrap_or(i64::MAX);
         if self.left.load(Relaxed) < bytes {
             metrics::counter!(names::CACHE_SKIPPED).increment(1);
@@ -72,13 +73,13 @@ impl Room {
     fn look(&self) {
         let taken = self.taken.swap(0, Relaxed);
         let Ok(stat) = rustix::fs::statvfs(&self.directory) else {
-            // Where the system does not tell, the writes will.
+            // If the system does not report free space, failed writes will show that it is used up.
             self.left.store(i64::MAX / 2, Relaxed);
             return;
         };
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
         let (free, all) = (bytes(stat.f_bavail), bytes(stat.f_blocks));
-        // On a small disk a fixed reserve would be more than there ever is.
+        // On a small disk, a fixed reserve could exceed the whole disk.
         let reserve = self.reserve.min(all / 20);
         let was_full = self.full.borrow().is_some();
         let needed = reserve + if was_full { 2 * LEAST } else { LEAST };
@@ -94,7 +95,7 @@ impl Room {
             return;
         }
         let left = i64::try_from(free.saturating_sub(reserve)).unwrap_or(i64::MAX / 2);
-        // Overwriting what the files have already needs no room; only then is less free than needed.
+        // Free space is below the need only if the files are allocated already: overwriting needs no space.
         let left = if free < needed { i64::MAX / 2 } else { left - taken };
         self.left.store(left, Relaxed);
         self.full.send_if_modified(|full| full.take().is_some());
@@ -109,7 +110,7 @@ async fn keep_looking(room: Weak<Room>) {
     }
 }
 
-/// What the files of a directory and those below it take.
+/// The allocated size of the files in a directory and its subdirectories.
 fn used(directory: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
     let of = |entry: std::fs::DirEntry| match entry.metadata() {

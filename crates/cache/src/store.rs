@@ -54,10 +54,10 @@ impl fmt::Display for CachedStore {
 }
 
 impl CachedStore {
-    /// Puts a cache before a store. Blocks that an earlier process left on NVMe are used.
+    /// Opens a cache in front of a store. Blocks that an earlier process left on NVMe are used.
     ///
     /// # Errors
-    /// When a setting is not valid, or the directory cannot be used or is used by another process.
+    /// If a setting is invalid, or the directory cannot be used or is used by another process.
     pub async fn open(inner: Arc<dyn ObjectStore>, settings: Settings) -> Result<Self, Error> {
         settings.validate()?;
         let lock = settings.nvme_bytes > 0;
@@ -80,14 +80,14 @@ impl CachedStore {
         Ok(Self { blocks: Arc::new(blocks), account })
     }
 
-    /// Names the store in messages: by default, it has the name that its library gives it.
+    /// Sets the name of the store in messages. Default: the name given by its library.
     #[must_use]
     pub fn named(mut self, store: &str) -> Self {
         self.account.store = Arc::from(store);
         self
     }
 
-    /// The same cache, whose reads one search's counters count too.
+    /// The same cache, with reads also counted for one search.
     #[must_use]
     pub fn counted(&self, reads: &Arc<SearchReads>) -> Self {
         let total = Arc::clone(&self.account.total);
@@ -96,19 +96,19 @@ impl CachedStore {
         Self { blocks: Arc::clone(&self.blocks), account }
     }
 
-    /// What all reads of this process have cost.
+    /// Total cost of the reads of this process.
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         self.account.total.stats()
     }
 
-    /// Why nothing is written to NVMe, while that is so; none without that tier.
+    /// The reason why nothing is written to NVMe at the moment. `None` if there is no NVMe tier.
     #[must_use]
     pub fn nvme_full(&self) -> Option<watch::Receiver<Option<Arc<str>>>> {
         self.blocks.room.as_ref().map(|room| room.full())
     }
 
-    /// Drops what is cached of an object of this size: the next read of it comes from the store.
+    /// Drops the cached blocks of an object of this size: the next read comes from the store.
     pub fn forget(&self, location: &Path, size: u64) {
         self.blocks.forget(location, size);
     }
@@ -116,7 +116,7 @@ impl CachedStore {
     /// Drops everything from DRAM and NVMe, so that a benchmark can start cold.
     ///
     /// # Errors
-    /// When the NVMe tier fails.
+    /// If the NVMe tier fails.
     pub async fn clear(&self) -> Result<(), Error> {
         self.blocks.metas.clear();
         for pool in &self.blocks.pools {
@@ -125,10 +125,10 @@ impl CachedStore {
         Ok(())
     }
 
-    /// Writes out what waits for NVMe and ends the tier; reads go on without it.
+    /// Writes the blocks waiting for NVMe and closes the tier; reads continue without it.
     ///
     /// # Errors
-    /// When the NVMe tier fails.
+    /// If the NVMe tier fails.
     pub async fn close(&self) -> Result<(), Error> {
         for pool in &self.blocks.pools {
             pool.close().await?;
@@ -144,12 +144,12 @@ impl CachedStore {
         location.as_ref().starts_with(&self.blocks.settings.prefix)
     }
 
-    /// What is known of an object, or one request.
+    /// The metadata of an object: cached, or requested from the store.
     async fn meta(&self, location: &Path) -> Result<ObjectMeta> {
         if let Some(meta) = self.blocks.known(location) {
             return Ok(meta);
         }
-        // The first block of an object that an earlier process read knows as much.
+        // The first block of an object on NVMe carries its metadata, too.
         let first = BlockKey { path: Arc::from(location.as_ref()), number: 0 };
         if let Some(block) = self.blocks.pool(Kind::Data).look_up(&first, &self.account).await {
             let meta = block.meta(location);
@@ -167,14 +167,14 @@ impl CachedStore {
         Ok(meta)
     }
 
-    /// The blocks of these numbers, those beyond the object's end left out.
+    /// Loads the blocks with these numbers; blocks beyond the end of the object are omitted.
     async fn load(&self, kind: Kind, location: &Path, numbers: &BTreeSet<u64>) -> Result<Loaded> {
         let pool = self.blocks.pool(kind);
         let path: Arc<str> = Arc::from(location.as_ref());
         let mut meta = self.blocks.known(location);
         let span = numbers.last().zip(numbers.first()).map_or(0, |(last, first)| last - first);
         if meta.is_none() && span >= self.blocks.longest_run(kind) {
-            // Only with the size known can a range that ends beyond it be cut into requests.
+            // A range that ends beyond the object can only be cut into requests if the size is known.
             meta = Some(self.meta(location).await?);
         }
         let end = meta.as_ref().map_or(u64::MAX, |meta| pool.blocks_of(meta.size));
@@ -202,7 +202,7 @@ impl CachedStore {
         Ok(Loaded { kind, meta: meta.or(seen), blocks })
     }
 
-    /// Numbers of the blocks that a range touches.
+    /// The numbers of the blocks that a range overlaps.
     fn numbers(&self, kind: Kind, range: &Range<u64>) -> Range<u64> {
         let pool = self.blocks.pool(kind);
         range.start / pool.block_bytes as u64..pool.blocks_of(range.end)
@@ -218,7 +218,7 @@ impl CachedStore {
             let length = block.data.len() as u64;
             let from = range.start.saturating_sub(begin).min(length);
             let to = range.end.saturating_sub(begin).min(length);
-            // Both are within a block, whose length is a usize.
+            // Both offsets are within a block, whose length is a usize.
             slices.push(block.data.slice(from as usize..to as usize));
         }
         slices
@@ -261,7 +261,7 @@ impl CachedStore {
         Ok(GetResult { payload, meta, range, attributes: Attributes::default() })
     }
 
-    /// Later parts of a long range, the next being fetched while one is used.
+    /// Reads the later parts of a long range; the next part is fetched while the previous one is used.
     fn rest(
         self,
         kind: Kind,
@@ -279,7 +279,7 @@ impl CachedStore {
         futures::stream::iter(parts).map(load).buffered(2).try_flatten().boxed()
     }
 
-    /// One part of a long range.
+    /// Reads one part of a long range.
     async fn part(
         self,
         kind: Kind,
@@ -292,7 +292,7 @@ impl CachedStore {
     }
 }
 
-/// Blocks of one object.
+/// The loaded blocks of one object.
 struct Loaded {
     kind: Kind,
     meta: Option<ObjectMeta>,
@@ -405,7 +405,7 @@ impl ObjectStore for CachedStore {
     }
 }
 
-/// One buffer, without a copy where one slice is all.
+/// Joins slices into one buffer; a single slice is not copied.
 fn join(mut slices: Vec<Bytes>) -> Bytes {
     if slices.len() == 1 {
         return slices.swap_remove(0);

@@ -1,5 +1,5 @@
-//! How long one search waits for requests to the store, so that a store that hangs can be told before its
-//! timeouts are over.
+//! Measures how long a search waits for requests to the store, so that a hanging store is reported before
+//! its timeouts expire.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -12,15 +12,15 @@ use parking_lot::Mutex;
 pub struct StoreWait {
     /// The name of the store.
     pub store: Arc<str>,
-    /// How long the store has not answered the oldest request that it has; zero if there is none.
+    /// Time since the oldest unanswered request was sent; zero if there is none.
     pub current: Duration,
-    /// The longest time that a request took which is over.
+    /// The longest time of an answered request.
     pub longest: Duration,
 }
 
-/// When a request was sent, and when it was answered. Several searches may wait for it. The time before is
-/// not the store's: the cache sends a limited number of requests at the same time. Nor is the time after it:
-/// a search may be busy with something else.
+/// The times at which a request was sent and answered. Several searches may wait for it. The time before is
+/// not spent by the store, because the cache limits concurrent requests; nor is the time after, when a
+/// search may be busy with something else.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
     sent: OnceLock<Instant>,
@@ -28,17 +28,17 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    /// The store has the request from now on.
+    /// Marks the request as sent to the store.
     pub(crate) fn send(&self) {
         let _ = self.sent.set(Instant::now());
     }
 
-    /// The store has given the answer, or its last error.
+    /// Marks the request as answered, or as failed for the last time.
     pub(crate) fn answer(&self) {
         let _ = self.answered.set(Instant::now());
     }
 
-    /// How long somebody has waited for the store who waits for the request since then.
+    /// How long a search that waits since `since` has waited for the store.
     fn waited(&self, since: Instant) -> Duration {
         let Some(sent) = self.sent.get() else { return Duration::ZERO };
         let until = self.answered.get().copied().unwrap_or_else(Instant::now);
@@ -54,13 +54,13 @@ pub(crate) struct Waits(Arc<Mutex<State>>);
 struct State {
     store: Option<Arc<str>>,
     next: u64,
-    /// Since when each is waited for.
+    /// The requests, each with the time at which the search began to wait.
     under_way: BTreeMap<u64, (Instant, Arc<Times>)>,
     longest: Duration,
 }
 
 impl Waits {
-    /// `None` if the search has not asked the store for anything.
+    /// The current wait; `None` if the search has not sent a request to the store.
     pub(crate) fn now(&self) -> Option<StoreWait> {
         let state = self.0.lock();
         let unanswered =
@@ -73,7 +73,7 @@ impl Waits {
         })
     }
 
-    /// Counts a request to this store from now on.
+    /// Starts counting a wait for a request to this store.
     pub(crate) fn begin(&self, store: &Arc<str>, times: Arc<Times>) -> Wait {
         let mut state = self.0.lock();
         state.store.get_or_insert_with(|| Arc::clone(store));
@@ -84,7 +84,7 @@ impl Waits {
     }
 }
 
-/// One request that a search waits for; over when this is dropped, however the request ends.
+/// A wait of a search for one request; ends when this is dropped, however the request ends.
 #[derive(Debug)]
 pub(crate) struct Wait {
     all: Waits,
@@ -105,7 +105,7 @@ impl Drop for Wait {
 mod tests {
     use super::*;
 
-    /// A request that the store has.
+    /// A request that has been sent.
     fn sent() -> Arc<Times> {
         let times = Arc::new(Times::default());
         times.send();

@@ -1,4 +1,4 @@
-//! What the cache promises, compared with the store behind it.
+//! The guarantees of the cache, compared with the store behind it.
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
@@ -38,7 +38,7 @@ fn path() -> Path {
     Path::from("buckets/main/20261120/a.parquet")
 }
 
-/// A store with one object, counted, and a cache before it.
+/// A store with one object and a request counter, behind a cache.
 async fn with_object(length: usize, settings: Settings) -> (CachedStore, Arc<CountingStore>) {
     let inner = InMemory::new();
     inner.put(&path(), content(length).into()).await.unwrap();
@@ -223,8 +223,8 @@ async fn fill_nvme(dir: &TestDir) -> Arc<CountingStore> {
     assert_eq!(got, content(8 * BLOCK));
     cached.close().await.unwrap();
     drop(cached);
-    // On a busy machine, a write that has begun ends after the close, and blocks may be left out: the cache
-    // does not wait for a slow disk. They are read once more.
+    // On a busy machine, a write that has begun may end after the close, and blocks may be omitted, because
+    // the cache does not wait for a slow disk. Omitted blocks are read once more.
     let is_written = async || {
         let cached = CachedStore::open(counting.clone(), settings(Some(dir.path()))).await.unwrap();
         let found = cached.residency(path().as_ref(), 8 * BLOCK as u64);
@@ -283,7 +283,7 @@ async fn damaged_nvme_blocks_are_fetched_again() {
     assert_eq!(counting.hooks().of(Operation::Get), 1);
 }
 
-/// A read of what helps to find rows.
+/// A read from the index pool.
 async fn index_range(store: &dyn ObjectStore, path: &Path, range: std::ops::Range<u64>) -> usize {
     let range = Some(GetRange::Bounded(range));
     let mut options = GetOptions { range, ..GetOptions::default() };
@@ -298,7 +298,7 @@ async fn a_scan_larger_than_memory_leaves_indexes_where_they_are() {
     for at in &needles {
         index_range(&cached, &path(), *at..*at + 100).await;
     }
-    // Twice, and each block more than once, as several pieces of a bucket do.
+    // Twice, and each block more than once, because a block holds several pieces of a bucket.
     for _ in 0..4 {
         let mut scan = cached.get(&path()).await.unwrap().into_stream();
         while let Some(bytes) = scan.next().await {
@@ -322,7 +322,7 @@ async fn indexes_are_read_in_smaller_blocks_than_rows() {
     assert_eq!(counting.hooks().read_bytes(), 9 * BLOCK as u64);
 }
 
-/// A cache whose store has answered enough requests, each after 5 ms, to know what is slow.
+/// A cache whose store has answered enough requests, each after 5 ms, to define what is slow.
 async fn with_slow_store(settings: Settings) -> (CachedStore, Arc<SlowStore>) {
     let inner = InMemory::new();
     inner.put(&path(), content(400 * BLOCK).into()).await.unwrap();
@@ -469,7 +469,7 @@ async fn where_the_bytes_of_an_object_are_is_known_without_reading_them() {
     let residency = || cached.residency(path().as_ref(), size);
     let all = residency();
     assert_eq!((all.memory, all.disk, all.store), (0, 0, size));
-    // Of four blocks each, as `fetch_bytes` says.
+    // Requests of four blocks each: `fetch_bytes`.
     assert_eq!(all.requests, 3);
     assert_eq!(cached.stats().store_requests, 0);
     let block = BLOCK as u64;
@@ -484,7 +484,7 @@ async fn what_is_forgotten_is_read_from_the_store_again() {
     let (cached, store) = with_object(5 * BLOCK, settings(None)).await;
     cached.get(&path()).await.unwrap().bytes().await.unwrap();
     let other: Vec<u8> = content(5 * BLOCK).into_iter().map(|byte| byte ^ 0xFF).collect();
-    // Past the cache, as who restores an object does it.
+    // Bypasses the cache, like a process that restores an object.
     store.put(&path(), other.clone().into()).await.unwrap();
     let stale = cached.get(&path()).await.unwrap().bytes().await.unwrap();
     assert_eq!(stale, content(5 * BLOCK));

@@ -1,8 +1,8 @@
 //! The macros that declare settings.
 
-/// Declares settings that make a struct, a field each: the struct, its [`Default`], its reader
-/// `read(&Layers)` and the declarations `SETTINGS`. Description, stanza, key, field, Rust type, default and
-/// [`Type`](crate::Type) of a setting are its one line:
+/// Declares settings that form a struct, one field each: the struct, its [`Default`], its reader
+/// `read(&Layers)` and the declarations `SETTINGS`. The description, stanza, key, field, Rust type, default
+/// and [`Type`](crate::Type) of a setting are declared in one place:
 ///
 /// ```
 /// # use karst_conf as conf;
@@ -29,9 +29,9 @@
 /// # Ok::<(), conf::Invalid>(())
 /// ```
 ///
-/// An empty default is a value that may be absent (`Option`). `fixed { ... }` has fields that no file sets,
-/// `nested { ... }` fields whose types are structs of this macro; both are optional, in this order. A
-/// setting that REST changes at once has `, live` at its end.
+/// An empty default means that the value may be absent (`Option`). `fixed { ... }` has fields that no file
+/// sets, `nested { ... }` has fields whose types are structs of this macro; both are optional, in this
+/// order. Settings that take effect immediately when changed over REST end with `, live`.
 #[macro_export]
 macro_rules! settings {
     (
@@ -101,9 +101,9 @@ macro_rules! settings {
     };
 }
 
-/// Declares settings that readers ask for one by one ([`Key`](crate::Key)), for files with many stanzas of
-/// one kind, and the slice `SETTINGS` of them. A key that no reader uses is dead code, which `make lint`
-/// refuses.
+/// Declares settings that are read one by one ([`Key`](crate::Key)), for files with many stanzas of one
+/// kind, and the slice `SETTINGS` of them. A key that no reader uses is dead code, which `make lint`
+/// rejects.
 ///
 /// ```
 /// # use karst_conf as conf;
@@ -157,7 +157,7 @@ macro_rules! keys {
     };
 }
 
-/// When a setting that is declared `live` or not has its effect.
+/// The effect of a setting, depending on whether it is declared `live`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! effect {

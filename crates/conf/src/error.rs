@@ -1,4 +1,4 @@
-//! What can go wrong with configuration files.
+//! Errors of configuration files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,12 +13,12 @@ use crate::file::Place;
 pub struct Error {
     /// The file or directory.
     pub path: PathBuf,
-    /// What the system said.
+    /// The error of the operating system.
     pub source: std::io::Error,
 }
 
 impl Error {
-    /// What the caller can do about it.
+    /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self.source.kind() {
@@ -31,7 +31,7 @@ impl Error {
 /// An invalid value of a setting, or a required setting without a value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Invalid {
-    /// File and line; of a missing setting those of its stanza, `None` if that is missing too.
+    /// File and line: those of the stanza if the setting is missing, `None` if the stanza is missing, too.
     pub place: Option<Place>,
     /// The file, without `.conf`.
     pub conf: String,
@@ -39,9 +39,9 @@ pub struct Invalid {
     pub stanza: String,
     /// The key.
     pub key: String,
-    /// What is written; empty for a missing setting.
+    /// The value in the file; empty for a missing setting.
     pub value: String,
-    /// What is wrong: what is expected, or a sentence of its own.
+    /// The expected value, or a sentence of its own.
     pub reason: String,
 }
 

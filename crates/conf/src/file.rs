@@ -1,20 +1,20 @@
 //! The syntax of `.conf` files: stanzas of `key = value`, each value with its file and line
 //! (docs/decisions/0020).
 //!
-//! Guarantees: parsing never fails; whatever cannot be understood becomes a [`Warning`] that names
-//! the line and what was done about it. Leaves to others: which file wins (`layers`), which keys
-//! exist (`registry`), what values mean (`props` and friends).
+//! Guarantees: parsing never fails; each line that is not understood becomes a [`Warning`] with the line
+//! and the consequence. Not here: precedence of files (`layers`), known keys (`registry`), and the meaning
+//! of values (`props` and similar).
 
 use std::fmt;
 use std::sync::Arc;
 
-/// The folder with the apps of a directory.
+/// The directory with apps in a path.
 const APPS: &str = "/apps/";
 
 /// A line of a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// The file, as a path or as `system/default/props.conf` for what is built in.
+    /// The file, as a path or, for built-in files, as `system/default/props.conf`.
     pub file: Arc<str>,
     /// Line number from 1.
     pub line: u32,
@@ -26,8 +26,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// The name of a file in messages. The file of an app that was installed at run time is named from the app
-/// on: the directory of its copy, `<data>/installed/<SHA-256>/apps`, says nothing to a reader.
+/// The name of a file in messages. The path of a file of an app installed at run time is shortened to start
+/// with the app: the directory of the copy, `<data>/installed/<SHA-256>/apps`, does not help a reader.
 fn shown(file: &str) -> &str {
     let is_digest = |name: &str| name.len() == 64 && name.bytes().all(|b| b.is_ascii_hexdigit());
     let is_copy = |at: usize| file[..at].rsplit(['/', '\\']).next().is_some_and(is_digest);
@@ -35,12 +35,12 @@ fn shown(file: &str) -> &str {
     copy.map_or(file, |(at, _)| &file[at + APPS.len()..])
 }
 
-/// Something in a configuration that is probably not what its author meant.
+/// A part of a configuration that is probably a mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// Where.
     pub place: Place,
-    /// What is wrong and what was done about it.
+    /// The problem and its consequence.
     pub text: String,
 }
 
@@ -57,23 +57,23 @@ pub struct Entry {
     pub key: String,
     /// Its value, without surrounding blanks; continued lines are joined by a newline.
     pub value: String,
-    /// Where it is written.
+    /// File and line of the setting.
     pub place: Place,
 }
 
-/// A `[name]` and what belongs to it. Keys are unique: of repeated ones the last counts.
+/// A `[name]` and its settings. Keys are unique: the last of repeated keys counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stanza {
     /// The name between the brackets; `default` for what precedes the first stanza.
     pub name: String,
-    /// Where it first appears.
+    /// File and line of its first appearance.
     pub place: Place,
     /// Settings in the order of their first appearance.
     pub entries: Vec<Entry>,
 }
 
 impl Stanza {
-    /// Takes what a lower layer's stanza says and this one does not.
+    /// Adds the settings of the same stanza in a lower layer that this one does not set.
     pub(crate) fn complete(&mut self, lower: &Self) {
         for entry in &lower.entries {
             if self.get(&entry.key).is_none() {
@@ -101,27 +101,27 @@ impl Stanza {
 pub struct ConfFile {
     /// Name or path of the file.
     pub file: Arc<str>,
-    /// What it says.
+    /// Its stanzas.
     pub stanzas: Vec<Stanza>,
-    /// What it may not have meant to say.
+    /// Warnings about probable mistakes.
     pub warnings: Vec<Warning>,
 }
 
 impl ConfFile {
-    /// Reads a file's text.
+    /// Parses the text of a file.
     #[must_use]
     pub fn parse(file: &str, text: &str) -> Self {
         Parser::new(file).run(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// The stanza of a name.
+    /// The stanza with a name.
     #[must_use]
     pub fn stanza(&self, name: &str) -> Option<&Stanza> {
         self.stanzas.iter().find(|stanza| stanza.name == name)
     }
 }
 
-/// Writes the file back in its own syntax; parsing that gives the same stanzas and values.
+/// Writes the file in `.conf` syntax; parsing the result gives the same stanzas and values.
 impl fmt::Display for ConfFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for stanza in &self.stanzas {
@@ -224,7 +224,7 @@ impl Parser {
     }
 }
 
-/// Where the text before a continuation mark ends, if the line has one.
+/// The end of the text before a continuation mark; `None` if the line has no such mark.
 fn continued(line: &str) -> Option<usize> {
     let trimmed = line.trim_end_matches([' ', '\t', '\r']);
     trimmed.ends_with('\\').then(|| trimmed.len() - 1)

@@ -1,8 +1,8 @@
-//! Configuration in layers: which file's value counts, and where it came from.
+//! Configuration in layers: which file's value takes effect, and where it was set.
 //!
 //! Precedence, highest first: `system/local`, `apps/*/local`, `apps/*/default` (apps in lexicographic
-//! order, the first wins), then what is built in as `system/default`. A search of a user in an app sees
-//! them in another order ([`Layers::view`]). This is the one module of the crate that reads files.
+//! order, the first wins), then the built-in files as `system/default`. Searches of a user in an app use
+//! another order ([`Layers::view`]). This is the only module of the crate that reads files.
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry as MapEntry;
@@ -17,16 +17,16 @@ use crate::error::Error;
 use crate::file::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::metadata::{Access, Metadata};
 
-/// Where a file stands; the order of the variants is the precedence, highest first.
+/// The layer of a file; the order of the variants is the precedence, highest first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
-    /// Objects of a user in an app; only that user's searches there see them.
+    /// Objects of a user in an app; only searches of that user in that app see them.
     User(String, String),
-    /// Objects of the system that are kept beside its files.
+    /// Objects of the system that are stored beside its files.
     SystemStored,
     /// `system/local`.
     SystemLocal,
-    /// Objects of an app that are kept beside its files.
+    /// Objects of an app that are stored beside its files.
     AppStored(String),
     /// `apps/<app>/local`.
     AppLocal(String),
@@ -43,9 +43,9 @@ struct LayerFile {
     file: ConfFile,
 }
 
-/// How the names of forms end.
+/// The suffix of the file names of forms.
 const FORM_SUFFIX: &str = ".form";
-/// The file whose single settings are objects, with permissions of their own.
+/// The file whose settings are objects of their own, with their own permissions.
 const SETTINGS_ARE_OBJECTS: &str = "props";
 
 const BUILTIN: &[(&str, &str)] = &[
@@ -65,9 +65,9 @@ pub struct Layers {
     files: Vec<LayerFile>,
     others: Files,
     metadata: Metadata,
-    /// Directories of apps, with files or without.
+    /// The directories of apps, including those without files.
     directories: BTreeSet<String>,
-    /// Data models: app, name, JSON. What is `local` comes before what is `default`.
+    /// Data models: app, name, JSON. Those of `local` come before those of `default`.
     models: Vec<(String, String, String)>,
 }
 
@@ -84,7 +84,8 @@ impl Layer {
         }
     }
 
-    /// Its place among the layers that a user's searches in an app see; none if they do not see it.
+    /// The rank of the layer among those that searches of a user in an app see; `None` if it is not
+    /// visible.
     fn rank(&self, user: &str, app: &str) -> Option<u8> {
         let own = self.app() == Some(app);
         Some(match self {
@@ -102,12 +103,12 @@ impl Layer {
     }
 }
 
-/// Files that settings name, and forms: those that end in `.xml` and `.form`, by their path in the directory.
+/// Files named by settings, and forms (`.xml` and `.form`), by their path in the directory.
 #[derive(Debug, Clone, Default)]
 pub struct Files(BTreeMap<String, String>);
 
 impl Files {
-    /// The text of a file by the path that Splunk gives it: with `/etc/` in front, or without.
+    /// The text of a file with a path in Splunk's notation, with `/etc/` in front or without.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&str> {
         let path = path.trim().trim_start_matches("$SPLUNK_HOME").trim_start_matches('/');
@@ -115,7 +116,7 @@ impl Files {
         self.0.get(path).map(String::as_str)
     }
 
-    /// The forms with their names, those that are `local` first.
+    /// The forms with their names, those of `local` first.
     pub fn forms(&self) -> impl Iterator<Item = (&str, &str)> {
         let form = |local: bool| {
             self.0.iter().filter_map(move |(path, text)| {
@@ -129,7 +130,7 @@ impl Files {
 }
 
 impl Layers {
-    /// Only what is built in.
+    /// The built-in files only.
     #[must_use]
     pub fn builtin() -> Self {
         let mut layers = Self::default();
@@ -140,8 +141,8 @@ impl Layers {
         layers
     }
 
-    /// What is built in, and above it the files below a directory that has `system/local` and
-    /// `apps/*/{default,local}`. A missing directory is an empty one.
+    /// The built-in files, and over them the files of a directory that has `system/local` and
+    /// `apps/*/{default,local}`. A missing directory counts as empty.
     ///
     /// # Errors
     /// [`Error`] names the file that cannot be read.
@@ -158,8 +159,8 @@ impl Layers {
         Ok(layers)
     }
 
-    /// With other files of apps: those below `apps/<app>` of the directory that each app is given, as far as
-    /// `is_read` says. They replace what the layers have of an app of that name.
+    /// Replaces files of apps: reads `apps/<app>` of the directory given for each app, as far as `is_read`
+    /// allows. The new files replace all files of an app with that name.
     ///
     /// # Errors
     /// [`Error`] names the file that cannot be read.
@@ -194,7 +195,8 @@ impl Layers {
         Ok(layers)
     }
 
-    /// The names of all stanzas that the apps of a directory have in a file, without reading more of them.
+    /// The names of all stanzas that the apps of a directory have in a file, without reading their
+    /// settings.
     ///
     /// # Errors
     /// [`Error`] names the file that cannot be read.
@@ -243,8 +245,8 @@ impl Layers {
         Ok(())
     }
 
-    /// Adds a file from text, for tests and for settings that do not come from files.
-    /// `conf` is the name without `.conf`.
+    /// Adds a file from text, for tests and for settings that do not come from files. `conf` is the name
+    /// without `.conf`.
     #[must_use]
     pub fn with(mut self, layer: Layer, conf: &str, text: &str) -> Self {
         let name = match &layer {
@@ -260,15 +262,15 @@ impl Layers {
         self
     }
 
-    /// Adds a file that is read already. `conf` is the name without `.conf`.
+    /// Adds a parsed file. `conf` is the name without `.conf`.
     #[must_use]
     pub fn with_file(mut self, layer: Layer, conf: &str, file: ConfFile) -> Self {
         self.insert(layer, conf, file);
         self
     }
 
-    /// What the searches of a user in an app see, highest first: the user's own objects there, the app,
-    /// what other apps export, the system.
+    /// The layers visible to searches of a user in an app, highest first: the user's own objects there, the
+    /// app, exported objects of other apps, the system.
     #[must_use]
     pub fn view(&self, user: &str, app: &str) -> Self {
         let mut files = Vec::new();
@@ -295,7 +297,7 @@ impl Layers {
         }
     }
 
-    /// Bytes of the names and values of all settings, and of the data models.
+    /// The size in bytes of the names and values of all settings and of the data models.
     #[must_use]
     pub fn text_bytes(&self) -> usize {
         let of = |stanza: &Stanza| {
@@ -307,7 +309,7 @@ impl Layers {
         settings + models.sum::<usize>()
     }
 
-    /// The stanzas of a file by name, each with its layer, highest first.
+    /// The stanzas of a file by name, with their layers, highest first.
     #[must_use]
     pub fn stanzas_by_name<'l>(
         &'l self,
@@ -322,8 +324,8 @@ impl Layers {
         named
     }
 
-    /// Those of the stanzas of one name that the searches of a user in an app see, with the settings and in
-    /// the order that [`Layers::view`] gives them.
+    /// The stanzas of one name that are visible to searches of a user in an app, with the settings and in
+    /// the order of [`Layers::view`].
     #[must_use]
     pub fn seen<'l>(
         &self,
@@ -339,12 +341,13 @@ impl Layers {
                 seen.push((rank, layer, stanza));
             }
         }
-        // Stable: within a rank, the order of the layers stays.
+        // The sort is stable: the order of the layers is kept within a rank.
         seen.sort_by_key(|(rank, ..)| *rank);
         seen.into_iter().map(|(_, layer, stanza)| (layer, stanza)).collect()
     }
 
-    /// What a view shows of a stanza whose layer has a rank in it: all of it, or what its app exports.
+    /// The visible part of a stanza in a view, given the rank of its layer: all of it, or what its app
+    /// exports.
     fn shown_at<'l>(
         &self,
         rank: u8,
@@ -365,26 +368,26 @@ impl Layers {
         Some(Cow::Owned(Stanza { name: name.clone(), place: place.clone(), entries }))
     }
 
-    /// Whether other apps see an object of an app.
+    /// Whether an object of an app is visible to other apps.
     #[must_use]
     pub fn shows(&self, app: &str, conf: &str, name: &str) -> bool {
         self.metadata.shows(app, conf, name)
     }
 
-    /// Whether an app says that other apps see an object.
+    /// Whether an app explicitly exports an object to other apps.
     #[must_use]
     pub fn exports(&self, app: &str, conf: &str, name: &str) -> bool {
         self.metadata.exports(app, conf, name)
     }
 
-    /// Who reads and changes the objects of apps, as their metadata says: by `app`, `app/file` and
+    /// The read and write permissions of the objects of apps, from their metadata: by `app`, `app/file` and
     /// `app/file/object`.
     #[must_use]
     pub fn access(&self) -> BTreeMap<String, Access> {
         self.metadata.access()
     }
 
-    /// Adds what an app's `metadata/default.meta` says, for tests.
+    /// Adds the text of an app's `metadata/default.meta`, for tests.
     #[must_use]
     pub fn with_metadata(mut self, app: &str, text: &str) -> Self {
         let name = format!("apps/{app}/metadata/default.meta");
@@ -392,7 +395,7 @@ impl Layers {
         self
     }
 
-    /// Without the shared stanzas (app, file, name), settings of props (the name is `stanza/KEY`) and data
+    /// Removes the shared stanzas (app, file, name), settings of props (the name is `stanza/KEY`) and data
     /// models that `hidden` names.
     #[must_use]
     pub fn without(mut self, hidden: impl Fn(&str, &str, &str) -> bool) -> Self {
@@ -412,7 +415,7 @@ impl Layers {
         self
     }
 
-    /// Without the objects of users: what is true for everybody.
+    /// Removes the objects of users: the rest applies to every user.
     #[must_use]
     pub fn shared(&self) -> Self {
         let mut shared = self.clone();
@@ -420,7 +423,7 @@ impl Layers {
         shared
     }
 
-    /// Says whether other apps see a stanza of an app.
+    /// Sets whether other apps see a stanza of an app.
     #[must_use]
     pub fn exporting(mut self, app: &str, conf: &str, stanza: &str, shown: bool) -> Self {
         self.metadata.export(app, conf, stanza, shown);
@@ -434,17 +437,18 @@ impl Layers {
         named.chain(self.directories.iter().cloned()).collect()
     }
 
-    /// Whether a place is in a file, or among the objects, of an app or a user. What is wrong there must not
-    /// keep a program from starting.
+    /// Whether a place is in a file or an object of an app or a user. Errors there must not keep a program
+    /// from starting.
     #[must_use]
     pub fn is_of_app(&self, place: &Place) -> bool {
         self.app_of(place).is_some()
     }
 
-    /// The app that has the file, or the object, of a place.
+    /// The app that owns the file or object of a place.
     #[must_use]
     pub fn app_of(&self, place: &Place) -> Option<&str> {
-        // Places mostly share the name with their file: comparing pointers takes a fraction of the time.
+        // A place mostly shares the name with its file: comparing pointers is much faster than comparing
+        // texts.
         let same = self.files.iter().find(|file| Arc::ptr_eq(&file.file.file, &place.file));
         let found = same.or_else(|| self.files.iter().find(|file| file.file.file == place.file));
         found?.layer.app()
@@ -455,7 +459,7 @@ impl Layers {
         self.files.iter().filter_map(|file| Some((&*file.file.file, file.layer.app()?)))
     }
 
-    /// Only what the system says.
+    /// Removes the files of apps.
     #[must_use]
     pub fn without_apps(&self) -> Self {
         let mut system = self.clone();
@@ -472,14 +476,14 @@ impl Layers {
         }
     }
 
-    /// The stanzas of a file with the layer of each, highest first.
+    /// The stanzas of a file with their layers, highest first.
     pub fn stanzas(&self, conf: &str) -> impl Iterator<Item = (&Layer, &Stanza)> {
         let files = self.files.iter().filter(move |file| file.conf == conf);
         files.flat_map(|file| file.file.stanzas.iter().map(|stanza| (&file.layer, stanza)))
     }
 
-    /// A fingerprint of everything that these layers say in files that pass a test, and of all other files:
-    /// two processes with the same one read the same configuration.
+    /// A fingerprint of all files that pass a test, and of all files that are not settings: two processes
+    /// with the same fingerprint read the same configuration.
     #[must_use]
     pub fn fingerprint(&self, is_read: impl Fn(&str) -> bool) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -510,13 +514,13 @@ impl Layers {
         self.files.sort_by(|a, b| a.layer.cmp(&b.layer));
     }
 
-    /// The files besides those with settings.
+    /// The files other than `.conf` files.
     #[must_use]
     pub fn files(&self) -> &Files {
         &self.others
     }
 
-    /// Adds the files of a folder, not yet sorted.
+    /// Adds the files of a directory, not sorted yet.
     fn read_folder(&mut self, root: &Path, folder: &str, layer: &Layer) -> Result<(), Error> {
         for name in list(&root.join(folder))? {
             if ![".conf", ".xml", FORM_SUFFIX].iter().any(|suffix| name.ends_with(suffix)) {
@@ -584,7 +588,7 @@ impl Layers {
         names.into_iter().collect()
     }
 
-    /// What counts of a file (named without `.conf`) when all layers are taken together.
+    /// The effective settings of a file (named without `.conf`) over all layers.
     #[must_use]
     pub fn effective(&self, conf: &str) -> Effective {
         let mut effective = Effective { conf: conf.to_owned(), stanzas: Vec::new() };
@@ -604,7 +608,7 @@ impl Layers {
         effective
     }
 
-    /// What is wrong with the syntax of the files. [`crate::Registry::warnings`] knows the settings.
+    /// The syntax warnings of the files. [`crate::Registry::warnings`] checks the settings.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {
         let files = self.files.iter().flat_map(|file| &file.file.warnings);
@@ -612,7 +616,7 @@ impl Layers {
     }
 }
 
-/// Names in a directory in lexicographic order; none if there is no such directory.
+/// The names in a directory in lexicographic order; empty if the directory does not exist.
 fn list(folder: &Path) -> Result<Vec<String>, Error> {
     let fail = |source| Error { path: folder.to_owned(), source };
     let entries = match fs::read_dir(folder) {
@@ -628,7 +632,7 @@ fn list(folder: &Path) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// One file as all layers make it: stanzas by name, each value with the place it came from.
+/// The effective settings of a file: stanzas by name, each value with its origin.
 #[derive(Debug, Clone)]
 pub struct Effective {
     /// Name of the file without `.conf`.
@@ -652,7 +656,7 @@ impl Effective {
         own.or_else(|| self.stanza("default").and_then(|stanza| stanza.get(key)))
     }
 
-    /// A stanza's entries completed with those of `[default]`, in key order, for `btool`.
+    /// The entries of a stanza, completed by those of `[default]`, in key order, for `btool`.
     #[must_use]
     pub fn complete(&self, stanza: &str) -> Vec<&Entry> {
         let mut entries: Vec<&Entry> = Vec::new();

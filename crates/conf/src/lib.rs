@@ -1,9 +1,9 @@
 //! `.conf` files: their syntax, their layers, and the settings in them, each declared once.
 //!
-//! A declaration ([`settings!`], [`keys!`]) has stanza, key, type, default and description. The field of a
-//! struct, its default, the reader with its errors, the warnings of `btool`, the pages in `docs/conf` and
-//! the data of forms ([`Setting`]) come from it. Leaves to others: what settings do; which crates have some
-//! (`services/karst/src/settings.rs`).
+//! A declaration ([`settings!`], [`keys!`]) has stanza, key, type, default and description. It yields the
+//! field of a struct, its default, the reader with its errors, the warnings of `btool`, the pages in
+//! `docs/conf` and the data of forms ([`Setting`]). Not here: the effects of settings, and the list of
+//! crates with settings (`services/karst/src/settings.rs`).
 //!
 //! Pure: the only I/O is [`Layers::read`], which reads a directory of `.conf` files.
 //!

@@ -1,30 +1,30 @@
-//! What apps say of their objects in `metadata/default.meta` and `metadata/local.meta`: who reads and
-//! changes them (`access`), and whether other apps see them (`export`).
+//! The permissions of an app's objects in `metadata/default.meta` and `metadata/local.meta`: roles that
+//! read and change them (`access`), and whether other apps see them (`export`).
 //!
-//! A stanza names an object (`[macros/errors]`, a setting of props as `[props/web/EXTRACT-a]`), all of one
-//! file (`[macros]`, `[lookups]`) or all of the app (`[]`). What is not understood is closed rather than
-//! open, and warned of. Leaves to others: who has which role (`access`).
+//! A stanza names an object (`[macros/errors]`, a setting of props as `[props/web/EXTRACT-a]`), all objects
+//! of a file (`[macros]`, `[lookups]`) or all of the app (`[]`). An invalid value denies access, with a
+//! warning. Not here: the roles of users (`access`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::file::{ConfFile, Entry, Warning};
 
-/// Roles that read and change; none where nothing is said. `*` is everybody.
+/// Roles with read and write permission; `None` if not specified. `*` means all roles.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Access {
-    /// Who reads.
+    /// Roles that may read.
     pub read: Option<Vec<String>>,
-    /// Who changes.
+    /// Roles that may write.
     pub write: Option<Vec<String>>,
 }
 
 impl Access {
-    /// Nobody but who may do everything.
+    /// Denies everything, except to administrators.
     fn closed() -> Self {
         Self { read: Some(Vec::new()), write: Some(Vec::new()) }
     }
 
-    /// `read : [ *, power ], write : [ admin ]`.
+    /// Parses `read : [ *, power ], write : [ admin ]`.
     fn parse(text: &str) -> Option<Self> {
         let mut access = Self::default();
         let mut rest = text.trim();
@@ -55,24 +55,24 @@ struct Said {
     access: Option<Access>,
 }
 
-/// What all apps say.
+/// The metadata of all apps.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Metadata {
-    /// By app and by object: `macros/errors`, `macros`, or nothing for the whole app.
+    /// By app and by object: `macros/errors`, `macros`, or the empty text for the whole app.
     apps: BTreeMap<String, BTreeMap<String, Said>>,
-    /// Those that have metadata files.
+    /// The apps that have metadata files.
     with_files: BTreeSet<String>,
     warnings: Vec<Warning>,
 }
 
 impl Metadata {
-    /// Forgets what an app says.
+    /// Removes the metadata of an app.
     pub(crate) fn remove(&mut self, app: &str) {
         self.apps.remove(app);
         self.with_files.remove(app);
     }
 
-    /// Takes a file's word, unless one read before said something else.
+    /// Adds a file; values that an earlier file has set are kept.
     pub(crate) fn read(&mut self, app: &str, file: &ConfFile) {
         self.warnings.extend(file.warnings.iter().cloned());
         self.with_files.insert(app.to_owned());
@@ -96,27 +96,27 @@ impl Metadata {
         }
     }
 
-    /// Says whether other apps see a stanza of an app.
+    /// Sets whether other apps see a stanza of an app.
     pub(crate) fn export(&mut self, app: &str, conf: &str, stanza: &str, shown: bool) {
         let known = self.apps.entry(app.to_owned()).or_insert_with(|| {
-            // The app has said nothing so far, which shows everything.
+            // An app without metadata exports everything, which must remain true for its other stanzas.
             BTreeMap::from([(String::new(), Said { export: Some(true), access: None })])
         });
         known.entry(format!("{conf}/{stanza}")).or_default().export = Some(shown);
     }
 
-    /// Whether other apps see a stanza. An app without a word about it shows everything.
+    /// Whether other apps see a stanza; true if the app does not specify it.
     pub(crate) fn shows(&self, app: &str, conf: &str, stanza: &str) -> bool {
         let whole = [format!("{conf}/{stanza}"), conf.to_owned(), String::new()];
         self.exported(app, &whole)
     }
 
-    /// Whether the metadata files of an app say that other apps see a stanza.
+    /// Whether the metadata files of an app export a stanza explicitly.
     pub(crate) fn exports(&self, app: &str, conf: &str, stanza: &str) -> bool {
         self.with_files.contains(app) && self.shows(app, conf, stanza)
     }
 
-    /// The same of a setting of a stanza, which a stanza `[props/web/EXTRACT-a]` is about.
+    /// Whether other apps see a setting of a stanza, as set by a stanza `[props/web/EXTRACT-a]`.
     pub(crate) fn shows_setting(&self, app: &str, conf: &str, stanza: &str, key: &str) -> bool {
         let stanza = format!("{conf}/{stanza}");
         let names = [format!("{stanza}/{key}"), stanza, conf.to_owned(), String::new()];
@@ -129,7 +129,7 @@ impl Metadata {
         names.iter().find_map(said).unwrap_or(false)
     }
 
-    /// Who reads and changes what: by `app`, `app/file` and `app/file/object`.
+    /// The permissions by `app`, `app/file` and `app/file/object`.
     pub(crate) fn access(&self) -> BTreeMap<String, Access> {
         let mut found = BTreeMap::new();
         for (app, objects) in &self.apps {
@@ -146,7 +146,7 @@ impl Metadata {
     }
 }
 
-/// What a stanza is about, with the names that our files have.
+/// The object that a stanza names, with the names of our files.
 fn object(stanza: &str) -> String {
     let name = if stanza == "default" { "" } else { stanza.trim_matches('/') };
     let name = decoded(name);
@@ -157,7 +157,7 @@ fn object(stanza: &str) -> String {
     }
 }
 
-/// A name without `%2F` and the like.
+/// Decodes `%2F` and similar escapes in a name.
 fn decoded(name: &str) -> String {
     let mut bytes = Vec::with_capacity(name.len());
     let mut rest = name.as_bytes();

@@ -13,7 +13,7 @@ update it with `KARST_BLESS=1`. Changes take effect at the next start of the pro
 ";
 
 impl Registry {
-    /// The page of a file, in Markdown.
+    /// Writes the page of a file, in Markdown.
     #[must_use]
     pub fn page(&self, conf: &str) -> String {
         let settings: Vec<_> = self.settings(conf).collect();
@@ -70,7 +70,7 @@ fn row(setting: &Setting) -> String {
     format!("| {name}{live} | {kind} | {default} | {} |\n", cell(&setting.description()))
 }
 
-/// Text that does not end its cell, and has no tags outside of code.
+/// Escapes a text so that it does not end its table cell, and has no tags outside of code.
 fn cell(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let parts = parts.map(|(at, part)| match at % 2 {
@@ -80,7 +80,7 @@ fn cell(text: &str) -> String {
     parts.collect::<Vec<_>>().join("`").replace('|', "\\|")
 }
 
-/// Lines of at most 140 columns.
+/// Wraps a text to lines of at most 140 columns.
 fn wrapped(text: &str) -> String {
     let mut lines = String::new();
     let mut width = 0;

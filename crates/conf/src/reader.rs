@@ -1,4 +1,4 @@
-//! Reading declared settings out of stanzas.
+//! Reads declared settings from stanzas.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::file::Entry;
 use crate::layers::{Effective, Layers};
 use crate::setting::{FromValue, Key, Setting};
 
-/// The files of some layers, merged when they are first asked for.
+/// The effective files of some layers, merged when they are first used.
 #[derive(Debug)]
 pub struct Confs<'a> {
     layers: &'a Layers,
@@ -32,8 +32,8 @@ impl<'a> Confs<'a> {
     }
 }
 
-/// A stanza, completed by `[default]`, from which declared settings are read. Values are trimmed, and empty
-/// ones count as not set.
+/// A stanza, completed by `[default]`, from which declared settings are read. Values are trimmed; an empty
+/// value counts as not set.
 #[derive(Debug, Clone, Copy)]
 pub struct Reader<'a> {
     /// The file.
@@ -50,13 +50,13 @@ impl<'a> Reader<'a> {
         Self { conf, name, between: None }
     }
 
-    /// Completes the stanza by another one before `[default]`.
+    /// Completes the stanza by another stanza, before `[default]`.
     #[must_use]
     pub fn or(self, stanza: &'a str) -> Self {
         Self { between: Some(stanza), ..self }
     }
 
-    /// The value that counts, with its place.
+    /// The effective value, with its place.
     #[must_use]
     pub fn entry(&self, setting: &Setting) -> Option<&'a Entry> {
         let of = |name: &str| self.conf.stanza(name).and_then(|stanza| stanza.get(setting.name));
@@ -64,21 +64,21 @@ impl<'a> Reader<'a> {
         own.filter(|entry| !entry.value.trim().is_empty())
     }
 
-    /// The text of a setting, if it is set.
+    /// The text of a setting; `None` if it is not set.
     #[must_use]
     pub fn text<T>(&self, key: &Key<T>) -> Option<&'a str> {
         self.entry(&key.setting).map(|entry| entry.value.trim())
     }
 
-    /// A setting, or its default if it is not set.
+    /// The value of a setting, or its default.
     ///
     /// # Errors
-    /// An invalid value, or that there is none and no default.
+    /// If the value is invalid, or if there is neither a value nor a default.
     pub fn get<T: FromValue>(&self, key: &Key<T>) -> Result<T, Invalid> {
         self.read(&key.setting)
     }
 
-    /// A setting, if it is set.
+    /// The value of a setting; `None` if it is not set.
     ///
     /// # Errors
     /// An invalid value.
@@ -94,20 +94,20 @@ impl<'a> Reader<'a> {
         value.ok_or_else(|| self.invalid(setting, setting.kind.expected()))
     }
 
-    /// The error that something else is expected of a setting.
+    /// The error for a value other than expected.
     #[must_use]
     pub fn wrong<T>(&self, key: &Key<T>, expected: impl Into<String>) -> Invalid {
         self.invalid(&key.setting, expected)
     }
 
-    /// The error that something else is expected of a setting; at the place of the stanza if it is not set.
+    /// The error for a value other than expected; at the place of the stanza if the setting is not set.
     #[must_use]
     pub fn invalid(&self, setting: &Setting, expected: impl Into<String>) -> Invalid {
         self.refused(setting, format!("expected {}", expected.into()))
     }
 
-    /// The error that the value of a setting cannot be used, with a reason that is a sentence of its own; at
-    /// the place of the stanza if it is not set.
+    /// The error for an unusable value, with a reason that is a sentence of its own; at the place of the
+    /// stanza if the setting is not set.
     #[must_use]
     pub fn refused(&self, setting: &Setting, reason: String) -> Invalid {
         let entry = self.entry(setting);
@@ -128,7 +128,7 @@ fn value_of<T: FromValue>(setting: &Setting, text: &str) -> Option<T> {
 }
 
 impl Setting {
-    /// The default; `None` if there has to be a value in a file.
+    /// The default; `None` if a file has to set the value.
     #[must_use]
     pub fn default_value<T: FromValue>(&self) -> Option<T> {
         match self.default {
@@ -137,7 +137,7 @@ impl Setting {
         }
     }
 
-    /// The value of a text.
+    /// Reads a value from text.
     #[must_use]
     pub fn value<T: FromValue>(&self, text: &str) -> Option<T> {
         value_of(self, text.trim())

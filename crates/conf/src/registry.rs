@@ -1,4 +1,4 @@
-//! All declared settings of a program together: warnings about what files say, and look-up by name.
+//! All declared settings of a program: warnings about the settings in files, and look-up by name.
 //!
 //! Guarantees: a key of a file with declared settings is either declared or reported with the nearest
 //! declared name. Files without any (saved searches, macros and others) are not checked.
@@ -9,10 +9,10 @@ use crate::layers::Layers;
 use crate::setting::{Effect, Setting};
 use crate::unread;
 
-/// How warnings about settings that are left out begin.
+/// The beginning of warnings about ignored settings.
 pub const LEFT_OUT: &str = "the setting is ignored";
 
-/// The stanza that holds for all others of a file.
+/// The stanza that applies to all others of a file.
 const DEFAULT: &str = "default";
 
 /// The declared settings of a program.
@@ -22,7 +22,7 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Joins the declarations of all crates, of each the slices of its modules.
+    /// Joins the declarations of all crates; each crate has one slice per module.
     #[must_use]
     pub fn new(crates: &[&[&'static [Setting]]]) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Registry {
         }
     }
 
-    /// Leaves the settings of some files.
+    /// Keeps only the settings of some files.
     #[must_use]
     pub fn only(mut self, confs: &[&str]) -> Self {
         self.settings.retain(|setting| confs.contains(&setting.conf));
@@ -51,7 +51,7 @@ impl Registry {
         confs
     }
 
-    /// The setting of a key in a stanza: the one that is declared for the stanza, else any of that name.
+    /// The setting of a key in a stanza: the one declared for the stanza, or else any with that name.
     #[must_use]
     pub fn find(&self, conf: &str, stanza: &str, key: &str) -> Option<&'static Setting> {
         let named = || self.settings(conf).filter(|setting| setting.has_name(stanza, key));
@@ -66,7 +66,8 @@ impl Registry {
         self.remarks(conf, stanza, &format!(" in [{}]", stanza.name))
     }
 
-    /// The same without the name of the stanza: the texts about one setting of many stanzas are equal.
+    /// The same warnings without the name of the stanza, so that those about one setting in many stanzas
+    /// are equal.
     #[must_use]
     pub fn check_unnamed(&self, conf: &str, stanza: &Stanza) -> Vec<Warning> {
         self.remarks(conf, stanza, "")
@@ -83,7 +84,7 @@ impl Registry {
                 Some(setting) if setting.effect == Effect::None => {
                     format!("setting {key} has no effect in this version")
                 }
-                // A value for one index would be taken for that of the index.
+                // A user would believe that the value applies to this index only, but it is not read here.
                 Some(setting) if setting.stanza == DEFAULT && stanza.name != DEFAULT => {
                     format!("setting {key} has no effect{place}: it is read in [default] only")
                 }
@@ -100,7 +101,7 @@ impl Registry {
         warnings
     }
 
-    /// Values of a stanza that do not have the form of their setting.
+    /// The values of a stanza that do not match the type of their setting.
     #[must_use]
     pub fn invalid(&self, conf: &str, stanza: &Stanza) -> Vec<Invalid> {
         let mut invalid = Vec::new();
@@ -125,9 +126,9 @@ impl Registry {
         invalid
     }
 
-    /// Leaves out the settings of apps whose values do not have the form of their setting, so that the next
-    /// layer's value or the default counts, and says so. A comment behind a value that has no text (a
-    /// number, a size, yes or no) goes, and the value counts.
+    /// Removes settings of apps whose values do not match their type, so that the value of the next layer
+    /// or the default takes effect, and returns warnings. A comment after a value that cannot contain text
+    /// (a number, a size, a Boolean) is removed, and the value is kept.
     #[must_use]
     pub fn tolerate_apps(&self, layers: &mut Layers) -> Vec<Warning> {
         let mut warnings = Vec::new();
@@ -177,7 +178,7 @@ impl Registry {
     }
 }
 
-/// The name with the fewest edits, if that is few for its length.
+/// The name with the smallest edit distance, if that is small compared to its length.
 pub fn nearest_name(known: impl Iterator<Item = &'static str>, key: &str) -> Option<&'static str> {
     let lower = key.to_ascii_lowercase();
     let mut best: Option<(usize, &'static str)> = None;

@@ -1,4 +1,4 @@
-//! What a declaration says of a setting, and how its value becomes a Rust value.
+//! The declaration of a setting, and the conversion of its value to a Rust value.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::values;
 
-/// A setting as it is declared: what warnings, pages and forms need.
+/// A declared setting, as used by warnings, pages and forms.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     /// The file, without `.conf`.
@@ -16,12 +16,12 @@ pub struct Setting {
     pub stanza: &'static str,
     /// The key. A name that ends in `*` stands for a family such as `EXTRACT-<class>`.
     pub name: &'static str,
-    /// How the value is written.
+    /// The format of the value.
     pub kind: Type,
-    /// The default as it would be written in a file; empty if there is none, or where the description says
-    /// how it is computed.
+    /// The default in the format of a file; empty if there is none, or if the description states how it is
+    /// computed.
     pub default: &'static str,
-    /// What it does, in sentences. As a doc comment has it: see [`Setting::description`].
+    /// The description, in the form of a doc comment: see [`Setting::description`].
     pub doc: &'static str,
     /// Whether and when it has an effect.
     pub effect: Effect,
@@ -30,11 +30,11 @@ pub struct Setting {
 /// Whether and when a setting has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// From the next start of the program.
+    /// After the next start of the program.
     Restart,
-    /// At once where it is changed over REST; from the next start where the file is.
+    /// Immediately if changed over REST; after the next start if changed in the file.
     Live,
-    /// None on the server, which keeps it for people and programs that look at the stanza.
+    /// None on the server, which keeps it for users and programs that read the stanza.
     Note,
     /// Never: Splunk's setting is accepted with a warning.
     None,
@@ -61,62 +61,62 @@ pub enum Unit {
     Days,
 }
 
-/// How the value of a setting is written.
+/// The format of the value of a setting.
 #[derive(Debug, Clone, Copy)]
 pub enum Type {
-    /// `true` or `false`, or one of their other words ([`crate::boolean`]).
+    /// `true` or `false`, or a synonym ([`crate::boolean`]).
     Boolean,
     /// A whole number.
     Number {
         /// Its unit.
         unit: Unit,
-        /// The least value.
+        /// The minimum.
         least: i64,
-        /// The greatest value; `i64::MAX` for none.
+        /// The maximum; `i64::MAX` for no limit.
         most: i64,
     },
     /// A number that may have a decimal point.
     Decimal {
-        /// The least value.
+        /// The minimum.
         least: f64,
-        /// The greatest value; infinity for none.
+        /// The maximum; infinity for no limit.
         most: f64,
     },
     /// A number above 0 and below 1.
     Fraction,
     /// Bytes with or without a unit, such as `16MB` ([`crate::size`]).
     Size {
-        /// The least value in bytes.
+        /// The minimum in bytes.
         least: u64,
     },
     /// A time with or without a unit, such as `90m` ([`crate::time_span`]).
     Span {
-        /// The least value in seconds.
+        /// The minimum in seconds.
         least: u64,
     },
-    /// One of some words, in any case.
+    /// One of some words, ignoring case.
     Choice(&'static [&'static str]),
     /// Words between separators.
     List {
         /// `,` or `;`.
         separator: char,
     },
-    /// A regular expression; compiled by its reader.
+    /// A regular expression, which its reader compiles.
     Regex,
     /// Any text.
     Text,
-    /// A text that forms do not show.
+    /// A text that forms do not display.
     Secret,
-    /// A text that has to fit.
+    /// A text with a syntax of its own.
     Form {
-        /// What should be written.
+        /// A description of the syntax.
         expected: &'static str,
-        /// Whether a text does.
+        /// Whether a text is valid.
         fits: fn(&str) -> bool,
     },
 }
 
-/// A value that has the form of its [`Type`].
+/// A value that matches its [`Type`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
     /// Of [`Type::Boolean`].
@@ -131,7 +131,7 @@ pub enum Value<'a> {
     Span(Duration),
     /// Of [`Type::List`].
     List(&'a str, char),
-    /// Of all others; of [`Type::Choice`] as it is declared.
+    /// Of all other types; of [`Type::Choice`] in the declared spelling.
     Text(&'a str),
 }
 
@@ -181,7 +181,7 @@ impl Type {
     /// Words between commas.
     pub const LIST: Self = Self::List { separator: ',' };
 
-    /// Reads a text, blanks around it trimmed; `None` if it does not have the form.
+    /// Parses a text, ignoring surrounding blanks; `None` if it is invalid.
     #[must_use]
     pub fn read<'a>(&self, text: &'a str) -> Option<Value<'a>> {
         Some(match *self {
@@ -210,7 +210,7 @@ impl Type {
         })
     }
 
-    /// What should be written, for errors and pages.
+    /// A description of the valid values, for errors and pages.
     #[must_use]
     pub fn expected(&self) -> String {
         match *self {
@@ -283,8 +283,8 @@ impl Setting {
         self.doc.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether the setting is the one of a key in a stanza. A setting of some stanzas is found in others,
-    /// too: `[default]` may have it.
+    /// Whether this is the setting of a key in a stanza. A setting of other stanzas is accepted, too,
+    /// because `[default]` may set it.
     #[must_use]
     pub fn has_name(&self, stanza: &str, key: &str) -> bool {
         match self.name.strip_suffix('*') {
@@ -325,7 +325,7 @@ pub const fn without_effect<const N: usize>(
     settings
 }
 
-/// Settings of a file that are kept and have nothing to do.
+/// Settings of a file that are kept, but have no effect.
 #[must_use]
 pub const fn notes<const N: usize>(conf: &'static str, names: [&'static str; N]) -> [Setting; N] {
     let mut settings = without_effect(conf, names);
@@ -367,13 +367,13 @@ impl<T> Key<T> {
 }
 
 impl<T: FromValue> Key<T> {
-    /// The value of a text.
+    /// Reads a value from text.
     #[must_use]
     pub fn value(&self, text: &str) -> Option<T> {
         self.setting.value(text)
     }
 
-    /// What is read where nothing is set.
+    /// The value that is used if nothing is set.
     ///
     /// # Panics
     /// If the declaration has no default for a type that needs one.
@@ -383,12 +383,12 @@ impl<T: FromValue> Key<T> {
     }
 }
 
-/// A Rust type that values of settings are read as.
+/// A Rust type for values of settings.
 pub trait FromValue: Sized {
     /// The value; `None` if the type cannot hold it.
     fn from_value(value: Value<'_>) -> Option<Self>;
 
-    /// What a setting is that has no value and no default; `None` where there has to be one.
+    /// The value of a setting that is neither set nor has a default; `None` if the setting is required.
     fn absent() -> Option<Self> {
         None
     }

@@ -1,13 +1,12 @@
-//! Splunk's files that no part of Karst reads, with what does their work here.
+//! Files of Splunk that Karst does not read, each with its replacement.
 //!
-//! A file in which an administrator grants rights or sends alerts, and which has no effect, must not be
-//! ignored without a word. Files that only say how Splunk's own pages look (`ui-tour` and others) are not
-//! listed.
+//! A file in which an administrator grants rights or sends alerts must not be ignored silently. Files that
+//! only affect the pages of Splunk (`ui-tour` and others) are not listed.
 
 use crate::file::Warning;
 use crate::layers::Layers;
 
-/// Names without `.conf`, in order, and what an administrator can do instead.
+/// Names without `.conf`, in order, with the alternatives in Karst.
 const UNREAD: &[(&str, &str)] = &[
     ("alert_actions", "alert actions are not run"),
     ("audit", "the audit trail is set up in server.conf [audit]"),
@@ -42,13 +41,13 @@ const UNREAD: &[(&str, &str)] = &[
     ("workload_rules", "searches are limited in limits.conf and by the quotas of roles"),
 ];
 
-/// A warning for each of those files that says something. `is_read`: the files that this program reads.
+/// A warning for each of these files that has settings. `is_read`: whether this program reads a file.
 pub(crate) fn warnings(layers: &Layers, is_read: impl Fn(&str) -> bool) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (conf, instead) in UNREAD.iter().filter(|(conf, _)| !is_read(conf)) {
         let mut last: Option<&str> = None;
         for (_, stanza) in layers.stanzas(conf) {
-            // Stanzas of a file follow each other.
+            // Stanzas of the same file are consecutive.
             if stanza.entries.is_empty() || last == Some(&*stanza.place.file) {
                 continue;
             }

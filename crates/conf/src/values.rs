@@ -1,4 +1,4 @@
-//! How Booleans, sizes and time spans are written in `.conf` files.
+//! The formats of Booleans, sizes and time spans in `.conf` files.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Bytes: `1024`, `500KB`, `16MB`, `1GB`, `2TB`, in any case, of powers of two.
+/// Parses sizes in bytes: `1024`, `500KB`, `16MB`, `1GB`, `2TB`, ignoring case. Units are powers of two.
 #[must_use]
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
@@ -28,7 +28,8 @@ pub fn size(text: &str) -> Option<u64> {
     digits.trim().parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// A time span: `90` or `90s`, `30m`, `1h`, `2 days`, also with a decimal point. Without a unit: seconds.
+/// Parses a time span: `90` or `90s`, `30m`, `1h`, `2 days`, also with a decimal point. Default unit:
+/// seconds.
 #[must_use]
 pub fn time_span(text: &str) -> Option<Duration> {
     let text = text.trim();

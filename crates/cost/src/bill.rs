@@ -1,41 +1,41 @@
-//! The bill: the formulas of `terraform/modules/cost/main.tf`, by what is paid for.
+//! The bill: the formulas of `terraform/modules/cost/main.tf`, per billed item.
 
 use serde::Serialize;
 
 use crate::{Error, Input, Inputs, MONTH_DAYS, MONTH_HOURS, PriceList};
 
-/// Dollars per month for one thing.
+/// The monthly cost of one billed item.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
     /// The name in the output `monthly_cost` of Terraform.
     pub name: &'static str,
-    /// Dollars per month, not rounded.
+    /// Dollars per month, unrounded.
     pub dollars: f64,
-    /// The factors, for a reader.
+    /// The factors, as text for the reader.
     pub how: String,
 }
 
-/// What is not priced, since an input is missing.
+/// Parts that cannot be priced because an input is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
     /// The parts.
     pub names: Vec<&'static str>,
-    /// Why, and what helps.
+    /// The reason, and what helps.
     pub reason: String,
 }
 
 /// The monthly bill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bill {
-    /// By what is paid for, in the order of the Terraform module.
+    /// The parts, in the order of the Terraform module.
     pub parts: Vec<Part>,
-    /// What is missing in the total.
+    /// Parts missing in the total.
     pub left_out: Vec<LeftOut>,
     /// Dollars per month, the sum of the parts.
     pub total: f64,
-    /// Dollars per gigabyte of text.
+    /// Dollars per GB of event text.
     pub per_raw_gb: f64,
-    /// Gigabytes in object storage once the retention is over for the first time.
+    /// GB in object storage after one full retention period.
     pub stored_gb: f64,
     /// PUT, POST and LIST requests per month.
     pub puts: f64,
@@ -43,11 +43,11 @@ pub struct Bill {
     pub gets: f64,
 }
 
-/// The parts that depend on nodes.
+/// The parts that depend on the number of nodes.
 const OF_NODES: [&str; 5] = ["nodes", "kubernetes", "network", "disks", "keys"];
 
 impl Bill {
-    /// The bill of the inputs. Without nodes it has storage, requests and traffic.
+    /// Computes the bill of the inputs. Without nodes, it has storage, requests and traffic only.
     ///
     /// # Errors
     /// [`Error::NoVolume`] if the volume is neither given nor measured, [`Error::InstanceType`].
@@ -103,10 +103,10 @@ impl Bill {
     }
 }
 
-/// PUT and GET requests per month: of buckets and their merges, of journals, and those that come whether
-/// there are events or not.
+/// PUT and GET requests per month: of buckets and their merges, of journals, and those that do not depend
+/// on events.
 fn requests(inputs: &Inputs) -> (f64, f64) {
-    /// Merging writes half of the buckets again.
+    /// Merges write half of the buckets once more.
     const MERGES: f64 = 1.5;
     let of = |input| inputs.number(input);
     let month = MONTH_DAYS * 86_400.0;
@@ -119,7 +119,7 @@ fn requests(inputs: &Inputs) -> (f64, f64) {
     (puts, gets)
 }
 
-/// PUT requests per second of buckets and their merges.
+/// PUT requests per second for buckets and their merges.
 pub(crate) fn bucket_puts(inputs: &Inputs) -> f64 {
     let mut alone = inputs.clone();
     for input in [Input::JournalPutsPerSecond, Input::OtherPutsPerSecond] {
@@ -128,7 +128,7 @@ pub(crate) fn bucket_puts(inputs: &Inputs) -> f64 {
     requests(&alone).0 / (MONTH_DAYS * 86_400.0)
 }
 
-/// The instances, and what comes with a cluster of them.
+/// The cost of the instances, and of the other parts of their cluster.
 fn of_nodes(inputs: &Inputs, prices: &PriceList) -> Result<(Part, [Part; 4]), Error> {
     let of = |input| inputs.number(input);
     let mut hourly = 0.0;
@@ -171,14 +171,15 @@ fn of_nodes(inputs: &Inputs, prices: &PriceList) -> Result<(Part, [Part; 4]), Er
     ))
 }
 
-/// A number as Terraform rounds it: to so many decimal places, halves upwards.
+/// Rounds a number like Terraform: to `places` decimal places, halves upwards.
 #[must_use]
 pub fn round(number: f64, places: i32) -> f64 {
     let scale = 10_f64.powi(places);
     (number * scale + 0.5).floor() / scale
 }
 
-/// A number of a text: whole if large, with three significant digits if small, groups of three apart.
+/// Formats a number: large numbers without decimals and with grouped digits, small ones with three
+/// significant digits.
 fn shown(number: f64) -> String {
     let digits = match number {
         _ if number >= 100.0 || number.fract() == 0.0 => format!("{number:.0}"),

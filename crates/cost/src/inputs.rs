@@ -1,4 +1,4 @@
-//! The inputs of the model: the variables of the Terraform module, each with where its value is from.
+//! The inputs of the model: the variables of the Terraform module, each with the source of its value.
 
 use std::collections::BTreeMap;
 
@@ -6,40 +6,40 @@ use serde::Serialize;
 
 use crate::{Error, PriceList};
 
-/// An input that is a number.
+/// A numeric input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Input {
-    /// Text of events per day.
+    /// Volume of event text per day.
     RawGbPerDay,
-    /// Days for which events are kept.
+    /// Retention in days.
     RetentionDays,
     /// Bytes in object storage per byte of text.
     StoredPerRaw,
-    /// Text of a bucket when it is uploaded.
+    /// Event text per bucket at upload.
     BucketGb,
-    /// PUT requests of an upload and its commit.
+    /// PUT requests per upload and commit.
     PartsPerBucket,
     /// Buckets that searches read from object storage per day.
     SearchedBucketsPerDay,
     /// Number of indexers.
     Indexers,
-    /// PUT requests of an indexer for its journal, per second.
+    /// PUT requests per indexer for its journal, per second.
     JournalPutsPerSecond,
-    /// PUT and LIST requests of the cluster whether there are events or not, per second.
+    /// PUT and LIST requests of the cluster that do not depend on events, per second.
     OtherPutsPerSecond,
-    /// GET requests of the cluster whether there are events or not, per second.
+    /// GET requests of the cluster that do not depend on events, per second.
     OtherGetsPerSecond,
     /// Copies of the journal in other zones.
     CopiesInOtherZones,
     /// Bytes of the journal per byte of text.
     JournalPerRaw,
-    /// EBS per node.
+    /// EBS volume per node.
     DiskGib,
     /// Number of NAT gateways.
     NatGateways,
     /// Number of network load balancers.
     LoadBalancers,
-    /// Number of keys.
+    /// Number of KMS keys.
     KmsKeys,
 }
 
@@ -53,7 +53,7 @@ enum Least {
 }
 
 impl Input {
-    /// All inputs, in the order in which they are shown.
+    /// All inputs, in display order.
     pub const ALL: [Self; 16] = [
         Self::RawGbPerDay,
         Self::RetentionDays,
@@ -107,34 +107,34 @@ impl Input {
         }
     }
 
-    /// Its name: that of the Terraform variable, of the parameter and, with hyphens, of the option.
+    /// The name of the Terraform variable and the parameter; with hyphens that of the option.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.declared().0
     }
 
-    /// The unit; empty for numbers of things.
+    /// The unit; empty for counts.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         self.declared().1
     }
 
-    /// The value without any other; `None` if it has to be given or measured.
+    /// The default; `None` if the value has to be given or measured.
     #[must_use]
     pub const fn default_value(self) -> Option<f64> {
         self.declared().2
     }
 
-    /// The input of a name.
+    /// The input with a name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|input| input.name() == name)
     }
 
-    /// The number of a text.
+    /// Parses a value.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it is not a number of the range.
+    /// [`Error::Invalid`] if the text is not a number within the range.
     pub fn parse(self, text: &str) -> Result<f64, Error> {
         let least = self.declared().3;
         let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
@@ -153,22 +153,22 @@ impl Input {
     }
 }
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
-    /// Nobody said anything.
+    /// The default of the model.
     Default,
-    /// The server has counted it.
+    /// Measured by the server.
     Measured,
-    /// The server's configuration says it.
+    /// Taken from the server's configuration.
     Configured,
-    /// The caller has given it.
+    /// Set by the caller.
     Set,
 }
 
 impl Source {
-    /// The word for it.
+    /// The name in the report.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -185,9 +185,9 @@ impl Source {
 pub struct Value {
     /// The number.
     pub number: f64,
-    /// Where it is from.
+    /// The source of the number.
     pub source: Source,
-    /// How it was measured; empty if there is nothing to say.
+    /// How it was measured; empty if not applicable.
     pub how: String,
 }
 
@@ -195,24 +195,24 @@ pub struct Value {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Inputs {
     values: BTreeMap<Input, Value>,
-    /// Number of nodes by instance type; `None` if nobody has named any.
+    /// Number of nodes by instance type; `None` if not specified.
     pub nodes: Option<BTreeMap<String, u32>>,
 }
 
 impl Inputs {
-    /// The value in force; `None` if it is neither there nor has a default.
+    /// The effective value; `None` if the input is not set and has no default.
     #[must_use]
     pub fn get(&self, input: Input) -> Option<Value> {
         let default = |number| Value { number, source: Source::Default, how: String::new() };
         self.values.get(&input).cloned().or_else(|| input.default_value().map(default))
     }
 
-    /// The number in force; 0 for a volume that is not known, of which there is no bill.
+    /// The effective number; 0 for an unknown volume, for which there is no bill.
     pub(crate) fn number(&self, input: Input) -> f64 {
         self.get(input).map_or(0.0, |value| value.number)
     }
 
-    /// Sets a value from a text, over whatever was measured.
+    /// Sets a value from text, overriding a measured one.
     ///
     /// # Errors
     /// [`Error::Unknown`], [`Error::Invalid`].
@@ -225,15 +225,15 @@ impl Inputs {
         Ok(())
     }
 
-    /// Puts a value in place that was not given by the caller.
+    /// Sets a value that the caller did not give.
     pub(crate) fn put(&mut self, input: Input, number: f64, source: Source, how: String) {
         self.values.insert(input, Value { number, source, how });
     }
 
-    /// Sets the nodes from texts such as `i8g.xlarge=3`; the empty text says that there are none.
+    /// Sets the nodes from texts such as `i8g.xlarge=3`; an empty text means no nodes.
     ///
     /// # Errors
-    /// [`Error::InstanceType`] for a type without a price, [`Error::Invalid`] for anything else.
+    /// [`Error::InstanceType`] for a type without a price, [`Error::Invalid`] for other invalid texts.
     pub fn set_nodes<'a>(
         &mut self,
         texts: impl IntoIterator<Item = &'a str>,

@@ -1,4 +1,4 @@
-//! The cost model: the monthly bill of a cluster, by what is paid for.
+//! The cost model: the monthly bill of a cluster, per billed item.
 //!
 //! ```text
 //! own events, catalog -> Measured --\
@@ -6,9 +6,9 @@
 //! ```
 //!
 //! The formulas, inputs, defaults and prices are those of the Terraform module `terraform/modules/cost`,
-//! whose price list this crate embeds; `tests/terraform.rs` computes every run of the module's tests. Pure:
-//! what a server has counted is the caller's to ask (`api::routes::cost`). `docs/cost.md` describes inputs
-//! and parts.
+//! whose price list this crate embeds; `tests/terraform.rs` computes every run of the module's tests. This
+//! crate is pure: the caller (`api::routes::cost`) gets the measured values. `docs/cost.md` describes
+//! inputs and parts.
 
 mod bill;
 mod inputs;
@@ -21,45 +21,45 @@ pub use inputs::{Input, Inputs, Source, Value};
 pub use measured::{Counted, Index, Measured, OWN_EVENTS, Row};
 pub use prices::{PriceList, Tier};
 
-/// Days of a month, as the model counts them.
+/// Days per month in the model.
 pub const MONTH_DAYS: f64 = 30.4;
-/// Hours of a month for what is paid by the hour.
+/// Hours per month for items billed by the hour.
 pub const MONTH_HOURS: f64 = 730.0;
-/// Bytes of the gigabyte by which object storage is billed, and that measured values are in.
+/// Bytes per GB in the bills of object storage and in measured values.
 pub const GB: f64 = (1_u64 << 30) as f64;
 
-/// What cannot be computed.
+/// An error of the cost model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// An input that the model does not have.
+    /// An unknown input.
     #[error("\"{name}\" is not an input of the cost model; they are: {known}")]
     Unknown {
-        /// What was given.
+        /// The given name.
         name: String,
         /// The names of all inputs.
         known: String,
     },
-    /// A value outside of the range of its input.
+    /// A value outside the range of its input.
     #[error("{name}: \"{given}\" is not {expected}")]
     Invalid {
         /// The input.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         given: String,
-        /// What is accepted.
+        /// The accepted values.
         expected: String,
     },
     /// An instance type without a price.
     #[error("nodes: the price list of {as_of} has no instance type \"{given}\"; it has: {known}")]
     InstanceType {
-        /// What was given.
+        /// The given type.
         given: String,
         /// The date of the price list.
         as_of: String,
-        /// The types that it has.
+        /// The types in the list.
         known: String,
     },
-    /// An input without a default that was neither given nor measured.
+    /// The volume of events is neither given nor measured.
     #[error("the volume of events per day is neither given nor measured: {reason}")]
     NoVolume {
         /// Why it was not measured, and what helps.

@@ -1,8 +1,8 @@
-//! What a server has counted, as inputs of the model.
+//! Counts of a server, as inputs of the model.
 //!
-//! The requests of the bill are the counted ones as long as nothing is changed: what buckets do not explain
-//! is in `other_puts_per_second`, with the journals, which are not counted apart. Volume and retention may
-//! then be changed: the requests of buckets follow the volume, all others stay.
+//! If no input is changed, the requests of the bill are the counted ones: requests not explained by buckets
+//! are in `other_puts_per_second`, including those of journals, which are not counted separately. If volume
+//! or retention are changed, the requests of buckets follow the volume, and all others stay the same.
 
 use std::collections::BTreeMap;
 
@@ -10,26 +10,27 @@ use crate::GB;
 use crate::bill::bucket_puts;
 use crate::inputs::{Input, Inputs, Source};
 
-/// Sums over a span of time, of all processes.
+/// Sums over a time span, for all processes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counted {
     /// Length of the span.
     pub seconds: f64,
-    /// Processes that have counted.
+    /// Number of counting processes.
     pub processes: u32,
-    /// Bytes of the text of all events, those of internal indexes included.
+    /// Bytes of the text of all events, including internal indexes.
     pub raw_bytes: f64,
-    /// Buckets that were uploaded and committed.
+    /// Uploaded and committed buckets.
     pub buckets: f64,
     /// Requests to S3 by operation (`get`, `list`, `head`, `put`, `post`, `delete`); empty if the object
     /// store is not S3.
     pub requests: BTreeMap<String, f64>,
-    /// Those that searches made for what was not in the cache.
+    /// GET requests that searches made for uncached data.
     pub searches: f64,
 }
 
-/// The search over own events whose rows [`Counted::of`] reads: fields `key`, `n`, `started`, `last` and
-/// `processes`. `started` is when the oldest of the processes began to count in the range of the search.
+/// The search over own events that returns the rows for [`Measured::of`], with the fields `key`, `n`,
+/// `started`, `last` and `processes`. `started` is the time at which the oldest process began counting
+/// within the range of the search.
 pub const OWN_EVENTS: &str = concat!(
     "index=_internal source=*metrics.log* (group=store OR group=instance OR group=thruput OR \
      group=per_index_thruput OR group=uploads OR (group=cache tier=store)) | addinfo ",
@@ -43,22 +44,22 @@ pub const OWN_EVENTS: &str = concat!(
 /// A row of [`OWN_EVENTS`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Row {
-    /// What was counted.
+    /// The name of the count.
     pub key: String,
-    /// How often, or how many bytes.
+    /// The count, or the number of bytes.
     pub n: f64,
-    /// Epoch seconds; of `instance` only.
+    /// Start of counting in epoch seconds; only of `instance`.
     pub started: Option<f64>,
-    /// Epoch seconds.
+    /// Time of the last own event in epoch seconds.
     pub last: f64,
-    /// Processes; of `instance` only.
+    /// Number of processes; only of `instance`.
     pub processes: f64,
 }
 
-/// An index: what came in, what is stored, how long it is kept.
+/// The volume, stored size and retention of an index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Index {
-    /// Bytes of text that came in, in the span.
+    /// Bytes of text received within the span.
     pub raw_bytes: f64,
     /// Bytes of its buckets in object storage.
     pub stored_bytes: f64,
@@ -70,19 +71,19 @@ pub struct Index {
     pub keep_bytes: f64,
 }
 
-/// What is known of a server.
+/// The measured values of a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
     /// From own events; `None` if there are none.
     pub counted: Option<Counted>,
     /// From own events, catalog and configuration.
     pub indexes: Vec<Index>,
-    /// Indexers of the cluster.
+    /// Number of indexers of the cluster.
     pub indexers: u32,
 }
 
 impl Counted {
-    /// The sums of the rows of [`OWN_EVENTS`], with bytes of text by index.
+    /// Sums up the rows of [`OWN_EVENTS`], with bytes of text by index.
     ///
     /// # Errors
     /// The reason why nothing is measured: there are no own events, or they cover less than a minute.
@@ -118,11 +119,11 @@ impl Counted {
     }
 }
 
-/// Seconds below which a span says nothing of a day.
+/// Minimum span in seconds: shorter ones cannot be extrapolated to a day.
 const SHORTEST: f64 = 60.0;
 
 impl Measured {
-    /// The inputs, with defaults for what is not known.
+    /// The inputs; unknown values keep their defaults.
     #[must_use]
     pub fn inputs(&self) -> Inputs {
         let mut inputs = Inputs::default();
@@ -146,8 +147,8 @@ impl Measured {
         inputs
     }
 
-    /// Bytes in object storage per byte of text, and for how long: weighted by what comes in, so that their
-    /// product with the volume is what will be stored.
+    /// Computes the bytes in object storage per byte of text and the retention. Both are weighted by
+    /// volume, so that their product with the volume is the stored size.
     fn stored(&self, counted: Option<&Counted>, inputs: &mut Inputs) {
         let sum = |of: fn(&Index) -> f64| self.indexes.iter().map(of).sum::<f64>();
         let (stored, raw) = (sum(|index| index.stored_bytes), sum(|index| index.stored_raw_bytes));
@@ -196,7 +197,7 @@ impl Measured {
     }
 }
 
-/// Requests: those of buckets by the model, all others as counted.
+/// Computes the requests: those of buckets by the model, all others as counted.
 fn requests(counted: &Counted, inputs: &mut Inputs) {
     if counted.buckets >= 1.0 && counted.raw_bytes > 0.0 {
         let how = format!("{:.0} buckets were uploaded", counted.buckets);
@@ -231,7 +232,7 @@ fn requests(counted: &Counted, inputs: &mut Inputs) {
     let of_buckets = bucket_puts(inputs);
     let how = format!("{puts:.0} PUT, POST and LIST in {span}, without those of buckets");
     if of_buckets > rate {
-        // Fewer than the model expects: uploads are still to come.
+        // Fewer requests than the model expects: some uploads have not been made yet.
         let parts = inputs.number(Input::PartsPerBucket) * rate / of_buckets;
         let all = format!("{puts:.0} PUT, POST and LIST in {span}, all for buckets");
         inputs.put(Input::PartsPerBucket, parts, Source::Measured, all);
@@ -240,7 +241,7 @@ fn requests(counted: &Counted, inputs: &mut Inputs) {
     inputs.put(Input::OtherPutsPerSecond, others, Source::Measured, how);
 }
 
-/// A length of time for a reader.
+/// Formats a duration for the reader.
 fn span(seconds: f64) -> String {
     match seconds {
         _ if seconds >= 172_800.0 => format!("{:.1} days", seconds / 86_400.0),
@@ -296,8 +297,8 @@ mod tests {
         assert_eq!(sources, ["measured", "configured", "default"]);
     }
 
-    /// Own events of one server over MinIO (2026-11-27, ackLevel = remote, 29.5 MB of text in 390 s), and
-    /// what MinIO itself had counted then: 1,338 PUT, 9 LIST, 40 GET, 9 HEAD.
+    /// Own events of one server over MinIO (2026-11-27, ackLevel = remote, 29.5 MB of text in 390 s); MinIO
+    /// itself had counted 1,338 PUT, 9 LIST, 40 GET and 9 HEAD.
     #[test]
     fn the_bill_of_own_events_is_the_one_of_the_requests_that_the_store_has_counted() {
         let row = |(key, n): (&str, f64)| Row { key: key.to_owned(), n, ..Row::default() };
@@ -355,7 +356,7 @@ mod tests {
     fn retention_is_what_comes_first_of_time_and_size_and_weighted_by_bytes() {
         let mut measured = run();
         let index = measured.indexes[0].clone();
-        // As many bytes, of which ten days fit: 153.18 MB of buckets in 300 s.
+        // An index with the same volume and a size limit of ten days: 153.18 MB of buckets per 300 s.
         let limit = Index { keep_bytes: 153.18e6 * 288.0 * 10.0, ..index.clone() };
         measured.indexes = vec![index, limit];
         let value = measured.inputs().get(Input::RetentionDays).unwrap();

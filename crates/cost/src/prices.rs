@@ -1,4 +1,4 @@
-//! The price list: one file, which the Terraform module reads, too.
+//! The price list: one file, shared with the Terraform module.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,56 @@ use crate::Error;
 /// Prices in US dollars, with their date and region.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PriceList {
-    /// The day of the list.
+    /// The date of the prices.
     pub as_of: String,
-    /// The region of the prices.
+    /// The AWS region of the prices.
     pub region: String,
-    /// Where they are from.
+    /// The source of the prices.
     pub source: String,
-    /// Instances per hour, by type.
+    /// Per instance and hour, by type.
     pub instance_hour: BTreeMap<String, f64>,
-    /// A gigabyte in object storage per month, by tier.
+    /// Per GB and month in object storage, by tier.
     pub s3_gb_month: Vec<Tier>,
-    /// A PUT, POST or LIST request.
+    /// Per PUT, POST or LIST request.
     pub s3_put: f64,
-    /// A GET or HEAD request.
+    /// Per GET or HEAD request.
     pub s3_get: f64,
-    /// A gigabyte to another zone, in both directions.
+    /// Per GB sent to another zone, including both directions.
     pub cross_zone_gb: f64,
-    /// The control plane of Kubernetes per hour.
+    /// Per hour of a Kubernetes control plane.
     pub eks_hour: f64,
-    /// A NAT gateway per hour.
+    /// Per hour of a NAT gateway.
     pub nat_hour: f64,
-    /// A network load balancer per hour.
+    /// Per hour of a network load balancer.
     pub nlb_hour: f64,
-    /// A gigabyte of a disk per month.
+    /// Per GB of disk and month.
     pub ebs_gb_month: f64,
-    /// A key per month.
+    /// Per KMS key and month.
     pub kms_key_month: f64,
 }
 
-/// A tier of storage: the price of gigabytes up to a total.
+/// A price tier of storage.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Tier {
-    /// Total at which the tier ends; `None` for the last one.
+    /// Total in GB at which the tier ends; `None` for the last one.
     pub up_to_gb: Option<f64>,
-    /// Dollars per gigabyte and month.
+    /// Dollars per GB and month.
     pub price: f64,
 }
 
 impl PriceList {
-    /// The list of this version, `terraform/modules/cost/prices.json`.
+    /// The built-in list, `terraform/modules/cost/prices.json`.
     ///
     /// # Errors
-    /// [`Error::Prices`]: never for a program that passed its tests.
+    /// [`Error::Prices`]; cannot happen in a program that passed its tests.
     pub fn built_in() -> Result<Self, Error> {
         Self::read(include_str!("../../../terraform/modules/cost/prices.json"))
     }
 
-    /// Reads a list in the format of the built-in one.
+    /// Parses a list in the format of the built-in one.
     ///
     /// # Errors
-    /// [`Error::Prices`] with the place.
+    /// [`Error::Prices`] with the position.
     pub fn read(json: &str) -> Result<Self, Error> {
         let list: Self =
             serde_json::from_str(json).map_err(|error| Error::Prices(error.to_string()))?;
@@ -82,7 +82,7 @@ impl PriceList {
         Ok(list)
     }
 
-    /// Dollars per month for so many gigabytes in object storage.
+    /// Dollars per month for this volume in object storage.
     pub(crate) fn storage(&self, gigabytes: f64) -> f64 {
         let mut from = 0.0;
         let mut dollars = 0.0;

@@ -1,4 +1,4 @@
-//! The bill with its inputs as JSON: what the REST API answers and `karst cost` prints.
+//! The bill with its inputs as JSON, as the REST API returns it and `karst cost` prints it.
 
 use serde_json::{Map, Value, json};
 

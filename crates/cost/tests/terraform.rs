@@ -1,5 +1,5 @@
-//! The model computes what the Terraform module computes: its variables with their defaults, and every run of
-//! its tests, read from the files of the module. The prices of the console's dashboard are the same.
+//! The model computes the same as the Terraform module: its variables with their defaults, and every run of
+//! its tests, read from the files of the module. The prices in the console's dashboard are the same, too.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -97,11 +97,11 @@ struct Run {
     name: String,
     variables: BTreeMap<String, String>,
     conditions: Vec<String>,
-    /// The variables that refuse their values.
+    /// The variables whose values are refused.
     refused: Vec<String>,
 }
 
-/// The variables of all runs, and the runs. A line is a statement in these files.
+/// The variables of all runs, and the runs. In these files, each line is one statement.
 fn runs(text: &str) -> (BTreeMap<String, String>, Vec<Run>) {
     let mut shared = BTreeMap::new();
     let mut runs: Vec<Run> = Vec::new();
@@ -147,7 +147,7 @@ fn inputs(
     Ok(inputs)
 }
 
-/// The value that the module's output has under a name.
+/// The value of an output of the module.
 fn output(name: &str, bill: &Bill) -> f64 {
     match name {
         "total" => round(bill.total, 2),
@@ -157,10 +157,10 @@ fn output(name: &str, bill: &Bill) -> f64 {
     }
 }
 
-/// Asserts a condition. Whether it was one about numbers.
+/// Asserts a condition. Returns whether it is a condition on numbers.
 fn holds(condition: &str, bill: &Bill, prices: &PriceList, run: &str) -> bool {
     if condition.contains("sum([") {
-        // That the total is the sum holds by construction.
+        // The total equals the sum by construction.
         return false;
     }
     if let Some((_, date)) = condition.split_once("prices_as_of == ") {

@@ -1,7 +1,8 @@
-//! An app on its way: a tar.gz of its files, paths without the name of the app.
+//! An app in transit: a tar.gz of its files, with paths below the app's directory.
 //!
-//! Guarantees of unpacking, whoever has packed: no path leads outside of the app, nothing but regular files
-//! comes out, and not more bytes and files than the limits; all else is refused with the reason.
+//! Guarantees of unpacking, for archives from any source: no path leads outside of the app, only regular
+//! files are unpacked, and the limits of bytes and files are kept. Other archives are refused with the
+//! reason.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
@@ -15,24 +16,24 @@ use tar::EntryType;
 use crate::Error;
 use crate::checksum::AppFile;
 
-/// Bytes of a path.
+/// Maximum length of a path in bytes.
 const MAX_PATH: usize = 1_000;
-/// Bytes of headers that a file may have in an archive, with a long path.
+/// Maximum size of the headers of a file in an archive, with a long path.
 const HEADERS: u64 = 4_096;
 
-/// What an app may have.
+/// Limits of an app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of all files.
+    /// Maximum size of all files in bytes.
     pub bytes: u64,
-    /// Files.
+    /// Maximum number of files.
     pub files: usize,
 }
 
-/// Packs an app. The same files make the same archive.
+/// Packs an app. Equal files result in an equal archive.
 ///
 /// # Errors
-/// A path that an archive cannot have, or the writer fails.
+/// If a path cannot be in an archive, or the writer fails.
 pub fn pack(files: &[AppFile], to: impl Write) -> io::Result<()> {
     let mut archive = tar::Builder::new(GzEncoder::new(to, Compression::default()));
     for file in files {
@@ -48,9 +49,9 @@ pub fn pack(files: &[AppFile], to: impl Write) -> io::Result<()> {
 /// Unpacks an app.
 ///
 /// # Errors
-/// [`Error::App`] with what is wrong; [`Error::Archive`] for bytes that are no archive.
+/// [`Error::App`] with the reason; [`Error::Archive`] for bytes that are not an archive.
 pub fn unpack(packed: impl Read, limits: Limits) -> Result<Vec<AppFile>, Error> {
-    // Paths and directories count, too: a bomb may consist of these only.
+    // Paths and directories count, too, because a decompression bomb may consist of them only.
     let most = limits.bytes.saturating_add(HEADERS.saturating_mul(limits.files as u64 + 16));
     let mut archive = tar::Archive::new(GzDecoder::new(packed).take(most));
     let broken = |error: io::Error| Error::Archive(error.to_string());
@@ -96,7 +97,7 @@ pub(crate) fn too_many_files(limits: Limits) -> Error {
     Error::App(format!("the app has more than {} files (maxAppFiles)", limits.files))
 }
 
-/// The path of a file as apps have it.
+/// The path of a file in the form of apps.
 pub(crate) fn path_of(path: &Path) -> Result<String, Error> {
     let shown = path.display();
     let mut parts = Vec::new();
@@ -134,7 +135,7 @@ mod tests {
         }
     }
 
-    /// An archive whose headers nobody has checked.
+    /// An archive with unchecked headers.
     fn raw(path: &str, kind: EntryType, bytes: &[u8]) -> Vec<u8> {
         let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
         let mut header = tar::Header::new_gnu();
@@ -220,7 +221,7 @@ mod tests {
         for at in 0..packed.len() * 8 {
             let mut changed = packed.clone();
             changed[at / 8] ^= 1 << (at % 8);
-            // The end of an archive has bits that mean nothing, and so has its header.
+            // The header and the end of an archive have unused bits.
             if let Ok(found) = unpack(&changed[..], LIMITS)
                 && checksum(&found) == sum
             {

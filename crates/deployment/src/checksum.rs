@@ -1,13 +1,13 @@
-//! The checksum of an app: SHA-256 over the paths, contents and programs of it, whatever packed it, and
-//! whenever its files were written.
+//! The checksum of an app: SHA-256 over the paths, contents and executable flags of its files. It does not
+//! depend on the archive or on file times.
 
 use std::fmt::Write;
 
 use ring::digest;
 
-/// What the digest begins with; another one is another way to compute it.
+/// The prefix of the digest; a different computation gets a different prefix.
 const MAGIC: &[u8] = b"karst app 1\n";
-/// Characters of a checksum.
+/// Length of a checksum in characters.
 const LENGTH: usize = 64;
 
 /// A file of an app.
@@ -17,7 +17,7 @@ pub struct AppFile {
     pub path: String,
     /// Its content.
     pub bytes: Vec<u8>,
-    /// Whether it is a program.
+    /// Whether it is executable.
     pub executable: bool,
 }
 
@@ -29,7 +29,7 @@ pub fn checksum(files: &[AppFile]) -> String {
     let mut context = digest::Context::new(&digest::SHA256);
     context.update(MAGIC);
     for file in sorted {
-        // Lengths in front: no path and content can be taken for another path and content.
+        // Prefixed lengths make the encoding unambiguous.
         context.update(&(file.path.len() as u64).to_be_bytes());
         context.update(file.path.as_bytes());
         context.update(&[u8::from(file.executable)]);
@@ -48,7 +48,7 @@ pub fn is_checksum(text: &str) -> bool {
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 2);
     for byte in bytes {
-        // Writing to a text does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
     }
     text
@@ -87,7 +87,8 @@ mod tests {
         }
     }
 
-    /// The same in every version: forwarders of another version would install everything again.
+    /// The checksum must be the same in every version, because forwarders would reinstall all apps
+    /// otherwise.
     #[test]
     fn it_stays_what_it_is() {
         let sum = checksum(&[file("default/app.conf", "[ui]\n", false)]);

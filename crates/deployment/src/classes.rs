@@ -1,8 +1,8 @@
-//! `serverclass.conf`: server classes, the forwarders and the apps of each.
+//! `serverclass.conf`: the server classes, each with its forwarders and apps.
 //!
-//! Guarantees: a mistake that could give a forwarder other apps than meant (a bad pattern, a value that is
-//! not one) refuses the file as a whole; what is without effect is a warning. Settings of an app come from
-//! its stanza, else from its class, else from `[global]`.
+//! Guarantees: an error that could give a forwarder the wrong apps (an invalid pattern or value) rejects
+//! the whole file; settings without effect cause warnings. A setting of an app is read from its stanza,
+//! else from its class, else from `[global]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,24 +20,24 @@ use crate::settings::{
 const GLOBAL: &str = "global";
 const CLASS: &str = "serverClass:";
 const APP: &str = ":app:";
-/// All apps of a repository.
+/// The stanza for all apps of a repository.
 pub(crate) const ALL: &str = "*";
-/// How entries of `excludeFromUpdate` begin.
+/// The prefix of entries of `excludeFromUpdate`.
 const APP_ROOT: &str = "$app_root$/";
 
-/// What becomes of an app on a forwarder.
+/// The state of an app on a forwarder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateOnClient {
     /// It is installed.
     Enabled,
-    /// It is not there: a disabled app does nothing.
+    /// It is not installed, because a disabled app has no effect.
     Disabled,
-    /// It is installed, and its state is the forwarder's.
+    /// It is installed, and the forwarder keeps its state.
     Noop,
 }
 
 impl StateOnClient {
-    /// As the setting has it.
+    /// The value of the setting.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -53,13 +53,13 @@ impl StateOnClient {
 pub struct AppRule {
     /// Its name; `*` for all apps of the repository.
     pub app: String,
-    /// Whether the forwarder restarts after a change of it.
+    /// Whether the forwarder restarts after the app has changed.
     pub restart: bool,
-    /// What becomes of it.
+    /// The state of the app on forwarders.
     pub state: StateOnClient,
-    /// What an update leaves as it is, directly in the app.
+    /// Top-level files and directories of the app that an update does not change.
     pub exclude: Vec<String>,
-    /// Which forwarders of the class have it, besides; `None`: all.
+    /// An additional filter of the forwarders of the class; `None` for no restriction.
     filter: Option<Filter>,
 }
 
@@ -68,9 +68,9 @@ pub struct AppRule {
 pub struct ClassRule {
     /// Its name.
     pub name: String,
-    /// The directory of its apps; `None`: the default.
+    /// The directory of its apps; `None` for the default.
     pub repository: Option<String>,
-    /// Whether classes below are looked at for a forwarder that is in this one.
+    /// Whether later classes are considered for a forwarder in this one.
     pub continue_matching: bool,
     /// Its apps.
     pub apps: Vec<AppRule>,
@@ -78,7 +78,7 @@ pub struct ClassRule {
     settings: AppSettings,
 }
 
-/// What apps have if their own stanza says nothing.
+/// Settings of apps that their own stanza does not set.
 #[derive(Debug, Clone)]
 struct AppSettings {
     restart: bool,
@@ -87,49 +87,49 @@ struct AppSettings {
 }
 
 impl ClassRule {
-    /// Who is in if no pattern says anything.
+    /// Whether forwarders are included if no pattern matches.
     #[must_use]
     pub fn filter_type(&self) -> FilterType {
         self.filter.kind
     }
 
-    /// The patterns of its whitelist (or, with false, of its blacklist), by number.
+    /// The patterns of its whitelist (or, if `whitelist` is false, of its blacklist), by number.
     pub fn patterns(&self, whitelist: bool) -> impl Iterator<Item = (u32, &str)> {
         let list = if whitelist { &self.filter.whitelist } else { &self.filter.blacklist };
         list.iter().map(|(number, written)| (*number, written.text.as_str()))
     }
 
-    /// The kinds of machines; empty for all.
+    /// Patterns of machine types; empty for all.
     pub fn machine_types(&self) -> impl Iterator<Item = &str> {
         self.filter.machine_types.iter().map(|written: &Written| written.text.as_str())
     }
 
-    /// Whether a forwarder is in it.
+    /// Whether a forwarder is a member of the class.
     #[must_use]
     pub fn takes(&self, facts: &Facts) -> bool {
         self.filter.takes(facts)
     }
 
-    /// Whether its forwarders restart after a change of an app whose stanza says nothing.
+    /// Whether its forwarders restart after an app has changed whose stanza does not say.
     #[must_use]
     pub fn restarts(&self) -> bool {
         self.settings.restart
     }
 
-    /// What becomes of an app whose stanza says nothing.
+    /// The state of apps whose stanza does not set one.
     #[must_use]
     pub fn state(&self) -> StateOnClient {
         self.settings.state
     }
 
-    /// What updates leave of apps whose stanza says nothing.
+    /// Files that updates do not change in apps whose stanza does not name any.
     #[must_use]
     pub fn exclude(&self) -> &[String] {
         &self.settings.exclude
     }
 }
 
-/// An app that a forwarder is to have.
+/// An app assigned to a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assigned {
     pub(crate) app: String,
@@ -145,20 +145,20 @@ pub(crate) struct Assigned {
 pub struct ServerClasses {
     /// The classes, in the order of the file.
     pub classes: Vec<ClassRule>,
-    /// Downloads at a time.
+    /// Maximum number of concurrent downloads.
     pub max_downloads: usize,
-    /// How often files are looked at; zero: never.
+    /// Interval between checks of the files; zero for no checks.
     pub check: std::time::Duration,
-    /// The directory of apps of `[global]`; `None`: the default.
+    /// The directory of apps of `[global]`; `None` for the default.
     pub repository: Option<String>,
     is_disabled: bool,
 }
 
 impl ServerClasses {
-    /// Reads the rules; the warnings say what has no effect.
+    /// Reads the rules; the warnings name settings without effect.
     ///
     /// # Errors
-    /// The first mistake, with file and line.
+    /// The first error, with file and line.
     pub fn read(layers: &Layers) -> Result<(Self, Vec<Warning>), Error> {
         let conf = layers.effective("serverclass");
         let mut warnings = Vec::new();
@@ -223,13 +223,13 @@ impl ServerClasses {
         Ok((rules, warnings))
     }
 
-    /// Whether there is nothing to hand out.
+    /// Whether no apps are distributed.
     #[must_use]
     pub fn is_off(&self) -> bool {
         self.is_disabled || self.classes.is_empty()
     }
 
-    /// The names of the classes that a forwarder is in.
+    /// The classes of which a forwarder is a member.
     #[must_use]
     pub fn classes_of(&self, facts: &Facts) -> Vec<&ClassRule> {
         let mut found = Vec::new();
@@ -242,7 +242,7 @@ impl ServerClasses {
         found
     }
 
-    /// The apps of a forwarder by name; `in_repository` names those of a repository.
+    /// The apps of a forwarder by name; `in_repository` returns the names of the apps in a repository.
     pub(crate) fn assigned(
         &self,
         facts: &Facts,
@@ -251,7 +251,7 @@ impl ServerClasses {
         let mut all: BTreeMap<String, Assigned> = BTreeMap::new();
         for class in self.classes_of(facts) {
             let takes = |rule: &&AppRule| rule.filter.as_ref().is_none_or(|f| f.takes(facts));
-            // An app's own stanza counts before the one for all apps.
+            // An app's own stanza has precedence over the one for all apps.
             let (named, rest): (Vec<_>, Vec<_>) =
                 class.apps.iter().partition(|rule| rule.app != ALL);
             let mut rules: Vec<(String, &AppRule)> =
@@ -275,7 +275,7 @@ impl ServerClasses {
                 let new = rule.exclude.iter().filter(|path| !known.exclude.contains(path));
                 let new: Vec<String> = new.cloned().collect();
                 known.exclude.extend(new);
-                // One class that wants the app is enough.
+                // The app is installed if any class enables it.
                 if rule.state != StateOnClient::Disabled && known.state == StateOnClient::Disabled {
                     known.state = rule.state;
                 }
@@ -302,7 +302,7 @@ fn class_rule(
             (lists, kinds) => {
                 let mut filter = Filter::read(conf, &chain)?;
                 if !lists {
-                    // The class has decided already.
+                    // The class has already included the forwarder.
                     (filter.kind, filter.whitelist, filter.blacklist) =
                         (FilterType::Blacklist, BTreeMap::new(), BTreeMap::new());
                 }

@@ -1,36 +1,36 @@
-//! The forwarders that have phoned home, for people. Nothing is decided by it: it is in memory only, and
-//! complete again one interval after a start.
+//! The forwarders that have phoned home, for display. No decision depends on this list: it is in memory
+//! only, and is complete again one interval after a start.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::classes::{Assigned, Facts};
 use crate::messages::{Outcome, PhoneHome};
 
-/// Why a forwarder does not have an app that a server class gives it, though it has done all that it can.
+/// The failure shown for an app that a server class assigns, but that the server cannot distribute.
 const NOT_HANDED_OUT: &str = "the server has no directory of this name among its apps, or cannot hand it out; \
                               its log says which";
 
 /// An app of a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientApp {
-    /// The server classes that give it; none for one that is to be removed.
+    /// The server classes that assign it; empty for an app to be removed.
     pub classes: Vec<String>,
-    /// The checksum that the forwarder is to have; `None`: none, or the server cannot hand it out.
+    /// The assigned checksum; `None` if the app is not assigned, or the server cannot distribute it.
     pub wanted: Option<String>,
-    /// The checksum that it has.
+    /// The installed checksum.
     pub installed: Option<String>,
-    /// Bytes of the version that it is to have.
+    /// Size of the assigned version in bytes.
     pub bytes: u64,
-    /// Whether the forwarder restarts after a change.
+    /// Whether the forwarder restarts after the app has changed.
     pub restart: bool,
     /// `stateOnClient`.
     pub state: &'static str,
-    /// Why the forwarder could not put the wanted version in force, or cannot get one.
+    /// Why the forwarder could not install the assigned version, or cannot get one.
     pub failed: Option<String>,
 }
 
 impl ClientApp {
-    /// What is to be done, in Splunk's words.
+    /// The pending action, in Splunk's words.
     #[must_use]
     pub fn action(&self) -> &'static str {
         match (&self.wanted, &self.installed) {
@@ -40,7 +40,7 @@ impl ClientApp {
         }
     }
 
-    /// What became of it, in Splunk's words.
+    /// The result of the last action, in Splunk's words.
     #[must_use]
     pub fn result(&self) -> &'static str {
         match self.action() {
@@ -54,24 +54,24 @@ impl ClientApp {
 /// A forwarder. Times are seconds of Unix time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Client {
-    /// What it is known by.
+    /// The properties that filters match.
     pub facts: Facts,
     /// Its version.
     pub build: String,
-    /// When it phoned home first, as far as this process knows, and last.
+    /// Time of the first call that this process knows of.
     pub first: u64,
-    /// See `first`.
+    /// Time of the last call.
     pub last: u64,
-    /// How often it did.
+    /// Number of calls.
     pub calls: u64,
-    /// The server classes that it is in.
+    /// The server classes of which it is a member.
     pub classes: Vec<String>,
     /// Its apps, by name.
     pub apps: BTreeMap<String, ClientApp>,
 }
 
 impl Client {
-    /// Seconds between two calls; none after the first.
+    /// Average seconds between two calls; `None` after the first call.
     #[must_use]
     pub fn average_interval(&self) -> Option<u64> {
         Some(self.last.saturating_sub(self.first) / self.calls.checked_sub(1).filter(|n| *n > 0)?)
@@ -81,15 +81,15 @@ impl Client {
 /// Numbers of forwarders.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All that are listed.
+    /// All listed forwarders.
     pub clients: usize,
-    /// By the kind of machine.
+    /// By machine type.
     pub by_machine_type: BTreeMap<String, usize>,
     /// By server class.
     pub by_class: BTreeMap<String, usize>,
-    /// That have the version of an app that they are to have.
+    /// Forwarders with the assigned version of an app, by app.
     pub installed: BTreeMap<String, usize>,
-    /// That could not put it in force.
+    /// Forwarders that could not install it, by app.
     pub failed: BTreeMap<String, usize>,
 }
 
@@ -98,7 +98,7 @@ pub struct Counts {
 pub(crate) struct Clients(HashMap<String, Client>);
 
 impl Clients {
-    /// Notes a call; of more clients than `most`, those that have been silent longest are forgotten.
+    /// Records a call. Above `most` clients, those that have been silent for the longest time are removed.
     pub(crate) fn note(&mut self, new: Client, most: usize) {
         let guid = new.facts.guid.clone();
         let known = self.0.get(&guid);
@@ -148,8 +148,7 @@ impl Clients {
     }
 }
 
-/// The apps of a forwarder: those that it is to have, with the checksum and bytes of each, and those that it
-/// has besides.
+/// The apps of a forwarder: assigned apps, with the checksum and size of each, and other apps that it has.
 pub(crate) fn apps_of(
     message: &PhoneHome,
     assigned: &[(Assigned, Option<(String, u64)>)],

@@ -1,4 +1,4 @@
-//! What can go wrong on the deployment server, and with what it hands out.
+//! Errors of the deployment server and of the apps that it distributes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,28 +14,28 @@ pub enum Error {
     /// The files of the configuration cannot be read.
     #[error(transparent)]
     Configuration(#[from] conf::Error),
-    /// Something in `serverclass.conf` is wrong.
+    /// `serverclass.conf` is invalid.
     #[error("{place}: {reason}")]
     Rule {
         /// File and line.
         place: String,
-        /// What is wrong and what is expected.
+        /// The problem, and what is expected.
         reason: String,
     },
     /// A file cannot be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was tried.
+        /// The failed action.
         action: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// An app, or its archive, is not one that forwarders take.
+    /// An app or archive that forwarders would refuse.
     #[error("{0}")]
     App(String),
-    /// An archive that is not what was packed; it may be the next time.
+    /// A damaged archive; another download may succeed.
     #[error("the archive cannot be read: {0}")]
     Archive(String),
     /// There are no server classes.
@@ -46,7 +46,7 @@ pub enum Error {
     /// The rules could not be read yet.
     #[error("serverclass.conf of the deployment server cannot be used; its log says why")]
     Unusable,
-    /// There is no key, so that nobody could prove to be a forwarder.
+    /// There is no key, so that forwarders cannot authenticate.
     #[error(
         "the deployment server has no key: set pass4SymmKey in [deployment] of server.conf, there and on \
          forwarders, or a forwarding token"
@@ -58,22 +58,22 @@ pub enum Error {
          server.conf, or the token of [tcpout], has to be the same on both sides"
     )]
     Proof,
-    /// A request that may be repeated by somebody who has heard it.
+    /// The time of a request differs too much: it may be a replay of an earlier request.
     #[error(
         "the clock of the forwarder differs by {seconds} s from the deployment server's: correct it, or \
          raise maxClockDifference in [deployment] of server.conf"
     )]
     Clock {
-        /// By how much.
+        /// The difference of the clocks in seconds.
         seconds: u64,
     },
-    /// A request that says nothing sensible.
+    /// An invalid request.
     #[error("the request is invalid: {0}")]
     Request(String),
-    /// An app, or a version of it, that is not handed out.
+    /// An app, or a version of it, that is not distributed.
     #[error("there is no app {0} of that checksum to download; phone home again")]
     Absent(String),
-    /// Too many downloads at a time.
+    /// Too many concurrent downloads.
     #[error(
         "{0} apps are being downloaded already, the maximum (maxConcurrentDownloads of serverclass.conf)"
     )]
@@ -81,7 +81,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do about it.
+    /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,7 +1,7 @@
-//! Which forwarders a server class or an app is for: whitelists, blacklists, kinds of machines.
+//! Selects the forwarders of a server class or an app: whitelists, blacklists, machine types.
 //!
-//! Patterns are those of `serverclass.conf`: `*` stands for any text and `.` for a dot, the rest is a regular
-//! expression, which has to match the whole text in any case.
+//! Patterns are those of `serverclass.conf`: `*` matches any text and `.` a dot, the rest is a regular
+//! expression, which has to match the whole text, ignoring case.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use eval::Pattern;
 use crate::Error;
 use crate::settings::{BLACKLIST, FILTER_TYPE, MACHINE_TYPES, WHITELIST};
 
-/// Who is in if no pattern says anything.
+/// Whether forwarders are included if no pattern matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterType {
-    /// Nobody: whitelists let in, blacklists keep out.
+    /// No: whitelists include, blacklists exclude.
     Whitelist,
-    /// Everybody: blacklists keep out, whitelists let in.
+    /// Yes: blacklists exclude, whitelists include.
     Blacklist,
 }
 
 impl FilterType {
-    /// As the setting has it.
+    /// The value of the setting.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -31,22 +31,22 @@ impl FilterType {
     }
 }
 
-/// What a forwarder is known by.
+/// The properties of a forwarder that filters match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// `clientName` of its `deploymentclient.conf`.
     pub client_name: String,
     /// The name of its machine.
     pub hostname: String,
-    /// The address that it phones home from.
+    /// The address from which it phones home.
     pub ip: String,
     /// Its identity.
     pub guid: String,
-    /// The kind of its machine, such as `linux-x86_64`.
+    /// Its machine type, such as `linux-x86_64`.
     pub utsname: String,
 }
 
-/// A pattern as it is written, and compiled.
+/// A pattern: its text and its compiled form.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     pub(crate) text: String,
@@ -67,9 +67,9 @@ impl Written {
     }
 }
 
-/// `.` as `\.` and `*` as `.*`, except behind a backslash and between brackets.
+/// Translates `.` to `\.` and `*` to `.*`, except after a backslash and within brackets.
 fn translated(text: &str) -> String {
-    // Read by the rule it would be "a dot, then any text", which nobody means.
+    // By the general rule, it would mean "a dot, then any text", which users do not intend.
     if text == ".*" {
         return text.to_owned();
     }
@@ -101,13 +101,13 @@ pub(crate) struct Filter {
     /// By number.
     pub(crate) whitelist: BTreeMap<u32, Written>,
     pub(crate) blacklist: BTreeMap<u32, Written>,
-    /// Empty: every kind.
+    /// Empty for all types.
     pub(crate) machine_types: Vec<Written>,
 }
 
 impl Filter {
-    /// The filter of some stanzas, the innermost first. Lists come from one stanza: one that has a
-    /// whitelist or a blacklist replaces both of those around it.
+    /// Reads the filter of some stanzas, the innermost first. Both lists come from the same stanza: a
+    /// stanza with a whitelist or a blacklist replaces both lists of the outer ones.
     pub(crate) fn read(conf: &Effective, stanzas: &[&str]) -> Result<Self, Error> {
         let kind = match value(conf, stanzas, &FILTER_TYPE)?.as_str() {
             "blacklist" => FilterType::Blacklist,
@@ -128,7 +128,7 @@ impl Filter {
         Ok(Self { kind, whitelist, blacklist, machine_types: machine_types(conf, stanzas)? })
     }
 
-    /// Whether a forwarder is in.
+    /// Whether a forwarder is included.
     pub(crate) fn takes(&self, facts: &Facts) -> bool {
         let names = [&facts.client_name, &facts.ip, &facts.hostname, &facts.guid];
         let listed = |list: &BTreeMap<u32, Written>| {
@@ -153,18 +153,18 @@ fn machine_types(conf: &Effective, stanzas: &[&str]) -> Result<Vec<Written>, Err
     written.map(|one| one.map_err(fail)).collect()
 }
 
-/// Whether a stanza itself filters: lists, or kinds of machines.
+/// Whether a stanza itself has lists, and machine types.
 pub(crate) fn has_filter(conf: &Effective, stanza: &str) -> (bool, bool) {
     let lists = !entries(conf, stanza, &[&WHITELIST, &BLACKLIST]).is_empty();
     (lists, entry(conf, &[stanza], &MACHINE_TYPES).is_some())
 }
 
-/// The number of an entry of a list; `None` for one that is something else (`whitelist.from_pathname`).
+/// The number of an entry of a list; `None` for other settings (`whitelist.from_pathname`).
 pub(crate) fn number(entry: &Entry, key: &Key<String>) -> Option<u32> {
     entry.key.strip_prefix(key.prefix())?.parse().ok()
 }
 
-/// The numbered entries of lists that a stanza has.
+/// The numbered entries of the lists of a stanza.
 fn entries<'c>(conf: &'c Effective, stanza: &str, keys: &[&Key<String>]) -> Vec<&'c Entry> {
     let all = conf.stanza(stanza).map_or(&[][..], |stanza| &stanza.entries);
     let is_listed = |entry: &&Entry| {
@@ -173,7 +173,7 @@ fn entries<'c>(conf: &'c Effective, stanza: &str, keys: &[&Key<String>]) -> Vec<
     all.iter().filter(is_listed).collect()
 }
 
-/// The entry of a setting that counts: of the first stanza that has it.
+/// The effective entry of a setting: that of the first stanza that sets it.
 pub(crate) fn entry<'c, T>(
     conf: &'c Effective,
     stanzas: &[&str],
@@ -186,7 +186,7 @@ pub(crate) fn entry<'c, T>(
     stanzas.iter().find_map(of).or_else(|| of(&"default"))
 }
 
-/// The value of a setting in some stanzas, the innermost first.
+/// The value of a setting in nested stanzas, the innermost first.
 pub(crate) fn value<T: conf::FromValue>(
     conf: &Effective,
     stanzas: &[&str],

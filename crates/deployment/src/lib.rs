@@ -1,4 +1,4 @@
-//! The deployment server: which apps a forwarder is to have, and the messages by which it gets them.
+//! The deployment server: which apps a forwarder gets, and the messages of their distribution.
 //!
 //! ```text
 //! serverclass.conf -> ServerClasses --+
@@ -7,14 +7,14 @@
 //! forwarder: PhoneHome, signed -------+-> Clients (who phoned home, for people)
 //! ```
 //!
-//! Guarantees: a forwarder that does not prove the key learns nothing; an answer is signed with the key, and
-//! an app is what its checksum says, so that nobody in between can put programs on forwarders; a mistake in
-//! the configuration or in an app never takes an app away from a forwarder: the rules before stay in force,
-//! or the forwarder keeps what it has.
+//! Guarantees: a forwarder that does not prove that it has the key learns nothing. An answer is signed with
+//! the key, and the contents of an app have to match its checksum, so that a man in the middle cannot
+//! install programs on forwarders. An error in the configuration or in an app never removes an app from a
+//! forwarder: the previous rules stay in force, or the forwarder keeps the installed version.
 //!
-//! Leaves to others: HTTP and who may see the lists (`api`), when files are read again (`services/karst`),
-//! polling and installing (`services/forwarder`). The clock is an argument; the only I/O is `repository`
-//! and the archives that [`DeploymentServer`] keeps in a directory of its own.
+//! Not here: HTTP and the permissions for the lists (`api`), the time of reloads (`services/karst`),
+//! polling and installing (`services/forwarder`). The clock is an argument; the only I/O is in `repository`
+//! and in the archives that [`DeploymentServer`] keeps in its own directory.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod archive;

@@ -1,4 +1,4 @@
-//! What a forwarder and the deployment server say to each other, as JSON.
+//! The messages between a forwarder and the deployment server, as JSON.
 //!
 //! ```text
 //! POST /services/broker/phonehome                         PhoneHome, signed "phonehome"
@@ -19,19 +19,19 @@ use crate::repository::is_app_name;
 
 /// The version of the messages.
 pub const VERSION: u32 = 1;
-/// Bytes of a name that a forwarder gives.
+/// Maximum length in bytes of a name sent by a forwarder.
 const MAX_NAME: usize = 256;
-/// Bytes of the reason of a failure; the rest is cut.
+/// Maximum length in bytes of a failure reason; longer ones are truncated.
 const MAX_REASON: usize = 1_000;
-/// Apps in a message.
+/// Maximum number of apps in a message.
 const MAX_APPS: usize = 1_000;
 
-/// What signatures are for: none stands for another one.
+/// The purposes of signatures: a signature for one is not valid for another.
 pub(crate) const PHONE_HOME: &str = "phonehome";
 pub(crate) const ANSWER: &str = "answer";
 const DOWNLOAD: &str = "download";
 
-/// An app that a forwarder has from its deployment server.
+/// An app that a forwarder got from its deployment server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstalledApp {
     /// Its name.
@@ -40,18 +40,18 @@ pub struct InstalledApp {
     pub checksum: String,
 }
 
-/// A version of an app that a forwarder could not put in force.
+/// A version of an app that a forwarder could not install.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The app.
     pub app: String,
     /// The checksum of the version.
     pub checksum: String,
-    /// Why; the version before stays in force.
+    /// The reason; the previous version stays in force.
     pub reason: String,
 }
 
-/// A forwarder phones home.
+/// The message of a forwarder that phones home.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PhoneHome {
@@ -59,7 +59,7 @@ pub struct PhoneHome {
     pub version: u32,
     /// Seconds of Unix time.
     pub time: u64,
-    /// A number drawn for this message, which the answer repeats.
+    /// A random number of this message, which the answer repeats.
     pub nonce: String,
     /// The identity of the forwarder.
     pub guid: String,
@@ -67,19 +67,19 @@ pub struct PhoneHome {
     pub client_name: String,
     /// The name of its machine.
     pub hostname: String,
-    /// The kind of its machine, such as `linux-x86_64`.
+    /// Its machine type, such as `linux-x86_64`.
     pub utsname: String,
     /// Its version.
     pub build: String,
-    /// The apps that it has from the server.
+    /// The installed apps of the deployment server.
     pub apps: Vec<InstalledApp>,
-    /// What it could not put in force.
+    /// The versions that it could not install.
     #[serde(default)]
     pub failed: Vec<Outcome>,
 }
 
 impl PhoneHome {
-    /// Reads a message within its limits.
+    /// Parses a message and checks its limits.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, Error> {
         let wrong = |reason: String| Error::Request(reason);
         let mut message: Self =
@@ -124,46 +124,46 @@ impl PhoneHome {
     }
 }
 
-/// An app that a forwarder is to have.
+/// An app assigned to a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WantedApp {
     /// Its name.
     pub name: String,
-    /// The checksum of its version; `None`: the forwarder keeps what it has, as the server cannot hand out
-    /// the app now.
+    /// The checksum of its version. `None` if the server cannot distribute the app now: the forwarder keeps
+    /// its installed version.
     pub checksum: Option<String>,
-    /// Bytes of its files.
+    /// Size of its files in bytes.
     pub bytes: u64,
-    /// Its files.
+    /// Number of its files.
     pub files: usize,
-    /// Whether the process restarts after a change.
+    /// Whether the process restarts after the app has changed.
     pub restart_splunkd: bool,
-    /// What an update leaves as it is, directly in the app.
+    /// Top-level files and directories of the app that an update does not change.
     pub exclude_from_update: Vec<String>,
-    /// The server classes that it is from.
+    /// The server classes that assign it.
     pub server_classes: Vec<String>,
 }
 
-/// What a forwarder is answered.
+/// The answer to a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Answer {
     /// [`VERSION`] of the server.
     pub version: u32,
-    /// That of the message.
+    /// The number of the forwarder's message.
     pub nonce: String,
     /// The name of the server.
     pub server_name: String,
-    /// All apps that the forwarder is to have; what it has besides from this server is removed.
+    /// All assigned apps; the forwarder removes other apps of this server.
     pub apps: Vec<WantedApp>,
 }
 
 impl PhoneHome {
-    /// The message, and its proof.
+    /// The message as JSON, and its proof.
     ///
     /// # Errors
-    /// The message has no JSON.
+    /// If the message cannot be written as JSON.
     pub fn signed(&self, key: &crate::Key) -> Result<(Vec<u8>, String), Error> {
         let body = serde_json::to_vec(self).map_err(|error| Error::Request(error.to_string()))?;
         let proof = key.sign(PHONE_HOME, &body);
@@ -172,10 +172,10 @@ impl PhoneHome {
 }
 
 impl Answer {
-    /// Reads the answer to a message.
+    /// Parses and verifies the answer to a message.
     ///
     /// # Errors
-    /// The answer is not signed with the key, or is one to another message.
+    /// If the answer is not signed with the key, or belongs to another message.
     pub fn verified(
         body: &[u8],
         proof: &str,
@@ -204,7 +204,7 @@ impl Answer {
     }
 }
 
-/// A version of an app that is to be downloaded.
+/// The version of an app to be downloaded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DownloadRequest {
     /// The app.
@@ -231,14 +231,14 @@ impl DownloadRequest {
     }
 }
 
-/// What a forwarder has to do to have what it is to have.
+/// The changes that a forwarder has to make.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Apps that it does not have.
+    /// Apps that are not installed.
     pub install: Vec<WantedApp>,
-    /// Apps of which it has another version.
+    /// Apps that are installed in another version.
     pub update: Vec<WantedApp>,
-    /// Apps that are no longer for it.
+    /// Installed apps that are no longer assigned.
     pub remove: Vec<String>,
 }
 
@@ -250,7 +250,7 @@ impl Work {
     }
 }
 
-/// Compares what a forwarder has (checksums by name) with what it is to have.
+/// Compares the installed apps (checksums by name) with the assigned ones.
 #[must_use]
 pub fn work(installed: &BTreeMap<String, String>, wanted: &[WantedApp]) -> Work {
     let mut work = Work::default();

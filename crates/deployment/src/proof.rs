@@ -1,8 +1,8 @@
-//! Proofs of the key that the deployment server and its forwarders share.
+//! Proofs that a message is from a holder of the key that the deployment server and its forwarders share.
 //!
 //! A proof is the HMAC-SHA-256 of the purpose and the message. The key itself is never sent. Answers are
-//! signed, too, and repeat the number that the forwarder drew: whoever answers in the server's place, or
-//! repeats an old answer, is noticed even where certificates are not verified.
+//! signed, too, and repeat the random number of the forwarder, so that impersonation of the server and
+//! replayed answers are detected even if certificates are not verified.
 
 use conf::Layers;
 use ring::hmac;
@@ -27,30 +27,31 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// The key of a secret; `None` for an empty one.
+    /// Derives the key from a secret; `None` for an empty one.
     #[must_use]
     pub fn of(secret: &str) -> Option<Self> {
         let secret = secret.trim();
         (!secret.is_empty()).then(|| Self(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())))
     }
 
-    /// `pass4SymmKey` in `[deployment]` of `server.conf`, else the token that forwarders show to indexers.
+    /// Reads `pass4SymmKey` in `[deployment]` of `server.conf`; without it, uses the token that forwarders
+    /// send to indexers.
     ///
     /// # Errors
-    /// An invalid value.
+    /// If the value is invalid.
     pub fn read(layers: &Layers, token: Option<&str>) -> Result<Option<Self>, Error> {
         let conf = layers.effective("server");
         let own = conf::Reader::new(&conf, "deployment").get(&PASS4SYMMKEY)?;
         Ok(own.as_deref().or(token).and_then(Self::of))
     }
 
-    /// The proof of a message for a purpose.
+    /// Computes the proof of a message for a purpose.
     #[must_use]
     pub fn sign(&self, purpose: &str, message: &[u8]) -> String {
         hex(hmac::sign(&self.0, &text(purpose, message)).as_ref())
     }
 
-    /// Whether a proof is right; takes the same time for every wrong one.
+    /// Whether a proof is valid, in constant time.
     #[must_use]
     pub fn verify(&self, purpose: &str, message: &[u8], proof: &str) -> bool {
         let Some(tag) = bytes(proof) else { return false };

@@ -1,7 +1,8 @@
-//! The directory of apps: each of its directories is an app that forwarders may get.
+//! The directory of apps: each subdirectory is an app that can be distributed.
 //!
-//! Guarantees: an app is read whole, and its archive has what its checksum says. What cannot be handed out (a
-//! link, a device, too many bytes) is known with the reason, and forwarders keep the version that they have.
+//! Guarantees: an app is read completely, and its archive matches its checksum. An app that cannot be
+//! distributed (a link, a device, too many bytes) is listed with the reason, and forwarders keep the
+//! installed version.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -14,12 +15,12 @@ use crate::Error;
 use crate::archive::{Limits, pack, path_of, too_large, too_many_files};
 use crate::checksum::{AppFile, checksum};
 
-/// Bytes of an app's name.
+/// Maximum length of an app's name in bytes.
 const MAX_NAME: usize = 100;
-/// How archives end.
+/// The suffix of archives.
 const ENDING: &str = ".tar.gz";
 
-/// Whether a text can be the name of an app: of a directory, on every machine.
+/// Whether a text is a valid name of an app: of a directory, on every system.
 #[must_use]
 pub fn is_app_name(name: &str) -> bool {
     !name.is_empty()
@@ -32,22 +33,22 @@ pub fn is_app_name(name: &str) -> bool {
 /// An app of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownApp {
-    /// Its checksum; why it is not handed out.
+    /// Its contents, or the reason why it is not distributed.
     pub content: Result<Content, String>,
     /// When it was read, in seconds of Unix time.
     pub loaded: i64,
-    /// Of names, sizes and times of its files.
+    /// A hash of the names, sizes and times of its files.
     fingerprint: u64,
 }
 
-/// What an app has.
+/// The contents of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Content {
     /// Its checksum.
     pub checksum: String,
-    /// Bytes of its files.
+    /// Size of its files in bytes.
     pub bytes: u64,
-    /// Its files.
+    /// Number of its files.
     pub files: usize,
 }
 
@@ -59,12 +60,13 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Reads a directory, and packs what is not packed yet into `archives`. Apps that have not changed since
-    /// `before` are not read again. The directory need not exist, unless it did before or all of its apps are
-    /// wanted (`is_needed`): a file system that is not mounted must not take apps away from forwarders.
+    /// Reads a directory, and packs apps without an archive into `archives`. Apps that have not changed
+    /// since `before` are not read again. The directory need not exist, unless it existed before or all of
+    /// its apps are assigned (`is_needed`): a file system that is not mounted must not remove apps from
+    /// forwarders.
     ///
     /// # Errors
-    /// The directory cannot be listed, or an archive cannot be written.
+    /// If the directory cannot be listed, or an archive cannot be written.
     pub(crate) fn read(
         directory: &Path,
         archives: &Path,
@@ -96,7 +98,7 @@ impl Repository {
     }
 }
 
-/// The directories of a directory that are apps, by name.
+/// The app directories of a directory, by name.
 fn directories(directory: &Path, is_needed: bool) -> Result<Vec<(String, PathBuf)>, Error> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_needed => {
@@ -108,7 +110,7 @@ fn directories(directory: &Path, is_needed: bool) -> Result<Vec<(String, PathBuf
     for entry in entries {
         let entry = entry.map_err(Error::file("list", directory))?;
         let name = entry.file_name().to_str().filter(|name| is_app_name(name)).map(str::to_owned);
-        // A link to a directory is an app, too: administrators link to working copies.
+        // A link to a directory counts as an app, because administrators link to working copies.
         if let Some(name) = name.filter(|_| entry.path().is_dir()) {
             found.push((name, entry.path()));
         }
@@ -132,7 +134,7 @@ fn packed(files: &[AppFile], archives: &Path) -> Result<Content, Error> {
             let mut file = io::BufWriter::new(File::create(&draft)?);
             pack(files, &mut file)?;
             file.flush()?;
-            // A crash of the machine must not leave a name without content.
+            // After a crash of the machine, there must not be an archive without content.
             file.get_ref().sync_all()?;
             fs::rename(&draft, &path)
         };
@@ -142,14 +144,14 @@ fn packed(files: &[AppFile], archives: &Path) -> Result<Content, Error> {
     Ok(Content { checksum, bytes, files: files.len() })
 }
 
-/// Removes archives that no app has.
+/// Removes archives that no app uses.
 pub(crate) fn clean_up(archives: &Path, is_used: impl Fn(&str) -> bool) {
     let Ok(entries) = fs::read_dir(archives) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
         let name = name.to_str().unwrap_or_default();
         if name.strip_suffix(ENDING).is_none_or(|checksum| !is_used(checksum)) {
-            // It is tried again with the next reload.
+            // Retried with the next reload.
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -164,7 +166,7 @@ fn read_app(root: &Path, limits: Limits) -> Result<Vec<AppFile>, Error> {
         for entry in fs::read_dir(&folder).map_err(Error::file("list", &folder))? {
             let entry = entry.map_err(Error::file("list", &folder))?;
             let path = entry.path();
-            // Of the entry itself, not of what it may link to.
+            // The metadata of the entry itself, not of the target of a link.
             let metadata = entry.metadata().map_err(Error::file("read", &path))?;
             if metadata.is_dir() {
                 waiting.push(path);
@@ -194,7 +196,7 @@ fn read_app(root: &Path, limits: Limits) -> Result<Vec<AppFile>, Error> {
     Ok(files)
 }
 
-/// A fingerprint of what can be seen of files without reading them.
+/// A fingerprint of the files, without reading their contents.
 pub(crate) fn fingerprint(root: &Path) -> u64 {
     let mut hasher = DefaultHasher::new();
     let mut waiting = vec![root.to_owned()];
@@ -265,7 +267,7 @@ mod tests {
         let used = |sum: &str| sum == content.checksum;
         clean_up(&archives, used);
         assert_eq!(fs::read_dir(&archives).unwrap().count(), 1);
-        // What is gone is packed again.
+        // A missing archive is packed again.
         let third = place.read(Some(&second), 4);
         assert_eq!((third.apps["one"].loaded, third.apps["two"].loaded), (2, 4));
         assert_eq!(fs::read_dir(&archives).unwrap().count(), 2);

@@ -1,5 +1,4 @@
-//! The deployment server of a process: rules and apps as they were read last, and what forwarders are
-//! answered.
+//! The deployment server of a process: the current rules and apps, and the answers to forwarders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,27 +20,27 @@ use crate::proof::Key;
 use crate::repository::{Content, Repository, archive, clean_up, fingerprint};
 use crate::settings::Settings;
 
-/// The directory of apps below that of configuration.
+/// The default directory of apps, below the configuration directory.
 const APPS: &str = "deployment-apps";
-/// What `repositoryLocation` may begin with.
+/// Prefixes of `repositoryLocation` that mean the configuration directory.
 const ETC: [&str; 2] = ["$SPLUNK_HOME/etc/", "etc/"];
 
-/// What a deployment server is made with.
+/// The arguments of a deployment server.
 #[derive(Debug)]
 pub struct Parts {
-    /// The directory of configuration, which is read with each reload.
+    /// The configuration directory, which is read with each reload.
     pub conf_dir: Option<PathBuf>,
-    /// The configuration of a process without such a directory.
+    /// The configuration of a process without a configuration directory.
     pub layers: Layers,
-    /// A directory of its own, for archives.
+    /// A directory of its own for archives.
     pub work: PathBuf,
-    /// The token that forwarders show to indexers: the key, if there is no other.
+    /// The token that forwarders send to indexers; used as the key if no other is set.
     pub token: Option<String>,
     /// The name of the server.
     pub server_name: String,
 }
 
-/// What was read last.
+/// The rules and apps that were read last.
 #[derive(Debug, Clone)]
 struct Rules {
     classes: Arc<ServerClasses>,
@@ -59,7 +58,7 @@ struct State {
     warnings: Vec<Warning>,
 }
 
-/// What files looked like.
+/// The fingerprints of the files at the last checks.
 #[derive(Debug, Default)]
 struct Looked {
     loaded: Option<u64>,
@@ -73,35 +72,35 @@ pub struct DeploymentServer {
     state: RwLock<State>,
     clients: Mutex<Clients>,
     downloads: Arc<AtomicUsize>,
-    /// Reading, one at a time.
+    /// Held while files are read, so that one reload runs at a time.
     reading: Mutex<Looked>,
 }
 
-/// What people see of it.
+/// The state of the server, for display.
 #[derive(Debug, Clone)]
 pub struct View {
-    /// Whether forwarders get apps.
+    /// Whether apps are distributed.
     pub enabled: bool,
     /// The server classes.
     pub classes: Arc<ServerClasses>,
     /// The apps by name, each with the classes that have it.
     pub apps: BTreeMap<String, (crate::KnownApp, Vec<String>)>,
-    /// Where the apps are.
+    /// The directories of the apps.
     pub repositories: Vec<PathBuf>,
-    /// When it was read, in seconds of Unix time.
+    /// Time of reading, in seconds of Unix time.
     pub loaded: i64,
-    /// Why the files could not be read the last time; what is shown is what was read before.
+    /// Why the last reload failed; the rest of the view is from before it.
     pub error: Option<String>,
-    /// What has no effect.
+    /// Warnings about settings without effect.
     pub warnings: Vec<String>,
 }
 
-/// An archive that may be sent; counts as a download until it is dropped.
+/// An archive to be sent; counts as a download until it is dropped.
 #[derive(Debug)]
 pub struct Download {
     /// The archive.
     pub path: PathBuf,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: u64,
     _place: Place,
 }
@@ -120,7 +119,7 @@ impl Rules {
         self.repositories.get(&directory_of(parts, own))
     }
 
-    /// The apps that a forwarder is to have, each with its content where it can be handed out.
+    /// The apps assigned to a forwarder, each with its content if it can be distributed.
     fn assigned(&self, parts: &Parts, facts: &Facts) -> Vec<(Assigned, Option<Content>)> {
         let names = |own: Option<&str>| {
             let apps = self.repository(parts, own).map(|one| one.apps.keys().cloned().collect());
@@ -145,7 +144,7 @@ fn directory_of(parts: &Parts, own: Option<&str>) -> PathBuf {
 }
 
 impl DeploymentServer {
-    /// A server that has read nothing yet.
+    /// A server without any rules yet.
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self {
@@ -157,10 +156,10 @@ impl DeploymentServer {
         }
     }
 
-    /// Reads rules and apps again. If that fails, those before stay in force.
+    /// Reads rules and apps again. If that fails, the previous ones stay in force.
     ///
     /// # Errors
-    /// What is wrong, with file and line.
+    /// The error, with file and line.
     pub fn reload(&self, now: i64) -> Result<(), Error> {
         self.read_as_seen(&mut self.reading.lock(), now)
     }
@@ -172,13 +171,14 @@ impl DeploymentServer {
             rules.map(|rules| rules.repositories.keys().cloned().collect::<Vec<_>>())
         };
         let before = directories();
-        // As of before the files are read: what changes meanwhile is read again.
+        // The fingerprint is taken before reading, so that changes during the reading cause another reload.
         *looked = Looked { loaded: Some(self.fingerprint()), pending: None };
         self.read(now)?;
         if directories() == before {
             return Ok(());
         }
-        // Directories of apps were not looked at yet; what has not changed is not read twice.
+        // The first fingerprint did not cover new directories of apps. Reads again; unchanged apps are
+        // skipped.
         looked.loaded = Some(self.fingerprint());
         self.read(now)
     }
@@ -199,8 +199,8 @@ impl DeploymentServer {
         }
     }
 
-    /// Looks whether files have changed, and reads them again once they have not changed between two looks:
-    /// who copies an app is not to be disturbed. `None`: nothing was read.
+    /// Checks whether files have changed, and reloads them once they have not changed between two checks,
+    /// because an app may still be being copied. `None` if nothing was read.
     pub fn look(&self, now: i64) -> Option<Result<(), Error>> {
         let seen = self.fingerprint();
         let mut looked = self.reading.lock();
@@ -215,16 +215,16 @@ impl DeploymentServer {
         Some(self.read_as_seen(&mut looked, now))
     }
 
-    /// How often to look; `None`: never.
+    /// Interval between checks; `None` for no checks.
     #[must_use]
     pub fn check_interval(&self) -> Option<Duration> {
         let state = self.state.read();
-        // What could not be read may be corrected.
+        // An invalid configuration is checked regularly, because it may get corrected.
         let Some(rules) = &state.rules else { return Some(Duration::from_secs(10)) };
         Some(rules.classes.check).filter(|check| !check.is_zero())
     }
 
-    /// What the files look like that a reload would read.
+    /// The fingerprint of all files that a reload would read.
     fn fingerprint(&self) -> u64 {
         let Some(conf) = &self.parts.conf_dir else { return 0 };
         let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
@@ -242,7 +242,7 @@ impl DeploymentServer {
         paths.iter().filter(|path| path.exists()).fold(0, of)
     }
 
-    /// Bytes that a message may have.
+    /// Maximum size of a message in bytes.
     #[must_use]
     pub fn max_message(&self) -> usize {
         let state = self.state.read();
@@ -259,11 +259,11 @@ impl DeploymentServer {
         Ok((rules, key))
     }
 
-    /// Answers a forwarder: the answer, and its proof. `now` is in seconds of Unix time.
+    /// Answers a forwarder. Returns the answer and its proof. `now` is in seconds of Unix time.
     ///
     /// # Errors
-    /// The server hands out nothing, or the message is not one of a forwarder with the key. The forwarder
-    /// keeps what it has.
+    /// If the server distributes no apps, or the message is not from a forwarder with the key. The
+    /// forwarder keeps its apps.
     pub fn phone_home(
         &self,
         body: &[u8],
@@ -322,10 +322,10 @@ impl DeploymentServer {
         Ok((text, proof))
     }
 
-    /// The archive of a version of an app.
+    /// The archive of one version of an app.
     ///
     /// # Errors
-    /// As [`Self::phone_home`]; there is no such version; too many are being sent.
+    /// As [`Self::phone_home`]; also if there is no such version, or there are too many downloads.
     pub fn download(
         &self,
         request: &DownloadRequest,
@@ -366,7 +366,7 @@ impl DeploymentServer {
         self.clients.lock().all()
     }
 
-    /// How many forwarders there are of each kind.
+    /// Counts the forwarders by state.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.clients.lock().counts()
@@ -378,18 +378,18 @@ impl DeploymentServer {
         self.clients.lock().get(guid)
     }
 
-    /// Forgets a forwarder until it phones home again; false if it is not known.
+    /// Removes a forwarder from the list until it phones home again; false if it is not listed.
     pub fn forget(&self, guid: &str) -> bool {
         self.clients.lock().forget(guid)
     }
 
-    /// Downloads that are under way.
+    /// Number of running downloads.
     #[must_use]
     pub fn downloads(&self) -> usize {
         self.downloads.load(Ordering::Relaxed)
     }
 
-    /// What people see; `None` if nothing could be read yet.
+    /// The state for display; `None` if nothing could be read yet.
     #[must_use]
     pub fn view(&self) -> Option<View> {
         let state = self.state.read();
@@ -418,14 +418,14 @@ impl DeploymentServer {
         })
     }
 
-    /// Why nothing could be read the last time.
+    /// Why the last reload failed.
     #[must_use]
     pub fn error(&self) -> Option<String> {
         self.state.read().error.clone()
     }
 
-    /// What to say in the log after a reload: what has no effect, apps that are missing or not handed out,
-    /// and that there is no key.
+    /// Warnings for the log after a reload: settings without effect, missing or undistributable apps, and a
+    /// missing key.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let state = self.state.read();
@@ -497,7 +497,7 @@ fn read(parts: &Parts, before: Option<&Rules>, now: i64) -> Result<(Rules, Vec<W
             let mut contents = repository.apps.values().filter_map(|app| app.content.as_ref().ok());
             contents.any(|content| content.checksum == sum)
         };
-        // Versions of a moment ago may have been named to forwarders that have not asked for them yet.
+        // Forwarders may have been told of previous versions and not have downloaded them yet.
         let old = before.map(|before| &before.repositories);
         let known = || repositories.values().chain(old.into_iter().flat_map(BTreeMap::values));
         clean_up(&archives(&parts.work), |sum| known().any(|one| has(one, sum)));

@@ -1,4 +1,4 @@
-//! Headers that travel with a call, beside its messages: the trace that the call belongs to.
+//! Headers sent with a call besides its messages: the trace context.
 
 use tonic::Request;
 use tonic::metadata::{Ascii, MetadataValue};
@@ -7,24 +7,25 @@ use transport::Call;
 /// The headers of W3C Trace Context.
 const HEADERS: [&str; 2] = ["traceparent", "tracestate"];
 
-/// Headers of a call, which the crate passes on and does not read. By default there are none.
+/// The headers of a call, which this crate passes on without reading them. Empty by default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallContext(Vec<(&'static str, String)>);
 
 impl CallContext {
-    /// The headers of a call that has come.
+    /// The headers of a received call.
     pub(crate) fn of(call: &Call) -> Self {
         let found = HEADERS.into_iter();
         found.filter_map(|name| Some((name, call.header(name)?.to_owned()))).collect()
     }
 
-    /// The text of a header.
+    /// The value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, text)| text.as_str())
     }
 
-    /// The request with these headers. What cannot be a header is left out: no search fails for its trace.
+    /// The request with these headers. Invalid header values are omitted, because tracing must not fail a
+    /// search.
     pub(crate) fn with<T>(&self, message: T) -> Request<T> {
         let mut request = Request::new(message);
         for (name, text) in &self.0 {

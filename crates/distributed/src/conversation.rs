@@ -17,36 +17,36 @@ use tonic_prost::ProstCodec;
 
 use crate::{CallContext, MAX_MESSAGE, RUN, Valve, ipc, path_of};
 
-/// A part that another process runs. It ends there when this is dropped.
+/// A part that another process runs. Dropping this ends the part there.
 #[derive(Debug)]
 pub struct Conversation {
     requests: mpsc::UnboundedSender<RunRequest>,
     answers: Streaming<RunAnswer>,
     schema: SchemaRef,
-    /// How long the process may be silent.
+    /// Maximum time without a message from the process.
     silence: Duration,
     valve: Valve,
 }
 
-/// What a worker says.
+/// A message of a worker.
 #[derive(Debug)]
 pub enum Said {
     /// A batch of rows.
     Rows(RecordBatch),
-    /// All that it has found so far.
+    /// The complete preview so far.
     Preview(Vec<RecordBatch>),
-    /// What it has done so far, in a form that whoever made the recipe understands.
+    /// The progress so far, in a form known to the author of the recipe.
     Progress(Bytes),
-    /// All rows have come.
+    /// The end of the rows.
     Done,
 }
 
-/// Why there are no rows, or no more of them.
+/// Why there are no rows, or no more rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The process does not run the part.
+    /// The process refuses to run the part.
     Refused(String),
-    /// The part failed there.
+    /// The part failed in the process.
     Failed(String),
     /// The process does not answer.
     Lost(String),
@@ -61,10 +61,11 @@ impl fmt::Display for Failure {
 }
 
 impl Conversation {
-    /// Has the process run the part of a recipe, whose rows have these columns. `context` goes with the call.
+    /// Starts the part of a recipe in a process; its rows have the given columns. `context` is sent with
+    /// the call.
     ///
     /// # Errors
-    /// [`Failure::Lost`] if it does not answer within the time of silence.
+    /// [`Failure::Lost`] if the process does not answer within the maximum time of silence.
     pub async fn begin(
         channel: Channel,
         recipe: Bytes,
@@ -84,7 +85,7 @@ impl Conversation {
         Ok(Self { requests, answers, schema, silence, valve: Valve::Open })
     }
 
-    /// Tells the process what the search does now.
+    /// Sends the new state of the search to the process.
     pub fn set(&mut self, valve: Valve) {
         if self.valve != valve {
             self.valve = valve;
@@ -92,7 +93,7 @@ impl Conversation {
         }
     }
 
-    /// Asks for what has been found so far.
+    /// Requests a preview.
     pub fn ask_preview(&self) {
         self.send(RunRequest {
             valve: self.valve.number(),
@@ -102,14 +103,14 @@ impl Conversation {
     }
 
     fn send(&self, request: RunRequest) {
-        // Whether the process is there shows in its answers.
+        // A lost process is noticed by its missing answers.
         let _ = self.requests.send(request);
     }
 
-    /// What the process says next. May be dropped while it waits, and called again.
+    /// Waits for the next message of the process. Cancel safe.
     ///
     /// # Errors
-    /// [`Failure`], after which there is nothing more.
+    /// [`Failure`]; no message follows it.
     pub async fn next(&mut self) -> Result<Said, Failure> {
         loop {
             let answer = timeout(self.silence, self.answers.message()).await;

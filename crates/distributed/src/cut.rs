@@ -1,8 +1,7 @@
-//! Where a physical plan is cut in a part that runs where the events are and a part that puts together what
-//! they give.
+//! Cuts a physical plan into a part that runs where the events are, and a part that combines the results.
 //!
-//! The plan is walked from above. At the first operator of each branch below which there are only events, and
-//! which can be computed of parts, the branch is cut:
+//! The plan is walked from the root. Each branch is cut at the first operator that has only events below it
+//! and can be computed in parts:
 //!
 //! | operator | at the workers | above |
 //! | --- | --- | --- |
@@ -26,23 +25,23 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, Partitioning};
 use exprs::split::{first_step, last_step, streaming_input};
 
-/// A branch of a plan that runs at the workers.
+/// A branch of a plan that runs on the workers.
 #[derive(Debug, Clone)]
 pub struct Cut {
-    /// How many branches of the plan were cut before it.
+    /// Number of branches of the plan that were cut before it.
     pub number: usize,
-    /// What a worker runs, over its events; one partition.
+    /// The plan that a worker runs over its own events, in one partition.
     pub map: Arc<dyn ExecutionPlan>,
-    /// How the rows of the workers come together.
+    /// How the rows of the workers are combined.
     pub gather: Gather,
 }
 
-/// How the rows of several workers come together in one partition.
+/// How the rows of several workers are combined into one partition.
 #[derive(Debug, Clone)]
 pub enum Gather {
-    /// As they come, so many of them at most.
+    /// In order of arrival; with a maximum number of rows, if given.
     Any(Option<usize>),
-    /// In the order that the rows of each worker have, so many of them at most.
+    /// A merge in the sort order of each worker's rows; with a maximum number of rows, if given.
     Sorted(LexOrdering, Option<usize>),
 }
 
@@ -63,8 +62,8 @@ impl fmt::Display for Gather {
 }
 
 impl Gather {
-    /// The rows of all workers, a partition each, in one partition. Those of a sort that keeps its first N
-    /// are sorted again, so that they may come in any order.
+    /// Combines the rows of all workers, one partition each, into one partition. Rows of a top-N sort are
+    /// sorted again, so that they may arrive in any order.
     #[must_use]
     pub fn together(&self, workers: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         match self {
@@ -76,7 +75,7 @@ impl Gather {
         }
     }
 
-    /// All partitions of a plan in one.
+    /// Combines all partitions of a plan into one.
     fn above(&self, plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
         match self {
             Self::Any(fetch) => Arc::new(CoalescePartitionsExec::new(plan).with_fetch(*fetch)),
@@ -87,13 +86,14 @@ impl Gather {
     }
 }
 
-/// Cuts a plan. `is_events` knows the operators that read events; `replace` gives what stands in the plan
-/// instead of a branch: one partition with the columns of [`Cut::map`].
+/// Cuts a plan. `is_events` recognises the operators that read events; `replace` returns the replacement of
+/// a branch: one partition with the columns of [`Cut::map`].
 ///
-/// A search head replaces branches by what asks workers; a worker takes the branch that it is asked for.
+/// A search head replaces branches by operators that ask workers; a worker takes the branch that was
+/// requested.
 ///
 /// # Errors
-/// Those of `replace`, or if the engine refuses the plan that is put together.
+/// Errors of `replace`, or if the engine refuses the new plan.
 pub fn cut(
     plan: &Arc<dyn ExecutionPlan>,
     is_events: &dyn Fn(&dyn ExecutionPlan) -> bool,
@@ -121,7 +121,7 @@ impl Cutter<'_> {
         replace_children_if_necessary(Arc::clone(node), children)
     }
 
-    /// The plan with a cut at this node, if it is one for it.
+    /// The plan with a cut at this node, if the node can be cut.
     fn at(&mut self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if let Some(aggregate) = node.downcast_ref::<AggregateExec>() {
             return self.at_aggregate(node, aggregate);
@@ -136,7 +136,7 @@ impl Cutter<'_> {
             let gather = Gather::Sorted(sort.expr().clone(), sort.fetch());
             return self.replaced(Arc::clone(node), gather).map(Some);
         }
-        // The first rows of parts are not the first rows until they are counted again.
+        // The first N rows of each part are candidates only; the search head takes the first N of them.
         if let Some(fetch) = node.fetch() {
             let below = node.children().into_iter().all(|child| self.streams(child));
             if self.is_scan(node) && below {
@@ -160,7 +160,7 @@ impl Cutter<'_> {
         }
         match aggregate.mode() {
             AggregateMode::Partial => self.replaced(Arc::clone(node), Gather::Any(None)).map(Some),
-            // One partition: the engine aggregates in one step.
+            // With one partition, the engine aggregates in one step, which is split here.
             AggregateMode::Single | AggregateMode::SinglePartitioned
                 if node.output_partitioning().partition_count() == 1 =>
             {
@@ -172,7 +172,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Groups by keys of this process get their texts where they are made: elsewhere they mean nothing.
+    /// Keys of groups are valid in this process only, so that they become texts before they are sent.
     fn at_texts(
         &mut self,
         node: &Arc<dyn ExecutionPlan>,
@@ -184,7 +184,7 @@ impl Cutter<'_> {
         self.replaced(Arc::clone(node), Gather::Any(None)).map(Some)
     }
 
-    /// Whether this is a scan, or streams above one, and nothing below is cut after some rows.
+    /// Whether this is a scan, or streaming operators over one, without a limit of rows below.
     fn streams(&self, node: &Arc<dyn ExecutionPlan>) -> bool {
         if node.fetch().is_some() {
             return false;
@@ -217,16 +217,16 @@ impl Cutter<'_> {
     }
 }
 
-/// The first step of an aggregation right below a projection. Plans have that only where rows are grouped by
-/// keys, whose texts the projection gives.
+/// The first step of an aggregation directly below a projection. Plans have this shape only if rows are
+/// grouped by keys, whose texts the projection looks up.
 fn below_texts(node: &Arc<dyn ExecutionPlan>) -> Option<&AggregateExec> {
     let projection = node.downcast_ref::<ProjectionExec>()?;
     let aggregate = projection.input().downcast_ref::<AggregateExec>()?;
     (*aggregate.mode() == AggregateMode::Partial).then_some(aggregate)
 }
 
-/// The input of an operator that does the same to every batch. The engine spreads batches over partitions
-/// where it counts many rows: a worker may have such an operator where the search head has none.
+/// The input of an operator that processes each batch on its own. The engine repartitions batches if it
+/// expects many rows: a worker may have such an operator where the search head has none.
 fn input_of(node: &Arc<dyn ExecutionPlan>) -> Option<&Arc<dyn ExecutionPlan>> {
     if let Some(input) = streaming_input(node) {
         return Some(input);

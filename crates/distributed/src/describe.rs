@@ -1,4 +1,4 @@
-//! What planning asks of a worker before there are parts.
+//! Questions that planning asks a worker before parts are started.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use tonic_prost::ProstCodec;
 use crate::conversation::{Failure, lost, ready, silent};
 use crate::{CallContext, DESCRIBE, path_of};
 
-/// Asks the process for what it knows of its hot rows; it may be silent for so long. `context` goes
-/// with the call.
+/// Asks a process about its hot rows; fails if it is silent for longer than the given time. `context` is
+/// sent with the call.
 ///
 /// # Errors
 /// [`Failure::Refused`] with the reason, or [`Failure::Lost`].

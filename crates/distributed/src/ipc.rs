@@ -12,7 +12,7 @@ use arrow::ipc::writer::{IpcWriteOptions, StreamWriter};
 use bytes::Bytes;
 use exprs::compact::{Slack, compact_column};
 
-/// Batches of one schema as bytes.
+/// Encodes batches of one schema.
 pub(crate) fn encode(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<Bytes> {
     let mut writer = writer(schema)?;
     for batch in batches {
@@ -48,7 +48,7 @@ fn write(
     writer.write(&RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?)
 }
 
-/// The batches of bytes that another process has sent, which have to have these columns.
+/// Decodes batches from another process, which must have these columns.
 pub(crate) fn decode(schema: &SchemaRef, bytes: &[u8]) -> Result<Vec<RecordBatch>> {
     let reader = StreamReader::try_new(Cursor::new(bytes), None)?;
     let columns = |schema: &SchemaRef| {
@@ -59,7 +59,7 @@ pub(crate) fn decode(schema: &SchemaRef, bytes: &[u8]) -> Result<Vec<RecordBatch
         let message = format!("{} came instead of {schema}", reader.schema());
         return Err(ArrowError::SchemaError(message));
     }
-    // Names and types agree; whether a column may have nulls is what the plan here says.
+    // Names and types must agree; nullability is taken from the plan of this process.
     let same = |batch: Result<RecordBatch>| {
         let batch = batch?;
         let rows = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));

@@ -6,16 +6,16 @@
 //! worker:      PartService -> PartRunner: the same search, its buckets -> cut -> map part -> rows
 //! ```
 //!
-//! What travels is a recipe, not a plan: the worker plans the search again over the buckets that it is given
-//! and takes of its own plan what is below the cut. The functions of SPL are closures, which have no form on
-//! the wire; the text of a search has one.
+//! A recipe is sent, not a plan: the worker plans the search again over its share of the buckets, and runs
+//! the part of its own plan below the cut. The functions of SPL are closures, which cannot be serialised;
+//! the text of a search can.
 //!
-//! Guarantees: [`cut()`] is one function for both sides, so that they agree on what is cut where. The rows of
-//! the cut plan are those of the whole one for any split of the events. Whoever does not say for a while that
-//! it works on a part is taken for lost, also if its connection stands.
+//! Guarantees: both sides use [`cut()`], so that they agree on the cut. The cut plan has the rows of the
+//! whole plan for any split of the events. A worker that sends no sign of life for a while is considered
+//! lost, even if its connection is open.
 //!
-//! It leaves to others: what a recipe says and how it is run ([`PartRunner`]), which buckets are read by
-//! whom, and what happens when a worker is lost.
+//! Not here: the content of a recipe and how it is run ([`PartRunner`]), the assignment of buckets to
+//! workers, and the handling of lost workers.
 
 mod context;
 mod conversation;
@@ -34,30 +34,30 @@ pub use service::{PartRunner, PartService, RunningPart};
 use tonic::codegen::http::uri::PathAndQuery;
 pub use tonic::transport::Channel;
 
-/// The service and its methods.
+/// The gRPC service.
 pub(crate) const SERVICE: &str = "karst.search.v1.MapParts";
 pub(crate) const RUN: &str = "/karst.search.v1.MapParts/Run";
 pub(crate) const DESCRIBE: &str = "/karst.search.v1.MapParts/Describe";
-/// Longest message: the longest event fits, and a recipe of a million buckets.
+/// Maximum size of a message: fits the longest event, and a recipe with a million buckets.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
-/// Longest recipe that fits into a message.
+/// Maximum size of a recipe.
 pub const MAX_RECIPE: usize = MAX_MESSAGE - (1 << 20);
-/// How often a worker says that it works.
+/// Interval in which a worker sends a sign of life.
 pub(crate) const BEAT: Duration = Duration::from_millis(500);
 
 fn path_of(method: &'static str) -> PathAndQuery {
     PathAndQuery::from_static(method)
 }
 
-/// What a search wants of the parts that run.
+/// The state that a search requests of its running parts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Valve {
     /// They run.
     #[default]
     Open,
-    /// They wait.
+    /// They pause.
     Paused,
-    /// They end with what they have found.
+    /// They end with the rows found so far.
     Closed,
 }
 
@@ -70,7 +70,7 @@ impl Valve {
         }
     }
 
-    /// A number that a later version knows leaves things as they are.
+    /// The state of a number; `None` for numbers of later versions, which are ignored.
     pub(crate) const fn of(number: u32) -> Option<Self> {
         Some(match number {
             0 => Self::Open,

@@ -18,25 +18,25 @@ use transport::{Answer, Call, Methods};
 
 use crate::{BEAT, CallContext, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
 
-/// Answers that wait for a slow caller.
+/// Maximum number of queued answers for a slow caller.
 const WAITING: usize = 4;
 
 /// Runs the parts of recipes.
 pub trait PartRunner: std::fmt::Debug + Send + Sync + 'static {
-    /// Plans the part of a recipe, and starts it; `context` has come with the call.
+    /// Plans the part of a recipe and starts it; `context` is that of the call.
     ///
     /// # Errors
-    /// Why it cannot be run here.
+    /// The reason why it cannot be run here.
     fn start<'a>(
         &'a self,
         recipe: Bytes,
         context: CallContext,
     ) -> BoxFuture<'a, Result<Box<dyn RunningPart>, String>>;
 
-    /// Answers a question of planning about hot rows that are here.
+    /// Answers a question of the planner about local hot rows.
     ///
     /// # Errors
-    /// Why it cannot be answered here.
+    /// The reason why it cannot be answered here.
     fn describe<'a>(
         &'a self,
         question: Bytes,
@@ -44,32 +44,32 @@ pub trait PartRunner: std::fmt::Debug + Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Bytes, String>>;
 }
 
-/// A part that runs. It ends when this is dropped.
+/// A running part. Dropping this ends it.
 pub trait RunningPart: Send + Sync {
     /// The columns of its rows.
     fn schema(&self) -> SchemaRef;
 
-    /// The next rows; `None` after the last. May be dropped while it waits, and called again.
+    /// Waits for the next rows; `None` after the last. Cancel safe.
     fn next<'a>(&'a mut self) -> BoxFuture<'a, Option<PlanResult<RecordBatch>>>;
 
-    /// The search is paused, goes on, or ends with what has been found.
+    /// Pauses, resumes or closes the part.
     fn set(&self, valve: Valve);
 
-    /// What has been found so far; `None` where that is not known.
+    /// The preview so far; `None` if there is none.
     fn preview(&self) -> Option<Vec<RecordBatch>>;
 
-    /// What has been done so far.
+    /// The progress so far.
     fn progress(&self) -> Vec<u8>;
 }
 
-/// Parts of searches for search heads. A service of tonic and axum; clones share it.
+/// The service that runs parts for search heads, for tonic and axum. Clones share it.
 #[derive(Debug, Clone)]
 pub struct PartService {
     runner: Arc<dyn PartRunner>,
 }
 
 impl PartService {
-    /// Parts that are run like this.
+    /// Creates a service that runs parts with `runner`.
     #[must_use]
     pub fn new(runner: Arc<dyn PartRunner>) -> Self {
         Self { runner }
@@ -82,7 +82,7 @@ impl PartService {
     ) -> BoxStream<'static, Result<RunAnswer, Status>> {
         let (answers, mut waiting) = mpsc::channel(WAITING);
         let part = Part { runner: Arc::clone(&self.runner), requests, answers, context };
-        // Aborted when the caller leaves, which drops the stream.
+        // Aborted when the caller disconnects, which drops the stream.
         let mut task = JoinSet::new();
         task.spawn(part.run());
         stream::poll_fn(move |context| {
@@ -101,7 +101,7 @@ impl PartService {
     ) -> BoxStream<'static, Result<DescribeAnswer, Status>> {
         let (answers, mut waiting) = mpsc::channel(WAITING);
         let runner = Arc::clone(&self.runner);
-        // Aborted when the caller leaves, which drops the stream.
+        // Aborted when the caller disconnects, which drops the stream.
         let mut task = JoinSet::new();
         task.spawn(async move {
             let mut beat = interval(BEAT);
@@ -132,7 +132,7 @@ impl PartService {
     }
 }
 
-/// One call.
+/// The state of one call.
 struct Part {
     runner: Arc<dyn PartRunner>,
     requests: Streaming<RunRequest>,
@@ -143,7 +143,7 @@ struct Part {
 /// A preview that is being encoded; `None` if it cannot be encoded.
 type EncodingPreview = BoxFuture<'static, Option<Bytes>>;
 
-/// The caller has left.
+/// The caller has disconnected.
 struct Left;
 
 impl Part {
@@ -155,7 +155,7 @@ impl Part {
         let _ = self.answers.send(last).await;
     }
 
-    /// Everything but the last answer, and that.
+    /// Sends all answers except for the last one, which is returned.
     async fn answered(&mut self) -> Result<RunAnswer, Left> {
         let recipe = match self.requests.message().await {
             Ok(Some(request)) if !request.recipe.is_empty() => request.recipe,

@@ -1,5 +1,5 @@
-//! `cargo run -p karst-fuzzing --example decoders -- --seconds 60 [--seed N] [--target NAME]`: throws mutated
-//! bytes at each decoder in turn for the time given together, and fails with what went wrong.
+//! `cargo run -p karst-fuzzing --example decoders -- --seconds 60 [--seed N] [--target NAME]`: runs each
+//! decoder in turn with mutated inputs, for the given total time, and fails with a report of the failures.
 
 use std::process::ExitCode;
 use std::time::Duration;

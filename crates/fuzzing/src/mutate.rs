@@ -1,9 +1,9 @@
-//! Bytes made of other bytes: seeds with some of them flipped, cut, repeated, exchanged.
+//! Makes inputs from seeds by flipping, cutting, repeating and exchanging bytes.
 
-/// Longest input thrown.
+/// Maximum length of an input.
 const LONGEST: usize = 64 << 10;
 
-/// Numbers that follow from a seed (xorshift).
+/// A pseudorandom number generator (xorshift).
 #[derive(Debug, Clone)]
 pub struct Random(u64);
 
@@ -22,13 +22,13 @@ impl Random {
         self.0
     }
 
-    /// A number below `bound`, which is at least 1.
+    /// A number from 0 up to, not including, `bound`, which must be at least 1.
     pub fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.number() % bound.max(1) as u64).unwrap_or(0)
     }
 }
 
-/// Makes inputs of seeds and of words that mean something to the decoder.
+/// Makes inputs from seeds and from words that have a meaning in the format.
 #[derive(Debug)]
 pub struct Mutator {
     random: Random,
@@ -37,7 +37,7 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// A mutator of at least one seed.
+    /// Creates a mutator; `seeds` must not be empty.
     #[must_use]
     pub fn new(seed: u64, seeds: Vec<Vec<u8>>, words: &[&str]) -> Self {
         let words = words.iter().map(|word| word.as_bytes().to_vec()).collect();
@@ -48,7 +48,7 @@ impl Mutator {
     pub fn input(&mut self) -> Vec<u8> {
         let place = self.random.below(self.seeds.len());
         let mut bytes = self.seeds.get(place).cloned().unwrap_or_default();
-        // Mostly few changes: much that is broken is refused at the first of them.
+        // Mostly few changes, because a decoder rejects an input at its first error.
         let changes = 1 + self.random.below(3) * self.random.below(6);
         for _ in 0..changes {
             self.change(&mut bytes);
@@ -84,10 +84,10 @@ impl Mutator {
                 bytes.truncate(at);
                 bytes.extend_from_slice(&other[from..]);
             }
-            // A number of one to eight bytes that is hard: 0, the greatest, a power of two, one less.
+            // An edge value of one to eight bytes: 0, the maximum, a power of two, or one less.
             6 | 7 => self.put_number(bytes, at),
             8 => {
-                // Much of the same: depth and length.
+                // Many repetitions of a word, for depth and length.
                 let word = self.random.below(self.words.len());
                 let word = self.words.get(word).cloned().unwrap_or_default();
                 let times = 1 << self.random.below(12);

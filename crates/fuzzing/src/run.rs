@@ -1,4 +1,4 @@
-//! Throws inputs at a target and watches what they cost.
+//! Runs a target with inputs and measures time and memory.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,61 +7,61 @@ use std::time::{Duration, Instant};
 use crate::mutate::Mutator;
 use crate::targets::Target;
 
-/// Longest time for one input.
+/// Maximum time for one input.
 pub const MAX_TIME: Duration = Duration::from_secs(2);
-/// How often a slow input is tried: other work may have had the processor meanwhile.
+/// Attempts with a slow input, because other processes may have delayed the first one.
 const TRIES: usize = 3;
-/// Most memory for a batch of inputs, beyond what is held before.
+/// Maximum memory for a batch of inputs, in addition to that held before.
 pub const MAX_MEMORY: usize = 256 << 20;
-/// Inputs after which memory is looked at.
+/// Number of inputs between checks of the memory.
 const BATCH: u64 = 64;
-/// Failures of a target after which there is enough to mend.
+/// Number of failures after which a target is stopped.
 const MAX_FAILURES: usize = 5;
 
-/// How long to throw.
+/// The end of a run.
 #[derive(Debug, Clone, Copy)]
 pub enum Until {
-    /// So many inputs, where time does not count: other work may share the machine.
+    /// A number of inputs; time is not checked, because other work may share the machine.
     Inputs(u64),
-    /// A time; slow inputs are failures.
+    /// A duration; slow inputs are failures.
     Time(Duration),
 }
 
-/// What an input did that it must not.
+/// A failure caused by an input.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// The target's name.
     pub target: &'static str,
-    /// What happened.
+    /// The description of the failure.
     pub what: String,
-    /// The input, readable.
+    /// The input in escaped form.
     pub input: String,
 }
 
-/// What throwing at a target showed.
+/// The result of a run of a target.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Inputs thrown.
+    /// Number of inputs.
     pub inputs: u64,
-    /// The slowest of them.
+    /// The longest time for an input.
     pub slowest: Duration,
-    /// What went wrong.
+    /// The failures.
     pub failures: Vec<Failure>,
 }
 
 thread_local! {
-    /// What the last panic of this thread said, and where.
+    /// Message and place of the last panic of this thread.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Keeps panics from being printed with a backtrace; they are told with their input.
+/// Suppresses the output of panics, which are reported with their input instead.
 pub fn keep_panics_quiet() {
     std::panic::set_hook(Box::new(|panic| {
         PANIC.with_borrow_mut(|last| *last = panic.to_string());
     }));
 }
 
-/// Throws mutated seeds at a target.
+/// Runs a target with mutated seeds.
 pub fn throw(target: &Target, seed: u64, until: Until) -> Report {
     let mut mutator = Mutator::new(seed, (target.seeds)(), target.words);
     let mut report = Report::default();
@@ -118,22 +118,22 @@ fn one(target: &Target, input: &[u8], report: &mut Report, timed: bool) -> Optio
     Some(Failure { target: target.name, what, input: shown(input) })
 }
 
-/// An input so that it can be put into a test.
+/// Formats an input so that it can be copied into a test.
 fn shown(input: &[u8]) -> String {
     const MOST: usize = 4_000;
     let text = input[..input.len().min(MOST)].escape_ascii().to_string();
     if input.len() > MOST { format!("{text} ... ({} bytes)", input.len()) } else { text }
 }
 
-/// A line of `/proc/self/status` in bytes; `None` elsewhere than on Linux.
+/// The value of a line of `/proc/self/status` in bytes; `None` on other systems than Linux.
 fn memory(name: &str) -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kib| kib << 10)
 }
 
-/// Makes the peak of memory that of now.
+/// Resets the peak memory to the current use.
 fn reset_peak() {
-    // Where it cannot be reset, peaks add up and the first failure tells.
+    // Without a reset, peaks accumulate; the first failure is still reported.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }

@@ -1,19 +1,19 @@
-//! What is thrown at, with bytes that are right to begin with.
+//! The decoders under test, each with valid inputs.
 
 mod inputs;
 mod stored;
 mod texts;
 
-/// A decoder under fire.
+/// A decoder under test.
 #[derive(Clone, Copy)]
 pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Decodes an input; refusing is right.
+    /// Decodes an input; errors are expected.
     pub decode: fn(&[u8]),
-    /// Inputs that are right.
+    /// Valid inputs.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Bytes that mean something to it.
+    /// Byte sequences with a meaning in the format.
     pub words: &'static [&'static str],
 }
 
@@ -23,7 +23,7 @@ impl std::fmt::Debug for Target {
     }
 }
 
-/// All of them.
+/// All targets.
 pub const ALL: &[Target] = &[
     inputs::HEC_EVENT,
     inputs::PACKED,

@@ -1,9 +1,9 @@
-//! A few thousand inputs for each decoder, the same at each run.
+//! Runs each decoder with a few thousand inputs, the same in each run.
 
 use karst_fuzzing::run::{Until, throw};
 use karst_fuzzing::targets::ALL;
 
-/// Inputs for each; those of targets that write files or build all rules are slower.
+/// Number of inputs for a target; lower for targets that write files or compile all rules.
 fn count(name: &str) -> u64 {
     match name {
         "app" | "bucket" | "pages" => 600,

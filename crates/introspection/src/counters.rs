@@ -1,16 +1,17 @@
-//! The metrics of this process, read from their Prometheus text: the facade only takes values.
+//! The metrics of this process, parsed from their Prometheus text, because the metrics facade is
+//! write-only.
 
 use std::collections::BTreeMap;
 
-/// All series at one moment, by name with labels.
+/// The values of all series at one time, by name with labels.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counters(BTreeMap<String, f64>);
 
-/// Which series of a metric: label and value.
+/// A selection of the series of a metric: pairs of label and value.
 pub(crate) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Counters {
-    /// Reads what [`runtime::metrics::Recorder::render`] has written.
+    /// Parses the output of [`runtime::metrics::Recorder::render`].
     #[must_use]
     pub fn read(text: &str) -> Self {
         let mut series = BTreeMap::new();
@@ -40,7 +41,7 @@ impl Counters {
         self.of(metric).filter(|(series, _)| has(series)).map(|(_, value)| value).sum()
     }
 
-    /// The values of two labels that occur together.
+    /// The pairs of values of two labels that occur in the same series.
     pub(crate) fn pairs(&self, metric: &str, (one, two): (&str, &str)) -> Vec<(&str, &str)> {
         let pairs = self.0.range(metric.to_owned()..);
         let pairs = pairs.take_while(|(name, _)| name.starts_with(metric));
@@ -53,7 +54,7 @@ impl Counters {
     }
 }
 
-/// What was counted between two moments.
+/// The difference between two samples of the counters.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span<'a> {
     pub(crate) before: &'a Counters,
@@ -61,12 +62,12 @@ pub(crate) struct Span<'a> {
 }
 
 impl Span<'_> {
-    /// By how much counters grew.
+    /// The growth of the counters with these labels.
     pub(crate) fn sum(&self, metric: &str, labels: Labels<'_>) -> f64 {
         (self.now.sum(metric, labels) - self.before.sum(metric, labels)).max(0.0)
     }
 
-    /// The same of series whose label has such a value.
+    /// The growth of the counters whose label has an accepted value.
     pub(crate) fn sum_if(
         &self,
         metric: &str,
@@ -82,14 +83,14 @@ impl Span<'_> {
         fitting.map(of).sum()
     }
 
-    /// The same as a whole number.
+    /// The growth as an integer.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub(crate) fn count(&self, metric: &str, labels: Labels<'_>) -> u64 {
         self.sum(metric, labels).round() as u64
     }
 
-    /// A quantile of a histogram of seconds, in milliseconds, interpolated between its bounds; `None` if
-    /// there is no new value.
+    /// A quantile in milliseconds of a histogram of seconds, interpolated within its buckets; `None` if
+    /// there are no new values.
     pub(crate) fn millis(&self, metric: &str, labels: Labels<'_>, part: f64) -> Option<f64> {
         let buckets = format!("{metric}_bucket");
         let mut grown: Vec<(f64, f64)> = Vec::new();
@@ -113,7 +114,7 @@ impl Span<'_> {
         let (mut low, mut seen) = (0.0, 0.0);
         for (bound, count) in grown {
             if count >= wanted && count > seen {
-                // Above the last bound, nothing is known.
+                // The bucket above the last bound is unbounded, so that its lower bound is used.
                 let high = if bound.is_finite() { bound } else { low };
                 return Some((low + (high - low) * (wanted - seen) / (count - seen)) * 1e3);
             }
@@ -123,7 +124,7 @@ impl Span<'_> {
     }
 }
 
-/// The value of a label of a series. Values of the labels that are asked for have no quotes in them.
+/// The value of a label of a series. The labels used here have no quotes in their values.
 fn label<'a>(series: &'a str, name: &str) -> Option<&'a str> {
     let (_, labels) = series.split_once('{')?;
     let mut rest = labels;

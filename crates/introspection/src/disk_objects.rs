@@ -14,23 +14,23 @@ use crate::{OwnEvent, Proc};
 pub struct StoredIndex {
     /// Its name.
     pub name: String,
-    /// Buckets.
+    /// Number of buckets.
     pub buckets: u64,
-    /// Their bytes.
+    /// Size of the buckets in bytes.
     pub bytes: u64,
-    /// Their events.
+    /// Number of events.
     pub events: u64,
     /// Bytes of the text of their events.
     pub raw_bytes: u64,
-    /// Earliest event, if there are any.
+    /// Time of the earliest event; `None` if there are no events.
     pub first: Option<EventTime>,
-    /// Latest event.
+    /// Time of the latest event.
     pub last: Option<EventTime>,
-    /// Hot buckets of this process.
+    /// Number of hot buckets of this process.
     pub hot: u64,
 }
 
-/// The events of the log. Indexes are all processes': one of them tells.
+/// The events of the log. Indexes are shared by all processes, so that only one of them reports them.
 #[must_use]
 pub fn disk_objects(
     time: EventTime,

@@ -6,8 +6,8 @@
 //! counters, queues, tallies, /proc -> Sample -> MetricsLog, License, ... -> OwnEvent -> (services: ingest)
 //! ```
 //!
-//! Pure but for `/proc`, which [`Proc`] reads: numbers in, texts out. Counters only grow; a log keeps what it
-//! has seen last and writes the difference. When events are written and where to is up to `services`.
+//! Pure except for `/proc`, which [`Proc`] reads: numbers in, texts out. Counters only grow; a log keeps
+//! the previous values and writes the differences. `services` decides when events are written and where.
 //! `docs/own-events.md` has all names and fields.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
@@ -32,7 +32,7 @@ pub use splunkd_log::SplunkdLog;
 
 use model::EventTime;
 
-/// Where an own event goes.
+/// The log of an own event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Log {
     /// Throughput, queues, caches.
@@ -57,7 +57,7 @@ impl Log {
         }
     }
 
-    /// The source of its events: the name of Splunk's file.
+    /// The source of its events: the name of Splunk's log file.
     #[must_use]
     pub const fn source(self) -> &'static str {
         match self {
@@ -83,9 +83,9 @@ impl Log {
 /// An event about this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnEvent {
-    /// Where it goes.
+    /// The log of the event.
     pub log: Log,
-    /// When it was.
+    /// The time of the event.
     pub time: EventTime,
     /// Its text.
     pub text: String,

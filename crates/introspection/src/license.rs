@@ -1,6 +1,6 @@
-//! license_usage.log: bytes of events, by index, source type, source and host; once a day their sum.
+//! license_usage.log: bytes of events, by index, source type, source and host; and their sum once a day.
 //!
-//! Karst has no licence: pools have the largest size. Indexes whose names begin with `_` and results of
+//! Karst has no licence: pools have the maximum size. Indexes whose names begin with `_` and results of
 //! `collect` are not counted, as in Splunk.
 
 use ingest::Tallied;
@@ -17,16 +17,16 @@ const STASH: &str = "stash";
 /// Microseconds of a day.
 const DAY: i64 = 86_400_000_000;
 
-/// The bytes of a day so far, which outlive the process.
+/// The bytes of the current day, which survive a restart of the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct License {
-    /// The day (UTC), as days since 1970; nothing was counted before the first.
+    /// The day (UTC), as days since 1970; `None` before the first event.
     day: Option<i64>,
     bytes: u64,
 }
 
 impl License {
-    /// Events about what was indexed until now. `guid` is the identity of this process.
+    /// The events about the data indexed since the last call. `guid` is the identity of this process.
     pub fn events(&mut self, time: EventTime, tallied: &Tallied, guid: &str) -> Vec<OwnEvent> {
         let mut events = self.roll_over(time, guid);
         let mut origins: Vec<_> = tallied
@@ -53,7 +53,7 @@ impl License {
         events
     }
 
-    /// The sum of the day before, once there is a new one.
+    /// The sum of the previous day, if a new day has begun.
     fn roll_over(&mut self, time: EventTime, guid: &str) -> Vec<OwnEvent> {
         let today = time.0.div_euclid(DAY);
         let Some(counted) = self.day.replace(today).filter(|counted| *counted < today) else {

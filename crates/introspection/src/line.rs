@@ -1,4 +1,4 @@
-//! A line of a log as Splunk writes it: time, level, component, and `name=value` separated by commas.
+//! A line of a log in Splunk's format: time, level, component, and `name=value` separated by commas.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use model::EventTime;
 
 use crate::{Log, OwnEvent};
 
-/// Longest text of a name; the rest is cut.
+/// Maximum length of a quoted value; longer ones are truncated.
 const MAX_NAME: usize = 1 << 10;
 
 /// A line that is being written.
@@ -21,7 +21,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// A line of metrics.log about a group.
+    /// Starts a line of metrics.log for a group.
     pub(crate) fn metrics(time: EventTime, group: &str) -> Self {
         Self::new(Log::Metrics, time, ("INFO", "Metrics"), ", ").word("group", group)
     }
@@ -44,14 +44,14 @@ impl Line {
         self.text.push('=');
     }
 
-    /// A word of the program's own.
+    /// Adds a word, which needs no quotes.
     pub(crate) fn word(mut self, name: &str, word: &str) -> Self {
         self.name(name);
         self.text.push_str(word);
         self
     }
 
-    /// Text without a name.
+    /// Adds text without a name.
     pub(crate) fn bare(mut self, text: &str) -> Self {
         if !std::mem::take(&mut self.is_first) {
             self.text.push_str(self.separator);
@@ -60,7 +60,7 @@ impl Line {
         self
     }
 
-    /// A name that somebody has given, in quotes.
+    /// Adds a name chosen by a user, in quotes.
     pub(crate) fn quoted(mut self, name: &str, value: &str) -> Self {
         self.name(name);
         self.text.push('"');
@@ -78,21 +78,21 @@ impl Line {
         self
     }
 
-    /// A whole number.
+    /// Adds an integer.
     pub(crate) fn count(mut self, name: &str, value: u64) -> Self {
         self.name(name);
         let _ = write!(self.text, "{value}");
         self
     }
 
-    /// A number with three decimals at most.
+    /// Adds a number with at most three decimals.
     pub(crate) fn number(mut self, name: &str, value: f64) -> Self {
         self.name(name);
         self.text.push_str(&decimal(value));
         self
     }
 
-    /// A number, if it is known.
+    /// Adds a number, if it is known.
     pub(crate) fn some(self, name: &str, value: Option<f64>) -> Self {
         match value {
             Some(value) => self.number(name, value),
@@ -105,14 +105,14 @@ impl Line {
     }
 }
 
-/// A number with three decimals at most.
+/// Formats a number with at most three decimals.
 pub(crate) fn decimal(value: f64) -> String {
     let text = format!("{value:.3}");
     let text = text.trim_end_matches('0').trim_end_matches('.');
     if matches!(text, "-0" | "") { "0".to_owned() } else { text.to_owned() }
 }
 
-/// A time as Splunk's logs have it.
+/// Formats a time as in Splunk's logs.
 pub(crate) fn written(time: EventTime) -> String {
     let moment = Timestamp::from_microsecond(time.0).unwrap_or_default();
     moment.strftime("%m-%d-%Y %H:%M:%S%.3f +0000").to_string()

@@ -1,4 +1,4 @@
-//! metrics.log: a line per group and series, about the time since the lines before.
+//! metrics.log: a line per group and series, about the interval since the previous lines.
 
 mod karst;
 mod queues;
@@ -14,10 +14,10 @@ use model::EventTime;
 use crate::counters::Span;
 use crate::{Counters, OwnEvent, Proc, StoredIndex};
 
-/// What does not change while the process runs.
+/// Properties of the process that do not change while it runs.
 #[derive(Debug, Clone, Default)]
 pub struct Instance {
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
     /// Its identity.
     pub guid: String,
@@ -25,53 +25,53 @@ pub struct Instance {
     pub roles: Vec<&'static str>,
     /// The version of the program.
     pub version: &'static str,
-    /// When it started.
+    /// Its start time.
     pub started: EventTime,
-    /// Processors.
+    /// Number of processors.
     pub cpus: usize,
-    /// Bytes of memory for the cache.
+    /// Size of the cache in memory, in bytes.
     pub dram_bytes: u64,
-    /// Bytes of disk for the cache.
+    /// Size of the cache on disk, in bytes.
     pub nvme_bytes: u64,
 }
 
-/// Searches at one moment.
+/// Numbers of searches at one time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Concurrency {
-    /// Searches that run, with exports and SQL queries.
+    /// Running searches, including exports and SQL queries.
     pub running: u64,
-    /// Searches that wait for their turn.
+    /// Searches waiting to be started.
     pub queued: u64,
-    /// How many may run at a time.
+    /// Maximum number of concurrent searches.
     pub limit: u64,
-    /// Jobs that run, by user.
+    /// Running jobs, by user.
     pub by_user: BTreeMap<String, u64>,
 }
 
-/// The numbers of one moment.
+/// The values at one time.
 #[derive(Debug, Default)]
 pub struct Sample {
-    /// The moment.
+    /// The time.
     pub time: EventTime,
     /// All metrics of the process.
     pub counters: Counters,
-    /// What ingest did since the sample before.
+    /// The work of ingest since the previous sample.
     pub window: Window,
-    /// What ingest is doing.
+    /// The current state of ingest.
     pub status: Status,
-    /// Reads of the cache since the start.
+    /// Reads of the cache since the start of the process.
     pub cache: CacheStats,
     /// Searches.
     pub concurrency: Concurrency,
-    /// Indexes in object storage, if this process leads the catalog.
+    /// Indexes in object storage, if this process is the leader of the catalog.
     pub indexes: Option<Vec<StoredIndex>>,
-    /// How long it took to collect the sample.
+    /// Time taken to collect the sample.
     pub collect: Duration,
-    /// Own events that could not be indexed, since the start.
+    /// Own events since the start of the process that could not be indexed.
     pub dropped: u64,
 }
 
-/// What was true at the sample before.
+/// Values of the previous sample.
 #[derive(Debug, Default)]
 struct Before {
     time: EventTime,
@@ -93,28 +93,28 @@ pub struct MetricsLog {
     before: Before,
     /// Bytes indexed since the start.
     total_bytes: u64,
-    /// Events and bytes that were written the last time.
+    /// Number and bytes of the events written in the previous interval.
     written: (u64, u64),
 }
 
-/// What the parts of the log have in common.
+/// Values shared by the parts of the log.
 struct About<'a> {
     time: EventTime,
-    /// Seconds since the sample before.
+    /// Seconds since the previous sample.
     seconds: f64,
     span: Span<'a>,
     max_series: usize,
 }
 
 impl MetricsLog {
-    /// A log that has written nothing yet.
+    /// A log without previous values.
     #[must_use]
     pub fn new(instance: Instance, max_series: usize, proc: Proc) -> Self {
         let before = Before { time: instance.started, ..Before::default() };
         Self { instance, max_series, proc, before, total_bytes: 0, written: (0, 0) }
     }
 
-    /// The lines about a sample.
+    /// The lines for a sample.
     pub fn events(&mut self, sample: &Sample) -> Vec<OwnEvent> {
         let threads = self.proc.threads();
         let before = &self.before;
@@ -171,7 +171,7 @@ impl MetricsLog {
         events
     }
 
-    /// Notes what was written of all logs in this interval, for the next.
+    /// Records what was written to all logs in this interval, for the next sample.
     pub fn note(&mut self, events: &[OwnEvent]) {
         let bytes = events.iter().map(|event| event.text.len() as u64).sum();
         self.written = (events.len() as u64, bytes);

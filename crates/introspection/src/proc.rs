@@ -1,13 +1,13 @@
-//! What Linux tells of the machine and of this process, in `/proc`. What it does not tell is missing.
+//! Metrics of the machine and of this process from Linux's `/proc`. Missing values are omitted.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Clock ticks per second in `/proc`: part of the interface of Linux to programs.
+/// Clock ticks per second in `/proc`: a constant of Linux's interface to programs.
 const TICKS: f64 = 100.0;
 
-/// `/proc`, or what stands for it in tests.
+/// `/proc`, or its replacement in tests.
 #[derive(Debug, Clone)]
 pub struct Proc(PathBuf);
 
@@ -17,7 +17,7 @@ impl Default for Proc {
     }
 }
 
-/// Time of all processors since the start of the machine, in ticks.
+/// Time of all processors since the machine was started, in ticks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Cpu {
     pub(crate) user: f64,
@@ -32,14 +32,14 @@ impl Cpu {
     }
 }
 
-/// The machine at one moment; counters are since its start.
+/// The machine at one time; counters are since its start.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Machine {
     pub(crate) cpu: Cpu,
     pub(crate) cpus: usize,
     pub(crate) forks: u64,
     pub(crate) runnable: u64,
-    /// Of one minute.
+    /// The average over one minute.
     pub(crate) load: f64,
     /// Bytes.
     pub(crate) memory: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Machine {
     pub(crate) swapped_out: u64,
 }
 
-/// This process at one moment; counters are since its start.
+/// This process at one time; counters are since its start.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Process {
     pub(crate) pid: u64,
@@ -79,7 +79,7 @@ impl Proc {
         fs::read_to_string(self.0.join(path)).ok()
     }
 
-    /// The load of one minute.
+    /// The load average over one minute.
     pub(crate) fn load(&self) -> Option<f64> {
         self.read("loadavg")?.split_whitespace().next()?.parse().ok()
     }
@@ -131,7 +131,7 @@ impl Proc {
     pub(crate) fn process(&self) -> Option<Process> {
         let stat = self.read("self/stat")?;
         let pid = stat.split(' ').next()?.parse().ok()?;
-        // The name of the program, in parentheses, may have blanks.
+        // The name of the program, in parentheses, may contain blanks.
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         let field = |at: usize| fields.get(at - 3).and_then(|text| text.parse::<f64>().ok());
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -157,7 +157,7 @@ impl Proc {
         })
     }
 
-    /// Seconds that the threads with each name have worked.
+    /// CPU seconds of the threads with each name.
     #[allow(clippy::cast_precision_loss)]
     pub(crate) fn threads(&self) -> BTreeMap<String, f64> {
         let mut seconds = BTreeMap::new();
@@ -187,7 +187,7 @@ impl Proc {
     }
 }
 
-/// Lines of a name, a separator, and a number.
+/// Parses lines of a name, a separator and a number.
 fn values(text: &str, separator: char) -> BTreeMap<String, u64> {
     let value = |line: &str| {
         let (name, rest) = line.split_once(separator)?;

@@ -7,27 +7,27 @@ use crate::line::{mb, written};
 use crate::proc::{Machine, Process};
 use crate::{Log, OwnEvent, Proc};
 
-/// Running searches with an event of their own.
+/// Maximum number of running searches with an event of their own.
 const MAX_SEARCHES: usize = 100;
 
-/// A search that runs.
+/// A running search.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RunningSearch {
     /// Its ID.
     pub sid: String,
-    /// Whose it is.
+    /// Its user.
     pub user: String,
-    /// The app it was started in.
+    /// The app in which it was started.
     pub app: String,
-    /// Its name for people, or nothing.
+    /// Its display name, or an empty text.
     pub label: String,
-    /// Seconds it has run.
+    /// Seconds since its start.
     pub elapsed: f64,
-    /// Bytes it holds for sorts and groups.
+    /// Bytes of memory reserved for sorting and grouping.
     pub memory: u64,
 }
 
-/// Writes the log. Percentages and rates are of the time since the events before.
+/// Writes the log. Percentages and rates are averages since the previous events.
 #[derive(Debug, Default)]
 pub struct ResourceUsage {
     proc: Proc,
@@ -35,18 +35,18 @@ pub struct ResourceUsage {
 }
 
 impl ResourceUsage {
-    /// A log that has written nothing yet.
+    /// A log without previous values.
     #[must_use]
     pub fn new(proc: Proc) -> Self {
         Self { proc, before: None }
     }
 
-    /// Events about now. `searches` are the oldest first.
+    /// The current events. `searches` are sorted by age, oldest first.
     pub fn events(&mut self, time: EventTime, searches: &[RunningSearch]) -> Vec<OwnEvent> {
         let (Some(machine), Some(process)) = (self.proc.machine(), self.proc.process()) else {
             return Vec::new();
         };
-        // At first, of the time since the starts of both.
+        // The first values are averages since the start of the machine and the process.
         let since = (EventTime(i64::MIN), Machine::default(), Process::default());
         let (at, machine_before, process_before) = self.before.as_ref().unwrap_or(&since);
         let seconds = time.seconds() - at.seconds();
@@ -64,7 +64,7 @@ impl ResourceUsage {
     }
 }
 
-/// An event of a log that is JSON.
+/// An event of a log in JSON format.
 pub(crate) fn event(time: EventTime, component: &str, data: Value) -> OwnEvent {
     let log = match component {
         "Hostwide" | "PerProcess" => Log::ResourceUsage,
@@ -76,7 +76,7 @@ pub(crate) fn event(time: EventTime, component: &str, data: Value) -> OwnEvent {
     OwnEvent { log, time, text: text.to_string() }
 }
 
-/// A number with three decimals at most.
+/// A number rounded to three decimals.
 pub(crate) fn rounded(value: f64) -> Value {
     Number::from_f64((value * 1e3).round() / 1e3).map_or(Value::Null, Value::Number)
 }

@@ -1,4 +1,4 @@
-//! How often own events are written. Names are Splunk's where Splunk has the setting.
+//! Intervals of own events. Names are those of Splunk, if Splunk has the setting.
 
 use std::time::Duration;
 
@@ -49,11 +49,11 @@ conf::settings! {
 /// Settings of all own events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Of metrics.log and license_usage.log, and of all.
+    /// Settings of metrics.log and license_usage.log; `disabled` applies to all logs.
     pub metrics: Metrics,
-    /// Of resource_usage.log.
+    /// Settings of resource_usage.log.
     pub resources: Resources,
-    /// Of disk_objects.log.
+    /// Settings of disk_objects.log.
     pub disk_objects: DiskObjects,
 }
 

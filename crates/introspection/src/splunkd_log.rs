@@ -1,4 +1,4 @@
-//! splunkd.log: warnings and errors of the server's own log, in Splunk's form.
+//! splunkd.log: warnings and errors of the server's log, in Splunk's format.
 
 use jiff::Timestamp;
 use model::EventTime;
@@ -7,12 +7,12 @@ use serde_json::Value;
 use crate::line::written;
 use crate::{Log, OwnEvent};
 
-/// Lines of one interval.
+/// Maximum number of lines per interval.
 const MAX_LINES: usize = 1_000;
-/// Longest line.
+/// Maximum length of a line in bytes.
 const MAX_BYTES: usize = 8 << 10;
 
-/// Warnings and errors since they were last taken.
+/// Warnings and errors since the last call of [`take`](Self::take).
 #[derive(Debug, Default)]
 pub struct SplunkdLog {
     lines: Vec<String>,
@@ -20,9 +20,9 @@ pub struct SplunkdLog {
 }
 
 impl SplunkdLog {
-    /// Takes a line of the log, a JSON object, if it is a warning or an error.
+    /// Adds a line of the log, a JSON object, if it is a warning or an error.
     pub fn line(&mut self, line: &[u8]) {
-        // The level follows the time.
+        // The level comes directly after the time.
         let head = &line[..line.len().min(100)];
         let has = |word: &[u8]| head.windows(word.len()).any(|part| part == word);
         if !has(b"\"level\":\"WARN\"") && !has(b"\"level\":\"ERROR\"") {
@@ -35,7 +35,7 @@ impl SplunkdLog {
         self.lines.push(String::from_utf8_lossy(line).into_owned());
     }
 
-    /// The events since the last call. `component` names the part of the server that a target is of.
+    /// The events since the last call. `component` maps a target to the part of the server.
     pub fn take(&mut self, now: EventTime, component: impl Fn(&str) -> String) -> Vec<OwnEvent> {
         let lines = std::mem::take(&mut self.lines);
         let mut events: Vec<OwnEvent> =

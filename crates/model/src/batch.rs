@@ -1,4 +1,4 @@
-//! Events on their way in, as columns: one byte buffer, offsets, times, and what they have in common.
+//! Events being indexed, as columns: one byte buffer, offsets, times, and shared origins.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{EventTime, IndexName};
 
-/// What describes where an event came from and where it goes.
+/// The origin and the destination of events.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Origin {
-    /// Where the events are kept.
+    /// The index that stores the events.
     pub index: IndexName,
-    /// The machine they came from.
+    /// The machine that the events came from.
     pub host: Arc<str>,
-    /// The file, stream or input they came from.
+    /// The file, stream or input that the events came from.
     pub source: Arc<str>,
     /// Their format.
     pub sourcetype: Arc<str>,
 }
 
-/// A field the sender attached to one event (HEC `fields`); a repeated name is a multivalue.
+/// A field that the sender attached to an event (HEC `fields`); a repeated name makes a multivalue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexedField {
     /// The event's row in its batch.
@@ -32,12 +32,12 @@ pub struct IndexedField {
     pub value: Box<str>,
 }
 
-/// So many events in a row that have the same origin.
+/// A number of consecutive events with the same origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OriginRun {
-    /// Which of the batch's origins.
+    /// The position of the origin in the batch's list.
     pub origin: u32,
-    /// How many events.
+    /// Number of events.
     pub rows: u32,
 }
 
@@ -47,24 +47,24 @@ pub struct OriginRun {
 /// every origin has this index; `fields` is sorted by row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventBatch {
-    /// Where the events are kept.
+    /// The index that stores the events.
     pub index: IndexName,
     /// The distinct origins of the events.
     pub origins: Vec<Arc<Origin>>,
-    /// Which events have which.
+    /// The origins of all rows, in order.
     pub runs: Vec<OriginRun>,
-    /// The text of all events, back to back.
+    /// The text of all events, concatenated.
     pub raw: Bytes,
-    /// Row borders in `raw`.
+    /// Boundaries of the rows in `raw`.
     pub offsets: Vec<u32>,
     /// Event times.
     pub time: Vec<EventTime>,
-    /// Fields sent along, usually none.
+    /// Attached fields; mostly empty.
     pub fields: Vec<IndexedField>,
 }
 
 impl EventBatch {
-    /// How many events.
+    /// Number of events.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.time.len()
@@ -90,7 +90,7 @@ impl EventBatch {
     }
 }
 
-/// Fills an [`EventBatch`] event by event, one copy of the text and no allocation per event.
+/// Builds an [`EventBatch`] event by event, with one copy of the text and no allocation per event.
 #[derive(Debug)]
 pub struct EventBatchBuilder {
     index: IndexName,
@@ -115,10 +115,10 @@ impl EventBatchBuilder {
         }
     }
 
-    /// Appends an event; its origin has the batch's index.
+    /// Appends an event; its origin must have the index of the batch.
     ///
     /// # Panics
-    /// If the batch's text passes 4 GiB; callers cut batches at a few MiB.
+    /// If the text of the batch exceeds 4 GiB; callers cut batches at a few MiB.
     pub fn push(&mut self, origin: &Arc<Origin>, time: EventTime, raw: &str) {
         self.raw.extend_from_slice(raw.as_bytes());
         let end = u32::try_from(self.raw.len()).expect("a batch stays under 4 GiB of text");
@@ -127,19 +127,19 @@ impl EventBatchBuilder {
         self.time.push(time);
     }
 
-    /// Attaches a field to the event pushed last.
+    /// Attaches a field to the last event.
     pub fn push_field(&mut self, name: Arc<str>, value: &str) {
         let row = u32::try_from(self.time.len().saturating_sub(1)).unwrap_or(u32::MAX);
         self.fields.push(IndexedField { row, name, value: value.into() });
     }
 
-    /// How many events so far.
+    /// Number of events so far.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.time.len()
     }
 
-    /// How many bytes of text so far.
+    /// Bytes of text so far.
     #[must_use]
     pub fn raw_bytes(&self) -> usize {
         self.raw.len()
@@ -166,14 +166,14 @@ impl EventBatchBuilder {
 pub struct Origins {
     origins: Vec<Arc<Origin>>,
     runs: Vec<OriginRun>,
-    /// Places by address: the same origin mostly comes as the same allocation.
+    /// Positions by address: equal origins mostly are the same allocation.
     places: HashMap<usize, u32>,
-    /// Places by value, for the others.
+    /// Positions by value, for origins in other allocations.
     values: HashMap<Arc<Origin>, u32>,
 }
 
 impl Origins {
-    /// The next `rows` events have this origin.
+    /// Adds `rows` events with this origin.
     pub fn push(&mut self, origin: &Arc<Origin>, rows: u32) {
         if let Some(last) = self.runs.last_mut()
             && Arc::ptr_eq(&self.origins[last.origin as usize], origin)
@@ -197,7 +197,7 @@ impl Origins {
         let place = *self.values.entry(Arc::clone(origin)).or_insert(next);
         if place == next {
             self.origins.push(Arc::clone(origin));
-            // Only origins that are kept here keep their address.
+            // Only for origins that are kept here: another allocation may be freed and its address reused.
             self.places.insert(address, place);
         }
         place

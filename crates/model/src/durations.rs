@@ -1,22 +1,22 @@
-//! Durations, counted by size.
+//! Histograms of durations.
 
 use std::time::Duration;
 
-/// Classes in an octave: a quantile is at most a fifth too long.
+/// Number of classes per octave: a quantile is at most a fifth too long.
 const PER_OCTAVE: f64 = 4.0;
-/// The last class has all that is longer, which is more than an hour.
+/// The last class has all longer durations: those of more than an hour.
 const CLASSES: usize = 88;
 
-/// How many durations of which size there were. Processes that count apart can be added, and what was counted
-/// between two looks is the [difference](Self::since).
+/// A histogram of durations. Histograms of several processes can be added, and the
+/// [difference](Self::since) of two states has the durations counted in between.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// By class; as many as are needed for the longest one.
+    /// Counts by class, up to that of the longest duration.
     counts: Vec<u64>,
 }
 
 impl Durations {
-    /// With these counts, as [`counts`](Self::counts) gives them.
+    /// Creates a histogram with these counts, as returned by [`counts`](Self::counts).
     #[must_use]
     pub fn of_counts(mut counts: Vec<u64>) -> Self {
         counts.truncate(CLASSES);
@@ -29,7 +29,7 @@ impl Durations {
         &self.counts
     }
 
-    /// Counts one more.
+    /// Counts a duration.
     pub fn add(&mut self, duration: Duration) {
         let class = class(duration);
         if self.counts.len() <= class {
@@ -38,7 +38,7 @@ impl Durations {
         self.counts[class] += 1;
     }
 
-    /// Adds those that were counted elsewhere.
+    /// Adds the counts of another histogram.
     pub fn add_all(&mut self, other: &Self) {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -48,7 +48,7 @@ impl Durations {
         }
     }
 
-    /// Those that were counted since an earlier look; none if it was not one at this count.
+    /// The durations counted since an earlier state; `None` if `before` is not an earlier state.
     #[must_use]
     pub fn since(&self, before: &Self) -> Option<Self> {
         let mut counts = self.counts.clone();
@@ -62,7 +62,7 @@ impl Durations {
         Some(Self { counts })
     }
 
-    /// How many.
+    /// The number of durations.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
@@ -74,7 +74,7 @@ impl Durations {
         self.len() == 0
     }
 
-    /// The duration that this share of them does not exceed; rounded up.
+    /// The duration that this share of the durations does not exceed; rounded up.
     #[must_use]
     #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     pub fn quantile(&self, share: f64) -> Option<Duration> {

@@ -1,21 +1,21 @@
-//! What a caller can do about an error, the same eight answers for every crate.
+//! The kinds of errors, by what a caller can do about them; the same eight for every crate.
 
-/// Every crate's error maps onto one of these; HTTP statuses and exit codes derive from it.
+/// The kind of an error of any crate; HTTP statuses and exit codes derive from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The request is wrong: change it.
     Invalid,
-    /// Whoever asks may not: ask somebody who may, or for the right.
+    /// The caller lacks permission: ask for it, or let another user do it.
     Forbidden,
-    /// The thing named does not exist.
+    /// The named object does not exist.
     NotFound,
-    /// Somebody else changed it, or it exists already: read again.
+    /// The object was changed meanwhile or exists already: read it again.
     Conflict,
-    /// A dependency is away: retry later.
+    /// A dependency is not available: retry later.
     Unavailable,
     /// A limit is reached: slow down, or raise the limit.
     Exhausted,
-    /// Stored bytes are not what was written: repair.
+    /// Stored bytes are damaged: repair them.
     Corrupt,
     /// A defect in Karst: report it.
     Internal,

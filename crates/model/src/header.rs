@@ -1,7 +1,8 @@
-//! What the catalog keeps in memory of every bucket: enough to find it by time, to merge and to freeze it.
+//! The header of a bucket, which the catalog keeps in memory: enough to find it by time, to merge and to
+//! freeze it.
 //!
-//! A catalog has millions of buckets, so a header is small and has no list that grows with the data. What
-//! is counted by host, source, source type and field is in the [`BucketSummary`], which is read when it is
+//! A catalog has millions of buckets, so that a header is small and has no list that grows with the data.
+//! Counts by host, source, source type and field are in the [`BucketSummary`], which is read when it is
 //! needed.
 
 use std::sync::Arc;
@@ -12,19 +13,20 @@ use crate::{
     BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName, TimeRange, columns,
 };
 
-/// What planning asks of every bucket, and what many buckets have in common; those share it.
+/// The part of a header that planning reads for every bucket. Many buckets have equal shapes, which they
+/// share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BucketShape {
     /// The source types of its events, in the order of the summary.
     pub sourcetypes: Vec<String>,
     /// Per source type, the fingerprint of the extraction rules, as in [`BucketSummary::rules`].
     pub rules: Vec<(String, u64)>,
-    /// Fields of which some event has several values.
+    /// Fields that have several values in some event.
     pub multivalue: Vec<String>,
 }
 
 impl BucketShape {
-    /// That of a summary.
+    /// The shape of a summary.
     #[must_use]
     pub fn of(summary: &BucketSummary) -> Self {
         let sourcetypes = summary.sourcetypes.iter().map(|known| known.value.clone());
@@ -37,14 +39,14 @@ impl BucketShape {
     }
 }
 
-/// A bucket of the catalog without its summary. Written elsewhere, it has no shape, which it shares.
+/// A bucket of the catalog without its summary. Serialised, it has no shape, because shapes are shared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketHeader {
     /// Its identity.
     pub id: BucketId,
     /// The index it belongs to.
     pub index: IndexName,
-    /// The path of its object, if it does not follow from index, ID and time.
+    /// The path of its object, if it cannot be derived from index, ID and time.
     pub other_path: Option<Box<str>>,
     /// Size of the object in bytes.
     pub size: u64,
@@ -56,29 +58,29 @@ pub struct BucketHeader {
     pub first_time: EventTime,
     /// Latest event time.
     pub last_time: EventTime,
-    /// First arrival.
+    /// First arrival time.
     pub first_index_time: EventTime,
-    /// Last arrival.
+    /// Last arrival time.
     pub last_index_time: EventTime,
-    /// Number of the catalog's write that added the bucket or changed its state; 0 if the bucket is not in
-    /// the catalog, or was in it before writes were numbered.
+    /// Number of the catalog write that added the bucket or changed its state; 0 if the bucket is not in
+    /// the catalog, or was added before writes were numbered.
     pub version: u64,
     /// Fingerprint of the summary; 0 if the bucket is not in the catalog.
     pub fingerprint: u64,
-    /// Source types, rules and multivalue fields; `None` if there are too many to be in memory: the summary
-    /// has them.
+    /// Source types, rules and multivalue fields; `None` if they are too large to be kept in memory: then
+    /// they are in the summary only.
     #[serde(skip)]
     pub shape: Option<Arc<BucketShape>>,
-    /// Where it is in its life.
+    /// Its state in the bucket lifecycle.
     pub state: BucketState,
-    /// Whether the field catalogue of the summary names every field that occurs.
+    /// Whether the field catalogue of the summary has every field that occurs.
     pub fields_complete: bool,
-    /// Whether some events are rows of summary indexes ([`columns::SUMMARY_VERSION`]).
+    /// Whether some events are rows of a summary index ([`columns::SUMMARY_VERSION`]).
     pub summary_rows: bool,
 }
 
 impl BucketHeader {
-    /// The header of a bucket whose summary is known.
+    /// The header of a bucket with a known summary.
     #[must_use]
     pub fn of(entry: &BucketEntry) -> Self {
         let summary = &entry.summary;
@@ -115,13 +117,13 @@ impl BucketHeader {
         }
     }
 
-    /// Whether any event may lie in the range.
+    /// Whether any event may be within the range.
     #[must_use]
     pub fn overlaps(&self, range: &TimeRange) -> bool {
         range.overlaps(self.first_time, self.last_time)
     }
 
-    /// The bucket with its summary.
+    /// Combines the header and its summary.
     #[must_use]
     pub fn with_summary(&self, summary: Arc<BucketSummary>) -> BucketEntry {
         BucketEntry {

@@ -1,4 +1,4 @@
-//! Typed names and numbers: no bare string or integer stands for one of these in a signature.
+//! Typed names and numbers: signatures use them instead of strings and integers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// A name that does not follow its rules; `reason` tells which one.
+/// A name that breaks a rule; `reason` states the rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid index name \"{name}\": {reason}")]
 pub struct InvalidName {
-    /// What was given.
+    /// The given name.
     pub name: String,
-    /// The rule it breaks.
+    /// The broken rule.
     pub reason: &'static str,
 }
 
-/// An index that events of others may not go to.
+/// The error for events sent to an index that is reserved for the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "only the audit trail can write to the index \"{}\"; choose another index",
@@ -31,10 +31,10 @@ pub struct ReservedIndex;
 pub struct IndexName(Arc<str>);
 
 impl IndexName {
-    /// Checks and takes a name.
+    /// Checks a name.
     ///
     /// # Errors
-    /// [`InvalidName`] names the rule that is broken.
+    /// [`InvalidName`] with the broken rule.
     pub fn new(name: &str) -> Result<Self, InvalidName> {
         let fail = |reason| Err(InvalidName { name: name.to_owned(), reason });
         if name.is_empty() {
@@ -63,19 +63,18 @@ impl IndexName {
         &self.0
     }
 
-    /// The index that only the audit trail writes into.
+    /// The index that only the audit trail writes to.
     pub const AUDIT: &'static str = "_audit";
 
-    /// Refuses the index of the audit trail to whoever else wants to write into it: what it holds has to be
-    /// what the server recorded.
+    /// Rejects the index of the audit trail, which must have records of the server only.
     ///
     /// # Errors
-    /// [`ReservedIndex`], for a sender.
+    /// [`ReservedIndex`] for `_audit`.
     pub fn check_open(&self) -> Result<(), ReservedIndex> {
         if &*self.0 == Self::AUDIT { Err(ReservedIndex) } else { Ok(()) }
     }
 
-    /// Internal indexes (`_internal`, `_audit`) are not matched by `index=*`.
+    /// Whether the index is internal (`_internal`, `_audit`), so that `index=*` does not match it.
     #[must_use]
     pub fn is_internal(&self) -> bool {
         self.0.starts_with('_')
@@ -101,7 +100,7 @@ impl From<IndexName> for String {
     }
 }
 
-/// One indexer process over its whole life; written once into its data directory.
+/// The identity of an indexer; written once into its data directory and never changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct IndexerId(pub Uuid);
@@ -112,8 +111,8 @@ impl fmt::Display for IndexerId {
     }
 }
 
-/// The identity of a bucket: time-ordered and unique, given when the hot bucket is opened and kept
-/// for life, so that a search that meets the bucket twice (hot and uploaded) counts it once.
+/// The identity of a bucket: time-ordered and unique, assigned when the hot bucket is opened and never
+/// changed, so that a search that finds the bucket twice (hot and uploaded) counts it once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct BucketId(pub Uuid);
@@ -125,18 +124,18 @@ impl fmt::Display for BucketId {
 }
 
 impl BucketId {
-    /// Where the bucket's object lies, below the deployment's root: `<index>/<yyyymmdd>/<id>.parquet`.
-    /// `day` is the UTC day of the newest event, for people who look into the store.
+    /// The path of the bucket's object below the deployment's root: `<index>/<yyyymmdd>/<id>.parquet`.
+    /// `day` is the UTC day of the newest event, for administrators who look into the store.
     #[must_use]
     pub fn object_path(&self, index: &IndexName, day: &str) -> String {
         format!("buckets/{index}/{day}/{self}.parquet")
     }
 }
 
-/// Where the journal of a lane is, besides the disk of its indexer.
+/// The place of the journal of a lane, besides the disk of its indexer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum JournalPlace {
-    /// Nowhere else.
+    /// No other place.
     #[default]
     Disk,
     /// In object storage.
@@ -145,8 +144,8 @@ pub enum JournalPlace {
     Replicated,
 }
 
-/// One of the hot buckets that a set has open side by side for an index, so that events of distant
-/// times do not stretch the time range of one. Events far from now go to a lane of their own.
+/// One of the hot buckets that a set keeps open in parallel for an index, so that events of distant times
+/// do not extend the time range of a bucket. Events far from the current time have a lane of their own.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -154,25 +153,25 @@ pub enum JournalPlace {
 pub struct Lane(u8);
 
 impl Lane {
-    /// The lane most events take.
+    /// The lane of most events.
     pub const FIRST: Self = Self(0);
-    /// The lane of events far from now.
+    /// The lane of events far from the current time.
     pub const QUARANTINE: Self = Self(1);
-    /// There are never more lanes than this, the quarantine and those of other journals apart.
+    /// Maximum number of lanes, not counting the quarantine lane and those with other journal places.
     pub const MAX: u8 = 32;
-    /// Marks the lanes of events whose journal is also in object storage.
+    /// Flag of lanes whose journal is also in object storage.
     const REMOTE: u8 = 0x80;
-    /// Marks the lanes of events whose journal is also at other indexers.
+    /// Flag of lanes whose journal is also on other indexers.
     const REPLICATED: u8 = 0x40;
 
-    /// The lane of a number, from 0; the last one for numbers beyond.
+    /// The lane with a number from 0; the last lane for larger numbers.
     #[must_use]
     pub const fn number(number: u8) -> Self {
         Self(if number < Self::MAX { number } else { Self::MAX - 1 } << 1)
     }
 
-    /// The same lane among those whose journal is at this place. A lane has one place as a whole, so that
-    /// whoever has the journal there has all of its events.
+    /// The corresponding lane with its journal at this place. A lane has one place as a whole, so that the
+    /// journal at a place has all events of the lane.
     #[must_use]
     pub const fn at(self, place: JournalPlace) -> Self {
         let mark = match place {
@@ -183,7 +182,7 @@ impl Lane {
         Self(self.0 & !(Self::REMOTE | Self::REPLICATED) | mark)
     }
 
-    /// Where the journal of the lane is.
+    /// The place of the lane's journal.
     #[must_use]
     pub const fn place(self) -> JournalPlace {
         if self.0 & Self::REMOTE != 0 {
@@ -201,36 +200,36 @@ impl Lane {
         !matches!(self.place(), JournalPlace::Disk)
     }
 
-    /// Whether events far from now are in it.
+    /// Whether it is the lane of events far from the current time.
     #[must_use]
     pub const fn is_quarantine(self) -> bool {
         self.0 & 1 == 1
     }
 
-    /// One byte for records and keys; 0 and 1 are what a plain quarantine flag would be.
+    /// The lane as one byte, for records and keys; 0 and 1 are compatible with a quarantine flag.
     #[must_use]
     pub const fn tag(self) -> u8 {
         self.0
     }
 
-    /// The lane of a byte from [`tag`](Self::tag).
+    /// The lane with the given [`tag`](Self::tag).
     #[must_use]
     pub const fn from_tag(tag: u8) -> Self {
         Self(tag)
     }
 }
 
-/// One sequence of events that fills one hot bucket after the other: an index, a pipeline set, and
-/// a lane among those that the set has for the index.
+/// A sequence of events that fills hot buckets one after the other: an index, a pipeline set, and a lane of
+/// the set for the index.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StreamId {
     /// The indexer that writes the stream.
     pub indexer: IndexerId,
     /// The pipeline set, counted from 0.
     pub set: u16,
-    /// The index the events go to.
+    /// The index of the events.
     pub index: IndexName,
-    /// Which of the hot buckets side by side.
+    /// The lane.
     pub lane: Lane,
 }
 
@@ -241,8 +240,8 @@ impl fmt::Display for StreamId {
     }
 }
 
-/// The sequence number of a journal record; what is at or below a stream's committed position is in
-/// object storage and must not be replayed.
+/// The sequence number of a journal record. Records up to the committed position of a stream are in object
+/// storage and must not be replayed.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]

@@ -1,4 +1,4 @@
-//! What the catalog knows of a bucket without opening it: enough to prune, to count, and to plan.
+//! The summary of a bucket, which the catalog has without opening it: used to prune, to count, and to plan.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{BucketId, EventTime, IndexName, TimeRange};
 
-/// A distinct value of host, source or sourcetype, with what `metadata` reports of it.
+/// A distinct value of host, source or source type, with the columns of the `metadata` command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ValueCount {
     /// The value.
     pub value: String,
-    /// Events that have it.
+    /// Number of events with the value.
     pub count: u64,
-    /// Earliest event time among them.
+    /// Earliest time of these events.
     pub first_time: EventTime,
-    /// Latest event time among them.
+    /// Latest time of these events.
     pub last_time: EventTime,
-    /// Latest arrival among them.
+    /// Latest arrival time of these events.
     pub recent_time: EventTime,
 }
 
-/// How a field is stored as a column of its own.
+/// The type of a field's column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ColumnKind {
@@ -33,26 +33,27 @@ pub enum ColumnKind {
     Multivalue,
 }
 
-/// A field that indexing saw in the bucket.
+/// A field of the events of a bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FieldSummary {
     /// Field name.
     pub name: String,
-    /// Events that have it.
+    /// Number of events with the field.
     pub count: u64,
-    /// How it is shredded, or `None` where it must be extracted from `_raw`.
+    /// The type of its column; `None` if it must be extracted from `_raw`.
     pub column: Option<ColumnKind>,
-    /// Sent along with events rather than found in their text: the column is the only copy.
+    /// Whether the field was sent with events, not found in their text: its column is the only copy.
     pub indexed: bool,
     /// Whether some event has several values.
     pub multivalue: bool,
-    /// How many different texts its column has, where they repeat enough to have been counted.
+    /// Number of distinct texts in its column; `None` if they do not repeat enough to have been counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub distinct: Option<u64>,
 }
 
-/// What is in a bucket. `fields` is complete for the rules in `rules`, unless `fields_complete` is false
-/// (more distinct names than the limit, or an event with more fields than `maxcols`): a name not listed does
+/// The contents of a bucket. `fields` is complete for the rules in `rules`, unless `fields_complete` is
+/// false (more distinct names than the limit, or an event with more fields than `maxcols`): if it is
+/// complete, a name not listed does not occur.
 /// not occur.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketSummary {
@@ -64,9 +65,9 @@ pub struct BucketSummary {
     pub first_time: EventTime,
     /// Latest event time.
     pub last_time: EventTime,
-    /// First arrival.
+    /// First arrival time.
     pub first_index_time: EventTime,
-    /// Last arrival.
+    /// Last arrival time.
     pub last_index_time: EventTime,
     /// Distinct hosts.
     pub hosts: Vec<ValueCount>,
@@ -76,15 +77,15 @@ pub struct BucketSummary {
     pub sourcetypes: Vec<ValueCount>,
     /// Field catalogue, sorted by name.
     pub fields: Vec<FieldSummary>,
-    /// Whether `fields` names every field that occurs, with all its values counted.
+    /// Whether `fields` has every field that occurs, with all its values counted.
     pub fields_complete: bool,
-    /// Per sourcetype, the fingerprint of the extraction rules the columns were made with (sorted).
+    /// The fingerprint of the extraction rules used for the columns, per source type; sorted.
     pub rules: Vec<(String, u64)>,
 }
 
 impl BucketSummary {
-    /// The summary of events between these times, one byte each, that have no host, source, source type or
-    /// field. Tests and simulations begin with it.
+    /// The summary of events between these times, one byte each, without host, source, source type or
+    /// fields. A starting point for tests and simulations.
     #[must_use]
     pub const fn bare(rows: u64, first: EventTime, last: EventTime) -> Self {
         Self {
@@ -103,35 +104,34 @@ impl BucketSummary {
         }
     }
 
-    /// The catalogue's word on a field.
+    /// The entry of a field in the catalogue.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&FieldSummary> {
         let found = self.fields.binary_search_by(|field| field.name.as_str().cmp(name));
         found.ok().map(|at| &self.fields[at])
     }
 
-    /// Whether any event may lie in the range.
+    /// Whether any event may be within the range.
     #[must_use]
     pub fn overlaps(&self, range: &TimeRange) -> bool {
         range.overlaps(self.first_time, self.last_time)
     }
 }
 
-/// Where a bucket is in its life, once it has left the indexer.
+/// The state of a bucket in its lifecycle, after it has left the indexer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BucketState {
     /// In object storage and searchable.
     Warm,
-    /// Brought back from an archive: searchable, and left alone by retention until it is frozen by
-    /// hand.
+    /// Restored from an archive: searchable, and ignored by retention until it is frozen manually.
     Thawed,
     /// Archived or deleted by retention; not searched.
     Frozen,
 }
 
 impl BucketState {
-    /// Whether searches look into it.
+    /// Whether searches read it.
     #[must_use]
     pub const fn is_searchable(self) -> bool {
         matches!(self, Self::Warm | Self::Thawed)
@@ -149,8 +149,8 @@ pub struct BucketEntry {
     pub path: String,
     /// Size of the object in bytes.
     pub size: u64,
-    /// Where it is in its life.
+    /// Its state in the bucket lifecycle.
     pub state: BucketState,
-    /// What is in it.
+    /// Its contents.
     pub summary: Arc<BucketSummary>,
 }

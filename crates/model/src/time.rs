@@ -1,4 +1,4 @@
-//! Points and spans of event time.
+//! Event times and ranges of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,21 +15,21 @@ impl EventTime {
     /// The latest representable time.
     pub const MAX: Self = Self(i64::MAX);
 
-    /// From whole and fractional epoch seconds, clamped to the representable range.
+    /// Converts epoch seconds with a fraction, clamped to the representable range.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn from_seconds(seconds: f64) -> Self {
         Self((seconds * 1e6).round() as i64)
     }
 
-    /// Epoch seconds with the fraction kept.
+    /// Converts to epoch seconds, with the fraction.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn seconds(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The UTC day, `yyyymmdd`; the nearest one that the calendar has.
+    /// The UTC day, `yyyymmdd`; the nearest day that the calendar supports.
     #[must_use]
     pub fn day(self) -> String {
         let nearest = if self.0 < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
@@ -38,7 +38,7 @@ impl EventTime {
     }
 }
 
-/// A half-open span `[earliest, latest)` of event time.
+/// A half-open range `[earliest, latest)` of event time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TimeRange {
     /// First microsecond inside.
@@ -48,28 +48,28 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// All of time.
+    /// The unlimited range.
     pub const ALL: Self = Self { earliest: EventTime::MIN, latest: EventTime::MAX };
 
-    /// Whether the point lies inside.
+    /// Whether the time is within the range.
     #[must_use]
     pub fn contains(&self, time: EventTime) -> bool {
         self.earliest <= time && time < self.latest
     }
 
-    /// Whether any event of the closed span `[first, last]` may lie inside.
+    /// Whether events between `first` and `last`, both included, may be within the range.
     #[must_use]
     pub fn overlaps(&self, first: EventTime, last: EventTime) -> bool {
         first < self.latest && self.earliest <= last
     }
 
-    /// Whether every event of the closed span `[first, last]` lies inside.
+    /// Whether all events between `first` and `last`, both included, are within the range.
     #[must_use]
     pub fn covers(&self, first: EventTime, last: EventTime) -> bool {
         self.earliest <= first && last < self.latest
     }
 
-    /// The part both have; empty ranges have `earliest >= latest`.
+    /// The intersection of two ranges; empty ranges have `earliest >= latest`.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         Self { earliest: self.earliest.max(other.earliest), latest: self.latest.min(other.latest) }

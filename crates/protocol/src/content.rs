@@ -1,34 +1,34 @@
-//! Contents of batches, packed and unpacked.
+//! Packs and unpacks the contents of batches.
 
 use bytes::Bytes;
 use prost::Message;
 
 use crate::{Batch, Compression, Content};
 
-/// Contents below this size are not worth compressing.
+/// Minimum size in bytes for compression.
 const PACKED_FROM: usize = 256;
 
-/// Why a batch cannot be read.
+/// An error of unpacking a batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The content is larger than allowed.
     #[error("the batch has {length} bytes, at most {limit} are allowed")]
     TooLarge {
-        /// What the batch says.
+        /// The stated length.
         length: u64,
-        /// What the reader allows.
+        /// The limit of the reader.
         limit: usize,
     },
-    /// The compression is not known.
+    /// An unknown compression.
     #[error("the batch is compressed in an unknown way ({0}); update the indexer")]
     Compression(i32),
-    /// The bytes are not what was packed.
+    /// Damaged bytes.
     #[error("the batch does not unpack: {0}")]
     Malformed(String),
 }
 
-/// Packs a content; with `level` by zstd where that makes it smaller.
+/// Packs a content; with a `level`, compresses it with zstd if that makes it smaller.
 #[must_use]
 pub fn pack(content: &Content, level: Option<i32>) -> (Compression, u64, Bytes) {
     let plain = content.encode_to_vec();
@@ -45,7 +45,7 @@ pub fn pack(content: &Content, level: Option<i32>) -> (Compression, u64, Bytes) 
 /// Unpacks the content of a batch, up to `limit` bytes.
 ///
 /// # Errors
-/// It is larger, packed in an unknown way, or damaged.
+/// If it is larger than the limit, compressed in an unknown way, or damaged.
 pub fn unpack(batch: &Batch, limit: usize) -> Result<Content, Error> {
     let length = usize::try_from(batch.plain_len).ok().filter(|length| *length <= limit);
     let Some(length) = length else {

@@ -13,7 +13,7 @@ pub struct ToIndexer {
 }
 
 pub mod to_indexer {
-    //! What a forwarder says.
+    //! Messages of a forwarder.
     use super::{Batch, Hello, Oneof, Ping};
 
     #[derive(Clone, PartialEq, Oneof)]
@@ -34,7 +34,7 @@ pub struct ToForwarder {
 }
 
 pub mod to_forwarder {
-    //! What an indexer answers.
+    //! Messages of an indexer.
     use super::{Oneof, Pong, Receipt, Refusal, Welcome};
 
     #[derive(Clone, PartialEq, Oneof)]
@@ -143,7 +143,7 @@ pub struct Content {
 }
 
 pub mod content_body {
-    //! The two forms in which events travel.
+    //! The two formats of events.
     use super::{Events, Oneof, Text};
 
     #[derive(Clone, PartialEq, Oneof)]

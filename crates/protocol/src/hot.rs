@@ -48,7 +48,7 @@ pub struct OpenResponse {
     pub gone: Vec<Bytes>,
     #[prost(message, optional, tag = "4")]
     pub rows: Option<Rows>,
-    // 5 was the list of indexers without epochs.
+    // Tag 5 was used for the list of indexers without epochs.
     #[prost(uint64, optional, tag = "6")]
     pub view: Option<u64>,
     #[prost(string, tag = "7")]

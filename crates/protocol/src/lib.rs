@@ -1,9 +1,9 @@
-//! Wire messages between Karst's programs, as `schemas/proto` describes them.
+//! Wire messages between Karst's programs, as described by `schemas/proto`.
 //!
-//! Not here: connections, and what the messages mean to either side.
+//! Not here: connections, and the handling of the messages.
 //!
-//! Invariants: a message of an unknown kind or with unknown fields decodes (to nothing, or without
-//! them); nothing is unpacked beyond the length that the reader allows.
+//! Invariants: a message of an unknown kind decodes to nothing, and unknown fields are ignored; unpacking
+//! never exceeds the reader's limit.
 
 pub mod catalog;
 mod content;
@@ -19,8 +19,8 @@ pub use content::{Error, pack, unpack};
 pub use forward::*;
 pub use sequences::Sequences;
 
-/// The version both sides speak.
+/// The protocol version of both sides.
 pub const VERSION: u32 = 1;
 
-/// Longest frame by default; an event is cut before it gets that long.
+/// Default maximum size of a frame; longer events are truncated before they are sent.
 pub const MAX_FRAME: usize = 72 << 20;

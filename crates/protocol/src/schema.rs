@@ -1,8 +1,9 @@
-//! Reads fields and their numbers from a schema and from the code that stands for it, to compare them.
+//! Reads the fields and tags from a schema and from the code for it, to compare them.
 
 use std::collections::BTreeSet;
 
-/// `message.name = tag: kind` of every field of the schema, oneofs without their own message.
+/// Returns `message.name = tag: kind` for every field of the schema; oneofs count as fields of their
+/// message.
 pub(crate) fn in_schema(schema: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut message = "";
@@ -26,7 +27,7 @@ pub(crate) fn in_schema(schema: &str) -> BTreeSet<String> {
     found
 }
 
-/// The same of the structs of a file.
+/// Returns the same for the structs of a source file.
 pub(crate) fn in_code(code: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut tag = None;

@@ -1,6 +1,6 @@
-//! A set of numbers that mostly grows at its end: everything below one number, and a few ranges.
+//! A set of numbers that mostly grows at its end: all numbers below a limit, and a few ranges above it.
 
-/// See the module. Ranges are half-open, sorted, apart from each other and above `below`.
+/// The set; see the module. Ranges are half-open, sorted, disjoint, not adjacent, and above `below`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sequences {
     below: u64,
@@ -8,7 +8,7 @@ pub struct Sequences {
 }
 
 impl Sequences {
-    /// The numbers below `below`, and the half-open ranges above it.
+    /// Creates a set of the numbers below `below` and of half-open ranges above it.
     #[must_use]
     pub fn of(below: u64, ranges: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut set = Self { below, ranges: Vec::new() };
@@ -18,7 +18,7 @@ impl Sequences {
         set
     }
 
-    /// Every number below this one is in the set.
+    /// The limit below which every number is in the set.
     #[must_use]
     pub fn below(&self) -> u64 {
         self.below
@@ -45,12 +45,12 @@ impl Sequences {
         self.insert_range(sequence, sequence.saturating_add(1));
     }
 
-    /// Adds everything below a number.
+    /// Adds all numbers below `below`.
     pub fn insert_below(&mut self, below: u64) {
         self.insert_range(0, below);
     }
 
-    /// Adds everything of another set.
+    /// Adds all numbers of another set.
     pub fn merge(&mut self, other: &Self) {
         self.insert_below(other.below);
         for (from, to) in &other.ranges {
@@ -58,7 +58,7 @@ impl Sequences {
         }
     }
 
-    /// Takes a number out.
+    /// Removes a number.
     pub fn remove(&mut self, sequence: u64) {
         if sequence < self.below {
             if sequence + 1 < self.below {
@@ -81,7 +81,7 @@ impl Sequences {
         if to <= from || to <= self.below {
             return;
         }
-        // Those that touch the new range become one with it.
+        // Ranges that touch the new range are merged with it.
         let first = self.ranges.partition_point(|(_, end)| *end < from);
         let last = self.ranges.partition_point(|(start, _)| *start <= to);
         let touching = &self.ranges[first..last];

@@ -1,8 +1,9 @@
-//! Mutates responses for a while: `cargo run -p karst-saml --example mutate_responses -- SECONDS SEED`.
+//! Mutates responses for a given time: `cargo run -p karst-saml --example mutate_responses -- SECONDS
+//! SEED`.
 //!
-//! Every fixture is a seed; pieces of others are spliced in, also of those that are not valid. A
-//! response may be refused, or log in as an original one does. Anything else, a panic, and more
-//! than 2 s for an answer end the run with the message.
+//! Every fixture is a seed; pieces of other fixtures, including invalid ones, are spliced in. A response
+//! may be refused, or have the same login as an original one. The run ends with a message on any other
+//! result, on a panic, or if an answer takes more than 2 s.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % end.max(1)
     }
 
-    /// The beginning of a tag, or any place.
+    /// The position of the beginning of a tag, or any position.
     fn place(&mut self, text: &str) -> usize {
         let at = self.below(text.len() + 1);
         let at =
@@ -69,7 +70,7 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
-/// The element that begins at a place.
+/// The element that begins at a position.
 fn element(text: &str, at: usize) -> Option<&str> {
     let rest = text[at..].strip_prefix('<')?;
     let name = &rest[..rest.find([' ', '>', '/'])?];

@@ -1,4 +1,4 @@
-//! A signed assertion: whom it is about, for whom it is, and how long it holds.
+//! A signed assertion: its subject, its audience, and its validity period.
 
 use crate::error::{Error, short};
 use crate::login::{ASSERTION, Expected, Login, Subject};
@@ -8,11 +8,11 @@ use crate::xml::{Document, Id};
 
 const BEARER: &str = "urn:oasis:names:tc:SAML:2.0:cm:bearer";
 const ENTITY: &str = "urn:oasis:names:tc:SAML:2.0:nameid-format:entity";
-/// Bytes of a user's name and of an attribute's value.
+/// Maximum length in bytes of a user's name and of an attribute's value.
 const MAX_TEXT_BYTES: usize = 1_024;
 const MAX_GROUPS: usize = 2_000;
 
-/// Reads an assertion out of a text that was signed.
+/// Reads an assertion from a signed text.
 pub(crate) fn read(
     settings: &Settings,
     document: &Document,
@@ -42,7 +42,7 @@ pub(crate) fn read(
     })
 }
 
-/// The issuer has to be the configured provider.
+/// Checks that the issuer is the configured provider.
 pub(crate) fn check_issuer(
     settings: &Settings,
     document: &Document,
@@ -81,7 +81,7 @@ impl Reader<'_> {
         check_issuer(self.settings, self.document, self.only(self.id, "Issuer")?)
     }
 
-    /// Whether now is in an interval; gives its end.
+    /// Checks that the current time is within an interval, and returns its end.
     fn check_interval(&self, id: Id, what: &str) -> Result<Option<i64>, Error> {
         let (element, now, skew) = (self.document.get(id), self.expected.now, self.settings.skew);
         let time = |name| element.attribute(name).map(time::parse).transpose();
@@ -95,7 +95,7 @@ impl Reader<'_> {
         Ok(end)
     }
 
-    /// One bearer confirmation has to be for this request and this address; gives its end.
+    /// Checks that one bearer confirmation is for this request and this address, and returns its end.
     fn check_confirmations(&self) -> Result<i64, Error> {
         let subject = self.only(self.id, "Subject")?;
         let mut refused = Error::response("it has no bearer confirmation");
@@ -132,7 +132,8 @@ impl Reader<'_> {
         end.ok_or_else(|| Error::response("its confirmation has no end"))
     }
 
-    /// The audience has to include this server; gives the end, if there is one.
+    /// Checks that the audience includes this server, and returns the end of the conditions, if there is
+    /// one.
     fn check_conditions(&self) -> Result<i64, Error> {
         let conditions = self.only(self.id, "Conditions")?;
         let end = self.check_interval(conditions, "the assertion")?;
@@ -204,8 +205,8 @@ impl Reader<'_> {
         }
     }
 
-    /// The values of an attribute that are not empty. Some providers have the wanted name only as
-    /// the friendly one.
+    /// The non-empty values of an attribute. Some providers use the configured name only as the friendly
+    /// name.
     fn values(&self, name: &str) -> Result<Vec<String>, Error> {
         let mut attributes = self.attributes("Name", name);
         if attributes.is_empty() {

@@ -5,19 +5,19 @@ use std::sync::Arc;
 
 use crate::xml::{Attribute, Document, Element, Id, Node};
 
-/// The algorithm's name.
+/// The URI of the algorithm.
 pub(crate) const EXCLUSIVE: &str = "http://www.w3.org/2001/10/xml-exc-c14n#";
 
-/// What is left out, and which prefixes are treated as by inclusive canonicalization.
+/// Options: the omitted element, and the prefixes treated as in inclusive canonicalization.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Options {
-    /// The enveloped signature.
+    /// The enveloped signature, which is omitted.
     pub(crate) without: Option<Id>,
     /// `PrefixList`; the default namespace is the empty prefix here.
     pub(crate) inclusive: BTreeSet<String>,
 }
 
-/// The canonical form of an element and all it contains.
+/// The canonical form of an element with its contents.
 pub(crate) fn canonical(document: &Document, apex: Id, options: &Options) -> String {
     let mut writer = Writer { document, options, out: String::new(), rendered: Vec::new() };
     writer.element(apex);
@@ -28,12 +28,12 @@ struct Writer<'a> {
     document: &'a Document,
     options: &'a Options,
     out: String,
-    /// Declarations in scope of the output, the innermost last.
+    /// Declarations in scope of the output, innermost last.
     rendered: Vec<(String, Arc<str>)>,
 }
 
 impl Writer<'_> {
-    /// Depth is bounded by the parser.
+    /// Recursion is bounded, because the parser limits the depth.
     fn element(&mut self, id: Id) {
         if self.options.without == Some(id) {
             return;
@@ -57,7 +57,7 @@ impl Writer<'_> {
         self.rendered.truncate(outside);
     }
 
-    /// Declares the prefixes that this element uses and the output does not have yet.
+    /// Declares prefixes that this element uses and that are not declared in the output yet.
     fn namespaces(&mut self, id: Id, element: &Element) {
         let with_prefix =
             element.attributes.iter().filter(|attribute| !attribute.prefix.is_empty());
@@ -144,7 +144,7 @@ mod tests {
         canonical: String,
     }
 
-    /// Documents with their canonical forms by libxml2.
+    /// Documents with their canonical forms as computed by libxml2.
     fn cases() -> Vec<Case> {
         let text = include_str!("../tests/fixtures/c14n.json");
         let all: Vec<serde_json::Value> = serde_json::from_str(text).unwrap();

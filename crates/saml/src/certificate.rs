@@ -1,7 +1,7 @@
-//! The provider's certificates, of which only the public keys count, and the server's own key.
+//! The provider's certificates, of which only the public keys are used, and the server's own key.
 //!
-//! A certificate is trusted because an administrator configured it, as SAML metadata does: neither
-//! its dates nor who signed it are looked at, and certificates inside messages are never read.
+//! A certificate is trusted because an administrator configured it, as SAML metadata defines it: its dates
+//! and its issuer are not checked, and certificates inside messages are never read.
 
 use ring::rand::SystemRandom;
 use ring::signature::{self, RsaKeyPair, UnparsedPublicKey, VerificationAlgorithm};
@@ -31,11 +31,11 @@ pub enum SignatureAlgorithm {
 }
 
 impl SignatureAlgorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 5] =
         [Self::RsaSha256, Self::RsaSha384, Self::RsaSha512, Self::EcdsaSha256, Self::EcdsaSha384];
 
-    /// The name in XML.
+    /// The URI in XML.
     #[must_use]
     pub fn uri(self) -> &'static str {
         match self {
@@ -60,7 +60,7 @@ impl SignatureAlgorithm {
     }
 }
 
-/// Kinds of public keys.
+/// The supported kinds of public keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Rsa,
@@ -119,13 +119,13 @@ impl Certificate {
         Ok(Self { kind, key, der })
     }
 
-    /// The certificate itself.
+    /// The certificate in DER format.
     #[must_use]
     pub fn der(&self) -> &[u8] {
         &self.der
     }
 
-    /// Whether this certificate's key signed a text.
+    /// Whether a text was signed with the key of this certificate.
     pub(crate) fn verify(
         &self,
         algorithm: SignatureAlgorithm,
@@ -157,7 +157,7 @@ impl std::fmt::Debug for SigningKey {
     }
 }
 
-/// Keys are equal if their public halves are.
+/// Keys are equal if their public keys are equal.
 impl PartialEq for SigningKey {
     fn eq(&self, other: &Self) -> bool {
         self.key.public().as_ref() == other.key.public().as_ref()
@@ -192,7 +192,7 @@ impl SigningKey {
         Ok(Self { key, certificate })
     }
 
-    /// The certificate for the provider.
+    /// The certificate to be given to the provider.
     #[must_use]
     pub fn certificate(&self) -> Option<&Certificate> {
         self.certificate.as_ref()

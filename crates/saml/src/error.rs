@@ -15,7 +15,7 @@ pub enum Error {
     /// A message that is not XML of the accepted subset.
     #[error("the message is not acceptable XML: {0}")]
     Xml(String),
-    /// The provider reports that it logged nobody in.
+    /// The provider reports that the login failed.
     #[error("the provider answered {code}{}", after_colon(message.as_deref()))]
     Status {
         /// Last part of the status codes, outer and inner.
@@ -55,7 +55,7 @@ fn after_colon(text: Option<&str>) -> String {
     text.map_or_else(String::new, |text| format!(": {text}"))
 }
 
-/// A text of a message, as short as a log line allows.
+/// A text of a message, shortened for a log line.
 pub(crate) fn short(text: &str) -> String {
     let clean = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     clean.take(200).collect::<String>().trim().to_owned()

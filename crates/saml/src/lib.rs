@@ -1,7 +1,7 @@
 //! SAML 2.0 web browser single sign-on, as a service provider.
 //!
-//! Functions here do no I/O and have no clock: time, randomness and the contents of files are
-//! arguments, and what has to be remembered is the caller's.
+//! Functions here do no I/O and have no clock: time, randomness and the contents of files are arguments,
+//! and the caller keeps all state.
 //!
 //! ```text
 //! settings                 authentication.conf
@@ -12,10 +12,9 @@
 //! pending  replay          logins under way; an assertion is good once
 //! ```
 //!
-//! The accepted messages are a small part of what SAML allows: responses of the HTTP-POST binding
-//! that answer a request of this server, with one assertion that is signed, or in a signed
-//! response, by a configured certificate. [`response`] and `signature` say why nothing else gets
-//! through.
+//! The accepted messages are a small part of SAML: responses of the HTTP-POST binding to a request of this
+//! server, with one assertion that is signed by a configured certificate, or is in a response signed by
+//! one. [`response`] and `signature` explain why other messages are refused.
 
 mod assertion;
 mod c14n;

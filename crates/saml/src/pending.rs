@@ -1,19 +1,19 @@
-//! Logins under way, by the state that the browser carries in a cookie and as `RelayState`.
+//! Pending logins, by the state that the browser has in a cookie and as `RelayState`.
 //!
-//! A browser does not send the cookie along with the form that the provider's page submits. So a
-//! login ends in two steps: the form is answered with a page of this server, and the request that
-//! this page leads to has the cookie. In between the login waits under its state: a browser that
-//! was made to submit somebody else's response has another cookie, and gets nothing.
+//! Browsers do not send the cookie with the form that the provider's page submits. So a login ends in two
+//! steps: the form is answered with a page of this server, and the request of this page has the cookie.
+//! Meanwhile, the login is stored under its state. A browser that was tricked into submitting the response
+//! of another user has a different cookie, and does not get the login.
 
 use std::collections::HashMap;
 
 use crate::login::Login;
 
-/// Seconds for the user at the provider.
+/// Maximum time for the user to log in at the provider, in seconds.
 const PATIENCE: i64 = 600;
-/// Seconds between the form and the page that follows it.
+/// Maximum time between the form and the following page, in seconds.
 const PATIENCE_ANSWERED: i64 = 60;
-/// Logins under way; the oldest are evicted first.
+/// Maximum number of pending logins; the oldest are evicted first.
 const MAX_PENDING: usize = 10_000;
 
 #[derive(Debug)]
@@ -30,14 +30,15 @@ struct Pending {
     until: i64,
 }
 
-/// All logins under way.
+/// All pending logins.
 #[derive(Debug, Default)]
 pub struct PendingLogins {
     by_state: HashMap<String, Pending>,
 }
 
 impl PendingLogins {
-    /// The browser is sent to the provider; `state` is random, times are epoch seconds.
+    /// Stores a new login when the browser is sent to the provider; `state` is random, times are epoch
+    /// seconds.
     pub fn sent(&mut self, state: &str, request_id: &str, now: i64) {
         self.by_state.retain(|_, login| login.until > now);
         if self.by_state.len() >= MAX_PENDING {
@@ -50,8 +51,8 @@ impl PendingLogins {
         self.by_state.insert(state.to_owned(), Pending { stage, until: now + PATIENCE });
     }
 
-    /// The ID of the request to which a response with this `RelayState` belongs. There is one
-    /// answer to a request, right or wrong.
+    /// The ID of the request to which a response with this `RelayState` belongs. Only one response to a
+    /// request is accepted, valid or not.
     pub fn request_of(&mut self, state: &str, now: i64) -> Option<String> {
         match self.by_state.get(state)?.stage {
             Stage::Sent(_) => match self.by_state.remove(state)? {
@@ -62,13 +63,13 @@ impl PendingLogins {
         }
     }
 
-    /// The response was accepted; the browser has to come and show its cookie.
+    /// Stores the accepted response; the browser must still show its cookie.
     pub fn answered(&mut self, state: &str, login: Login, now: i64) {
         let stage = Stage::Answered(Box::new(login));
         self.by_state.insert(state.to_owned(), Pending { stage, until: now + PATIENCE_ANSWERED });
     }
 
-    /// The login of the browser with this cookie, once.
+    /// Takes the login of the browser with this cookie; possible once.
     pub fn finish(&mut self, state: &str, now: i64) -> Option<Login> {
         match self.by_state.get(state)?.stage {
             Stage::Answered(_) => match self.by_state.remove(state)? {

@@ -1,14 +1,14 @@
-//! Assertions are good once.
+//! Replay protection: each assertion is accepted once.
 
 use std::collections::HashMap;
 
 use crate::Error;
 use crate::login::Login;
 
-/// Assertions that are kept; beyond, none is accepted until some expire.
+/// Maximum number of kept assertions; further ones are refused until some expire.
 const MAX_KEPT: usize = 100_000;
 
-/// The assertions that were used and have not expired yet.
+/// The used assertions that have not expired yet.
 #[derive(Debug, Default)]
 pub struct UsedAssertions {
     until: HashMap<String, i64>,
@@ -18,7 +18,7 @@ impl UsedAssertions {
     /// Marks the assertion of a login as used; `now` is in epoch seconds.
     ///
     /// # Errors
-    /// If it was used before, or too many are kept.
+    /// If it was used before, or too many assertions are kept.
     pub fn accept(&mut self, login: &Login, now: i64) -> Result<(), Error> {
         if self.until.contains_key(&login.assertion_id) {
             return Err(Error::Replayed);

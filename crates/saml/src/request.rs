@@ -1,5 +1,5 @@
-//! Messages to the provider, in the HTTP-Redirect binding: in the query of the URL to which the
-//! browser is sent.
+//! Messages to the provider in the HTTP-Redirect binding: in the query of the URL to which the browser is
+//! redirected.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -16,24 +16,24 @@ use crate::login::Subject;
 use crate::settings::Settings;
 use crate::{Error, time};
 
-/// Bytes of randomness that the ID of a request needs.
+/// Random bytes in the ID of a request.
 pub const ENTROPY_BYTES: usize = 20;
-/// `RelayState` may not be longer.
+/// Maximum length of `RelayState`.
 const MAX_RELAY_STATE_BYTES: usize = 80;
 
 /// A message that the browser carries to the provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redirect {
-    /// The message's ID, which the answer has to name.
+    /// The message's ID, which the response has to refer to.
     pub id: String,
-    /// Where to send the browser.
+    /// The URL to which the browser is redirected.
     pub url: String,
 }
 
-/// A request to log somebody in.
+/// Creates a login request.
 ///
-/// `entropy` is random, for the ID; `now` is in epoch seconds; `relay_state` comes back with the
-/// response, and is a random name of the pending login.
+/// `entropy` is random, for the ID; `now` is in epoch seconds; `relay_state` is returned with the response,
+/// and is a random name of the pending login.
 ///
 /// # Errors
 /// If the request cannot be signed, or `relay_state` is longer than 80 bytes.
@@ -63,7 +63,7 @@ pub fn login(
     Ok(Redirect { id, url })
 }
 
-/// A request to end a user's session at the provider, if `idpSLOUrl` is set.
+/// Creates a request to end a user's session at the provider, if `idpSLOUrl` is set.
 ///
 /// # Errors
 /// As for [`login`].
@@ -95,7 +95,7 @@ pub fn logout(
     Ok(Some(Redirect { id, url }))
 }
 
-/// An ID has to begin with a letter or `_`.
+/// An XML ID has to begin with a letter or `_`.
 fn request_id(entropy: [u8; ENTROPY_BYTES]) -> String {
     entropy.iter().fold("_".to_owned(), |mut id, byte| {
         let _ = write!(id, "{byte:02x}");
@@ -103,7 +103,7 @@ fn request_id(entropy: [u8; ENTROPY_BYTES]) -> String {
     })
 }
 
-/// What is signed is the query as it is sent.
+/// Builds the URL. The signature covers the encoded query string exactly as it is sent.
 fn redirect(
     settings: &Settings,
     key: Option<&SigningKey>,
@@ -133,7 +133,7 @@ fn redirect(
 
 fn deflated(text: &str) -> Vec<u8> {
     let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let written = encoder.write_all(text.as_bytes());
     debug_assert!(written.is_ok());
     encoder.finish().unwrap_or_default()

@@ -1,8 +1,7 @@
-//! The provider's answer in the HTTP-POST binding, from received text to a [`Login`].
+//! Validates a response of the provider in the HTTP-POST binding and reads the [`Login`] from it.
 //!
-//! Checks are in this order: the shape of the document (one assertion, where it belongs), the
-//! status, the signatures, and then, in the texts that were signed and nowhere else, everything
-//! about the assertion.
+//! The order of the checks is: the structure of the document (one assertion at the expected place), the
+//! status, the signatures, and then the assertion, of which only the signed text is read.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -19,7 +18,7 @@ const STATUS: &str = "urn:oasis:names:tc:SAML:2.0:status:";
 
 /// Checks the field `SAMLResponse` of the form that the browser sent.
 ///
-/// The caller looks up the request of this browser, allows one answer to it, and passes the login
+/// The caller looks up the request of this browser, accepts only one response to it, and passes the login
 /// to [`crate::UsedAssertions::accept`].
 ///
 /// # Errors
@@ -68,14 +67,14 @@ fn decoded(form_field: &str) -> Result<String, Error> {
     String::from_utf8(bytes).map_err(|_| Error::xml("not UTF-8"))
 }
 
-/// The only shape a response may have.
+/// The only accepted structure of a response.
 struct Shape {
     assertion: Id,
 }
 
 impl Shape {
-    /// One assertion directly inside the response, no other response or assertion anywhere, and
-    /// signatures only directly inside these two.
+    /// Checks that there is one assertion directly inside the response, no other response or assertion
+    /// anywhere, and signatures only directly inside these two.
     fn check(document: &Document) -> Result<Self, Error> {
         let root = document.root();
         if !root.is(PROTOCOL, "Response") {
@@ -126,8 +125,8 @@ fn check_status(document: &Document) -> Result<(), Error> {
     Err(Error::Status { code: format!("{}{inner}", name(outer)), message })
 }
 
-/// What the response says around the assertion. If only the assertion is signed, anybody could have
-/// written this: it can only lead to a refusal.
+/// Checks the response around the assertion. If only the assertion is signed, an attacker can write this
+/// part, so that it can only cause a refusal.
 fn check_envelope(
     settings: &Settings,
     document: &Document,

@@ -1,4 +1,4 @@
-//! Settings, with the names of Splunk's `authentication.conf`.
+//! Settings of SAML logins, with the names of Splunk's `authentication.conf`.
 
 use conf::{Invalid, Key, Reader, Type, Unit};
 
@@ -72,7 +72,7 @@ conf::keys! {
 /// All declarations of this crate.
 pub const DECLARED: &[&[conf::Setting]] = &[SETTINGS];
 
-/// Where browsers reach this server's console, unless `fqdn` and `redirectPort` say otherwise.
+/// The address of this server's console for browsers, unless `fqdn` and `redirectPort` set another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Console {
     /// Host name.
@@ -94,42 +94,42 @@ pub struct AttributeNames {
     pub mail: String,
 }
 
-/// The settings of a provider's stanza. Files are named here and read by the caller.
+/// The settings of a provider's stanza. Files are only named here; the caller reads them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// `entityId`: the name of this server at the provider.
     pub entity_id: String,
     /// `issuerId`: the provider's name, the issuer of its assertions.
     pub issuer_id: String,
-    /// `idpSSOUrl`: where browsers log in.
+    /// `idpSSOUrl`: the URL for logins.
     pub sso_url: String,
-    /// `idpSLOUrl`: where browsers log out.
+    /// `idpSLOUrl`: the URL for logouts.
     pub slo_url: Option<String>,
     /// `idpCertPath`: the provider's certificates, a PEM file or a directory of them.
     pub certificates: String,
-    /// Where the provider sends the browser back, from `fqdn` and `redirectPort`.
+    /// The URL to which the provider redirects the browser, from `fqdn` and `redirectPort`.
     pub acs_url: String,
     /// `clientCert`: this server's key and certificate, a PEM file.
     pub client_cert: Option<String>,
-    /// `signAuthnRequest`; default: whether there is `clientCert`.
+    /// `signAuthnRequest`; default: true if `clientCert` is set.
     pub sign_requests: bool,
-    /// `signatureAlgorithm`, of requests; default `RSA-SHA256`.
+    /// `signatureAlgorithm` of requests; default `RSA-SHA256`.
     pub signature_algorithm: SignatureAlgorithm,
-    /// `nameIdFormat`, to ask for.
+    /// `nameIdFormat`: the requested format.
     pub name_id_format: Option<String>,
-    /// Negation of `allowPartialSignatures`: the whole response has to be signed.
+    /// The negation of `allowPartialSignatures`: whether the whole response has to be signed.
     pub whole_response: bool,
-    /// `assertionTimeSkew`: seconds by which the provider's clock may differ; default 120.
+    /// `assertionTimeSkew`: maximum clock difference to the provider in seconds; default 120.
     pub skew: i64,
     /// `inboundSignatureAlgorithm`.
     pub signatures: Vec<SignatureAlgorithm>,
     /// `inboundDigestMethod`.
     pub digests: Vec<DigestAlgorithm>,
-    /// `excludedUsers`: users that may not log in.
+    /// `excludedUsers`: users who may not log in.
     pub excluded_users: Vec<String>,
     /// `[authenticationResponseAttrMap_SAML]`.
     pub attributes: AttributeNames,
-    /// `errorUrl`: where to send users whose login failed.
+    /// `errorUrl`: the page for users whose login failed.
     pub error_url: Option<String>,
     /// `redirectAfterLogoutToUrl`.
     pub logout_url: Option<String>,
@@ -183,13 +183,13 @@ impl Settings {
         })
     }
 
-    /// The error that a file which the settings name cannot be used.
+    /// The error for a file of certificates that cannot be used.
     #[must_use]
     pub fn unusable_certificates(stanza: Reader<'_>, expected: String) -> Invalid {
         stanza.wrong(&CERTIFICATES, expected)
     }
 
-    /// The same for `clientCert`.
+    /// The error for a file of `clientCert` that cannot be used.
     #[must_use]
     pub fn unusable_key(stanza: Reader<'_>, expected: String) -> Invalid {
         stanza.wrong(&CLIENT_CERT, expected)
@@ -215,7 +215,7 @@ impl Keys<'_> {
         }
     }
 
-    /// Settings that would weaken logins, or that nothing stands behind.
+    /// Refuses settings that would weaken logins, and settings that are not implemented.
     fn refuse_unsupported(&self) -> Result<(), Invalid> {
         let stanza = &self.stanza;
         if !stanza.get(&SIGNED_ASSERTION)? {
@@ -260,7 +260,7 @@ impl Keys<'_> {
         known.ok_or_else(|| self.stanza.wrong(&SIGNATURE_ALGORITHM, "a known algorithm"))
     }
 
-    /// Algorithms of a list; SHA-1 in it is not accepted all the same.
+    /// Parses a list of algorithms; SHA-1 is ignored, because it is never accepted.
     fn list<T: Copy, const N: usize>(
         &self,
         key: &Key<Vec<String>>,

@@ -1,12 +1,11 @@
-//! XML signatures of the one form that providers use: a signature directly inside the element it
+//! Verifies XML signatures of the one form that providers use: a signature directly inside the element it
 //! signs, one reference to that element's ID, the transforms "enveloped signature" and "exclusive
-//! canonicalization", RSA or ECDSA with SHA-2. Everything else is refused.
+//! canonicalization", RSA or ECDSA with SHA-2. All other forms are refused.
 //!
-//! What a signature vouches for is not a place in the received document but a text: the canonical
-//! form whose digest was signed. [`verify`] returns this text, and callers parse it again and read
-//! nothing else. An element that was moved, wrapped or added is therefore not read, whatever it
-//! looks like. The same holds inside: algorithms and digest are read from the canonical form of
-//! `SignedInfo`.
+//! A signature does not authenticate a place in the received document but a text: the canonical form whose
+//! digest was signed. [`verify`] returns this text; callers parse it again and read nothing else. An
+//! element that was moved, wrapped or added is therefore never read. The same applies to the signature
+//! itself: algorithms and digest are read from the canonical form of `SignedInfo`.
 
 use std::collections::BTreeSet;
 
@@ -34,10 +33,10 @@ pub enum DigestAlgorithm {
 }
 
 impl DigestAlgorithm {
-    /// All of them.
+    /// All algorithms.
     pub const ALL: [Self; 3] = [Self::Sha256, Self::Sha384, Self::Sha512];
 
-    /// The name in XML.
+    /// The URI in XML.
     #[must_use]
     pub fn uri(self) -> &'static str {
         match self {
@@ -67,7 +66,7 @@ impl DigestAlgorithm {
     }
 }
 
-/// Whose signatures, made how, are accepted.
+/// The accepted certificates and algorithms.
 #[derive(Debug, Clone)]
 pub(crate) struct Trust<'a> {
     pub(crate) certificates: &'a [Certificate],
@@ -123,7 +122,7 @@ fn accepted<T: Copy>(
         .ok_or_else(|| Error::signature(format!("{what} algorithm {}", short(wanted))))
 }
 
-/// The parts of a `Signature`.
+/// The child elements of a `Signature`.
 struct Parts {
     signed_info: Id,
     value: Vec<u8>,
@@ -133,7 +132,7 @@ impl Parts {
     fn read(document: &Document, signature: Id) -> Result<Self, Error> {
         let children: Vec<Id> = document.children(signature).collect();
         let is = |id: &Id, name| document.get(*id).is(NAMESPACE, name);
-        // KeyInfo may be there; it is not read.
+        // A KeyInfo is allowed, but not read.
         let (signed_info, value) = match children.as_slice() {
             [info, value] if is(info, "SignedInfo") && is(value, "SignatureValue") => {
                 (*info, *value)
@@ -152,7 +151,7 @@ impl Parts {
     }
 }
 
-/// What is signed directly, read from its canonical form.
+/// The contents of `SignedInfo`, read from its canonical form.
 struct SignedInfo {
     canonical: String,
     signature_method: String,
@@ -209,7 +208,7 @@ fn first_child(document: &Document, id: Id) -> Result<Id, Error> {
     document.children(id).next().ok_or_else(|| Error::signature("SignedInfo is empty"))
 }
 
-/// The elements inside one, which have to be these and no others.
+/// The child elements, which must have exactly these names.
 fn parts<const N: usize>(document: &Document, id: Id, names: [&str; N]) -> Result<[Id; N], Error> {
     let children: Vec<Id> = document.children(id).collect();
     let wrong = || Error::signature(format!("unexpected content of {}", document.get(id).name));
@@ -218,7 +217,7 @@ fn parts<const N: usize>(document: &Document, id: Id, names: [&str; N]) -> Resul
     if fits && document.has_no_text(id) { Ok(children) } else { Err(wrong()) }
 }
 
-/// The prefix list of an element that has to name exclusive canonicalization.
+/// The prefix list of an element, whose algorithm must be exclusive canonicalization.
 fn exclusive(document: &Document, id: Id, name: &str) -> Result<BTreeSet<String>, Error> {
     let element = document.get(id);
     if !element.is(NAMESPACE, name) || element.attribute("Algorithm") != Some(EXCLUSIVE) {

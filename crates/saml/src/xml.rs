@@ -1,8 +1,8 @@
-//! A document as a tree, of the subset of XML that signed messages need.
+//! Parses documents of the subset of XML that signed messages need into trees.
 //!
-//! Refused: document types and with them entities, processing instructions, comments and CDATA (two
-//! readers may see different texts around them), names beyond ASCII, and everything above the
-//! limits. Prefixes are kept, because canonicalization writes them.
+//! Refused are document types and therefore entities, processing instructions, comments and CDATA (two
+//! parsers may read different texts around them), non-ASCII names, and documents above the limits. Prefixes
+//! are kept, because canonicalization writes them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,23 +12,23 @@ use quick_xml::events::{BytesStart, Event};
 
 use crate::Error;
 
-/// Bytes of a document.
+/// Maximum size of a document in bytes.
 pub(crate) const MAX_BYTES: usize = 512 << 10;
-/// Elements inside each other.
+/// Maximum depth of elements.
 const MAX_DEPTH: usize = 32;
 const MAX_ELEMENTS: usize = 10_000;
-/// Attributes and namespace declarations of an element.
+/// Maximum number of attributes and of namespace declarations per element.
 const MAX_ATTRIBUTES: usize = 32;
-/// Bytes of a namespace, a name and an ID; a namespace is repeated in the canonical form.
+/// Maximum length in bytes of a namespace, a name and an ID; a namespace is repeated in the canonical form.
 const MAX_NAME_BYTES: usize = 512;
 
 const XML_NAMESPACE: &str = "http://www.w3.org/XML/1998/namespace";
 const XMLNS_NAMESPACE: &str = "http://www.w3.org/2000/xmlns/";
 
-/// An element's place in its document.
+/// The index of an element in its document.
 pub(crate) type Id = usize;
 
-/// What an element holds.
+/// A child node of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Node {
     Element(Id),
@@ -40,7 +40,7 @@ pub(crate) enum Node {
 pub(crate) struct Attribute {
     pub(crate) prefix: String,
     pub(crate) name: String,
-    /// Empty without a prefix.
+    /// Empty if the attribute has no prefix.
     pub(crate) namespace: Arc<str>,
     pub(crate) value: String,
 }
@@ -50,10 +50,10 @@ pub(crate) struct Attribute {
 pub(crate) struct Element {
     pub(crate) prefix: String,
     pub(crate) name: String,
-    /// Empty for none.
+    /// Empty if there is none.
     pub(crate) namespace: Arc<str>,
     pub(crate) attributes: Vec<Attribute>,
-    /// Namespace declarations: prefix (empty for the default), namespace.
+    /// Namespace declarations: prefix (empty for the default) and namespace.
     pub(crate) declared: Vec<(String, Arc<str>)>,
     pub(crate) parent: Option<Id>,
     pub(crate) children: Vec<Node>,
@@ -66,7 +66,7 @@ pub(crate) struct Document {
 }
 
 impl Document {
-    /// The place of the root.
+    /// The index of the root.
     pub(crate) const ROOT: Id = 0;
 
     /// Parses a whole document.
@@ -99,12 +99,12 @@ impl Document {
         self.get(Self::ROOT)
     }
 
-    /// All elements, in the order in which they begin.
+    /// All elements, in document order.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Id, &Element)> {
         self.elements.iter().enumerate()
     }
 
-    /// The elements directly inside one.
+    /// The child elements of an element.
     pub(crate) fn children(&self, id: Id) -> impl Iterator<Item = Id> {
         self.get(id).children.iter().filter_map(|node| match node {
             Node::Element(child) => Some(*child),
@@ -112,7 +112,7 @@ impl Document {
         })
     }
 
-    /// The elements of a name directly inside one.
+    /// The child elements with a name.
     pub(crate) fn named<'a>(
         &'a self,
         id: Id,
@@ -122,7 +122,7 @@ impl Document {
         self.children(id).filter(move |child| self.get(*child).is(namespace, name))
     }
 
-    /// The only element of a name directly inside one, if there is one; `Err` if there are several.
+    /// The only child element with a name; `None` if there is none, `Err` if there are several.
     pub(crate) fn only(&self, id: Id, namespace: &str, name: &str) -> Result<Option<Id>, Error> {
         let mut found = self.named(id, namespace, name);
         let first = found.next();
@@ -132,7 +132,7 @@ impl Document {
         }
     }
 
-    /// The text of an element without elements, trimmed.
+    /// The trimmed text of an element that has no child elements.
     pub(crate) fn text(&self, id: Id) -> Result<&str, Error> {
         let element = self.get(id);
         match element.children.as_slice() {
@@ -142,7 +142,7 @@ impl Document {
         }
     }
 
-    /// Whether an element contains nothing but elements and blanks.
+    /// Whether an element has no text except for blanks.
     pub(crate) fn has_no_text(&self, id: Id) -> bool {
         self.get(id).children.iter().all(|node| match node {
             Node::Element(_) => true,
@@ -150,7 +150,7 @@ impl Document {
         })
     }
 
-    /// The namespace of a prefix in an element's scope.
+    /// The namespace of a prefix in the scope of an element.
     pub(crate) fn namespace(&self, id: Id, prefix: &str) -> Option<Arc<str>> {
         let mut at = Some(id);
         while let Some(id) = at {
@@ -308,7 +308,7 @@ impl Builder {
     }
 }
 
-/// Names and values of a tag's attributes, in their order.
+/// Names and values of the attributes of a tag, in order.
 fn raw_attributes(tag: &BytesStart<'_>) -> Result<Vec<(String, String)>, Error> {
     let mut all: Vec<(String, String)> = Vec::new();
     for attribute in tag.attributes() {
@@ -340,7 +340,7 @@ fn declarations(raw: &[(String, String)]) -> Result<Vec<(String, Arc<str>)>, Err
     Ok(all)
 }
 
-/// Prefix and local part of a name.
+/// Splits a name into prefix and local part.
 fn split(name: &str) -> Result<(&str, &str), Error> {
     let (prefix, local) = match name.split_once(':') {
         Some((prefix, local)) if is_name(prefix) => (prefix, local),
@@ -353,19 +353,19 @@ fn split(name: &str) -> Result<(&str, &str), Error> {
     }
 }
 
-/// A name without a colon, of ASCII.
+/// Whether a text is an ASCII name without a colon.
 fn is_name(text: &str) -> bool {
     let mut bytes = text.bytes();
     bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_')
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.'))
 }
 
-/// A character of XML 1.0.
+/// Whether a character is allowed in XML 1.0.
 fn is_char(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// An attribute's value: blanks become spaces, references are resolved.
+/// Decodes the value of an attribute: blanks become spaces, references are resolved.
 fn attribute_value(raw: &str) -> Result<String, Error> {
     let mut value = String::with_capacity(raw.len());
     let mut rest = raw;
@@ -389,7 +389,7 @@ fn attribute_value(raw: &str) -> Result<String, Error> {
     Ok(value)
 }
 
-/// The character of a reference, without `&` and `;`.
+/// Resolves a reference, given without `&` and `;`, to a character.
 fn resolve(reference: &str) -> Result<char, Error> {
     let number = |digits: &str, radix| {
         let digits = Some(digits).filter(|text| text.chars().all(|c| c.is_digit(radix)));

@@ -1,16 +1,16 @@
-//! The arguments of a command as Splunk separates them: by blanks and commas, quotes kept together.
+//! Splits the arguments of a command like Splunk: at blanks and commas, except within quotes.
 
-/// Arguments, as written and without their quotes.
+/// Arguments, as written and without quotes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arguments {
     /// As written.
     pub raw: Vec<String>,
-    /// Without quotes, and `\"` in them as `"`.
+    /// Without quotes, with `\"` replaced by `"`.
     pub plain: Vec<String>,
 }
 
 impl Arguments {
-    /// Those of a text. Blanks around `=` belong to the option.
+    /// Splits a text. Blanks around `=` belong to the option.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let mut found = Self::default();
@@ -39,7 +39,7 @@ impl Arguments {
                     plain.push(c);
                 }
                 '=' => {
-                    // `name = value`: the name was an argument of its own so far.
+                    // In `name = value`, the name was taken for an argument of its own.
                     if raw.is_empty()
                         && found.raw.last().is_some_and(|name| is_name(name))
                         && let (Some(name), Some(bare)) = (found.raw.pop(), found.plain.pop())

@@ -1,7 +1,7 @@
-//! Protocol 2: `chunked 1.0,<bytes of metadata>,<bytes of CSV>`, JSON, CSV, in both directions.
+//! Protocol 2: `chunked 1.0,<bytes of metadata>,<bytes of CSV>`, JSON and CSV, in both directions.
 //!
-//! The program is first asked what it is (`getinfo`); then each chunk of rows is a request (`execute`) that
-//! it answers with one chunk.
+//! The program is first asked for its properties (`getinfo`); then each chunk of rows is a request
+//! (`execute`), which the program answers with one chunk.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,21 +16,21 @@ use crate::program::{Broken, Process};
 use crate::settings::Settings;
 use crate::table::Table;
 
-/// Rows that the Python SDK puts into one answer of a generating command.
+/// Maximum number of rows that the Python SDK puts into one answer of a generating command.
 const ANSWER_ROWS: usize = 50_000;
 
-/// A program that was asked what it is.
+/// A running program that has reported its properties.
 #[derive(Debug)]
 pub(crate) struct Chunked {
     process: Process,
     program: String,
     wait: (Duration, &'static str),
     most: (u64, &'static str),
-    /// Errors of the last answer, which explain why the program ends.
+    /// The errors in the last answer: the likely reason if the program ends.
     said: String,
 }
 
-/// What a program says that it is.
+/// The properties reported by a program.
 #[derive(Debug)]
 pub(crate) struct Begun {
     pub(crate) chunked: Chunked,
@@ -41,7 +41,7 @@ pub(crate) struct Begun {
 }
 
 impl Chunked {
-    /// Starts the program and asks what it is.
+    /// Starts the program and asks for its properties.
     pub(crate) async fn start(
         command: &Command,
         info: &SearchInfo,
@@ -90,7 +90,7 @@ impl Chunked {
         Ok(Begun { chunked: started, behaviour, preop, messages })
     }
 
-    /// Gives rows to the program.
+    /// Sends rows to the program.
     pub(crate) async fn execute(&mut self, rows: &Table, last: bool) -> Result<Answer, Error> {
         let request = json!({ "action": "execute", "preview": false, "finished": last });
         let (metadata, body) = self.ask(&request, &rows.to_csv(true)).await?;
@@ -102,10 +102,10 @@ impl Chunked {
         Ok(Answer { rows, finished, messages })
     }
 
-    /// Waits for the end of the program.
+    /// Waits until the program ends.
     pub(crate) async fn end(mut self) -> Result<(), Error> {
         let status = self.process.end().await?;
-        // A program that was killed because it went on after its last answer has given all rows.
+        // A program that was killed because it continued after its last answer has returned all rows.
         if status.success() || status.code().is_none() {
             return Ok(());
         }

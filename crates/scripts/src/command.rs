@@ -1,4 +1,4 @@
-//! A custom search command: rows in, rows out, by the protocol that its stanza names.
+//! A custom search command: rows in, rows out, by the protocol of its stanza.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::messages::{Answer, Message};
 use crate::settings::Settings;
 use crate::table::Table;
 
-/// A command that is run for one search.
+/// A run of a command for one search.
 #[derive(Debug)]
 pub struct CommandRun {
     command: Command,
     settings: Settings,
     info: SearchInfo,
-    /// The files of the run.
+    /// The temporary files of the run.
     scratch: TempDir,
     behaviour: Behaviour,
-    /// The search that has to run over the rows before it.
+    /// The search that has to process the rows before this command.
     preop: String,
     chunked: Option<Chunked>,
 }
 
 impl CommandRun {
-    /// Starts a command and asks it what it is.
+    /// Starts a command and asks for its properties.
     ///
     /// # Errors
     /// If the program is missing, does not answer, or refuses its arguments.
@@ -73,14 +73,14 @@ impl CommandRun {
         Ok((run, messages))
     }
 
-    /// What it is.
+    /// The properties of the command.
     #[must_use]
     pub fn behaviour(&self) -> Behaviour {
         self.behaviour
     }
 
-    /// The command that has to run over the rows before it, with its arguments: for the Python SDK's
-    /// reporting commands the same one with `phase=map`.
+    /// The command that has to process the rows before this one, with its arguments. For reporting commands
+    /// of the Python SDK, it is the same command with `phase=map`.
     #[must_use]
     pub fn preop(&self) -> Option<(&str, Arguments)> {
         let text = self.preop.trim();
@@ -88,40 +88,40 @@ impl CommandRun {
         (!name.is_empty()).then(|| (name, Arguments::of(arguments)))
     }
 
-    /// Rows of one request; at least 1.
+    /// Maximum number of rows per request; at least 1.
     #[must_use]
     pub fn chunk_rows(&self) -> usize {
         self.command.maxinputs.max(1)
     }
 
-    /// Whether it takes one request only, as commands of protocol 1 do that need all rows at once.
+    /// Whether it takes only one request, like commands of protocol 1 that need all rows at once.
     #[must_use]
     pub fn takes_one_request(&self) -> bool {
         self.chunked.is_none() && !self.behaviour.streaming
     }
 
-    /// Gives it rows, and whether they are the last; returns what it makes of them.
+    /// Sends rows and whether they are the last; returns the answer.
     ///
     /// # Errors
-    /// If there is no valid answer.
+    /// If the answer is missing or invalid.
     pub async fn execute(&mut self, rows: &Table, last: bool) -> Result<Answer, Error> {
         match (&mut self.chunked, self.command.protocol.clone()) {
             (Some(chunked), _) => chunked.execute(rows, last).await,
             (None, Protocol::Legacy(legacy)) => {
                 let mut answer = legacy::execute(&self.call(legacy), rows).await?;
-                // One that works on each row gets the next chunk in a process of its own.
+                // A streaming command gets the next chunk in a new process.
                 answer.finished = self.behaviour.generating || !self.behaviour.streaming;
                 Ok(answer)
             }
-            // A command of protocol 2 has its process from the start.
+            // A command of protocol 2 has had its process since the start.
             (None, Protocol::Chunked) => Ok(Answer { finished: true, ..Answer::default() }),
         }
     }
 
-    /// Waits for the end of the program.
+    /// Waits until the program ends.
     ///
     /// # Errors
-    /// If it ends with a failure.
+    /// If the program fails.
     pub async fn end(mut self) -> Result<(), Error> {
         match self.chunked.take() {
             Some(chunked) => chunked.end().await,
@@ -141,7 +141,7 @@ impl CommandRun {
 }
 
 impl Command {
-    /// How long an answer may take, and the setting that says so.
+    /// The time limit for an answer, and the setting that limits it.
     pub(crate) fn answer_time(&self, settings: &Settings) -> (Duration, &'static str) {
         match self.maxwait.filter(|wait| !wait.is_zero() && *wait < settings.answer_time) {
             Some(wait) => (wait, "maxwait in commands.conf"),
@@ -149,7 +149,7 @@ impl Command {
         }
     }
 
-    /// How large an answer may be, and the setting that says so.
+    /// The size limit of an answer, and the setting that limits it.
     pub(crate) fn answer_bytes(&self, settings: &Settings) -> (u64, &'static str) {
         match self.maxchunksize.filter(|bytes| (1..settings.answer_bytes).contains(bytes)) {
             Some(bytes) => (bytes, "maxchunksize in commands.conf"),
@@ -158,7 +158,7 @@ impl Command {
     }
 }
 
-/// The setting of [`Settings::answer_time`].
+/// The name of the setting of [`Settings::answer_time`].
 pub(crate) const WAIT_SETTING: &str = "maxwait in limits.conf [scripts]";
-/// The setting of [`Settings::answer_bytes`].
+/// The name of the setting of [`Settings::answer_bytes`].
 const CHUNK_SETTING: &str = "maxchunksize in limits.conf [scripts]";

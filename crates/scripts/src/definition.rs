@@ -1,4 +1,5 @@
-//! What a custom search command is: its stanza, and what its program is told of the search.
+//! The definition of a custom search command: its stanza, and the information about the search that its
+//! program gets.
 
 use std::time::Duration;
 
@@ -11,17 +12,17 @@ pub struct Command {
     pub name: String,
     /// Its program.
     pub script: Script,
-    /// How it is spoken to.
+    /// The protocol of the program.
     pub protocol: Protocol,
-    /// Rows of one request.
+    /// Maximum number of rows per request.
     pub maxinputs: usize,
-    /// How long an answer may take; `None`: as long as `limits.conf [scripts] maxwait` allows.
+    /// Time limit for an answer; `None` for the limit of `limits.conf [scripts] maxwait`.
     pub maxwait: Option<Duration>,
-    /// Bytes of an answer; `None`: as many as `limits.conf [scripts] maxchunksize` allows.
+    /// Size limit of an answer in bytes; `None` for the limit of `limits.conf [scripts] maxchunksize`.
     pub maxchunksize: Option<u64>,
 }
 
-/// How a command is spoken to.
+/// The protocol of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Protocol {
     /// Protocol 2 (`chunked = true`): one process, a request and an answer per chunk.
@@ -30,34 +31,34 @@ pub enum Protocol {
     Legacy(Legacy),
 }
 
-/// What `commands.conf` says about a command of protocol 1.
+/// The settings in `commands.conf` of a command of protocol 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "each is a setting")]
 pub struct Legacy {
-    /// Whether lines `name:value` and an empty line stand before the rows.
+    /// Whether the rows are preceded by lines `name:value` and an empty line.
     pub enableheader: bool,
     /// Whether the program prints lines `name=value` and an empty line before its rows.
     pub outputheader: bool,
-    /// Whether the program is asked first what it is.
+    /// Whether the program is first asked for its properties.
     pub supports_getinfo: bool,
     /// Whether arguments keep their quotes.
     pub supports_rawargs: bool,
     /// Whether rows have columns `__mv_<field>`.
     pub supports_multivalues: bool,
-    /// What it is, if it is not asked.
+    /// The properties, if the program is not asked for them.
     pub behaviour: Behaviour,
 }
 
-/// What a command does with rows.
+/// The properties of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Behaviour {
-    /// It makes rows and begins a search.
+    /// Whether it generates rows and begins a search.
     pub generating: bool,
-    /// It works on each row by itself, so that any part of the rows can be given to it.
+    /// Whether it processes each row independently, so that rows can be split in any way.
     pub streaming: bool,
 }
 
-/// What a program is told of the search.
+/// Information about the search for a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SearchInfo {
     /// The search job.
@@ -68,18 +69,18 @@ pub struct SearchInfo {
     pub owner: String,
     /// Its text.
     pub search: String,
-    /// The beginning of its time range in epoch seconds; 0 for none.
+    /// Start of the time range in epoch seconds; 0 if unlimited.
     pub earliest: String,
-    /// The end of its time range.
+    /// End of the time range.
     pub latest: String,
-    /// The version of Splunk that Karst answers as.
+    /// The version of Splunk that Karst reports.
     pub version: String,
     /// The address of the management port; empty if there is none.
     pub uri: String,
-    /// A session of the user for the management port; empty without `passauth`.
+    /// A session of the user at the management port; empty without `passauth`.
     pub session_key: String,
-    /// The arguments as written.
+    /// The arguments, as written.
     pub raw_arguments: Vec<String>,
-    /// The arguments without their quotes.
+    /// The arguments, without quotes.
     pub arguments: Vec<String>,
 }

@@ -2,7 +2,7 @@
 
 use model::ErrorKind;
 
-/// Why a program has no answer. Each names the program, as in `the command "x" (/.../bin/x.py)`.
+/// An error of a program. Its text names the program, as in `the command "x" (/.../bin/x.py)`.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The file does not exist.
@@ -13,7 +13,7 @@ pub enum Error {
         /// The program.
         program: String,
     },
-    /// The operating system does not start it, or a pipe to it fails.
+    /// The operating system cannot start the program, or a pipe to it fails.
     #[error("{program} cannot be run: {source}")]
     Start {
         /// The program.
@@ -21,17 +21,17 @@ pub enum Error {
         /// The reason.
         source: std::io::Error,
     },
-    /// It ended before it had answered.
+    /// The program ended before it answered.
     #[error("{program} ended without an answer, {ended}{}", complaint(said))]
     Ended {
         /// The program.
         program: String,
         /// As in `with exit code 1`.
         ended: String,
-        /// Its message, or the end of stderr.
+        /// Its error message, or the end of stderr.
         said: String,
     },
-    /// It did not answer in time and was killed.
+    /// The program did not answer in time and was killed.
     #[error(
         "{program} did not answer within {seconds} s ({setting}) and was killed{}",
         complaint(said)
@@ -39,14 +39,14 @@ pub enum Error {
     Silent {
         /// The program.
         program: String,
-        /// How long it was waited for.
+        /// The time limit in seconds.
         seconds: u64,
-        /// The setting that says so.
+        /// The setting of the limit.
         setting: &'static str,
         /// The end of stderr.
         said: String,
     },
-    /// An answer begins with something else than `chunked 1.0,<length>,<length>`.
+    /// An answer does not begin with `chunked 1.0,<length>,<length>`.
     #[error(
         "{program} answers with \"{line}\" where \"chunked 1.0,<bytes of metadata>,<bytes of CSV>\" is expected: \
          it has to print nothing else, and commands.conf must not have chunked = true for a program of \
@@ -61,39 +61,39 @@ pub enum Error {
         /// The end of stderr.
         said: String,
     },
-    /// More output than allowed.
+    /// The output exceeds its limit.
     #[error("{program} printed more than {limit} bytes ({setting}) and was killed")]
     TooLarge {
         /// The program.
         program: String,
         /// The limit.
         limit: u64,
-        /// The setting that has it.
+        /// The setting of the limit.
         setting: &'static str,
     },
-    /// Metadata that are not a JSON object.
+    /// The metadata is not a JSON object.
     #[error("the metadata of an answer of {program} are not valid JSON: {reason}")]
     Metadata {
         /// The program.
         program: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// Rows that are not CSV.
+    /// The rows are not valid CSV.
     #[error("the rows of {program} are not valid CSV: {reason}")]
     Csv {
         /// The program.
         program: String,
-        /// What is wrong, with the line.
+        /// The reason, with the line.
         reason: String,
     },
-    /// Nobody answers questions for names.
+    /// No name server answers.
     #[error("the lookup \"dnslookup\": no name server answers ({reason}): check /etc/resolv.conf")]
     Names {
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// It says itself what is wrong.
+    /// The program reports an error of its own.
     #[error("{program}: {message}")]
     Refused {
         /// The program.
@@ -104,7 +104,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

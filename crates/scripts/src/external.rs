@@ -1,7 +1,7 @@
 //! External lookups: `external_cmd = <program> <argument>...` in `transforms.conf`.
 //!
-//! The program gets CSV with all fields of the lookup, in which the cells that are asked for are empty, and
-//! prints CSV with these filled in. It may print no row or several rows for a row.
+//! The program gets CSV with all fields of the lookup, in which the requested cells are empty, and prints
+//! CSV with these filled in. For each row, it may print no row or several rows.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::program::{Process, Script};
 use crate::settings::Settings;
 use crate::table::{Column, Table};
 
-/// A lookup that a program answers.
+/// A lookup that is answered by a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExternalLookup {
     /// The program with the arguments of `external_cmd`.
@@ -22,7 +22,7 @@ pub struct ExternalLookup {
     pub fields: Vec<String>,
 }
 
-/// The rows that the program finds for the keys: `keys` has some of the fields of the lookup.
+/// The rows that the program finds for the keys. `keys` has some of the fields of the lookup.
 ///
 /// # Errors
 /// If the program is missing, fails, or does not print CSV.

@@ -1,4 +1,4 @@
-//! Protocol 1: a process per chunk, which gets arguments, a header and CSV, and prints CSV.
+//! Protocol 1: one process per chunk, which gets arguments, a header and CSV, and prints CSV.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::program::{OUTPUT_SETTING, Process};
 use crate::settings::Settings;
 use crate::table::Table;
 
-/// What a process is started with.
+/// The arguments of a process.
 #[derive(Debug)]
 pub(crate) struct Call<'r> {
     pub(crate) command: &'r Command,
@@ -20,7 +20,7 @@ pub(crate) struct Call<'r> {
     pub(crate) settings: &'r Settings,
 }
 
-/// Asks a program what it is.
+/// Asks a program for its properties.
 pub(crate) async fn ask(call: &Call<'_>) -> Result<Behaviour, Error> {
     let (header, body) = call.run(Some("__GETINFO__"), &Table::default()).await?;
     let messages = messages(&header);
@@ -40,7 +40,7 @@ pub(crate) async fn ask(call: &Call<'_>) -> Result<Behaviour, Error> {
     })
 }
 
-/// Gives rows to a program.
+/// Sends rows to a program.
 pub(crate) async fn execute(call: &Call<'_>, rows: &Table) -> Result<Answer, Error> {
     let action = call.legacy.supports_getinfo.then_some("__EXECUTE__");
     let (header, body) = call.run(action, rows).await?;
@@ -48,7 +48,7 @@ pub(crate) async fn execute(call: &Call<'_>, rows: &Table) -> Result<Answer, Err
 }
 
 impl Call<'_> {
-    /// Runs the program once; gives the header that it printed, and its rows.
+    /// Runs the program once; returns the header that it printed, and its rows.
     async fn run(&self, action: Option<&str>, rows: &Table) -> Result<(String, Vec<u8>), Error> {
         let Self { command, legacy, info, settings, .. } = self;
         let given = if legacy.supports_rawargs { &info.raw_arguments } else { &info.arguments };
@@ -96,7 +96,7 @@ impl Call<'_> {
     }
 }
 
-/// Sends everything, reads everything, and checks how the program ended.
+/// Sends the input, reads the output, and checks the exit status.
 async fn converse(
     process: &mut Process,
     parts: &[&[u8]],
@@ -107,7 +107,7 @@ async fn converse(
     finish(process, parts, (wait, setting), settings.output_bytes).await
 }
 
-/// As [`converse`], for any program.
+/// Like [`converse`], for any program.
 pub(crate) async fn finish(
     process: &mut Process,
     parts: &[&[u8]],
@@ -127,7 +127,8 @@ pub(crate) async fn finish(
     }
 }
 
-/// The header and the rows behind the first empty line. Without one, all of it is rows.
+/// Splits the output into a header and the rows after the first empty line. Without an empty line, it has
+/// rows only.
 fn split(printed: &[u8]) -> (String, Vec<u8>) {
     let mut at = 0;
     for line in printed.split_inclusive(|byte| *byte == b'\n') {
@@ -140,7 +141,7 @@ fn split(printed: &[u8]) -> (String, Vec<u8>) {
     (String::new(), printed.to_vec())
 }
 
-/// The lines `error_message=...`, `warn_message=...`, `info_message=...` of a header.
+/// The messages of a header: lines `error_message=...`, `warn_message=...`, `info_message=...`.
 fn messages(header: &str) -> Vec<Message> {
     let message = |line: &str| {
         let (name, text) = line.split_once('=')?;
@@ -150,10 +151,10 @@ fn messages(header: &str) -> Vec<Message> {
     header.lines().filter_map(message).collect()
 }
 
-/// The file with what the search is.
+/// The file with information about the search.
 const INFO: &str = "info.csv";
 
-/// Writes what the search is, for programs that read it.
+/// Writes the information about the search to a file, for programs that read it.
 pub(crate) fn write_info(info: &SearchInfo, scratch: &Path) -> std::io::Result<()> {
     let columns = [
         ("_sid", info.sid.as_str()),
@@ -172,7 +173,8 @@ pub(crate) fn write_info(info: &SearchInfo, scratch: &Path) -> std::io::Result<(
     writer.flush()
 }
 
-/// Everything but letters, digits and `_.-~/` as `%<hex>`, so that a value stays on its line.
+/// Encodes all characters except letters, digits and `_.-~/` as `%<hex>`, so that a value stays on one
+/// line.
 pub(crate) fn percent_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,11 +1,10 @@
-//! Programs of apps that take part in searches: custom search commands (`commands.conf`, protocols 1 and 2)
-//! and external lookups (`external_cmd` in `transforms.conf`).
+//! Runs programs of apps in searches: custom search commands (`commands.conf`, protocols 1 and 2) and
+//! external lookups (`external_cmd` in `transforms.conf`).
 //!
-//! Guarantees: a program runs in a process group of its own, with Splunk's variables only, within limits of
-//! memory, time and output, and is killed with everything it started when its run is dropped. What it says
-//! on stderr is kept up to a bound and stands in the error.
-//! Leaves to others: which programs there are (`knowledge`), who may run them and what their rows mean to a
-//! search (`plan`, `search`).
+//! Guarantees: a program runs in a process group of its own, with Splunk's variables only, and within
+//! limits of memory, time and output; it is killed with all its child processes when its run is dropped.
+//! The end of its stderr is kept up to a limit and included in errors. Not here: the list of programs
+//! (`knowledge`), the permission to run them, and the use of their rows in a search (`plan`, `search`).
 //!
 //! ```text
 //! Table -> CSV -> stdin of the program -> stdout -> CSV -> Table

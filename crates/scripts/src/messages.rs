@@ -1,37 +1,37 @@
-//! What a program answers: rows, and messages for the user.
+//! The answer of a program: rows, and messages for the user.
 
 use serde_json::Value;
 
 use crate::table::Table;
 
-/// How serious a message is.
+/// The severity of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// For the author of the program.
     Debug,
     /// For the user.
     Info,
-    /// Something is missing in the result.
+    /// The result is incomplete.
     Warn,
-    /// The program could not do its work.
+    /// The program has failed.
     Error,
 }
 
 /// A message of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// How serious it is.
+    /// Its severity.
     pub level: Level,
     /// Its text.
     pub text: String,
 }
 
-/// What a program made of some rows.
+/// The answer of a program to a chunk of rows.
 #[derive(Debug, Clone, Default)]
 pub struct Answer {
     /// Its rows.
     pub rows: Table,
-    /// Whether it wants no further rows and gives none.
+    /// Whether the program accepts no further rows and returns none.
     pub finished: bool,
     /// Its messages.
     pub messages: Vec<Message>,
@@ -48,13 +48,13 @@ impl Message {
         Self { level, text: text.into() }
     }
 
-    /// Whether the user of the search is told.
+    /// Whether the message is shown to the user of the search.
     #[must_use]
     pub fn is_for_users(&self) -> bool {
         self.level != Level::Debug
     }
 
-    /// Those of `"inspector": {"messages": [["ERROR", "text"], ...]}`.
+    /// Reads the messages in `"inspector": {"messages": [["ERROR", "text"], ...]}`.
     pub(crate) fn of_metadata(metadata: &Value) -> Vec<Self> {
         let listed = metadata["inspector"]["messages"].as_array();
         let message = |pair: &Value| {
@@ -64,7 +64,7 @@ impl Message {
         listed.into_iter().flatten().filter_map(message).collect()
     }
 
-    /// The texts of all errors, as one.
+    /// The texts of all errors, joined.
     pub(crate) fn errors(messages: &[Self]) -> String {
         let errors = messages.iter().filter(|message| message.level == Level::Error);
         errors.map(|message| message.text.as_str()).collect::<Vec<_>>().join("; ")

@@ -1,7 +1,7 @@
-//! `dnslookup`: names of machines and their addresses, a lookup that is built in.
+//! `dnslookup`: the built-in lookup of host names and addresses.
 //!
-//! The hosts and name servers of the system are asked, many at a time. A name or an address that nobody knows
-//! has no row; that no name server answers anything is an error. Dropping the work ends it.
+//! Queries the hosts file and the name servers of the system, many concurrently. An unknown name or address
+//! has no row; if no name server answers, the lookup fails. Dropping the future cancels it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,22 +19,22 @@ use crate::error::Error;
 use crate::settings::Settings;
 use crate::table::{Column, Table};
 
-/// The lookup, and its program in `external_cmd`.
+/// The name of the lookup, and of its program in `external_cmd`.
 pub const DNS_LOOKUP: &str = "dnslookup";
 /// Its fields.
 const FIELDS: [&str; 2] = ["clienthost", "clientip"];
-/// Questions at the same time.
+/// Maximum number of concurrent queries.
 const QUESTIONS: usize = 32;
-/// How long a name server has for an answer.
+/// Time limit for an answer of a name server.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A name and its address.
 type Pair = [String; 2];
 
-/// The names and addresses that belong to the keys, which have one of the two fields or both.
+/// Looks up the names and addresses for the keys, which have one or both of the two fields.
 ///
 /// # Errors
-/// If no name server answers, or not in time.
+/// If no name server answers in time.
 pub async fn look_up_names(keys: &Table, settings: &Settings) -> Result<Table, Error> {
     let resolver = resolver().map_err(unknown)?;
     let slots = Arc::new(Semaphore::new(QUESTIONS));
@@ -92,7 +92,7 @@ fn cell<'t>(keys: &'t Table, field: &str, row: usize) -> &'t str {
     values.and_then(|values| values.first()).map_or("", |value| value.trim())
 }
 
-/// What belongs to a name or an address; both together are what they are.
+/// Looks up a name or an address; if both are given, they are returned unchanged.
 async fn ask(
     resolver: &TokioResolver,
     host: String,
@@ -101,7 +101,7 @@ async fn ask(
     match (host.is_empty(), address.is_empty()) {
         (false, false) => Ok(vec![[host, address]]),
         (false, true) => {
-            // A text that is not a name has no address, and need not be asked for.
+            // A text that is not a valid name has no address, so that no query is needed.
             let Ok(name) = Name::from_utf8(&host) else { return Ok(Vec::new()) };
             let found = known(resolver.lookup_ip(name).await)?;
             let addresses = found.iter().flat_map(|found| found.iter()).map(|ip| ip.to_string());
@@ -121,7 +121,7 @@ async fn ask(
     }
 }
 
-/// An answer, or none where there is nothing of that name.
+/// The answer; `None` if the name does not exist.
 fn known<T>(answer: Result<T, NetError>) -> Result<Option<T>, NetError> {
     match answer {
         Ok(found) => Ok(Some(found)),

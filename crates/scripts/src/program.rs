@@ -1,8 +1,8 @@
-//! A running program: its own process group, limits, a cleared environment, pipes, and its end.
+//! A running program: its process group, limits, environment, pipes, and its end.
 //!
 //! Guarantees: the group is killed when the [`Process`] is dropped, whether the run ended, failed, was
-//! cancelled or took too long. Limits are set by a shell before the program begins, so they hold from its
-//! first instruction.
+//! cancelled or timed out. A shell sets the limits before it executes the program, so that they apply from
+//! its first instruction.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -18,35 +18,35 @@ use tokio::task::JoinHandle;
 use crate::error::Error;
 use crate::settings::Settings;
 
-/// Where names of interpreters are looked for.
+/// The search path for interpreters.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// Sets limits and becomes the program. Where a limit cannot be set, the system has a lower one already.
+/// Sets limits and executes the program. If a limit cannot be set, the system already has a lower one.
 const LIMITED: &str = "ulimit -c 0; ulimit -v \"$1\" 2>/dev/null; ulimit -f \"$2\" 2>/dev/null; \
                        shift 2; exec \"$@\"";
-/// Blocks that `ulimit -f` counts in.
+/// Size in bytes of the blocks of `ulimit -f`.
 const FILE_BLOCK: u64 = 512;
-/// The longest first line of an answer.
+/// Maximum length of the first line of an answer.
 const LINE: u64 = 256;
-/// Bytes read from stderr at once.
+/// Maximum number of bytes per read from stderr.
 const COMPLAINT_CHUNK: usize = 4 << 10;
-/// How long the rest of stderr is waited for once the program has ended.
+/// Time limit for reading the rest of stderr after the program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A program of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// What messages call it, such as `the command "x"`.
+    /// The name in messages, such as `the command "x"`.
     pub label: String,
-    /// The file. One that ends in `.py` is run by the configured interpreter, others by their `#!` line.
+    /// The file. A `.py` file is run by the configured interpreter, other files by their `#!` line.
     pub file: PathBuf,
-    /// Arguments in front of those of the search (`command.arg.<n>`).
+    /// Arguments before those of the search (`command.arg.<n>`).
     pub arguments: Vec<String>,
-    /// Its variables (`SPLUNK_HOME`, ...); none are inherited.
+    /// Its environment variables (`SPLUNK_HOME`, ...); none are inherited.
     pub environment: Vec<(String, String)>,
 }
 
 impl Script {
-    /// The program in a message.
+    /// The description of the program in messages.
     pub(crate) fn described(&self) -> String {
         format!("{} ({})", self.label, self.file.display())
     }
@@ -56,20 +56,20 @@ impl Script {
     }
 }
 
-/// Why there is no answer to read.
+/// Why there is no valid answer.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// The program closed its output.
     End,
-    /// The first line of an answer is something else.
+    /// The first line is not that of an answer.
     Header(String),
-    /// There is more than this many bytes, by this setting.
+    /// The output exceeds this number of bytes, limited by this setting.
     TooLarge(u64, &'static str),
     /// The pipe fails.
     Pipe(std::io::Error),
 }
 
-/// A program that runs.
+/// A running program.
 #[derive(Debug)]
 pub(crate) struct Process {
     program: String,
@@ -85,7 +85,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a program. `scratch` is the directory of the run, where it may leave files.
+    /// Starts a program. `scratch` is the working directory of the run, where it may write files.
     pub(crate) fn start(
         script: &Script,
         arguments: &[String],
@@ -115,7 +115,7 @@ impl Process {
             .env("LANG", "C.UTF-8")
             .env("HOME", scratch)
             .env("TMPDIR", scratch)
-            // The directories of apps belong to the administrator, not to a run.
+            // Directories of apps belong to the administrator: a run must not write bytecode into them.
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("PYTHONIOENCODING", "utf-8")
             .envs(script.environment.iter().map(|(name, value)| (name, value)))
@@ -131,7 +131,7 @@ impl Process {
             return Err(failed(std::io::Error::other("it has no pipes")));
         };
         let complaints = Arc::new(Mutex::new(Vec::new()));
-        // Ends with the last process of the group, which is killed with the run.
+        // Ends when the last process of the group has ended; the group is killed with the run.
         let listener =
             runtime::detached(listen(errors, Arc::clone(&complaints), settings.complaint_bytes));
         Ok(Self {
@@ -148,7 +148,7 @@ impl Process {
         })
     }
 
-    /// Sends a request and reads an answer of protocol 2: metadata and body.
+    /// Sends a request and reads the answer in protocol 2: metadata and body.
     pub(crate) async fn exchange(
         &mut self,
         parts: &[&[u8]],
@@ -157,7 +157,8 @@ impl Process {
     ) -> Result<(Vec<u8>, Vec<u8>), Broken> {
         let Self { input, output, printed, output_bytes, .. } = self;
         let send = async {
-            // A program that does not read to the end has either answered, or ended, which the reader sees.
+            // If the program does not read all input, it has either answered or ended, which the reader
+            // notices.
             let _ = send(input.as_mut(), parts).await;
             Ok(())
         };
@@ -177,7 +178,7 @@ impl Process {
         Ok(answer)
     }
 
-    /// Sends all there is and reads all that the program prints until it closes its output.
+    /// Sends all input and reads all output until the program closes it.
     pub(crate) async fn converse(
         &mut self,
         parts: &[&[u8]],
@@ -202,11 +203,12 @@ impl Process {
         Ok(printed)
     }
 
-    /// Closes the input and waits until the program ends, which is killed if that takes too long.
+    /// Closes the input and waits until the program ends. Kills it if that takes too long.
     pub(crate) async fn end(&mut self) -> Result<ExitStatus, Error> {
         self.input = None;
         let output = &mut self.output;
-        // What is printed after the last answer is nobody's, but a full pipe would stop the program.
+        // Output after the last answer is discarded; if it were not read, a full pipe would block the
+        // program.
         let drain = async { tokio::io::copy(output, &mut tokio::io::sink()).await };
         let child = &mut self.child;
         let ended = tokio::time::timeout(self.end_time, async {
@@ -222,13 +224,13 @@ impl Process {
         };
         let ended =
             ended.map_err(|source| Error::Start { program: self.program.clone(), source })?;
-        // What it started and left behind goes with it. Later the number may be that of other programs.
+        // Kills remaining child processes now: later, the process group ID may have been reused.
         self.kill();
         self.group = None;
         Ok(ended)
     }
 
-    /// The error of a program that gave no valid answer. `said` is its own message, if it has one.
+    /// The error for a program without a valid answer. `said` is its own error message, if there is one.
     pub(crate) async fn failed(&mut self, broken: Broken, said: String) -> Error {
         let program = self.program.clone();
         match broken {
@@ -242,20 +244,20 @@ impl Process {
         }
     }
 
-    /// The error of a program that ended with this status.
+    /// The error for a program that ended with this status.
     pub(crate) async fn ended(&mut self, status: ExitStatus, said: String) -> Error {
         let said = if said.is_empty() { self.complaint().await } else { said };
         Error::Ended { program: self.program.clone(), ended: described(status), said }
     }
 
-    /// The error of a program that did not answer in time.
+    /// The error for a program that did not answer in time.
     pub(crate) async fn silent(&mut self, after: Duration, setting: &'static str) -> Error {
         let seconds = after.as_secs();
         let said = self.complaint().await;
         Error::Silent { program: self.program.clone(), seconds, setting, said }
     }
 
-    /// The end of what it wrote to stderr. The program is killed first.
+    /// The end of stderr. Kills the program first.
     async fn complaint(&mut self) -> String {
         self.kill();
         let _ = tokio::time::timeout(LAST_WORDS, &mut self.listener).await;
@@ -263,7 +265,7 @@ impl Process {
     }
 
     fn kill(&self) {
-        // A group that has ended already is no error.
+        // A group that has already ended is not an error.
         if let Some(group) = self.group {
             let _ = runtime::process::end_group(group, Ending::Kill);
         }
@@ -276,7 +278,7 @@ impl Drop for Process {
     }
 }
 
-/// The setting of [`Settings::output_bytes`].
+/// The name of the setting of [`Settings::output_bytes`].
 pub(crate) const OUTPUT_SETTING: &str = "max_output_mb in limits.conf [scripts]";
 
 async fn send(input: Option<&mut ChildStdin>, parts: &[&[u8]]) -> std::io::Result<()> {
@@ -287,7 +289,7 @@ async fn send(input: Option<&mut ChildStdin>, parts: &[&[u8]]) -> std::io::Resul
     input.flush().await
 }
 
-/// The lengths of metadata and body in the first line of an answer.
+/// Parses the lengths of metadata and body in the first line of an answer.
 async fn read_header(output: &mut BufReader<ChildStdout>) -> Result<(u64, u64), Broken> {
     let mut line = Vec::new();
     output.take(LINE).read_until(b'\n', &mut line).await.map_err(Broken::Pipe)?;
@@ -304,7 +306,7 @@ async fn read_header(output: &mut BufReader<ChildStdout>) -> Result<(u64, u64), 
     lengths.filter(|_| line.ends_with(b"\n")).ok_or(Broken::Header(text))
 }
 
-/// Some bytes; memory grows with what arrives, not with what was promised.
+/// Reads bytes; memory grows with the received data, not with the stated length.
 async fn read_bytes(output: &mut BufReader<ChildStdout>, length: u64) -> Result<Vec<u8>, Broken> {
     let mut bytes = Vec::new();
     output.take(length).read_to_end(&mut bytes).await.map_err(Broken::Pipe)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use conf::{Setting, Type, Unit};
 
 conf::settings! {
-    /// What programs of apps may use.
+    /// Limits for programs of apps.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Settings {
         "limits"["scripts"] {
@@ -26,9 +26,9 @@ conf::settings! {
             "max_output_mb" => pub output_bytes: u64 = "4096", Type::megabytes(1);
         }
         fixed {
-            /// The last bytes of stderr that are kept for the error message.
+            /// Maximum number of bytes from the end of stderr in an error message.
             pub complaint_bytes: usize = 4 << 10;
-            /// How long a program may take to end after its last answer.
+            /// Time limit for the end of a program after its last answer.
             pub end_time: Duration = Duration::from_secs(10);
         }
     }

@@ -1,15 +1,15 @@
-//! Rows as programs read and write them: CSV with a header line, and a column `__mv_<field>` for several
-//! values of a field.
+//! Rows in the format of programs: CSV with a header line, and a column `__mv_<field>` for multivalue
+//! fields.
 //!
-//! Guarantees: a value that is written and read again is the same, whatever characters it has; an empty text
-//! and a missing value are the same, as in Splunk's CSV.
+//! Guarantees: a value is the same after it is written and read again, whatever characters it has. Empty
+//! and missing values are the same, as in Splunk's CSV.
 
 use std::collections::HashMap;
 
-/// What columns of several values are called.
+/// The prefix of multivalue columns.
 const MULTI: &str = "__mv_";
 
-/// The values of a field, one entry per row; none, one or several values each.
+/// The values of a field: a list of zero or more values per row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// The field.
@@ -23,7 +23,7 @@ pub struct Column {
 pub struct Table {
     /// The columns in order, each with `count` entries.
     pub columns: Vec<Column>,
-    /// How many rows.
+    /// Number of rows.
     pub count: usize,
 }
 
@@ -34,13 +34,13 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// As CSV. Without `multi` several values stand in one cell, separated by line breaks; with it they
-    /// stand in a column `__mv_<field>` too.
+    /// Writes CSV. Several values are written into one cell, separated by line breaks; with `multi`, they
+    /// are also written into a column `__mv_<field>`.
     pub(crate) fn to_csv(&self, multi: bool) -> Vec<u8> {
         let mut writer = csv::WriterBuilder::new()
             .terminator(csv::Terminator::Any(b'\n'))
             .from_writer(Vec::new());
-        // Writing to memory fails only where records differ in length, which these cannot.
+        // Writing to memory can only fail if records differ in length, which these do not.
         let write = |writer: &mut csv::Writer<Vec<u8>>, cells: &[String]| {
             if let Err(error) = writer.write_record(cells) {
                 tracing::error!(%error, "cannot write rows for a program");
@@ -71,10 +71,10 @@ impl Table {
         writer.into_inner().unwrap_or_default()
     }
 
-    /// From CSV.
+    /// Parses CSV.
     ///
     /// # Errors
-    /// What is wrong, and in which line.
+    /// The reason, with the line.
     pub(crate) fn of_csv(bytes: &[u8]) -> Result<Self, String> {
         let mut reader = csv::ReaderBuilder::new().from_reader(bytes);
         let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
@@ -82,7 +82,7 @@ impl Table {
             reader.byte_headers().map_err(|error| error.to_string())?.iter().map(text).collect();
         let mut columns: Vec<Column> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
-        // For each cell the column, and whether it holds several values.
+        // For each cell, its column and whether it is a multivalue column.
         let mut targets = Vec::with_capacity(header.len());
         for name in &header {
             let (field, multi) = match name.strip_prefix(MULTI) {
@@ -115,7 +115,7 @@ impl Table {
     }
 }
 
-/// `$a$;$b$`, with `$$` for `$`.
+/// Encodes values as `$a$;$b$`, with `$$` for `$`.
 fn encoded(values: &[String]) -> String {
     let quoted = values.iter().map(|value| format!("${}$", value.replace('$', "$$")));
     quoted.collect::<Vec<_>>().join(";")
@@ -129,7 +129,7 @@ fn decoded(text: &str) -> Vec<String> {
         let mut left = inside;
         loop {
             let Some((before, behind)) = left.split_once('$') else {
-                // The last value is not closed: what is there counts.
+                // The last value is not terminated; its text is kept.
                 value.push_str(left);
                 left = "";
                 break;

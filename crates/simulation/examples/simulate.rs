@@ -1,6 +1,6 @@
-//! `make simulate`: runs seed after seed for SIMULATE_SECONDS (60), on all processors, from SIMULATE_FIRST on
-//! (the present time), and ends with the first one that finds something. SIMULATE_SEED runs one seed and
-//! shows what happens, the last SIMULATE_LINES (400) of it.
+//! `make simulate`: runs seeds for SIMULATE_SECONDS (60), on all processors, starting at SIMULATE_FIRST
+//! (default: the current time), and stops at the first violation. SIMULATE_SEED runs one seed and prints
+//! the last SIMULATE_LINES (400) lines of its trace.
 #![allow(clippy::disallowed_methods)]
 
 use std::process::ExitCode;

@@ -1,5 +1,4 @@
-//! Recovering the events of an indexer that is gone, step by step as `ingest/adoption.rs` and the server do
-//! it.
+//! Recovers the events of a lost indexer, with the same steps as `ingest/adoption.rs` and the server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,17 +17,17 @@ use crate::indexer::{Indexer, SetState};
 use crate::startup::{fetch, recover_set};
 use crate::world::process;
 
-/// Pause after a recovery that failed.
+/// Pause after a failed recovery.
 const AGAIN: Duration = Duration::from_secs(5);
-/// How often a recovery looks whether its buckets are stored.
+/// Interval in which a recovery checks whether its buckets are stored.
 const LOOK: Duration = Duration::from_millis(50);
 /// First and longest pause between attempts to give sets back.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
-/// Why events are not recovered now.
+/// Why a recovery stopped.
 #[derive(Debug)]
 enum Failed {
-    /// Another process does it.
+    /// Another process has taken over the recovery.
     TakenOver,
     For(String),
 }
@@ -45,20 +44,21 @@ impl From<catalog::Error> for Failed {
     }
 }
 
-/// What this process has done for indexers that it recovers.
+/// What this process has done so far for the indexers that it recovers.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// The epochs that it has begun.
+    /// The epochs that this process has begun.
     epochs: BTreeMap<SetKey, u64>,
-    /// The epochs in which it has sealed logs in object storage, and the numbers of the seals.
+    /// The epochs in which this process sealed logs in object storage, with the numbers of the seals.
     seals: BTreeMap<IndexerId, (u64, u64)>,
 }
 
-/// The sets of an indexer that are this one's, with their epochs.
+/// The sets of a lost indexer that this indexer owns, with their epochs.
 #[derive(Debug, Default)]
 struct Owned {
     epochs: BTreeMap<u16, u64>,
-    /// The newest epoch in which this process, or one before it, owned all of them, if nobody did since.
+    /// The newest epoch in which this process or an earlier life of it owned all of the sets, if they had
+    /// no other owner since.
     before: Option<u64>,
 }
 
@@ -68,13 +68,13 @@ impl Owned {
     }
 }
 
-/// A log to read.
+/// A log to be read.
 struct Source {
     store: Arc<dyn ObjectStore>,
     existing: Existing,
 }
 
-/// The logs of an indexer, sealed.
+/// The sealed logs of an indexer.
 struct Sealed {
     existing: Existing,
     copies: Option<NamedCopies>,
@@ -82,12 +82,12 @@ struct Sealed {
     has_lost_copies: bool,
 }
 
-/// Recovers what the catalog gives to this indexer. One whose journal cannot be read yet does not keep others
-/// waiting, which may have a copy of it.
+/// Recovers the indexers that the catalog assigns to this one. An indexer whose journal cannot be read yet
+/// does not block the others, because one of them may have a copy of that journal.
 pub(crate) async fn recover(indexer: Arc<Indexer>) {
     let mut changes = indexer.catalog.subscribe();
-    // As they were when their sets were given to this one: they may be started again at once when these are
-    // given back.
+    // Registrations as of the assignment of the sets: a lost indexer may start again as soon as its sets
+    // are given back.
     let mut gone: BTreeMap<IndexerId, Option<Registration>> = BTreeMap::new();
     loop {
         let snapshot = changes.borrow_and_update().clone();
@@ -111,7 +111,7 @@ pub(crate) async fn recover(indexer: Arc<Indexer>) {
     }
 }
 
-/// Recovers the events of an indexer, if it is this one's to do; `false` if it has to be tried again.
+/// Recovers an indexer if it is assigned to this one; `false` if it has to be retried.
 async fn recover_from(
     indexer: &Arc<Indexer>,
     from: IndexerId,
@@ -134,7 +134,7 @@ async fn recover_from(
     let known = registered.filter(|known| !known.local_acks);
     if let Some(known) = known.filter(|_| has_lost_copies) {
         let id = from.to_string();
-        // Tried again with the recovery, which the leader asks for again.
+        // Retried with the recovery, because the leader assigns it again.
         let _ = peers::note_local_acks(&indexer.catalog, &id, &known.started).await;
     } else if let Some(known) = known {
         let left = peers::leave(&indexer.catalog, &from.to_string(), &known.started).await;
@@ -144,7 +144,7 @@ async fn recover_from(
     true
 }
 
-/// Whether copies of its journal were lost, all of them.
+/// Adopts the sets of an indexer. Returns whether all copies of its journal were lost.
 async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<bool, Failed> {
     let (own, of) = (indexer.pid(), process(from));
     indexer.world.note(format_args!("{own} recovers {of}"));
@@ -187,7 +187,7 @@ async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<bool, Failed> 
     };
     forget(indexer, from, &epochs);
     if let Err(failed) = done {
-        // Buckets of this attempt that are on their way must be in the catalog by then.
+        // Buckets of this attempt that are being uploaded must be committed before the sets are given back.
         indexer.idle().await;
         return Err(failed);
     }
@@ -200,7 +200,7 @@ async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<bool, Failed> 
     Ok(has_lost_copies)
 }
 
-/// Makes sets this indexer's, in epochs that this process has begun.
+/// Takes ownership of sets, in epochs that this process has begun.
 async fn take(indexer: &Indexer, from: IndexerId, sets: Vec<u16>) -> Result<Owned, Failed> {
     let snapshot = indexer.catalog.snapshot();
     let mut commit = Commit::default();
@@ -229,8 +229,8 @@ async fn take(indexer: &Indexer, from: IndexerId, sets: Vec<u16>) -> Result<Owne
     Ok(owned)
 }
 
-/// Removes what is left of earlier recoveries of the indexer, but for what was read in the epoch before;
-/// whether there is something that was read.
+/// Removes the data of earlier recoveries of the indexer, except for events read in the previous epoch;
+/// returns whether there are such events.
 fn prepare(indexer: &Indexer, from: IndexerId, owned: &Owned) -> bool {
     let mut state = indexer.world.state();
     let machine = state.machines.entry(indexer.pid()).or_default();
@@ -291,7 +291,7 @@ async fn seal_all(
     Ok(all)
 }
 
-/// Seals the log in object storage, once in an epoch.
+/// Seals the log in object storage, once per epoch.
 async fn seal_stored(
     indexer: &Indexer,
     from: IndexerId,
@@ -312,7 +312,7 @@ async fn seal_stored(
     Ok(existing)
 }
 
-/// Reads the logs to the disk: all or nothing.
+/// Reads the logs to the local disk, all or nothing.
 async fn read(
     indexer: &Indexer,
     from: IndexerId,
@@ -361,20 +361,20 @@ async fn recover_one(indexer: &Indexer, set: SetKey, epoch: u64) {
         .collect();
     recover_set(indexer, set, &committed, true);
     indexer.memory.lock().states.insert(set, SetState { committed });
-    // What was committed during the recovery has released nothing yet.
+    // Commits during the recovery have not released any journal segment.
     for (stream, position) in of_set(indexer) {
         indexer.release(&stream, position);
     }
 }
 
-/// Waits until everything of the sets is in the catalog.
+/// Waits until all events of the sets are committed.
 async fn stored(
     indexer: &Indexer,
     from: IndexerId,
     epochs: &BTreeMap<u16, u64>,
 ) -> Result<(), Failed> {
     loop {
-        // Before it is looked: what was stored in these epochs counts.
+        // The snapshot is taken before the check, so that everything stored in these epochs counts.
         let snapshot = indexer.catalog.snapshot();
         let is_own =
             |(set, epoch): (&u16, &u64)| snapshot.owner(from, *set) == (*epoch, indexer.id);
@@ -394,7 +394,7 @@ async fn stored(
     }
 }
 
-/// Gives the sets back to the indexer that had them. Tries until it is known whether they are.
+/// Gives the sets back to their previous owner. Retries until the outcome is known.
 async fn hand_back(
     indexer: &Indexer,
     from: IndexerId,
@@ -412,7 +412,7 @@ async fn hand_back(
         let commit = Commit { take_over: take_over.clone(), ..Commit::default() };
         match indexer.catalog.commit(commit).await {
             Ok(()) => return Ok(()),
-            // An earlier attempt has done it, and the indexer has been started since.
+            // An earlier attempt succeeded, and the indexer was started since.
             Err(catalog::Error::OldEpoch { owner, .. }) if owner == from => return Ok(()),
             Err(error) if error.kind() != model::ErrorKind::Unavailable => {
                 return Err(error.into());
@@ -424,12 +424,12 @@ async fn hand_back(
     }
 }
 
-/// Deletes logs whose records are all in buckets.
+/// Deletes logs whose records are all committed.
 async fn clear(indexer: &Indexer, from: IndexerId, sealed: Sealed) {
     let Sealed { existing, copies, has_lost_copies, .. } = sealed;
     delete(&indexer.store, from, existing.with_records().to_vec()).await;
     if let Some(copies) = copies.filter(|_| !has_lost_copies) {
-        // What stays is recovered once more, which finds that it is stored.
+        // Remaining logs are recovered again, which finds that their events are stored.
         let _ = indexer.replicas.forget(&copies).await;
     }
 }

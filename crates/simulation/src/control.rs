@@ -1,5 +1,5 @@
-//! The processes that may lead: one has the catalog open and makes its changes by the rules of `catalog`, the
-//! other one follows it and takes over.
+//! The control planes: the leader has the catalog open and changes it by the rules of `catalog`; the
+//! standby follows it and takes over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,26 +16,27 @@ use crate::process::{Life, Pid};
 use crate::world::{CONTROL, World};
 use crate::{Mutant, supervisor};
 
-/// How often the lease is renewed; who leads is gone after two renewals that did not come.
+/// Interval between renewals of the lease; a leader is considered lost after two missed renewals.
 const RENEWAL: Duration = Duration::from_secs(1);
-/// A leader whose lease was not renewed for so long has no followers.
+/// After this time without a renewal, a leader has no followers.
 pub(crate) const UNRENEWED: Duration = Duration::from_secs(10);
 /// How long a follower waits for the next state.
 const FEED: Duration = Duration::from_secs(4);
-/// How long a leader has nothing new before it says that it is there.
+/// Interval of heartbeats of a leader without changes.
 const HEARTBEAT: Duration = Duration::from_secs(1);
-/// Of a change with its repetitions, and of one of them.
+/// Timeouts of a change: with its retries, and of one attempt.
 const DEADLINE: Duration = Duration::from_secs(60);
 const ATTEMPT: Duration = Duration::from_secs(20);
 
-/// The catalog as the process has it that has opened it.
+/// The catalog of the process that has it open.
 #[derive(Debug)]
 pub(crate) struct Leading {
-    /// Which opening of the database it is.
+    /// The number of this opening of the database.
     opened: u64,
     rules: tokio::sync::Mutex<Rules>,
     view: Arc<watch::Sender<Arc<Snapshot>>>,
-    /// When its lease was renewed last: it may lead no more since, and feeds nobody for long.
+    /// Time of the last renewal of the lease: later, the process may no longer be the leader, and after
+    /// [`UNRENEWED`] it gives no feed.
     renewed: Mutex<Duration>,
 }
 
@@ -43,7 +44,7 @@ fn leading(world: &World, own: Pid) -> Option<Arc<Leading>> {
     world.state().processes.get(&own)?.leading.clone()
 }
 
-/// Makes a commit, if the process leads.
+/// Makes a commit, if this process is the leader.
 pub(crate) async fn commit(world: &Arc<World>, own: Pid, commit: Commit) -> Answer {
     let Some(leading) = leading(world, own) else { return Answer::NotLeading };
     let ignores_epochs = world.is(Mutant::CommitsOfOldEpochs);
@@ -60,7 +61,7 @@ pub(crate) async fn commit(world: &Arc<World>, own: Pid, commit: Commit) -> Answ
     Answer::Changed(change(world, own, &leading, apply).await)
 }
 
-/// Changes documents, if the process leads.
+/// Changes documents, if this process is the leader.
 pub(crate) async fn documents(world: &Arc<World>, own: Pid, all: Documents) -> Answer {
     let Some(leading) = leading(world, own) else { return Answer::NotLeading };
     Answer::Changed(change(world, own, &leading, |rules| rules.documents(all)).await)
@@ -93,7 +94,7 @@ async fn change(
     Ok(number)
 }
 
-/// The newest state after a write, if the process leads.
+/// Waits for the newest state after a write, if this process is the leader.
 pub(crate) async fn follow(world: &Arc<World>, own: Pid, number: Option<u64>) -> Answer {
     let Some(leading) = leading(world, own) else { return Answer::NotLeading };
     let mut view = leading.view.subscribe();
@@ -106,20 +107,20 @@ pub(crate) async fn follow(world: &Arc<World>, own: Pid, number: Option<u64>) ->
     Answer::State(leading.view.borrow().clone())
 }
 
-/// The catalog of a process that follows, or leads itself.
+/// The catalog of a process that follows, or is the leader itself.
 #[derive(Debug)]
 pub(crate) struct Followed {
     world: Arc<World>,
     pid: Pid,
     view: Arc<watch::Sender<Arc<Snapshot>>>,
-    /// Who gives the feed.
+    /// The process that gives the feed.
     leader: watch::Sender<Option<Pid>>,
     /// See [`heard`](Self::heard).
     heard: Mutex<Duration>,
 }
 
 impl Followed {
-    /// Follows as a task of the process.
+    /// Starts following as a task of the process.
     pub(crate) fn begin(world: &Arc<World>, life: &Life) -> (Arc<Self>, Catalog) {
         let view = Arc::new(watch::Sender::new(Arc::<Snapshot>::default()));
         let followed = Arc::new(Self {
@@ -137,11 +138,11 @@ impl Followed {
     /// Waits for the first state.
     pub(crate) async fn ready(&self) {
         let mut view = self.view.subscribe();
-        // The sender is in self.
+        // Cannot fail: `self` has the sender.
         let _ = view.wait_for(|state| state.number() > 0).await;
     }
 
-    /// The time of which its state is at least.
+    /// The time at which its state was current, or earlier.
     pub(crate) fn heard(&self) -> Duration {
         *self.heard.lock()
     }
@@ -160,7 +161,7 @@ impl Followed {
         }
     }
 
-    /// Takes the next state of a process; `false` if it gives none.
+    /// Waits for the next state of a candidate; `false` if it gives none.
     async fn next_of(&self, candidate: Pid) -> bool {
         let known = self.view.borrow().number();
         let known = (known > 0).then_some(known);
@@ -169,7 +170,7 @@ impl Followed {
         let Ok(Ok(Answer::State(state))) = timeout(FEED, asked).await else {
             return false;
         };
-        // A former leader, which has not noticed yet.
+        // A former leader that has not noticed that it was replaced.
         if Some(state.number()) < known || state.number() == 0 || self.leads() {
             return false;
         }
@@ -189,7 +190,8 @@ impl Followed {
         }
     }
 
-    /// Asks whoever leads until somebody answers; the number of a state that has the change.
+    /// Sends a change to the leader until it is answered. Returns the number of a state that includes the
+    /// change.
     async fn send(&self, request: Request) -> Result<u64, catalog::Error> {
         let asking = async {
             loop {
@@ -235,7 +237,7 @@ impl Changes for Followed {
     }
 }
 
-/// Runs a process that may lead.
+/// Runs a process that may become the leader.
 pub(crate) async fn run(world: Arc<World>, life: Life) {
     let (followed, catalog) = Followed::begin(&world, &life);
     world.open(life.pid);
@@ -258,7 +260,7 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
     life.spawn(failover.lead());
 }
 
-/// Takes the lease, if nobody has renewed or taken it meanwhile.
+/// Takes the lease, if it was not renewed or taken meanwhile.
 async fn take(world: &World, life: &Life, count: u64) -> bool {
     world.sleep(5, 30).await;
     let now = world.now();
@@ -273,7 +275,7 @@ async fn take(world: &World, life: &Life, count: u64) -> bool {
     true
 }
 
-/// Opens the database, which ends the writes of the process that had it open.
+/// Opens the database, which fences the process that had it open.
 async fn open(world: &World, life: &Life, view: &Arc<watch::Sender<Arc<Snapshot>>>) -> u64 {
     world.sleep(10, 60).await;
     let opened = {

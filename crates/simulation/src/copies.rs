@@ -1,5 +1,5 @@
-//! The copies that an indexer has of the journals of others: what its service answers. The owner's side is
-//! that of `replication`.
+//! The copies that an indexer keeps of the journals of others, and the answers of its service. The owner's
+//! side is in `replication`.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::network::{self, Answer, Request};
 use crate::process::Pid;
 use crate::world::{World, process};
 
-/// Requests of a process to those that have copies.
+/// Requests of a process to the holders of copies.
 #[derive(Debug)]
 pub(crate) struct Calls {
     pub(crate) world: Arc<World>,
@@ -76,7 +76,7 @@ fn key(copy: Option<&CopyMessage>) -> Result<(IndexerId, Uuid), Status> {
     Ok((IndexerId(id(&copy.indexer)?), id(&copy.id)?))
 }
 
-/// What a process answers to a request about its copies.
+/// Answers a request about the copies of a process.
 pub(crate) async fn answer(
     world: &Arc<World>,
     own: Pid,
@@ -144,7 +144,8 @@ fn with<M: Message>(
     Ok(work(held)?.encode_to_vec().into())
 }
 
-/// The object is on the disk before it is confirmed; a process that is killed in between has it or not.
+/// Writes an object to the disk before it confirms it; if the process is killed in between, the object may
+/// exist or not.
 async fn put(world: &Arc<World>, own: Pid, message: PutObject) -> Result<Bytes, Status> {
     let PutObject { copy, number, data } = message;
     if world.is(Mutant::ConfirmsBeforeCopyIsSynced) && !data.is_empty() {

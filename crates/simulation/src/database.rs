@@ -1,4 +1,4 @@
-//! The catalog as the object store has it: whole writes of the process that has opened it last.
+//! The catalog in the object store: only the process that opened it last can write, and writes are atomic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::process::Pid;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Database {
     pub(crate) state: Arc<Snapshot>,
-    /// Counts how often it was opened: only the last opener writes.
+    /// Number of times that it was opened: only the last opener can write.
     pub(crate) opened: u64,
     pub(crate) lease: Lease,
-    /// Epochs and owners of sets as they were seen last.
+    /// The last seen epoch and owner of each set.
     pub(crate) owners: BTreeMap<(model::IndexerId, u16), (u64, model::IndexerId)>,
 }
 
-/// The lease of the process that leads.
+/// The lease of the leader.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Lease {
     pub(crate) holder: Option<(Pid, u64)>,

@@ -1,6 +1,6 @@
-//! What a machine keeps: journals of its own and of indexers whose events it recovers, and copies of the
-//! journals of others. A process that is killed loses nothing of it, a machine without power what is not
-//! synced, and a disk that is lost everything.
+//! The disk of a machine: its own journals, those of indexers that it recovers, and copies of the journals
+//! of others. Killing a process loses nothing, a power failure loses unsynced data, and a lost disk loses
+//! everything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use ingest::simulation::Stream;
 use model::{IndexerId, JournalPosition};
 use uuid::Uuid;
 
-/// Records of a journal segment.
+/// Number of records per journal segment.
 const SEGMENT: usize = 8;
 
-/// A hot set: the indexer that has received its events, and its number.
+/// A hot set: the indexer that received its events, and its number.
 pub(crate) type SetKey = (IndexerId, u16);
 
 /// A record on the disk.
@@ -24,16 +24,17 @@ pub(crate) struct Stored {
     pub(crate) is_synced: bool,
 }
 
-/// The journal of a set, in segments that go as a whole.
+/// The journal of a set, in segments that are deleted as a whole.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DiskJournal {
     pub(crate) segments: Vec<Vec<Stored>>,
-    /// A position that no record has exceeded when it was written, kept beside the segments and not synced.
+    /// A position at or above that of every record when it was written; kept beside the segments, not
+    /// synced.
     pub(crate) mark: JournalPosition,
 }
 
 impl DiskJournal {
-    /// Adds a record that is not synced yet.
+    /// Adds a record, which is not synced yet.
     pub(crate) fn append(&mut self, record: Stored) {
         self.mark = self.mark.max(record.position);
         match self.segments.last_mut().filter(|segment| segment.len() < SEGMENT) {
@@ -50,14 +51,14 @@ impl DiskJournal {
         self.segments.iter().flatten()
     }
 
-    /// All records in a row.
+    /// All records, one after the other.
     pub(crate) fn bytes(&self) -> Bytes {
         let mut bytes = BytesMut::new();
         self.records().for_each(|record| bytes.extend_from_slice(&record.bytes));
         bytes.freeze()
     }
 
-    /// Removes segments that are in buckets.
+    /// Removes segments whose records are all committed.
     pub(crate) fn release(&mut self, committed: &BTreeMap<Stream, JournalPosition>) {
         let is_covered = |record: &Stored| committed.get(&record.stream) >= Some(&record.position);
         self.segments.retain(|segment| !segment.iter().all(is_covered));
@@ -74,14 +75,15 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// Whether a request of this epoch is to be served; then none of an earlier one is from now on. 0 is of
-    /// nobody who writes.
+    /// Whether a request of this epoch is accepted. Requests of earlier epochs are refused afterwards.
+    /// Epoch 0 is that of requests that do not write.
     pub(crate) fn enter(&mut self, epoch: u64) -> bool {
         self.epoch = self.epoch.max(epoch);
         epoch == self.epoch || epoch == 0
     }
 
-    /// Adds an object; `false` if the copy is sealed. A seal goes behind what its owner has put meanwhile.
+    /// Adds an object; `false` if the copy is sealed. A seal gets a number above those of all objects so
+    /// far.
     pub(crate) fn put(&mut self, number: u64, data: &Bytes) -> bool {
         let last = self.objects.last_key_value().map(|(last, _)| *last);
         let number = match last.filter(|last| data.is_empty() && *last >= number) {
@@ -99,7 +101,7 @@ impl Copy {
         true
     }
 
-    /// Lets go of the objects below a number but for some; seals stay.
+    /// Removes the objects below a number, except for those in `numbers` and seals.
     pub(crate) fn keep(&mut self, below: u64, numbers: &BTreeSet<u64>) {
         self.objects
             .retain(|number, data| *number >= below || data.is_empty() || numbers.contains(number));
@@ -110,30 +112,30 @@ impl Copy {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Machine {
     pub(crate) journals: BTreeMap<SetKey, DiskJournal>,
-    /// The epochs of the logs of others that have been read to this disk as a whole.
+    /// The epochs of the logs of others that were read to this disk completely.
     pub(crate) fetched: BTreeMap<IndexerId, u64>,
     pub(crate) copies: BTreeMap<(IndexerId, Uuid), Copy>,
-    /// Whether records are being restored that the disk has lost.
+    /// Whether records that the disk has lost are being restored.
     pub(crate) is_restoring: bool,
-    /// How often its disk was lost.
+    /// Number of times that its disk was lost.
     pub(crate) losses: u64,
 }
 
 impl Machine {
-    /// The power fails.
+    /// Simulates a power failure.
     pub(crate) fn lose_power(&mut self) {
         for journal in self.journals.values_mut() {
             for segment in &mut journal.segments {
                 segment.retain(|record| record.is_synced);
             }
             journal.segments.retain(|segment| !segment.is_empty());
-            // Not synced: it is an older one, at worst that of what is synced.
+            // Not synced: the mark falls back, in the worst case to the last synced record.
             let last = journal.records().map(|record| record.position).max();
             journal.mark = journal.mark.min(last.unwrap_or_default());
         }
     }
 
-    /// The disk is replaced by an empty one.
+    /// Replaces the disk by an empty one.
     pub(crate) fn lose_disk(&mut self) {
         *self = Self { losses: self.losses + 1, ..Self::default() };
     }

@@ -1,5 +1,5 @@
-//! What the control plane that leads does for indexers that are gone, as `server/failover.rs` of the server
-//! does it around the same state machines of `cluster`.
+//! What the leading control plane does for lost indexers: the same as `server/failover.rs` of the server,
+//! with the same state machines of `cluster`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,14 +21,14 @@ use crate::process::Life;
 use crate::store::Store;
 use crate::world::{World, identity, process};
 
-/// How long an indexer may not answer.
+/// After this time without an answer, an indexer is considered lost.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(8);
-/// How long a process of a rolling restart may be away.
+/// Maximum absence of a process during a rolling restart.
 const RESTART: Duration = Duration::from_secs(120);
 const PERIOD: Duration = Duration::from_secs(1);
 const LIST: Duration = Duration::from_secs(10);
 const LIST_SOON: Duration = Duration::from_secs(2);
-/// How often garbage objects are deleted.
+/// Interval between deletions of garbage objects.
 const CLEAN: Duration = Duration::from_secs(10);
 
 /// See the module.
@@ -73,7 +73,7 @@ pub(crate) fn peers_of(snapshot: &Snapshot, own: IndexerId) -> Vec<replication::
     let others = indexers.filter_map(|(name, known)| {
         let leaves = leaving.contains_key(&name);
         let id = id_of(&name).filter(|id| *id != own)?;
-        // Each process has an address of its own, and keeps its identity.
+        // Each process has a fixed address and keeps its identity.
         let is_replaced = false;
         let Registration { address, site, .. } = known;
         Some(replication::Peer { id, address, site, leaves, is_replaced })
@@ -89,7 +89,7 @@ pub(crate) fn id_of(name: &str) -> Option<IndexerId> {
     Uuid::parse_str(name).ok().map(IndexerId)
 }
 
-/// What a process tells the others of itself.
+/// The registration of a process, which the others see.
 pub(crate) fn registration(life: &Life, role: &str, local_acks: bool) -> Registration {
     Registration {
         name: life.pid.to_string(),
@@ -114,7 +114,7 @@ impl Failover {
         identity(self.life.pid)
     }
 
-    /// Decides for the cluster.
+    /// Runs the failover of the cluster.
     pub(crate) async fn lead(self) {
         let own = registration(&self.life, "control-plane", false);
         while own.write(&self.catalog, &self.own().to_string()).await.is_err() {
@@ -195,7 +195,7 @@ impl Failover {
         let present = Present {
             started: awaited.map(|(id, known)| (id, known.started)).collect(),
             answered: names,
-            // Its searches are not counted: they check what is found.
+            // Searches are not counted; only their results are checked.
             searches: BTreeMap::new(),
         };
         let indexers: Vec<_> = all.into_iter().filter(|(_, known)| is_indexer(known)).collect();
@@ -228,7 +228,7 @@ impl Failover {
         self.catalog.commit(Commit { take_over, ..Commit::default() }).await
     }
 
-    /// Deletes garbage objects that are due.
+    /// Deletes garbage objects whose time has come.
     async fn clean_up(&self) {
         let now = self.world.clock(self.life.pid);
         let snapshot = self.catalog.snapshot();
@@ -250,7 +250,7 @@ impl Failover {
     }
 }
 
-/// The journals in other places, as they were listed lately.
+/// The journals in other places, as of the last listing.
 #[derive(Debug, Default)]
 struct Logs {
     listed: Option<Instant>,
@@ -258,10 +258,10 @@ struct Logs {
     empty: BTreeSet<IndexerId>,
 }
 
-/// The other indexers, as their journals are looked for.
+/// The other indexers, for finding their journals.
 struct Others<'a> {
     registered: &'a BTreeSet<IndexerId>,
-    /// Those all of whose events others can recover.
+    /// Indexers whose events can all be recovered by others.
     recoverable: BTreeSet<IndexerId>,
     answered: &'a BTreeSet<IndexerId>,
 }

@@ -1,5 +1,5 @@
-//! What happens to a run: senders of events, faults, the work of operators; and the end, when all faults are
-//! over and everything has to come to rest.
+//! The script of a run: senders of events, faults, actions of operators; and the end, when all faults are
+//! over and the cluster has to come to rest.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::supervisor;
 use crate::truth::Level;
 use crate::world::{CONTROL, SEARCH_HEAD, Weather, World};
 
-/// How long everything may take to come to rest when faults are over.
+/// Maximum time to come to rest after the faults are over.
 const REST: Duration = Duration::from_secs(900);
 
-/// Sends events to an indexer, one after the other and several at a time, while it runs.
+/// Sends events to an indexer, one by one and concurrently, while it runs.
 async fn send_events(world: Arc<World>, to: Pid, until: Duration) {
     let mut number = u64::from(to.0) * 1_000_000;
     let levels: &[Level] = match world.config.local {
@@ -43,7 +43,7 @@ async fn send_events(world: Arc<World>, to: Pid, until: Duration) {
     }
 }
 
-/// Runs everything that happens until all faults are over, and checks what is left.
+/// Runs the script until all faults are over, and checks the final state.
 pub(crate) async fn run(world: &Arc<World>) {
     for pid in world.everybody() {
         supervisor::start(world, pid);
@@ -63,7 +63,7 @@ pub(crate) async fn run(world: &Arc<World>) {
     rest(world).await;
 }
 
-/// One thing that goes wrong, or that operators do.
+/// A fault, or an action of operators.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     Kill,
@@ -79,7 +79,7 @@ enum Fault {
     Leaving,
 }
 
-/// The faults of these kinds, each as often as it is likely beside the others.
+/// The faults of these kinds, each repeated according to its probability.
 fn faults_of(kinds: Kinds) -> Vec<Fault> {
     let all = [
         (Fault::Kill, 5, kinds.kills),
@@ -100,7 +100,7 @@ fn faults_of(kinds: Kinds) -> Vec<Fault> {
 
 #[derive(Debug)]
 struct Faults {
-    /// Disks that may still be lost.
+    /// Number of disks that may still be lost.
     disks: u64,
     /// Indexers that were asked to leave.
     stopped: BTreeSet<Pid>,
@@ -158,7 +158,7 @@ impl Faults {
         supervisor::start_after(world, victim, wait);
     }
 
-    /// Asks an indexer to leave, if there are enough without it; it may come back later.
+    /// Asks an indexer to leave if enough others remain; it may come back later.
     async fn ask_to_leave(&mut self, world: &Arc<World>, victim: Pid) {
         let enough = usize::from(world.config.indexers) > world.config.copies + self.stopped.len();
         let Some(indexer) = world.indexer(victim).filter(|_| enough) else { return };
@@ -177,7 +177,7 @@ impl Faults {
         });
     }
 
-    /// All faults are over.
+    /// Ends all faults.
     fn end(&mut self, world: &Arc<World>) {
         world.note(format_args!("faults are over"));
         let lives = {
@@ -258,7 +258,7 @@ fn lose_store(world: &Arc<World>, victim: Pid) {
     });
 }
 
-/// Changes what is wrong with network, store and disks.
+/// Changes the error rates of network, store and disks.
 fn weather(world: &World) {
     let kinds = world.config.faults;
     let mut state = world.state();
@@ -287,7 +287,7 @@ fn jump(world: &World, victim: Pid) {
     }
 }
 
-/// Begins a rolling restart of all indexers, if none is under way.
+/// Starts a rolling restart of all indexers, if none is running.
 async fn restart(world: &Arc<World>) {
     let all = world.indexers().into_iter().filter_map(|pid| world.indexer(pid));
     let Some(any) = all.into_iter().next() else { return };
@@ -297,7 +297,7 @@ async fn restart(world: &Arc<World>) {
         return;
     }
     let ids = world.indexers().into_iter().map(|pid| crate::world::identity(pid).to_string());
-    // Searches are checked, not counted.
+    // Running searches are not counted here, so that they cannot guard the restart.
     let wave = Wave::new(ids.collect(), Some(10)).unguarded();
     world.note(format_args!("a rolling restart begins"));
     let own = Arc::clone(&any);
@@ -306,7 +306,7 @@ async fn restart(world: &Arc<World>) {
     });
 }
 
-/// Waits until everything that was acknowledged is in buckets, nobody owns the sets of another one, and all
+/// Waits until all acknowledged events are committed, each set is owned by its own indexer, and all
 /// processes run.
 async fn rest(world: &Arc<World>) {
     let began = world.now();
@@ -319,7 +319,7 @@ async fn rest(world: &Arc<World>) {
             let is_open = world.state().processes.get(&pid).is_some_and(|process| process.is_open);
             let Some(indexer) = world.indexer(pid).filter(|_| is_open) else { continue };
             if indexer.fence.is_closed() {
-                // It says so, and an operator starts it again.
+                // It reports that it accepts no events, and an operator restarts it.
                 supervisor::begin_again(world, pid, "it takes nothing in");
             } else {
                 indexer.roll_all();
@@ -334,7 +334,7 @@ async fn rest(world: &Arc<World>) {
     world.violate(format!("no rest after {} s: {lacking}", REST.as_secs()));
 }
 
-/// Starts an indexer that has left the cluster again, so that its disk counts.
+/// Restarts an indexer that has left the cluster, so that the data on its disk is available.
 fn start_who_left(world: &Arc<World>, pid: Pid) {
     if let Some(process) = world.state().processes.get_mut(&pid).filter(|process| process.is_gone) {
         process.is_gone = false;
@@ -344,7 +344,7 @@ fn start_who_left(world: &Arc<World>, pid: Pid) {
     supervisor::start(world, pid);
 }
 
-/// What is not at rest.
+/// Describes what is not at rest yet.
 fn lacks(world: &World) -> String {
     for pid in CONTROL.into_iter().chain(world.indexers()) {
         let is_open = world.state().processes.get(&pid).is_some_and(|process| process.is_open);

@@ -1,4 +1,4 @@
-//! The hot buckets of an indexer: its own events, and those that it recovers from others.
+//! The hot buckets of an indexer, with its own events and those that it recovers from others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use tokio::sync::oneshot;
 
 use crate::disk::SetKey;
 
-/// An event by its number, and where the journal has it.
+/// An event number, with its position in the journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Event {
     pub(crate) number: u64,
     pub(crate) position: JournalPosition,
 }
 
-/// Somebody who waits until a bucket is in the catalog.
+/// A caller that waits until a bucket is committed.
 pub(crate) type Waiter = oneshot::Sender<Durability>;
 
-/// A bucket that takes events.
+/// A bucket that accepts events.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) id: BucketId,
@@ -34,7 +34,7 @@ pub(crate) struct Open {
     pub(crate) waiting_since: Option<Duration>,
 }
 
-/// A bucket that takes no more events and waits for its upload.
+/// A closed bucket that waits for its upload.
 #[derive(Debug)]
 pub(crate) struct Rolled {
     pub(crate) id: BucketId,
@@ -84,7 +84,7 @@ pub(crate) struct Hot {
 }
 
 impl Hot {
-    /// Buckets of the set that roll from now on are committed in this epoch.
+    /// Sets the epoch in which buckets of the set that roll from now on are committed.
     pub(crate) fn own(&mut self, set: SetKey, epoch: u64) {
         self.epochs.insert(set, epoch);
     }
@@ -139,7 +139,7 @@ impl Hot {
         self.open(set).map(|(stream, _)| stream.clone()).collect()
     }
 
-    /// The stream of the set whose open bucket keeps the most of the journal at a place.
+    /// The stream of the set whose open bucket retains most of the journal in a place.
     pub(crate) fn oldest_at(&self, set: SetKey, place: JournalPlace) -> Option<StreamId> {
         let open = self.open(set).filter(|(stream, _)| stream.lane.place() == place);
         open.min_by_key(|(_, open)| open.from).map(|(stream, _)| stream.clone())
@@ -163,7 +163,7 @@ impl Hot {
         Some(rolled)
     }
 
-    /// Forgets a bucket that is in the catalog.
+    /// Removes a committed bucket.
     pub(crate) fn remove(&mut self, rolled: &Rolled) {
         if let Some(state) = self.streams.get_mut(&rolled.stream) {
             state.rolled.retain(|bucket| bucket.id != rolled.id);

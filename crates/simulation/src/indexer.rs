@@ -1,5 +1,5 @@
-//! An indexer: takes events, writes them to its journal and the logs in other places, makes them searchable,
-//! acknowledges, rolls buckets.
+//! An indexer: accepts events, writes them to its journal and the logs in other places, makes them
+//! searchable, acknowledges them, and rolls buckets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,23 +27,23 @@ use crate::truth::Level;
 use crate::world::World;
 use crate::{leaving, startup, supervisor, upload};
 
-/// How often buckets are looked at.
+/// Interval between checks of the open buckets.
 const TICK: Duration = Duration::from_millis(250);
-/// Events at which a bucket rolls, and how long it may be silent.
+/// Number of events at which a bucket rolls, and the idle time after which it rolls.
 const LARGE: usize = 12;
 const IDLE: Duration = Duration::from_secs(20);
-/// How long acknowledgements wait in a bucket before it rolls.
+/// Maximum time that an acknowledgement waits for an open bucket; then the bucket rolls.
 const ACKS: Duration = Duration::from_secs(2);
-/// Objects of a log at which a bucket rolls.
+/// Number of objects of a log at which a bucket rolls.
 const OBJECTS: usize = 20;
 
-/// A set of an indexer as its process has it.
+/// The state of a set in its process.
 #[derive(Debug, Default)]
 pub(crate) struct SetState {
     pub(crate) committed: BTreeMap<Stream, JournalPosition>,
 }
 
-/// What the process has in memory.
+/// The state of the process in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     pub(crate) hot: Hot,
@@ -51,11 +51,11 @@ pub(crate) struct Memory {
     pub(crate) states: BTreeMap<SetKey, SetState>,
     /// The last position of each of its own sets.
     pub(crate) last: BTreeMap<u16, u64>,
-    /// Until the bucket before of a stream is committed.
+    /// Completes when the previous bucket of a stream is committed.
     pub(crate) before: BTreeMap<StreamId, oneshot::Receiver<()>>,
 }
 
-/// One life of an indexer.
+/// One life of an indexer process.
 #[derive(Debug)]
 pub(crate) struct Indexer {
     pub(crate) world: Arc<World>,
@@ -68,23 +68,23 @@ pub(crate) struct Indexer {
     pub(crate) fence: Fenced,
     pub(crate) shutdown: Shutdown,
     pub(crate) memory: Mutex<Memory>,
-    /// What it has done for indexers that it recovers.
+    /// Progress of its recoveries of other indexers.
     pub(crate) progress: Mutex<Progress>,
-    /// Buckets that are not in the catalog yet.
+    /// Number of buckets that are not committed yet.
     pub(crate) uploads: watch::Sender<u64>,
-    /// One thread commits each set.
+    /// One committer per set at a time.
     threads: Vec<tokio::sync::Mutex<()>>,
     is_closed: AtomicBool,
 }
 
-/// What an acknowledgement waits for.
+/// The outcome of a wait for durability.
 enum Outcome {
     Now(Durability),
     Log(Vec<Acknowledgement>),
     Bucket(oneshot::Receiver<Durability>),
 }
 
-/// The index of a level.
+/// The index with this acknowledgement level.
 pub(crate) fn index_of(level: Level) -> IndexName {
     let name = match level {
         Level::Local => "local",
@@ -145,12 +145,12 @@ impl Indexer {
         0..self.world.config.sets
     }
 
-    /// Takes events from now on.
+    /// Starts accepting events.
     pub(crate) fn take_events(&self) {
         self.is_closed.store(false, Ordering::Relaxed);
     }
 
-    /// Takes nothing in any more.
+    /// Stops accepting events.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);
     }
@@ -159,14 +159,14 @@ impl Indexer {
         self.is_closed.load(Ordering::Relaxed) || self.fence.is_closed()
     }
 
-    /// Whether this process still owns its sets.
+    /// Whether this process still owns all of its sets.
     pub(crate) fn owns_sets(&self, snapshot: &Snapshot) -> bool {
         let memory = self.memory.lock();
         let mut sets = self.sets().map(|set| (self.id, set));
         sets.all(|set| snapshot.owner(set.0, set.1).0 <= memory.hot.epoch(set))
     }
 
-    /// Takes an event; how durable it is when it is acknowledged. None if it is not.
+    /// Submits an event. Returns its durability when it is acknowledged, or `None` if it is not.
     pub(crate) async fn submit(self: &Arc<Self>, number: u64, level: Level) -> Option<Durability> {
         if self.is_closed() {
             return None;
@@ -211,7 +211,7 @@ impl Indexer {
         JournalPosition(*last)
     }
 
-    /// Writes a record to the journal of a set, which is not synced yet.
+    /// Appends a record, not synced yet, to the journal of a set.
     pub(crate) fn append(
         &self,
         set: SetKey,
@@ -312,7 +312,7 @@ impl Indexer {
         }
     }
 
-    /// Notes that the catalog has a stream up to a position, and lets go of what it covers.
+    /// Notes that a stream is committed up to a position, and releases the journal before it.
     pub(crate) fn release(&self, stream: &StreamId, position: JournalPosition) {
         let set = (stream.indexer, stream.set);
         let of_set = (stream.index.clone(), stream.lane);
@@ -335,14 +335,14 @@ impl Indexer {
         }
     }
 
-    /// Waits until no bucket waits for its upload.
+    /// Waits until no bucket is waiting for its upload.
     pub(crate) async fn idle(&self) {
         let mut waiting = self.uploads.subscribe();
-        // The sender is in self.
+        // Cannot fail: `self` has the sender.
         let _ = waiting.wait_for(|waiting| *waiting == 0).await;
     }
 
-    /// Stores everything and lets nothing be recovered; whether that is done in time.
+    /// Stores all events, so that there is nothing to recover; `false` if that takes longer than `most`.
     pub(crate) async fn drain(self: &Arc<Self>, most: Duration) -> bool {
         let is_fenced = self.fence.is_closed();
         self.close();
@@ -401,7 +401,7 @@ async fn lost(indexer: &Indexer) {
     }
 }
 
-/// Removes copies that the catalog has not named for long.
+/// Removes copies that the catalog has not named for a long time.
 async fn clean_copies(indexer: Arc<Indexer>) {
     let mut unnamed: BTreeMap<(IndexerId, uuid::Uuid), u32> = BTreeMap::new();
     loop {

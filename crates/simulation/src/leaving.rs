@@ -1,4 +1,4 @@
-//! Indexers that restart in their turn, and that are taken out of the cluster, as the server does it.
+//! Indexers that restart in turn, and that are removed from the cluster, as the server does it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,14 @@ use crate::indexer::Indexer;
 use crate::supervisor;
 
 const LOOK: Duration = Duration::from_secs(1);
-/// How long others may take for copies before an indexer goes that is forced to.
+/// Time that the other indexers get to copy journals before an indexer leaves by force.
 const FORCED: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(2);
-/// How long a stop may take.
+/// Maximum duration of a stop.
 const STOP: Duration = Duration::from_secs(20);
 const RETIREMENT: Duration = Duration::from_secs(600);
 
-/// Stops in an orderly way, and leaves the list if everything is stored.
+/// Stops in an orderly way, and removes itself from the list if all events are stored.
 async fn stop(indexer: &Arc<Indexer>, most: Duration) {
     let pid = indexer.pid();
     let is_drained = indexer.drain(most).await;
@@ -31,7 +31,7 @@ async fn stop(indexer: &Arc<Indexer>, most: Duration) {
     indexer.world.note(format_args!("{pid} stops, drained: {is_drained}"));
 }
 
-/// Restarts when its turn comes in a rolling restart.
+/// Restarts when it is its turn in a rolling restart.
 pub(crate) async fn restart_when_told(indexer: Arc<Indexer>) {
     let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
     let mut changes = indexer.catalog.subscribe();
@@ -46,7 +46,7 @@ pub(crate) async fn restart_when_told(indexer: Arc<Indexer>) {
     }
 }
 
-/// Puts the indexer into the list again if somebody takes it out who believes that it is gone.
+/// Adds the indexer to the list again if a process that considered it lost has removed it.
 pub(crate) async fn stay(indexer: Arc<Indexer>) {
     let own = registration(&indexer.life, "indexer", indexer.world.config.local);
     let id = indexer.id.to_string();
@@ -64,7 +64,7 @@ pub(crate) async fn stay(indexer: Arc<Indexer>) {
     }
 }
 
-/// Waits until the indexer is asked to leave, and ends it once nothing is left here.
+/// Waits until the indexer is asked to leave, and ends it once it has no data left.
 pub(crate) async fn run(indexer: Arc<Indexer>) {
     let (id, started) = (indexer.id.to_string(), indexer.life.number.to_string());
     let mut changes = indexer.catalog.subscribe();
@@ -124,7 +124,7 @@ async fn hand_over(indexer: &Arc<Indexer>, (id, started): (&str, &str)) -> bool 
     }
 }
 
-/// Gets copies of the journal of this process away from indexers that leave.
+/// Moves copies of this process's journal away from indexers that leave.
 pub(crate) async fn move_copies(indexer: Arc<Indexer>) {
     let mut changes = indexer.catalog.subscribe();
     loop {

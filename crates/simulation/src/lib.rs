@@ -1,5 +1,5 @@
-//! A simulation of a cluster: several indexers, two control planes, a process that searches, the catalog and
-//! the object store, over virtual time and from a seed. A run of a seed is the same each time.
+//! A simulation of a cluster: several indexers, two control planes, a search head, the catalog and the
+//! object store, over virtual time and from a seed. Each run of a seed is the same.
 //!
 //! ```text
 //! seed -> chance -> faults, delays, senders
@@ -12,20 +12,20 @@
 //! `catalog` (positions, epochs, owners, documents), the log in other places of `ingest` (writing, sealing,
 //! listing, agreement with the journal, records as bytes), and the documents of `peers`.
 //!
-//! What is a model of the product, which follows it step by step and has to be changed with it:
+//! Models of the product, which follow it step by step and have to be changed together with it:
 //! - the pipeline, journal files, hot buckets and uploads of `ingest` (`indexer`, `disk`, `hot`, `upload`);
 //! - the start of an indexer and the recovery of another one (`startup`, `adoption`);
 //! - the tasks of the server around `cluster` (`failover`, `leaving`), and the file of a copy (`copies`);
 //! - the database of the catalog, its lease, its feed (`control`, `database`); gRPC (`network`);
-//! - searches (`search`): which events are met, not how they are read.
+//! - searches (`search`): which events are found, not how they are read.
 //!
-//! What has to hold (the numbers are those of the study): (1) an event that was acknowledged is not lost,
-//! with as many lost disks as its level allows; (2) no event and no record is in two buckets, positions
-//! never go back; (3) epochs grow, and each has one owner; (4) a search meets each acknowledged event once,
-//! or says that it is incomplete, but for those of an indexer that has joined since the process has last
-//! heard of who leads, or in the ten seconds before; (6) when faults are over, everything comes to rest;
-//! (7) a step decides at most once for each indexer; (8) no object of a bucket in the catalog is deleted.
-//! Not checked: (5) which process reads which bucket, and (9) restarts that take all holders of a set.
+//! Checked invariants, numbered as in the study: (1) an acknowledged event is not lost, with as many lost
+//! disks as its level allows; (2) no event and no record is in two buckets, and positions never go back;
+//! (3) epochs grow, and each has one owner; (4) a search finds each acknowledged event once, or reports
+//! that it is incomplete. Exempt are events of an indexer that joined after the search head last heard of
+//! the leader, or in the ten seconds before; (6) when faults are over, the cluster comes to rest; (7) a
+//! step decides at most once for each indexer; (8) no object of a committed bucket is deleted. Not checked:
+//! (5) which process reads which bucket, and (9) restarts that hit all holders of a set.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adoption;
@@ -57,7 +57,7 @@ use tasks::Executor;
 use tokio::task::unconstrained;
 use world::World;
 
-/// A deliberate defect, to see that it is found.
+/// A deliberate defect, to test that the simulation detects it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
     /// Events are acknowledged before the journal is synced.
@@ -74,26 +74,26 @@ pub enum Mutant {
     StartsBesideTheNewOwner,
     /// A replay leaves out a record.
     ReplaysFromWrongPosition,
-    /// Objects are deleted that buckets have.
+    /// Objects of committed buckets are deleted.
     DeletesNamedObjects,
-    /// An object counts as put although a copy does not confirm.
+    /// An object counts as replicated although a copy has not confirmed it.
     AcknowledgesWithFewerCopies,
     /// A copy confirms before it has the object.
     ConfirmsBeforeCopyIsSynced,
-    /// A sealed copy takes objects, also those of an earlier epoch.
+    /// A sealed copy accepts objects, including those of an earlier epoch.
     SealedCopiesTakeMore,
-    /// Objects of the log are put over others of the same number.
+    /// Objects of the log overwrite others with the same number.
     PutsWithoutCondition,
-    /// Sets are given back before everything of them is stored.
+    /// Sets are given back before all of their events are stored.
     HandsBackBeforeStored,
     /// A former leader of the catalog still writes.
     LeadersAreNotFenced,
-    /// Searches do not wait for what has left the indexers.
+    /// Searches do not wait for the floor: for commits of buckets that have left the indexers.
     SearchesIgnoreTheFloor,
 }
 
 impl Mutant {
-    /// All of them.
+    /// All mutants.
     pub const ALL: [Self; 15] = [
         Self::AcknowledgesBeforeSync,
         Self::CommitsOfOldEpochs,
@@ -114,7 +114,8 @@ impl Mutant {
 }
 
 impl Mutant {
-    /// The faults beside which it is found soon: where all are, some defects need a rare sequence of them.
+    /// The kinds of faults that reveal it quickly: with all kinds, some defects need a rare sequence of
+    /// faults.
     #[must_use]
     pub fn faults(self) -> Kinds {
         match self {
@@ -124,31 +125,31 @@ impl Mutant {
     }
 }
 
-/// Which faults there are.
+/// The kinds of faults of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Kinds {
     /// Processes are killed.
     pub kills: bool,
-    /// Machines lose what is not synced; disks are slow.
+    /// Machines lose unsynced data; disks are slow.
     pub power: bool,
     /// Disks are lost.
     pub disks: bool,
-    /// Processes stand still.
+    /// Processes are paused.
     pub pauses: bool,
-    /// Messages are lost, doubled and late, links are cut.
+    /// Messages are lost, duplicated and delayed, and links are cut.
     pub network: bool,
-    /// Requests of the object store fail, or seem to.
+    /// Requests to the object store fail, or only seem to.
     pub store: bool,
     /// Clocks jump.
     pub clocks: bool,
-    /// Operators restart the cluster, process by process.
+    /// Operators restart the cluster, one process at a time.
     pub restarts: bool,
-    /// Operators take indexers out of the cluster.
+    /// Operators remove indexers from the cluster.
     pub leaving: bool,
 }
 
 impl Kinds {
-    /// All of them.
+    /// All kinds.
     pub const ALL: Self = Self {
         kills: true,
         power: true,
@@ -160,7 +161,7 @@ impl Kinds {
         restarts: true,
         leaving: true,
     };
-    /// None.
+    /// No kind.
     pub const NONE: Self = Self {
         kills: false,
         power: false,
@@ -174,31 +175,31 @@ impl Kinds {
     };
 }
 
-/// What a run is about.
+/// The parameters of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// What everything follows from.
+    /// The seed of all random decisions.
     pub seed: u64,
-    /// How many indexers there are.
+    /// Number of indexers.
     pub indexers: u8,
-    /// Hot sets of each.
+    /// Number of hot sets per indexer.
     pub sets: u16,
-    /// Disks that have an event with `ackLevel = replicated`, the receiving one included.
+    /// Number of disks with each event of `ackLevel = replicated`, including the receiving one.
     pub copies: usize,
-    /// Disks that are lost in the run, less than `copies`.
+    /// Number of disks lost during the run; less than `copies`.
     pub disk_losses: u64,
     /// Whether there are events with `ackLevel = local`.
     pub local: bool,
-    /// Which faults there are.
+    /// The kinds of faults.
     pub faults: Kinds,
     /// A deliberate defect.
     pub mutant: Option<Mutant>,
-    /// How many of the last things that happened the report has.
+    /// Number of trace lines kept for the report.
     pub lines: usize,
 }
 
 impl Config {
-    /// What a seed makes of these faults.
+    /// The parameters that a seed yields for these faults.
     #[must_use]
     pub fn of(seed: u64, faults: Kinds) -> Self {
         let mut chance = chance::Chance::new(seed ^ 0x5eed);
@@ -211,29 +212,29 @@ impl Config {
         Self { seed, indexers, sets, copies, disk_losses, local, faults, mutant: None, lines }
     }
 
-    /// The same with a deliberate defect.
+    /// The same parameters with a deliberate defect.
     #[must_use]
     pub fn with(self, mutant: Mutant) -> Self {
         Self { mutant: Some(mutant), ..self }
     }
 }
 
-/// What became of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// What the run was about.
+    /// The parameters of the run.
     pub config: Config,
-    /// The hash of everything that happened, the same for the same seed.
+    /// The hash of the whole trace, the same for the same seed.
     pub hash: u64,
-    /// How much happened.
+    /// Number of lines of the whole trace.
     pub lines: u64,
-    /// Events that were acknowledged.
+    /// Number of acknowledged events.
     pub acknowledged: u64,
-    /// Searches that were complete, and that said that they were not.
+    /// Number of complete searches, and of those that reported to be incomplete.
     pub searches: (u64, u64),
-    /// What was not as it has to be.
+    /// The violated invariant; `None` if there is none.
     pub violation: Option<String>,
-    /// The last things that happened.
+    /// The last lines of the trace.
     pub trace: Vec<String>,
 }
 
@@ -255,7 +256,7 @@ impl fmt::Display for Report {
 /// Runs a seed.
 ///
 /// # Panics
-/// If there is no runtime for it.
+/// If the runtime cannot be created.
 #[must_use]
 pub fn run(config: Config) -> Report {
     let mut builder = tokio::runtime::Builder::new_current_thread();
@@ -270,7 +271,7 @@ pub fn run(config: Config) -> Report {
                 () = faults::run(&own) => {}
             }
         });
-        // Tokio's budget would let tasks wait that can go on.
+        // With Tokio's budget, tasks that are ready could have to wait.
         unconstrained(Executor::new(&world.tasks, config.seed, main)).await;
         let (hash, lines) = world.hash();
         let (acknowledged, searches) = world.truth(|truth| {

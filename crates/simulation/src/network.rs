@@ -1,5 +1,5 @@
-//! The network between processes: requests and answers that are delayed, lost, doubled and reordered, links
-//! that are cut in one direction.
+//! The network between processes: requests and answers are delayed, lost, duplicated and reordered, and
+//! links are cut in one direction.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,32 +15,32 @@ use crate::process::Pid;
 use crate::search::{self, View};
 use crate::world::World;
 
-/// What a process asks another one.
+/// A request to another process.
 #[derive(Debug, Clone)]
 pub(crate) enum Request {
-    /// Whether it is there.
+    /// Whether the process is alive.
     Ping,
     /// Its hot buckets.
     View,
-    /// Something of its copies of journals: the method and the message.
+    /// A request about its copies of journals: the method and the message.
     Copies(&'static str, Bytes),
-    /// To make a commit, if it leads.
+    /// A commit, for the leader.
     Commit(Box<Commit>),
-    /// To change documents, if it leads.
+    /// A change of documents, for the leader.
     Documents(Documents),
-    /// The catalog after a write, if it leads.
+    /// The catalog after a write, from the leader.
     Follow(Option<u64>),
 }
 
-/// What it answers.
+/// An answer to a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
     Here,
     View(Box<View>),
     Copies(Result<Bytes, Status>),
-    /// The number of a state with the change, or why it is not made.
+    /// The number of a state with the change, or why the change was refused.
     Changed(Result<u64, catalog::Error>),
-    /// The newest state, and when its process has renewed its lease last.
+    /// The newest state, and the time of the last renewal of the lease.
     State(Arc<Snapshot>),
     NotLeading,
 }
@@ -48,7 +48,7 @@ pub(crate) enum Answer {
 /// An answer, or that there is no connection.
 pub(crate) type Outcome = Result<Answer, &'static str>;
 
-/// Asks a process. Whoever asks gives up by himself if no answer comes.
+/// Sends a request to a process. The caller needs a timeout of its own.
 pub(crate) async fn ask(world: &Arc<World>, from: Pid, to: Pid, request: Request) -> Outcome {
     let (answer, answered) = oneshot::channel();
     let doubled = {
@@ -62,7 +62,7 @@ pub(crate) async fn ask(world: &Arc<World>, from: Pid, to: Pid, request: Request
     send(world, (from, to), request, Some(answer));
     match answered.await {
         Ok(outcome) => outcome,
-        // The process was killed meanwhile.
+        // The process was killed before it answered.
         Err(_) => {
             world.sleep(1, 50).await;
             Err("the connection is lost")
@@ -70,7 +70,7 @@ pub(crate) async fn ask(world: &Arc<World>, from: Pid, to: Pid, request: Request
     }
 }
 
-/// What a message takes; none if it is lost.
+/// The delay of a message; `None` if the message is lost.
 fn delay(world: &World, from: Pid, to: Pid) -> Option<Duration> {
     if from == to {
         return Some(Duration::ZERO);
@@ -130,12 +130,12 @@ fn reply(
     };
     world.tasks.spawn(async move {
         tokio::time::sleep(back).await;
-        // Whoever has asked may have given up.
+        // The caller may have given up.
         let _ = answer.send(outcome);
     });
 }
 
-/// What a process does with a request.
+/// Handles a request in a process.
 async fn handle(world: &Arc<World>, own: Pid, request: Request) -> Answer {
     match request {
         Request::Ping => Answer::Here,

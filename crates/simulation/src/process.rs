@@ -1,4 +1,4 @@
-//! Processes: their tasks stop at any point when the process is killed, and stand still while it is paused.
+//! Processes: their tasks end at any await point when the process is killed, and stop while it is paused.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
@@ -29,11 +29,11 @@ struct Gate {
     tasks: Vec<TaskId>,
 }
 
-/// One life of a process, from its start until it is killed. Clones are of the same life.
+/// One life of a process, from its start until it is killed. Clones share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Life {
     pub(crate) pid: Pid,
-    /// Counts the lives of the process.
+    /// The number of the life among those of the process.
     pub(crate) number: u64,
     gate: Arc<Mutex<Gate>>,
     world: Weak<World>,
@@ -73,7 +73,7 @@ impl Life {
         self.gate.lock().is_paused
     }
 
-    /// Nothing of it runs any more.
+    /// Ends all of its tasks.
     pub(crate) fn kill(&self) {
         let tasks = {
             let mut gate = self.gate.lock();

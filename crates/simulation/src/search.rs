@@ -1,4 +1,4 @@
-//! Searches: what the search head meets of all events, as `peers` and `search/hot_rows.rs` find it.
+//! Searches: which events a search head finds, by the rules of `peers` and `search/hot_rows.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,24 +19,24 @@ use crate::network::{self, Answer, Request};
 use crate::process::{Life, Pid};
 use crate::world::{World, identity, process};
 
-/// How long an indexer may take to answer.
+/// Maximum time for an answer of an indexer.
 const ANSWER: Duration = Duration::from_secs(2);
-/// How long a search waits until the catalog of its process has what an indexer has committed.
+/// Maximum time that a search waits until its catalog has the commits of the indexers.
 const LAG: Duration = Duration::from_secs(5);
-/// Views that are taken for one that is whole.
+/// Maximum number of attempts to get a complete view.
 const ATTEMPTS: usize = 3;
-/// How long the control plane may be silent until its list of indexers counts as old.
+/// After this time without news of the control plane, the list of indexers counts as stale.
 const HEARD: Duration = Duration::from_secs(10);
 
 /// The hot buckets of an indexer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct View {
-    /// What has left them is in the catalog as of this write.
+    /// The catalog write that includes all buckets which have left the indexers.
     floor: u64,
     buckets: Vec<Shown>,
-    /// The epochs in which sets of others were read.
+    /// The epochs in which sets of other indexers were read.
     adopted: Vec<(IndexerId, BTreeMap<u16, u64>)>,
-    /// Those that were asked, with what they were known as.
+    /// The indexers that were asked, with ID and address.
     asked: Vec<(String, String)>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn view_of(world: &World, own: Pid) -> View {
     View { floor, buckets, adopted, asked: Vec::new() }
 }
 
-/// Runs the process that searches.
+/// Runs the search head.
 pub(crate) async fn run(world: Arc<World>, life: Life) {
     let (followed, catalog) = Followed::begin(&world, &life);
     followed.ready().await;
@@ -61,13 +61,13 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
     }
 }
 
-/// What is not in the result of a search.
+/// The reasons why the result of a search is incomplete.
 #[derive(Debug, Default)]
 struct Missing(Vec<String>);
 
 async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &Catalog) {
     let (before, losses) = (world.losses(), world.losses());
-    // Another process may lead since whom it follows has last renewed the lease.
+    // The leader may have changed since the process that is followed last renewed its lease.
     let heard = followed.heard().saturating_sub(UNRENEWED);
     let expected = world.truth(|truth| {
         let mut safe = truth.safe(&losses);
@@ -111,7 +111,7 @@ async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &
             events.into_iter().for_each(|n| met.entry(n).or_default().push(bucket.id));
         }
     }
-    // What was on a disk that was lost meanwhile may be missing.
+    // Events of a disk that was lost during the search may be missing.
     if world.losses() != before {
         return;
     }
@@ -134,7 +134,7 @@ fn check(world: &World, expected: &[u64], met: &BTreeMap<u64, Vec<BucketId>>, mi
     }
 }
 
-/// The views of all indexers in the list, and those that do not answer.
+/// The views of all listed indexers, and the indexers that did not answer.
 async fn views(
     world: &Arc<World>,
     life: &Life,
@@ -167,7 +167,7 @@ async fn views(
     (all, silent)
 }
 
-/// The catalog, with what has left the indexers.
+/// Waits until the catalog has the buckets that have left the indexers.
 async fn with_floor(
     world: &World,
     catalog: &Catalog,
@@ -185,7 +185,7 @@ async fn with_floor(
     catalog.snapshot()
 }
 
-/// Whether each process that has hot buckets now was asked.
+/// Whether all processes that have hot buckets now were asked.
 fn has_asked_all(view: &View, snapshot: &Snapshot, life: &Life) -> bool {
     let now = Registration::others(snapshot, &identity(life.pid).to_string());
     now.iter().all(|known| {
@@ -193,7 +193,7 @@ fn has_asked_all(view: &View, snapshot: &Snapshot, life: &Life) -> bool {
     })
 }
 
-/// Whether all events of an indexer are in the view of the one that has recovered them.
+/// Whether all events of a lost indexer are in the view of the indexer that recovered them.
 fn has_read(view: &View, catalog: &Snapshot, indexer: IndexerId) -> bool {
     let adopted = || view.adopted.iter().filter(|(of, _)| *of == indexer);
     let mut sets = catalog.taken_over().filter(|taken| taken.indexer == indexer);
@@ -203,8 +203,8 @@ fn has_read(view: &View, catalog: &Snapshot, indexer: IndexerId) -> bool {
     adopted().next().is_some() && sets.all(is_read)
 }
 
-/// Leaves out what a process shows that another one has taken over, and names what is between the two; the
-/// indexers of which something was left out because they were started again.
+/// Removes buckets of sets that another process has taken over, and notes events that are in neither view.
+/// Returns the indexers whose buckets were removed because they were restarted.
 fn leave_to_owners(
     view: &mut View,
     catalog: &Snapshot,

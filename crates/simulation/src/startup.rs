@@ -1,4 +1,4 @@
-//! The start of an indexer, step by step as `ingest/startup.rs` and the server make it.
+//! The start of an indexer, with the same steps as `ingest/startup.rs` and the server.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::world::{World, identity, process};
 
 /// First and longest pause between attempts.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
-/// Positions that are left out where the disk has lost records.
+/// Positions skipped if the disk has lost records.
 const LOST: u64 = 1 << 32;
 
-/// What the catalog has of each stream, by set.
+/// Committed positions of each stream, by set.
 type Committed = BTreeMap<u16, BTreeMap<Stream, JournalPosition>>;
 
-/// Starts an indexer: it takes events when this returns. The reason if the process ends.
+/// Starts an indexer; it accepts events when this returns. The error is the reason why the process ends.
 pub(crate) async fn start(world: &Arc<World>, life: &Life) -> Result<Arc<Indexer>, String> {
     let (followed, catalog) = Followed::begin(world, life);
     followed.ready().await;
@@ -65,12 +65,12 @@ pub(crate) async fn start(world: &Arc<World>, life: &Life) -> Result<Arc<Indexer
     }
     let written = own.write(&indexer.catalog, &indexer.id.to_string()).await;
     written.map_err(|error| format!("it cannot join the cluster: {error}"))?;
-    // Before events are taken in: searches ask only those that are in the list.
+    // Registered before events are accepted, because searches ask only listed indexers.
     indexer.take_events();
     Ok(indexer)
 }
 
-/// Waits while another indexer stores what it has taken over from this one.
+/// Waits until another indexer has stored the events of the sets that it took over from this one.
 async fn wait_until_returned(catalog: &Catalog, own: IndexerId) {
     let mut changes = catalog.subscribe();
     loop {
@@ -85,7 +85,7 @@ async fn wait_until_returned(catalog: &Catalog, own: IndexerId) {
     }
 }
 
-/// Recovers every set; the logs of which it is not known yet what they have.
+/// Recovers every set. Returns the logs whose contents are not known yet.
 async fn recover(indexer: &Arc<Indexer>) -> Result<Vec<Log>, String> {
     let snapshot = indexer.catalog.snapshot();
     let was_started = indexer.sets().any(|set| snapshot.owner(indexer.id, set).0 > OWN_EPOCH);
@@ -129,7 +129,7 @@ fn note_restoring(indexer: &Indexer, is_restoring: bool) {
     state.machines.entry(indexer.pid()).or_default().is_restoring = is_restoring;
 }
 
-/// Whether the disk has nothing at all of this indexer.
+/// Whether the disk has no data of this indexer at all.
 fn lacks_records(indexer: &Indexer) -> bool {
     let state = indexer.world.state();
     let machine = state.machines.get(&indexer.pid());
@@ -180,8 +180,8 @@ async fn compare(
     agree(log.store(), indexer.id, (&journals, log.place()), committed).await
 }
 
-/// What journals and log lack of each other; journals get it. None if the place of the log does not answer,
-/// unless the disk has lost records, which the log may have: then it is waited for.
+/// Compares journals and log, and adds missing records to the journals. `None` if the place of the log does
+/// not answer. If the disk has lost records, this waits instead, because the log may have them.
 async fn agreed(
     indexer: &Indexer,
     log: &Log,
@@ -215,7 +215,7 @@ async fn agreed(
     }
 }
 
-/// Seals the log and makes sure that the sets are this process's still.
+/// Seals the log, and checks that this process still owns its sets.
 async fn begin(indexer: &Indexer, log: &Log) -> Result<(), ingest::Error> {
     log.begin().await?;
     let owned = |set| {
@@ -227,7 +227,7 @@ async fn begin(indexer: &Indexer, log: &Log) -> Result<(), ingest::Error> {
     confirmed.map_err(|error| ingest::Error::Catalog(Arc::new(error)))
 }
 
-/// Writes to the disk what journals lack.
+/// Writes records that the journals lack to the disk.
 async fn restore(indexer: &Indexer, log: &Log, agreed: &Agreed) -> Result<(), ingest::Error> {
     if agreed.behind.is_empty() {
         return Ok(());
@@ -250,7 +250,7 @@ async fn restore(indexer: &Indexer, log: &Log, agreed: &Agreed) -> Result<(), in
     Ok(())
 }
 
-/// The records of objects of a log, by set.
+/// Reads the records of some objects of a log, by set.
 pub(crate) async fn fetch(
     store: &Arc<dyn ObjectStore>,
     indexer: IndexerId,
@@ -281,7 +281,7 @@ pub(crate) async fn fetch(
     Ok(sets)
 }
 
-/// The records of a part of a log, as a disk has them.
+/// The records of a part of a log, in the form of the disk.
 fn stored_of(records: &[u8]) -> Vec<Stored> {
     let mut all = Vec::new();
     ingest::simulation::split_records(records, |stream, position, bytes| {
@@ -291,8 +291,7 @@ fn stored_of(records: &[u8]) -> Vec<Stored> {
     all
 }
 
-/// Reads the journal of a set and fills the hot buckets; no record has a higher position than the one that it
-/// gives.
+/// Reads the journal of a set and fills the hot buckets. Returns a position that no record exceeds.
 pub(crate) fn recover_set(
     indexer: &Indexer,
     set: SetKey,
@@ -352,7 +351,7 @@ pub(crate) fn recover_set(
     last
 }
 
-/// Lists objects that were not committed as objects to delete.
+/// Records uncommitted objects as garbage objects.
 async fn delete_orphans(
     (world, pid, catalog): (Arc<World>, crate::process::Pid, Catalog),
     store: Arc<dyn ObjectStore>,
@@ -378,7 +377,7 @@ async fn delete_orphans(
     }
 }
 
-/// Begins to write to the log, with what it lacks.
+/// Starts writing to the log, beginning with the records that it lacks.
 fn resume(indexer: &Indexer, log: &Log, agreed: Agreed) {
     let mut last = BTreeMap::new();
     {
@@ -400,7 +399,7 @@ fn resume(indexer: &Indexer, log: &Log, agreed: Agreed) {
     log.resume(agreed, &last);
 }
 
-/// Does the same once the place of the log answers, after a start without it.
+/// Calls [`resume`] once the place of the log answers, after a start without it.
 async fn resume_later(indexer: Arc<Indexer>, log: Log) {
     let mut pause = RETRY.0;
     loop {

@@ -1,5 +1,5 @@
-//! The object store as a process sees it: requests that take time, fail, or are done although they seem to
-//! fail, perhaps later than requests after them.
+//! The object store as a process sees it: requests take time and fail. A failed request may be executed all
+//! the same, perhaps after later requests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -47,12 +47,12 @@ fn meta(location: Path, size: u64) -> ObjectMeta {
     ObjectMeta { location, last_modified: Default::default(), size, e_tag: None, version: None }
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 enum Fate {
     Done,
-    /// It fails and does nothing.
+    /// It fails and is not executed.
     Refused,
-    /// It fails, and is done after a while.
+    /// It fails, but is executed after a delay.
     Unknown(Duration),
 }
 
@@ -70,7 +70,7 @@ impl Store {
         }
     }
 
-    /// Reads, after the time that it takes.
+    /// Waits for the time of a read, which may fail.
     async fn read(&self) -> Result<()> {
         self.world.sleep(3, 25).await;
         match self.fate() {
@@ -79,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Changes the objects. The change happens whatever becomes of the process that asks for it.
+    /// Changes the objects. The change happens even if the calling process ends.
     async fn write<T: Send + 'static>(
         &self,
         change: impl FnOnce(&World) -> Result<T> + Send + 'static,
@@ -94,7 +94,7 @@ impl Store {
         let (world, done) = (Arc::clone(&self.world), tokio::sync::oneshot::channel());
         self.world.tasks.spawn(async move {
             tokio::time::sleep(there + late).await;
-            // Whoever has asked may be gone.
+            // The caller may have ended.
             let _ = done.0.send(change(&world));
         });
         if let Fate::Unknown(_) = fate {

@@ -1,4 +1,4 @@
-//! Starts processes, and starts them again when they end.
+//! Starts processes, and restarts them when they end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::world::{CONTROL, SEARCH_HEAD, World};
 use crate::{control, indexer, search};
 
 impl World {
-    /// The process answers the others from now on.
+    /// Lets the process answer the others.
     pub(crate) fn open(&self, pid: Pid) {
         if let Some(process) = self.state().processes.get_mut(&pid) {
             process.is_open = true;
@@ -16,7 +16,7 @@ impl World {
     }
 }
 
-/// Starts a process that does not run.
+/// Starts a process, if it is not running.
 pub(crate) fn start(world: &Arc<World>, pid: Pid) {
     let life = {
         let mut state = world.state();
@@ -55,7 +55,7 @@ pub(crate) fn kill(world: &World, pid: Pid) -> bool {
     true
 }
 
-/// Ends a process that ends by itself, and starts it again a moment later.
+/// Ends a process that exits on its own, and restarts it a moment later.
 pub(crate) fn begin_again(world: &Arc<World>, pid: Pid, reason: &str) {
     world.note(format_args!("{pid} begins again: {reason}"));
     kill(world, pid);
@@ -63,7 +63,7 @@ pub(crate) fn begin_again(world: &Arc<World>, pid: Pid, reason: &str) {
     start_after(world, pid, wait);
 }
 
-/// Starts a process after a while, unless somebody does before.
+/// Starts a process after a delay, unless it is started before.
 pub(crate) fn start_after(world: &Arc<World>, pid: Pid, wait: Duration) {
     let own = Arc::clone(world);
     world.tasks.spawn(async move {

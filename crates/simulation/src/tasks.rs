@@ -1,6 +1,6 @@
-//! Runs the tasks of a run on one thread: who is next among those that can go on is drawn from the seed. The
-//! scheduler of tokio would run them as they are woken, and the order in which `watch` wakes is not one that
-//! repeats; its time and its timers serve here, too.
+//! Runs the tasks of a run on one thread: the next of the ready tasks is drawn from the seed. Tokio's
+//! scheduler would run them in the order in which they are woken, and `watch` does not wake in a repeatable
+//! order. Tokio's clock and timers are used here, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -21,13 +21,13 @@ pub(crate) struct TaskId(u64);
 #[derive(Default)]
 struct Queue {
     next: u64,
-    /// Those that have not begun.
+    /// Tasks that have not started.
     new: Vec<(TaskId, Work)>,
-    /// Those that can go on.
+    /// Tasks that are ready.
     ready: BTreeSet<TaskId>,
-    /// Those that are to be dropped.
+    /// Tasks to be dropped.
     ended: Vec<TaskId>,
-    /// Those that are not over.
+    /// Tasks that have not ended.
     alive: BTreeSet<TaskId>,
     waker: Option<Waker>,
 }
@@ -40,7 +40,7 @@ impl Queue {
     }
 }
 
-/// Where tasks are handed to the [`Executor`].
+/// A handle to give tasks to the [`Executor`].
 #[derive(Clone, Default)]
 pub(crate) struct Tasks(Arc<Mutex<Queue>>);
 
@@ -62,14 +62,14 @@ impl Tasks {
         id
     }
 
-    /// Drops a task before anything else runs.
+    /// Drops a task before another one runs.
     pub(crate) fn end(&self, id: TaskId) {
         let mut queue = self.0.lock();
         queue.ended.push(id);
         queue.wake();
     }
 
-    /// Lets go of what has not begun.
+    /// Drops tasks that have not started.
     pub(crate) fn clear(&self) {
         let new = std::mem::take(&mut self.0.lock().new);
         drop(new);
@@ -95,7 +95,7 @@ impl Wake for Woken {
     }
 }
 
-/// Runs everything that is spawned until one task is over.
+/// Runs all spawned tasks until one given task ends.
 pub(crate) struct Executor {
     queue: Arc<Mutex<Queue>>,
     tasks: BTreeMap<TaskId, (Work, Waker)>,
@@ -109,7 +109,7 @@ impl Executor {
         Self { queue: Arc::clone(&tasks.0), tasks: BTreeMap::new(), chance, main }
     }
 
-    /// Takes in what was spawned, drops what has ended; what runs next.
+    /// Adds spawned tasks, drops ended ones, and returns the task to run next.
     fn next(&mut self, context: &Context<'_>) -> Option<TaskId> {
         let (new, ended) = {
             let mut queue = self.queue.lock();
@@ -138,7 +138,7 @@ impl Executor {
             queue.alive.remove(&id);
             queue.ready.remove(&id);
         }
-        // What it holds may wake others.
+        // Dropping the task may wake others.
         drop(self.tasks.remove(&id));
     }
 }

@@ -1,5 +1,5 @@
-//! What is true whatever the processes know: which events were acknowledged, what is in which bucket; and
-//! what has to hold.
+//! The actual state, whatever the processes know: which events were acknowledged, which bucket has which
+//! events; and the invariants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::hot::Rolled;
 use crate::process::Pid;
 use crate::world::{World, process};
 
-/// What acknowledgements of an event wait for: `ackLevel`.
+/// When an event is acknowledged: `ackLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Local,
@@ -25,12 +25,12 @@ pub(crate) enum Level {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
     pub(crate) to: Pid,
-    /// How often the disk of the machine had been lost.
+    /// Number of losses of the machine's disk when the event was sent.
     losses: u64,
     pub(crate) acknowledged: Option<Durability>,
 }
 
-/// What a bucket has.
+/// The contents of a bucket.
 #[derive(Debug)]
 struct Content {
     path: String,
@@ -42,13 +42,13 @@ struct Content {
 pub(crate) struct Truth {
     pub(crate) sent: BTreeMap<u64, Sent>,
     contents: BTreeMap<BucketId, Content>,
-    /// The bucket of each event in the catalog.
+    /// The bucket of each committed event.
     stored: BTreeMap<u64, BucketId>,
     records: BTreeMap<(StreamId, JournalPosition), BucketId>,
     buckets: BTreeSet<BucketId>,
-    /// When each indexer that was not in the list of the cluster has joined it last.
+    /// The time at which each indexer last joined the list of the cluster.
     pub(crate) joined: BTreeMap<Pid, Duration>,
-    /// Searches that were complete, and that said that they were not.
+    /// Number of complete searches, and of those that reported to be incomplete.
     pub(crate) searches: (u64, u64),
 }
 
@@ -59,7 +59,7 @@ impl Truth {
         }
     }
 
-    /// A bucket has its events for good.
+    /// Notes the events of a rolled bucket, which are final.
     pub(crate) fn rolled(&mut self, rolled: &Rolled) {
         let record =
             |event: &crate::hot::Event| (rolled.stream.clone(), event.position, event.number);
@@ -77,7 +77,7 @@ impl Truth {
         self.contents.get(&id).map(|content| content.path.as_str())
     }
 
-    /// Takes in a new state of the catalog; what is wrong with it.
+    /// Checks a new state of the catalog. Returns the violated invariant.
     fn written(&mut self, state: &Snapshot) -> Option<String> {
         let mut wrong = None;
         for index in state.indexes() {
@@ -101,7 +101,7 @@ impl Truth {
         wrong
     }
 
-    /// Events that were acknowledged, and that no failure may have taken away.
+    /// Acknowledged events that no fault may have destroyed.
     pub(crate) fn safe(&self, losses: &BTreeMap<Pid, u64>) -> Vec<u64> {
         let is_safe = |sent: &Sent| match sent.acknowledged {
             Some(Durability::Local) => losses.get(&sent.to).copied().unwrap_or(0) == sent.losses,
@@ -111,7 +111,7 @@ impl Truth {
         self.sent.iter().filter(|(_, sent)| is_safe(sent)).map(|(number, _)| *number).collect()
     }
 
-    /// Whether the indexer that has received an event was in the list of the cluster at a time.
+    /// Whether the indexer that received an event was in the list of the cluster at a time.
     pub(crate) fn joined_before(&self, number: u64, time: Duration) -> bool {
         let to = self.sent.get(&number).map(|sent| sent.to);
         let joined = to.and_then(|to| self.joined.get(&to));
@@ -128,20 +128,20 @@ impl World {
         look(&mut self.state().truth)
     }
 
-    /// An event is sent to an indexer.
+    /// Notes that an event was sent to an indexer.
     pub(crate) fn sent(&self, number: u64, to: Pid) {
         let mut state = self.state();
         let losses = state.machines.get(&to).map_or(0, |machine| machine.losses);
         state.truth.sent.insert(number, Sent { to, losses, acknowledged: None });
     }
 
-    /// How often the disk of each machine was lost.
+    /// Number of losses of each machine's disk.
     pub(crate) fn losses(&self) -> BTreeMap<Pid, u64> {
         let state = self.state();
         state.machines.iter().map(|(pid, machine)| (*pid, machine.losses)).collect()
     }
 
-    /// The catalog has a new state, durable from now on.
+    /// Notes a new, durable state of the catalog.
     pub(crate) fn written(&self, new: Arc<Snapshot>) {
         let mut wrong = Vec::new();
         let mut guard = self.state();
@@ -176,7 +176,7 @@ impl World {
         wrong.into_iter().for_each(|wrong| self.violate(wrong));
     }
 
-    /// An object is deleted.
+    /// Checks the deletion of an object.
     pub(crate) fn deleted(&self, path: &str) {
         let named = {
             let state = self.state();
@@ -189,7 +189,7 @@ impl World {
         }
     }
 
-    /// The catalog refuses a bucket.
+    /// Checks the refusal of a bucket by the catalog.
     pub(crate) fn refused(&self, pid: Pid, error: &catalog::Error) {
         use catalog::Error::{Conflict, Invalid, Overlap};
         if matches!(error, Overlap { .. } | Conflict { .. } | Invalid { .. }) {
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    /// The time of the clock of a process, in microseconds.
+    /// The time on the clock of a process, in microseconds.
     pub(crate) fn clock(&self, pid: Pid) -> i64 {
         let skew = self.state().processes.get(&pid).map_or(0, |process| process.skew);
         i64::try_from(self.now().as_micros()).unwrap_or(i64::MAX).saturating_add(skew)

@@ -1,4 +1,4 @@
-//! Rolled buckets into the object store and the catalog, in the order in which they rolled.
+//! Uploads and commits rolled buckets, in the order in which they rolled.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::indexer::Indexer;
 /// First and longest pause between attempts.
 const RETRY: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
-/// Sends a bucket on its way.
+/// Starts the upload of a bucket.
 pub(crate) fn submit(indexer: &Arc<Indexer>, rolled: Arc<Rolled>) {
     indexer.world.truth(|truth| truth.rolled(&rolled));
     indexer.uploads.send_modify(|waiting| *waiting += 1);
@@ -34,7 +34,7 @@ pub(crate) fn submit(indexer: &Arc<Indexer>, rolled: Arc<Rolled>) {
 }
 
 async fn store(indexer: &Indexer, rolled: &Rolled, before: Option<oneshot::Receiver<()>>) -> bool {
-    // Encoding.
+    // Time of encoding.
     indexer.world.sleep(5, 60).await;
     let entry = entry(rolled);
     put(indexer, rolled).await;
@@ -53,7 +53,7 @@ async fn store(indexer: &Indexer, rolled: &Rolled, before: Option<oneshot::Recei
     }
     let Some(outcome) = commit(indexer, rolled, entry).await else { return false };
     for waiter in std::mem::take(&mut *rolled.waiting.lock()) {
-        // Whoever has waited may be gone.
+        // The caller may have ended.
         let _ = waiter.send(Durability::Remote);
     }
     indexer.memory.lock().hot.remove(rolled);
@@ -63,10 +63,10 @@ async fn store(indexer: &Indexer, rolled: &Rolled, before: Option<oneshot::Recei
     true
 }
 
-/// What became of a bucket.
+/// The outcome for a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// The catalog has it.
+    /// The bucket is committed.
     Stored,
     /// Another process stores its events.
     Dropped,
@@ -86,7 +86,7 @@ fn entry(rolled: &Rolled) -> BucketEntry {
     }
 }
 
-/// Puts the object until it is there.
+/// Uploads the object, with retries until it exists.
 async fn put(indexer: &Indexer, rolled: &Rolled) {
     let content: Vec<u8> = rolled.events.iter().flat_map(|e| e.number.to_le_bytes()).collect();
     let (path, mut pause) = (Path::from(rolled.path.as_str()), RETRY.0);
@@ -94,7 +94,8 @@ async fn put(indexer: &Indexer, rolled: &Rolled) {
         let payload = PutPayload::from(content.clone());
         let put = indexer.store.put_opts(&path, payload, PutOptions::from(PutMode::Create));
         match put.await {
-            // Names are unique: an earlier attempt whose answer was lost.
+            // Names are unique, so that an existing object is from an earlier attempt whose answer was
+            // lost.
             Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => return,
             Err(_) => tokio::time::sleep(pause).await,
         }

@@ -1,4 +1,4 @@
-//! The world of a run: virtual time, chance, the processes, what their machines keep, and what is checked.
+//! The world of a run: virtual time, randomness, processes, the disks of their machines, and the checks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -23,56 +23,56 @@ use crate::tasks::Tasks;
 use crate::truth::Truth;
 use crate::{Config, Mutant};
 
-/// What is wrong with the network and the store at the moment, in events of a thousand.
+/// Current error rates of network, store and disks, in per mille.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weather {
-    /// Messages that are lost.
+    /// Lost messages.
     pub(crate) lost: u64,
-    /// Messages that come twice.
+    /// Duplicated messages.
     pub(crate) doubled: u64,
-    /// Messages that come seconds later, behind others.
+    /// Messages that arrive seconds late, after later ones.
     pub(crate) late: u64,
-    /// Requests of stores that fail and do nothing.
+    /// Requests to the store that fail and are not executed.
     pub(crate) refused: u64,
-    /// Requests of stores that fail and are done all the same, perhaps seconds later.
+    /// Requests to the store that fail, but are executed, perhaps seconds later.
     pub(crate) unknown: u64,
     /// Syncs of disks that take up to a second.
     pub(crate) slow: u64,
 }
 
-/// A process of the cluster: its present life, and what handles its requests.
+/// A process of the cluster: its current life, and the parts that handle its requests.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     pub(crate) life: Option<Life>,
-    /// Lives so far.
+    /// Number of lives so far.
     pub(crate) lives: u64,
-    /// Whether it answers the others.
+    /// Whether it answers other processes.
     pub(crate) is_open: bool,
-    /// Whether it gives its copies of journals to the others, which it does before.
+    /// Whether it serves its copies of journals, which it does before it is open.
     pub(crate) has_copies: bool,
     pub(crate) indexer: Option<Arc<Indexer>>,
     pub(crate) leading: Option<Arc<Leading>>,
-    /// Whether it is not to be started again.
+    /// Whether it must not be restarted.
     pub(crate) is_gone: bool,
-    /// How far its clock is from the time of the others, in microseconds.
+    /// Difference between its clock and the time of the others, in microseconds.
     pub(crate) skew: i64,
 }
 
-/// Everything that changes.
+/// The mutable state of a run.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) chance: Chance,
     pub(crate) weather: Weather,
     pub(crate) processes: BTreeMap<Pid, Process>,
-    /// Links on which nothing arrives, by sender and receiver.
+    /// Links that deliver no messages, by sender and receiver.
     pub(crate) cuts: BTreeSet<(Pid, Pid)>,
-    /// Processes that do not reach the object store.
+    /// Processes that cannot reach the object store.
     pub(crate) storeless: BTreeSet<Pid>,
     pub(crate) machines: BTreeMap<Pid, Machine>,
     pub(crate) objects: BTreeMap<String, Bytes>,
     pub(crate) database: Database,
     pub(crate) truth: Truth,
-    /// Answers that never come.
+    /// Senders of answers that are never sent; kept so that their receivers wait.
     pub(crate) limbo: Vec<oneshot::Sender<Outcome>>,
     next_id: u128,
     trace: Trace,
@@ -128,7 +128,7 @@ impl World {
         self.config.mutant == Some(mutant)
     }
 
-    /// Notes an event; runs of the same seed have the same ones at the same times.
+    /// Adds a line to the trace; runs of the same seed have the same lines at the same times.
     pub(crate) fn note(&self, what: fmt::Arguments<'_>) {
         let line = format!("{:>9} {what}", self.now().as_millis());
         let mut state = self.state.lock();
@@ -143,18 +143,18 @@ impl World {
         }
     }
 
-    /// The hash of all events so far, and how many there were.
+    /// The hash and the number of all lines so far.
     pub(crate) fn hash(&self) -> (u64, u64) {
         let state = self.state.lock();
         (state.trace.hash, state.trace.lines)
     }
 
-    /// The last events.
+    /// The last lines of the trace.
     pub(crate) fn trace(&self) -> Vec<String> {
         self.state.lock().trace.shown.iter().cloned().collect()
     }
 
-    /// Notes that something is not as it has to be; the first violation ends the run.
+    /// Reports a violated invariant; the first violation ends the run.
     pub(crate) fn violate(&self, what: String) {
         self.note(format_args!("VIOLATION {what}"));
         self.violated.send_if_modified(|known| match known {
@@ -176,7 +176,7 @@ impl World {
         let known = violated.wait_for(Option::is_some).await;
         match known.map(|violation| violation.clone().unwrap_or_default()) {
             Ok(violation) => violation,
-            // The sender is in self.
+            // Cannot fail: `self` has the sender.
             Err(_) => std::future::pending().await,
         }
     }
@@ -201,7 +201,7 @@ impl World {
         tokio::time::sleep(time).await;
     }
 
-    /// What syncing a disk takes.
+    /// Waits for the time that a sync of a disk takes.
     pub(crate) async fn sync(&self) {
         let time = {
             let mut state = self.state.lock();
@@ -214,12 +214,12 @@ impl World {
         tokio::time::sleep(time).await;
     }
 
-    /// The indexer that runs as a process, while it does.
+    /// The indexer that runs as a process; `None` if it does not run.
     pub(crate) fn indexer(&self, pid: Pid) -> Option<Arc<Indexer>> {
         self.state.lock().processes.get(&pid)?.indexer.clone()
     }
 
-    /// Lets go of the processes, which have the world themselves: it would stay in memory.
+    /// Drops the processes: they own the world, so that it would never be freed.
     pub(crate) fn end(&self) {
         let (processes, limbo) = {
             let mut state = self.state.lock();
@@ -243,10 +243,10 @@ impl World {
     }
 }
 
-/// The processes that may lead.
+/// The control planes.
 pub(crate) const CONTROL: [Pid; 2] = [Pid(0), Pid(1)];
 pub(crate) const FIRST_INDEXER: u8 = 10;
-/// The process that searches.
+/// The search head.
 pub(crate) const SEARCH_HEAD: Pid = Pid(100);
 
 /// The identity of a process.

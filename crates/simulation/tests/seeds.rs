@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use karst_simulation::{Config, Kinds, Mutant, Report, run};
 use parking_lot::Mutex;
 
-/// Seeds of the test; SIMULATE_SEEDS says another number, SIMULATE_SEED one seed.
+/// Number of seeds; SIMULATE_SEEDS sets another number, SIMULATE_SEED a single seed.
 const SEEDS: u64 = 300;
-/// Seeds within which each deliberate defect is found.
+/// Number of seeds within which each deliberate defect must be found.
 const MUTANTS: u64 = 120;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Runs configurations on all processors until one violates something; that one.
+/// Runs configurations on all processors until one finds a violation, and returns its report.
 fn first_violation(configs: impl Fn(u64) -> Config + Sync, count: u64) -> Option<Report> {
     let next = AtomicU64::new(0);
     let found: Mutex<Option<Report>> = Mutex::default();
@@ -67,7 +67,7 @@ fn deliberate_defects_are_found() {
         .filter(|mutant| {
             let configs = |seed| Config::of(seed, mutant.faults()).with(*mutant);
             let found = first_violation(configs, MUTANTS);
-            // How near to the bound: a change of the simulation changes what each seed is.
+            // Shows the margin to the limit: a change of the simulation changes the course of each seed.
             println!("{mutant:?}: seed {:?}", found.as_ref().map(|report| report.config.seed));
             found.is_none()
         })

@@ -1,8 +1,9 @@
-//! How long planning takes: `cargo run -p karst-spectest --example planning` from this crate's directory.
+//! Measures the planning time: `cargo run -p karst-spectest --example planning` from this crate's
+//! directory.
 //!
-//! Every search of the corpus is read, planned and optimized up to the plan that would run first, seven
-//! times; its median counts. What subsearches find is left out: that is running them. Prints the median and
-//! the worst search beside their bars.
+//! Every search of the corpus is parsed, planned and optimized seven times, up to the first plan that would
+//! run; the median counts. Subsearches are not run, because that is not planning. Prints the median and the
+//! slowest search with their limits.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,7 +17,7 @@ use karst_spectest::{CorpusSearch, Memory, World, corpus};
 use parking_lot::Mutex;
 use plan::{PlanOf, Session, SessionSettings, Subsearches, Watch, execute_watched, plan_search};
 
-/// Times that each search is planned.
+/// Number of times that each search is planned.
 const ROUNDS: usize = 7;
 
 #[tokio::main]
@@ -42,7 +43,7 @@ async fn measure() -> Result<(), String> {
         for _ in 0..ROUNDS {
             times.extend(planning(&search.text, &world, &session).await);
         }
-        // A search that is refused, as a few of the corpus are, is not planned.
+        // A few searches of the corpus are refused and have no plan.
         if times.len() < ROUNDS {
             refused += 1;
             continue;
@@ -60,13 +61,13 @@ async fn measure() -> Result<(), String> {
     Ok(())
 }
 
-/// The time to the first plan; none for a search that is refused.
+/// The time to the first plan; `None` for a search that is refused.
 async fn planning(text: &str, world: &World, session: &Session) -> Option<Duration> {
     let start = Instant::now();
     let planned = plan_search(text, world.context(), Subsearches::Skip).await;
     let planned = planned.ok()?;
     let watch = FirstPlan(Mutex::new(None));
-    // Rows are not wanted: the first batch ends the search.
+    // The rows are not needed: the first batch ends the search.
     let ran =
         execute_watched(&planned, session, Some(&watch), &mut |_, _| ControlFlow::Break(())).await;
     drop(ran);
@@ -74,7 +75,7 @@ async fn planning(text: &str, world: &World, session: &Session) -> Option<Durati
     Some(first.unwrap_or_else(Instant::now) - start)
 }
 
-/// When the first plan was ready.
+/// The time at which the first plan was ready.
 #[derive(Debug)]
 struct FirstPlan(Mutex<Option<Instant>>);
 

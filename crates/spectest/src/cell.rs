@@ -1,4 +1,4 @@
-//! Values as specs write them.
+//! Values in the notation of specs.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
@@ -46,7 +46,7 @@ impl Cell {
                 let texts: Vec<String> = texts.collect();
                 match texts.len() {
                     0 => Self::Null,
-                    // One value and a list of one value are the same to a user.
+                    // A single value and a list of one value are the same for users.
                     1 => Self::Text(texts.into_iter().next().unwrap_or_default()),
                     _ => Self::Multi(texts),
                 }
@@ -55,7 +55,7 @@ impl Cell {
         }
     }
 
-    /// The cell as a spec writes it.
+    /// The cell in the notation of specs.
     #[must_use]
     pub fn text(&self) -> String {
         match self {
@@ -83,7 +83,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped.replace('\t', "\\t"))
 }
 
-/// The cells of a line.
+/// Parses the cells of a line.
 ///
 /// # Errors
 /// If a quote or bracket is not closed.
@@ -125,7 +125,7 @@ impl Reader<'_> {
         Ok(Some(if plain && text == "-" { Cell::Null } else { Cell::Text(text) }))
     }
 
-    /// A text, and whether it was written without quotes.
+    /// Reads a text, and whether it is unquoted.
     fn word(&mut self, stops: &str) -> Result<(String, bool), String> {
         let Some(rest) = self.rest.strip_prefix('"') else {
             let stop = |c: char| c.is_whitespace() || stops.contains(c);

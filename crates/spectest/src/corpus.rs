@@ -1,5 +1,5 @@
-//! Searches as people write them. No answer is expected of them: each has to be read, planned and run,
-//! over the events and the knowledge objects of `corpus/world.spec`.
+//! Searches as users write them. Their results are not checked: each one has to be parsed, planned and run,
+//! with the events and the knowledge objects of `corpus/world.spec`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct CorpusSearch {
     pub text: String,
 }
 
-/// The searches of all `.spl` files of a directory: paragraphs, but for lines that begin with `#`.
+/// The searches of all `.spl` files of a directory: one per paragraph, without lines that begin with `#`.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -65,7 +65,7 @@ fn paragraphs(name: &str, text: &str) -> Vec<CorpusSearch> {
     found
 }
 
-/// What the searches of the corpus run over.
+/// The events and configuration for the searches of the corpus.
 #[derive(Debug)]
 pub struct World {
     context: PlanContext,
@@ -75,17 +75,17 @@ impl World {
     /// Reads the first block of a spec file.
     ///
     /// # Errors
-    /// If the file cannot be read or holds no block.
+    /// If the file cannot be read or has no block.
     pub async fn read(file: &Path, topology: &dyn Topology) -> Result<Self, String> {
         let name = file.display();
         let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
         Self::of(&text, topology).await.map_err(|error| format!("{name}: {error}"))
     }
 
-    /// Takes the first block of the text of a spec file.
+    /// Loads the first block of the text of a spec file.
     ///
     /// # Errors
-    /// If the text is not that of a spec file, or holds no block.
+    /// If the text is not a valid spec file or has no block.
     pub async fn of(text: &str, topology: &dyn Topology) -> Result<Self, String> {
         let blocks = parse(text).map_err(|error| error.to_string())?;
         let block: &Block = blocks.first().ok_or("there is no block")?;
@@ -93,16 +93,16 @@ impl World {
         Ok(Self { context: context(block, topology, &builtin).await? })
     }
 
-    /// What searches are planned against.
+    /// The context for planning searches.
     #[must_use]
     pub fn context(&self) -> &PlanContext {
         &self.context
     }
 
-    /// Runs a search to its end; the number of its rows.
+    /// Runs a search to its end; returns the number of rows.
     ///
     /// # Errors
-    /// What a user would be told.
+    /// The message that a user would see.
     pub async fn run(&self, text: &str) -> Result<usize, String> {
         search(text, &self.context, &Memory::Whole).await.map(|found| found.rows.len())
     }

@@ -1,20 +1,20 @@
-//! An event as a block lists it.
+//! An event of a block.
 
 use model::{EventTime, IndexName};
 
-/// An event with all its metadata filled in.
+/// An event with complete metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecEvent {
     /// Event time.
     pub time: EventTime,
-    /// Arrival: later for events listed earlier, so that events of one time are searched in the
+    /// Arrival time: later for events listed earlier, so that events with the same time are found in the
     /// order in which they are listed.
     pub index_time: EventTime,
     /// The text: the column `_raw`, or the fields as `name="value"`.
     pub raw: String,
-    /// The machine.
+    /// The machine that it came from.
     pub host: String,
-    /// The file or stream.
+    /// The file or stream that it came from.
     pub source: String,
     /// The format.
     pub sourcetype: String,

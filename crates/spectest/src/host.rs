@@ -1,4 +1,4 @@
-//! Lookups, collections, places of addresses and collected events, in memory.
+//! In-memory lookups, collections, locations of addresses, and collected events.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,10 +12,10 @@ use plan::{
     RestRequest, Rows,
 };
 
-/// The job that every block finds.
+/// The ID of the job that exists in every block.
 const JOB: &str = "1700000000.9";
 
-/// What the searches of a block find around them.
+/// The environment of the searches of a block.
 #[derive(Debug)]
 pub(crate) struct MemoryHost {
     lookups: Mutex<HashMap<String, Arc<Rows>>>,
@@ -23,7 +23,7 @@ pub(crate) struct MemoryHost {
 }
 
 impl MemoryHost {
-    /// Lookups by name, as CSV without quotes.
+    /// Creates an environment with lookups by name, as CSV without quotes.
     pub(crate) fn new(lookups: &[(String, String)]) -> Result<Self, String> {
         let mut found = HashMap::new();
         for (name, text) in lookups {
@@ -35,14 +35,14 @@ impl MemoryHost {
         Ok(Self { lookups: Mutex::new(found), jobs: Mutex::new(jobs) })
     }
 
-    /// The same lookups, and rows that `loadjob` finds by these names.
+    /// The same lookups, with the rows of jobs for `loadjob`.
     pub(crate) fn with_jobs(&self, jobs: HashMap<String, Rows>) -> Self {
         let lookups = self.lookups.lock().clone();
         Self { lookups: Mutex::new(lookups), jobs: Mutex::new(jobs) }
     }
 }
 
-/// Comma-separated values; an empty one is missing.
+/// Parses comma-separated values; an empty value is missing.
 fn rows(text: &str) -> Rows {
     let mut lines = text.lines();
     let names: Vec<&str> = lines.next().unwrap_or_default().split(',').map(str::trim).collect();
@@ -73,7 +73,7 @@ impl Host for MemoryHost {
         })
     }
 
-    /// A program is the rows of the lookup that has its name.
+    /// Answers for a program with the rows of the lookup of the same name.
     fn ask_program<'a>(
         &'a self,
         question: &'a LookupQuestion,

@@ -1,9 +1,9 @@
 //! The runner of spec files: SPL specified as queries with their rows in and rows out.
 //!
-//! A block of a file states one behaviour. It runs over every [`Topology`] it is given, because an
-//! answer may not depend on where events lie. This crate brings two topologies in memory; the
-//! crates that store events bring theirs (one bucket, many buckets, hot, restarted) and hand them
-//! to [`run_directory`]. The language of the files is described in `specs/README.md`.
+//! A block of a file states one behaviour. It runs over every given [`Topology`], because results must not
+//! depend on where events are stored. This crate has two in-memory topologies; the crates that store events
+//! have their own (one bucket, many buckets, hot, restarted) and pass them to [`run_directory`].
+//! `specs/README.md` describes the language of the files.
 #![allow(clippy::disallowed_methods)]
 
 mod cell;

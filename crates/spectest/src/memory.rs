@@ -1,4 +1,4 @@
-//! Topologies in memory: all events in one batch, or cut into small batches at random.
+//! In-memory topologies: all events in one batch, or randomly split into small batches.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use rand::{Rng, SeedableRng};
 
 use crate::{SpecEvent, Topology};
 
-/// Events in memory.
+/// Events in memory, in one of two layouts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     /// One batch in one partition.
     Whole,
-    /// Batches of a few rows in several partitions, in no order; the seed decides.
+    /// Batches of a few rows in several partitions, in random order, determined by the seed.
     Pieces(u64),
 }
 
@@ -40,7 +40,7 @@ impl Topology for Memory {
     fn wide_columns(&self) -> usize {
         match self {
             Self::Whole => SessionSettings::default().wide_columns,
-            // The rule for wide plans optimizes those of all specs.
+            // Zero, so that the rule for wide plans applies to the plans of all specs.
             Self::Pieces(_) => 0,
         }
     }
@@ -75,7 +75,7 @@ fn pieces(events: &[SpecEvent], seed: u64) -> Vec<Vec<Vec<SpecEvent>>> {
 
 type Fields = BTreeMap<String, Vec<String>>;
 
-/// An event source over events in memory: partitions of batches of events.
+/// An event source over events in memory, as partitions of batches.
 #[derive(Debug)]
 pub struct MemorySource {
     parts: Vec<Vec<Vec<(SpecEvent, Fields)>>>,
@@ -107,7 +107,7 @@ impl MemorySource {
     }
 }
 
-/// The fields listed, and those that extraction finds in the text.
+/// The listed fields, and those extracted from the text.
 fn fields_of(event: &SpecEvent, knowledge: &knowledge::Knowledge) -> Fields {
     let mut fields: Fields = event.fields.iter().cloned().collect();
     let listed: Vec<String> = fields.keys().cloned().collect();
@@ -140,7 +140,7 @@ impl EventSource for MemorySource {
         for part in &self.parts {
             let mut batches = Vec::new();
             for batch in part {
-                // Rows outside the range stay: the plan must filter them.
+                // Rows outside the range are kept, because the plan must filter them.
                 let rows: Vec<&(SpecEvent, Fields)> = batch
                     .iter()
                     .filter(|(event, _)| request.indexes.contains(&event.index))

@@ -1,7 +1,8 @@
-//! Checks where each command may run against what it does, over rows that are split at random.
+//! Checks the declared place of each command against its behaviour, over randomly split rows.
 //!
-//! The examples of a command are the blocks of `specs/commands/<name>.spec`. What [`Place`] says has to hold
-//! for all of them; that a command needs the search head has to show in one of them, or have a reason.
+//! The examples of a command are the blocks of `specs/commands/<name>.spec`. The declared [`Place`] has to
+//! be valid for all of them; for a command that needs the search head, at least one example must show why,
+//! or there must be a stated reason.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -27,16 +28,16 @@ use crate::memory::Memory;
 use crate::run::context;
 use crate::spec::{Block, Expectation, parse};
 
-/// Ways in which the rows of an example are split.
+/// Number of random splits of the rows of an example.
 const SPLITS: u64 = 6;
-/// Examples of a command at most.
+/// Maximum number of examples per command.
 const EXAMPLES: usize = 8;
-/// Indexers.
+/// Number of indexers.
 const PARTS: usize = 3;
-/// The column that says where a row was among all rows.
+/// The column with the position of a row among all rows.
 const AT: &str = "row_of_the_test";
 
-/// Commands that run at the search head although no split of rows shows it, and why.
+/// Commands that run at the search head although no split of rows shows the need, with the reason.
 const HIDDEN: &[(&str, &str)] = &[
     ("collect", "it writes its events once"),
     ("delete", "it is refused"),
@@ -56,7 +57,7 @@ const HIDDEN: &[(&str, &str)] = &[
     ("tscollect", "it is refused"),
 ];
 
-/// An example of a command: what gives rows, the command, and what both are planned against.
+/// An example of a command: the search before it, the command, and the planning context.
 struct Example {
     place: String,
     before: String,
@@ -68,7 +69,7 @@ struct Example {
 /// Checks the place of every command.
 ///
 /// # Errors
-/// A line for each command whose place is wrong, or has no example.
+/// One line per command whose place is wrong, or that has no example.
 pub async fn check_places(specs: &Path) -> Result<(), String> {
     let builtin = Arc::new(Knowledge::builtin());
     let mut faults = Vec::new();
@@ -81,7 +82,7 @@ pub async fn check_places(specs: &Path) -> Result<(), String> {
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
-/// The blocks of the spec of a command that use it and give rows.
+/// The blocks of a command's spec that use it and return rows.
 async fn examples(
     specs: &Path,
     name: &str,
@@ -171,12 +172,12 @@ async fn check(name: &str, examples: &[Example]) -> Result<(), String> {
 }
 
 impl Example {
-    /// The rows before the command, with all their fields.
+    /// The input rows of the command, with all their fields.
     async fn rows(&self) -> Result<Rows, String> {
         run(&format!("{} | fields *", self.before), &self.context, None).await
     }
 
-    /// What the command makes of rows.
+    /// The output of the command for these rows.
     async fn after(&self, rows: Rows) -> Result<Rows, String> {
         let lookups = MemoryHost::new(&self.block.lookups)?;
         let host = lookups.with_jobs(HashMap::from([("rows".to_owned(), rows)]));
@@ -184,7 +185,8 @@ impl Example {
         run(&format!("| loadjob rows | {}", self.command.node), &context, None).await
     }
 
-    /// How the command over each part differs from the command over all rows, whatever the order.
+    /// The difference between the command over each part and the command over all rows, ignoring order;
+    /// `None` if there is none.
     async fn split(&self, place: Place) -> Result<Option<String>, String> {
         let rows = self.rows().await?;
         let whole = self.after(rows.clone()).await;
@@ -217,7 +219,7 @@ impl Example {
         Ok(None)
     }
 
-    /// How the command over what it leaves of each part differs from the command over all rows.
+    /// The difference between the command over the reduced parts and the command over all rows.
     async fn reduced(&self, most: Option<u64>) -> Result<Option<String>, String> {
         let mut rows = self.rows().await?;
         rows.set_integers(AT, (0..rows.count).map(|at| i64::try_from(at).ok()));
@@ -242,8 +244,8 @@ impl Example {
         Ok(None)
     }
 
-    /// How the search up to the command differs over events in several partitions, and whether some plan
-    /// aggregates in two steps.
+    /// The difference of the search up to the command over events in several partitions, and whether any
+    /// plan aggregates in two steps.
     async fn scanned(&self) -> Result<(Option<String>, bool), String> {
         let pipe = if self.before.is_empty() { "| " } else { " | " };
         let text = format!("{}{pipe}{}", self.before, self.command.node);
@@ -261,7 +263,7 @@ impl Example {
     }
 }
 
-/// Whether a plan aggregates in two steps.
+/// Records whether a plan aggregates in two steps.
 #[derive(Debug)]
 struct Partial(AtomicBool);
 
@@ -295,7 +297,7 @@ async fn run(text: &str, context: &PlanContext, watch: Option<&dyn Watch>) -> Re
     plan::collected(&completed.columns, &batches).map_err(|error| error.to_string())
 }
 
-/// The rows of each part, in their order.
+/// The row numbers of each part, in order.
 fn parts_of(count: usize, seed: u64) -> Vec<Vec<usize>> {
     let mut random = StdRng::seed_from_u64(seed);
     let mut parts = vec![Vec::new(); PARTS];
@@ -307,7 +309,7 @@ fn taken(rows: &Rows, places: &[usize]) -> Result<Rows, String> {
     rows.take(places).map_err(|error| error.to_string())
 }
 
-/// Each row as a text: the fields that it has, by name.
+/// Formats each row: its fields, sorted by name.
 fn lines(rows: &Rows) -> Vec<String> {
     let mut columns: Vec<_> = rows.columns.iter().collect();
     columns.sort_by(|a, b| a.name.cmp(&b.name));

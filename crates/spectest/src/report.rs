@@ -1,17 +1,17 @@
-//! What came of a run.
+//! The result of a run.
 
 use std::fmt;
 
-/// A block that did not give what it says.
+/// A block whose result differs from its expectation.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// File and line.
     pub place: String,
-    /// The block's sentence.
+    /// The title of the block.
     pub title: String,
-    /// Where the events lay.
+    /// The name of the topology.
     pub topology: String,
-    /// What came instead.
+    /// The actual result.
     pub message: String,
 }
 
@@ -26,17 +26,17 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The blocks run and those that failed.
+/// The number of blocks, and the failures.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
-    /// Blocks, each counted once however many topologies it ran over.
+    /// Number of blocks; each is counted once, whatever the number of topologies.
     pub blocks: usize,
-    /// Failures, one for each block and topology.
+    /// Failures: one per block and topology.
     pub failures: Vec<Failure>,
 }
 
 impl Report {
-    /// Adds another file's.
+    /// Adds the report of another file.
     pub fn add(&mut self, other: Self) {
         self.blocks += other.blocks;
         self.failures.extend(other.failures);

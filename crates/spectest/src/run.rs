@@ -1,4 +1,4 @@
-//! Runs blocks and compares what comes out.
+//! Runs blocks and compares their results.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use crate::report::{Failure, Report};
 use crate::spec::{Block, Expectation, parse};
 use crate::topology::Topology;
 
-/// Set to rewrite the expectations that differ, for a person to review.
+/// If set, differing expectations are rewritten, to be reviewed.
 const BLESS: &str = "KARST_BLESS";
 
-/// What a search gave.
+/// The result of a search.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     columns: Vec<String>,
@@ -97,7 +97,7 @@ pub async fn run_file(file: &Path, topologies: &[Arc<dyn Topology>]) -> Result<R
     Ok(report)
 }
 
-/// The configuration of a block: that of all where it has none of its own, which takes long to compile.
+/// The configuration of a block. Blocks without one share `builtin`, because compiling it takes long.
 fn knowledge_of(block: &Block, builtin: &Arc<Knowledge>) -> Arc<Knowledge> {
     if block.conf.is_empty() && block.models.is_empty() && block.forms.is_empty() {
         return Arc::clone(builtin);
@@ -128,7 +128,7 @@ async fn run_block(
     search(&block.search, &context(block, topology, builtin).await?, topology).await
 }
 
-/// What a block's search is planned against.
+/// The planning context of a block's search.
 pub(crate) async fn context(
     block: &Block,
     topology: &dyn Topology,
@@ -257,7 +257,7 @@ fn check(block: &Block, outcome: &Result<Outcome, String>) -> Result<(), String>
     if actual == wanted { Ok(()) } else { Err(format!("got:\n{}", show(found))) }
 }
 
-/// The rows in the columns expected: of events only those are compared, of reports all.
+/// The rows in the expected columns. For events, only these columns are compared; for reports, all columns.
 fn selected(found: &Outcome, columns: &[String]) -> Result<Vec<Vec<Cell>>, String> {
     if found.completed.kind == ResultKind::Report {
         if found.columns != columns {
@@ -288,7 +288,7 @@ fn show(found: &Outcome) -> String {
     shown.join("\n")
 }
 
-/// The expectation that would hold.
+/// The expectation that matches the outcome.
 fn expectation(outcome: &Result<Outcome, String>) -> Vec<String> {
     match outcome {
         Err(error) => {

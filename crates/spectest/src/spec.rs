@@ -1,21 +1,21 @@
-//! The language of spec files.
+//! Parses the language of spec files.
 
 use model::{EventTime, IndexName};
 
 use crate::cell::{Cell, cells};
 use crate::event::SpecEvent;
 
-/// A line that is not understood.
+/// A syntax error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {message}")]
 pub struct ParseError {
     /// Counted from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The description of the error.
     pub message: String,
 }
 
-/// What a block expects.
+/// The expected result of a block.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Expectation {
     /// These columns and rows.
@@ -27,14 +27,14 @@ pub enum Expectation {
     },
     /// No rows, whatever the columns.
     Nothing,
-    /// An error whose text holds this.
+    /// An error whose text contains this text.
     Error(String),
 }
 
-/// One behaviour: events, a search, and what must come out.
+/// A block: events, a search, and its expected result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
-    /// The sentence that states it.
+    /// The title: a sentence that states the behaviour.
     pub title: String,
     /// Line of the title, counted from 1.
     pub line: usize,
@@ -42,13 +42,13 @@ pub struct Block {
     pub events: Vec<SpecEvent>,
     /// The search text.
     pub search: String,
-    /// What must come out.
+    /// The expected result.
     pub expect: Expectation,
     /// Whether the order of rows does not matter.
     pub sort: bool,
-    /// Texts that messages must hold.
+    /// Texts that must occur in the messages.
     pub messages: Vec<String>,
-    /// The present, in epoch seconds.
+    /// The current time, in epoch seconds.
     pub now: f64,
     /// IANA name of the time zone.
     pub timezone: String,
@@ -62,26 +62,26 @@ pub struct Block {
     pub models: Vec<(String, String)>,
     /// Forms: name and text.
     pub forms: Vec<(String, String)>,
-    /// Limits set lower than their default.
+    /// Limits that are lower than their defaults.
     pub limits: Vec<(String, usize)>,
-    /// Lines of the expectation, the keyword included: from, behind.
+    /// The lines of the expectation, including the keyword: first line, and line after the last.
     pub expect_lines: (usize, usize),
 }
 
 impl Block {
-    /// Whether it has no events, and its search begins with a command that makes rows.
+    /// Whether it has no events, and its search begins with a generating command.
     pub(crate) fn generates_its_rows(&self) -> bool {
         self.events.is_empty() && self.search.trim_start().starts_with('|')
     }
 }
 
-/// The present unless a block says otherwise: 2023-11-14T22:13:20Z.
+/// The current time if a block does not set another one: 2023-11-14T22:13:20Z.
 const NOW: f64 = 1_700_000_000.0;
 
-/// The blocks of a file.
+/// Parses the blocks of a file.
 ///
 /// # Errors
-/// The first line that is not understood.
+/// The first syntax error.
 pub fn parse(text: &str) -> Result<Vec<Block>, ParseError> {
     let lines: Vec<&str> = text.lines().collect();
     let mut blocks = Vec::new();
@@ -155,7 +155,7 @@ impl Reader<'_> {
         Ok(block)
     }
 
-    /// The indented lines that follow.
+    /// The indented lines after this one.
     fn indented(&mut self) -> Vec<(usize, String)> {
         let mut found = Vec::new();
         while let Some(line) = self.lines.get(self.at) {
@@ -258,7 +258,7 @@ fn table(at: usize, lines: &[(usize, String)]) -> Result<Expectation, ParseError
     Ok(Expectation::Rows { columns, rows })
 }
 
-/// Times may be written as dates; results have epoch seconds.
+/// Converts times written as dates to epoch seconds, as in results.
 fn normalize(name: &str, cell: &mut Cell) {
     if (name == "_time" || name == "_indextime")
         && let Cell::Text(text) = cell
@@ -360,7 +360,7 @@ fn event(
     Ok(event)
 }
 
-/// Fields as text that automatic extraction reads.
+/// The fields as a text from which they are extracted automatically.
 fn raw_of(fields: &[(String, Vec<String>)]) -> String {
     let pairs = fields.iter().flat_map(|(name, values)| {
         values.iter().map(move |value| format!("{name}=\"{}\"", value.replace('"', "\\\"")))

@@ -1,4 +1,4 @@
-//! Where the events of a block lie while its search runs.
+//! Topologies: the ways in which the events of a block are stored while its search runs.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use plan::{
 
 use crate::SpecEvent;
 
-/// One way to hold events. Implementations put every event where a search finds it once.
+/// A way to store events. Implementations must store every event such that a search finds it once.
 pub trait Topology: Send + Sync + Debug {
-    /// Names it in reports.
+    /// The name in reports.
     fn name(&self) -> String;
 
-    /// Whether it differs from others only in where events are: blocks that generate their rows are not run
-    /// over it again.
+    /// Whether it differs from other topologies only in the place of events. If so, blocks that generate
+    /// their rows are not repeated with it.
     fn is_about_events(&self) -> bool {
         false
     }
@@ -27,26 +27,26 @@ pub trait Topology: Send + Sync + Debug {
         SessionSettings::default().wide_columns
     }
 
-    /// Which one it is, of how many among which the blocks of a file are shared out in turns.
+    /// Its number, and the number of topologies among which the blocks of a file are distributed in turn.
     fn share(&self) -> (usize, usize) {
         (0, 1)
     }
 
-    /// Takes the events of a block, in the order in which the block lists them, and gives back a
-    /// source that finds them. `knowledge` holds the block's configuration.
+    /// Stores the events of a block, in the listed order, and returns an event source over them.
+    /// `knowledge` has the block's configuration.
     ///
     /// # Errors
-    /// Why they could not be stored; the block fails with it.
+    /// The reason why they cannot be stored; the block fails with it.
     fn load<'a>(
         &'a self,
         events: &'a [SpecEvent],
         knowledge: &'a Arc<knowledge::Knowledge>,
     ) -> BoxFuture<'a, Result<Arc<dyn EventSource>, String>>;
 
-    /// Runs a search that was planned over a source of [`Self::load`].
+    /// Runs a search that was planned over a source returned by [`Self::load`].
     ///
     /// # Errors
-    /// Those of the search.
+    /// Errors of the search.
     fn execute<'a>(
         &'a self,
         planned: &'a PlannedSearch,

@@ -1,6 +1,6 @@
-//! Stores that pass everything on, and count, fail, wait or crash on the way.
+//! Stores that forward all operations, and count, fail, delay or crash in between.
 //!
-//! [`Decorated`] is the one implementation of the trait; what happens at an operation is a [`Hooks`].
+//! [`Decorated`] implements the trait; [`Hooks`] define what happens at an operation.
 
 use std::fmt::{self, Debug};
 use std::ops::Range;
@@ -22,30 +22,30 @@ use object_store::{
 };
 use parking_lot::Mutex;
 
-/// What is asked of a store. One operation is at least one request to S3.
+/// An operation of a store. Each is at least one request to S3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operation {
-    /// A whole object written.
+    /// Writing a whole object.
     Put,
-    /// A part of an object, or the begin or end of an upload in parts.
+    /// Writing a part of an object, or starting or completing a multipart upload.
     Multipart,
-    /// Bytes read.
+    /// Reading bytes.
     Get,
-    /// Metadata read.
+    /// Reading metadata.
     Head,
-    /// Names listed.
+    /// Listing names.
     List,
-    /// One object deleted.
+    /// Deleting one object.
     Delete,
     /// A copy or rename.
     Copy,
 }
 
-/// What a decorator does around an operation; an error replaces the operation's result.
+/// Hooks around an operation; an error replaces the result of the operation.
 pub trait Hooks: Debug + Send + Sync + 'static {
-    /// Runs before the store is asked.
+    /// Runs before the operation.
     fn before<'a>(&'a self, operation: Operation, path: &'a str) -> BoxFuture<'a, Result<()>>;
-    /// Runs after the store has answered well, with the bytes that moved.
+    /// Runs after the operation has succeeded, with the number of transferred bytes.
     fn after<'a>(
         &'a self,
         operation: Operation,
@@ -66,7 +66,7 @@ impl<H: Hooks> Decorated<H> {
         Self { inner, hooks: Arc::new(hooks) }
     }
 
-    /// The hooks, to read or set them.
+    /// The hooks, for reading or setting them.
     #[must_use]
     pub fn hooks(&self) -> &H {
         &self.hooks
@@ -137,7 +137,7 @@ impl<H: Hooks> ObjectStore for Decorated<H> {
     }
 
     async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
-        // As S3 does it, so that the hooks see each request.
+        // One read per range, as with S3, so that the hooks see each request.
         let fetch = |range| self.get_range(location, range);
         coalesce_ranges(ranges, fetch, OBJECT_STORE_COALESCE_DEFAULT).await
     }
@@ -237,14 +237,14 @@ impl<H: Hooks> MultipartUpload for DecoratedUpload<H> {
 pub type CountingStore = Decorated<Counts>;
 
 impl CountingStore {
-    /// Counts what goes to `inner`.
+    /// Counts the operations of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn ObjectStore>) -> Self {
         Self::wrap(inner, Counts::default())
     }
 }
 
-/// Operations and bytes so far.
+/// Counts of operations and bytes.
 #[derive(Debug, Default)]
 pub struct Counts {
     operations: [AtomicU64; 7],
@@ -253,13 +253,13 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Operations of one kind.
+    /// The number of operations of one kind.
     #[must_use]
     pub fn of(&self, operation: Operation) -> u64 {
         self.operations[operation as usize].load(Ordering::SeqCst)
     }
 
-    /// Operations of every kind.
+    /// The number of operations of all kinds.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.operations.iter().map(|count| count.load(Ordering::SeqCst)).sum()
@@ -277,7 +277,7 @@ impl Counts {
         self.written.load(Ordering::SeqCst)
     }
 
-    /// Starts again from zero.
+    /// Resets the counts.
     pub fn reset(&self) {
         for count in self.operations.iter().chain([&self.read, &self.written]) {
             count.store(0, Ordering::SeqCst);
@@ -307,20 +307,20 @@ impl Hooks for Counts {
     }
 }
 
-/// On which side of an operation something happens.
+/// The time relative to an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// The store has not been asked.
+    /// Before the store executes it.
     Before,
-    /// The store has done it, and the caller does not know yet.
+    /// After the store has executed it, before the caller knows.
     After,
 }
 
-/// A store that kills its process at the N-th operation.
+/// A store that kills its process at the Nth operation.
 pub type CrashingStore = Decorated<Crash>;
 
 impl CrashingStore {
-    /// Passes on to `inner` until operation `number` (from 1), which it does not survive.
+    /// Forwards to `inner` until operation `number` (from 1), at which the process is killed.
     #[must_use]
     pub fn new(inner: Arc<dyn ObjectStore>, number: u64, moment: Moment) -> Self {
         let crash =
@@ -329,7 +329,7 @@ impl CrashingStore {
     }
 }
 
-/// When to crash.
+/// The time of the crash.
 #[derive(Debug)]
 pub struct Crash {
     number: u64,
@@ -339,7 +339,7 @@ pub struct Crash {
 }
 
 impl Crash {
-    /// No operation starts or is reported from here on, then the process dies as by power cut.
+    /// Kills the process, as a power cut would: from here on, no operation starts or returns.
     async fn crash(&self) -> Result<()> {
         self.crashed.store(true, Ordering::SeqCst);
         let killed = Command::new("kill").args(["-9", &std::process::id().to_string()]).status();
@@ -373,7 +373,7 @@ impl Hooks for Crash {
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             self.park_if_crashed().await;
-            // With operations side by side, the first to end after the N-th began stands for it.
+            // With concurrent operations, the first to end after the Nth began counts as the Nth.
             let reached = self.count.load(Ordering::SeqCst) >= self.number;
             if reached && self.moment == Moment::After {
                 return self.crash().await;
@@ -383,11 +383,11 @@ impl Hooks for Crash {
     }
 }
 
-/// A store that fails when told to.
+/// A store whose failures can be switched on.
 pub type FailingStore = Decorated<Failing>;
 
 impl FailingStore {
-    /// Passes on to `inner` until told to fail.
+    /// Forwards to `inner` until failures are switched on.
     #[must_use]
     pub fn new(inner: Arc<dyn ObjectStore>) -> Self {
         Self::wrap(inner, Failing::default())
@@ -399,29 +399,29 @@ impl FailingStore {
 pub struct Failing {
     mode: AtomicU8,
     failed: AtomicU64,
-    /// How the paths begin of the operations that fail.
+    /// The prefix of the paths whose operations fail.
     prefix: Mutex<String>,
 }
 
 impl Failing {
-    /// From now on every operation fails: before it reaches the store, or after it was done, so
-    /// that the caller cannot know.
+    /// Lets every operation fail from now on: before it reaches the store, or after it was executed, so
+    /// that the caller cannot know its outcome.
     pub fn fail(&self, moment: Moment) {
         self.fail_below(moment, "");
     }
 
-    /// The same for operations on paths that begin with `prefix`.
+    /// Lets operations on paths that begin with `prefix` fail.
     pub fn fail_below(&self, moment: Moment, prefix: &str) {
         prefix.clone_into(&mut self.prefix.lock());
         self.mode.store(if moment == Moment::Before { 1 } else { 2 }, Ordering::SeqCst);
     }
 
-    /// From now on everything works.
+    /// Lets all operations succeed again.
     pub fn heal(&self) {
         self.mode.store(0, Ordering::SeqCst);
     }
 
-    /// How many operations have failed.
+    /// The number of failed operations.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failed.load(Ordering::SeqCst)
@@ -455,18 +455,18 @@ impl Hooks for Failing {
     }
 }
 
-/// A store some of whose reads take long.
+/// A store with delays of reads.
 pub type SlowStore = Decorated<Slow>;
 
 impl SlowStore {
-    /// Passes on to `inner`, at once until told otherwise.
+    /// Forwards to `inner` without delays until they are set.
     #[must_use]
     pub fn new(inner: Arc<dyn ObjectStore>) -> Self {
         Self::wrap(inner, Slow::default())
     }
 }
 
-/// Which reads wait.
+/// The delays of reads.
 #[derive(Debug, Default)]
 pub struct Slow {
     reads: AtomicU64,
@@ -476,14 +476,14 @@ pub struct Slow {
 }
 
 impl Slow {
-    /// From now on every read takes so long, and the next one `next`.
+    /// Delays the next read by `next` and all later ones by `all`.
     pub fn take(&self, all: Duration, next: Duration) {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         self.all.store(millis(all), Ordering::SeqCst);
         self.next.store(millis(next), Ordering::SeqCst);
     }
 
-    /// Reads so far.
+    /// The number of reads so far.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.reads.load(Ordering::SeqCst)

@@ -1,4 +1,4 @@
-//! A directory that is removed with its owner.
+//! A temporary directory, removed when it is dropped.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 pub struct TestDir(tempfile::TempDir);
 
 impl TestDir {
-    /// Makes it below the system's temporary directory.
+    /// Creates it in the system's temporary directory.
     ///
     /// # Panics
-    /// When that is not possible; there is no test to run then.
+    /// If it cannot be created, because no test could run then.
     #[must_use]
     pub fn new() -> Self {
         let made = tempfile::Builder::new().prefix("karst-test-").tempdir();
@@ -23,7 +23,7 @@ impl TestDir {
         self.0.path()
     }
 
-    /// The path of something in it.
+    /// The path of an entry in it.
     #[must_use]
     pub fn join(&self, name: &str) -> PathBuf {
         self.0.path().join(name)

@@ -1,8 +1,8 @@
-//! What several crates' tests need: directories, a real S3 server, a bad line to it, stores that count,
-//! fail, wait or crash.
+//! Shared test infrastructure: directories, a real S3 server, an unreliable proxy in front of it, and
+//! stores that count, fail, delay or crash.
 //!
-//! Used as a dev-dependency only. Nothing here imitates a component: the S3 server is MinIO as a
-//! process, a crash is SIGKILL. It leaves event generators and SPL fixtures to their own crates.
+//! Used as a dev-dependency only. Nothing here imitates a component: the S3 server is a MinIO process, a
+//! crash is SIGKILL. Event generators and SPL fixtures are in their own crates.
 #![allow(clippy::disallowed_methods)]
 
 mod decorator;

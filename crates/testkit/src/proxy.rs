@@ -1,9 +1,9 @@
-//! A proxy before a real S3 server that makes it as slow and as unreliable as one far away.
+//! A proxy in front of a real S3 server that makes it as slow and as unreliable as a remote one.
 //!
-//! It forwards every request as it is (signatures stay valid: the host they name is the proxy's), waits
-//! before the first byte, answers some requests itself with the errors S3 has, breaks some bodies off,
-//! and counts. What happens to a request depends on the seed, on what is asked for and on how often it was
-//! asked before, not on the order of arrival: two runs of a test see the same weather.
+//! It forwards requests unchanged (signatures stay valid, because they name the proxy as host), delays the
+//! first byte, answers some requests with S3 errors, truncates some bodies, and counts. What happens to a
+//! request depends on the seed, the request and the number of its repetitions, not on the order of arrival,
+//! so that two runs of a test have the same faults.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -33,43 +33,43 @@ use crate::S3Server;
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 type Body = UnsyncBoxBody<Bytes, Failure>;
 
-/// What the proxy does to requests. Percentages are of all requests and add up.
+/// The faults of requests. Percentages are of all requests and add up.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Faults {
-    /// Wait before the first byte of every answer.
+    /// Delay before the first byte of every answer.
     pub latency: Duration,
     /// Requests that fail with 500 InternalError or 503 ServiceUnavailable, half each.
     pub error_percent: f64,
     /// Requests that are refused with 503 SlowDown.
     pub slow_down_percent: f64,
-    /// Bodies that break off, somewhere before their end.
+    /// Responses whose bodies are cut off before their end.
     pub cut_percent: f64,
-    /// Selects which requests these are.
+    /// The seed that selects these requests.
     pub seed: u64,
 }
 
-/// What has gone through.
+/// Counts of requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProxyCounts {
-    /// Objects or ranges of them read.
+    /// Reads of objects or ranges.
     pub get: u64,
-    /// Metadata read.
+    /// Reads of metadata.
     pub head: u64,
     /// Listings.
     pub list: u64,
-    /// Objects and parts written.
+    /// Writes of objects and parts.
     pub put: u64,
-    /// All others.
+    /// All other requests.
     pub other: u64,
-    /// Of all these: failed with 500 or 503.
+    /// Requests that failed with 500 or 503.
     pub errors: u64,
-    /// Of all these: refused with SlowDown.
+    /// Requests that were refused with SlowDown.
     pub slow_downs: u64,
-    /// Of all these: bodies broken off.
+    /// Responses whose bodies were cut off.
     pub cuts: u64,
-    /// Bytes of bodies that the server sent.
+    /// Bytes of response bodies sent by the server.
     pub sent: u64,
-    /// Most requests under way at a time.
+    /// Maximum number of concurrent requests.
     pub most_at_once: u64,
 }
 
@@ -81,7 +81,7 @@ impl ProxyCounts {
     }
 }
 
-/// A running proxy; it ends with its owner.
+/// A running proxy; it ends when this is dropped.
 #[derive(Debug)]
 pub struct S3Proxy {
     address: SocketAddr,
@@ -90,20 +90,20 @@ pub struct S3Proxy {
 }
 
 impl S3Proxy {
-    /// Starts one before a server, on a free port.
+    /// Starts a proxy in front of a server, on a free port.
     ///
     /// # Panics
-    /// When the machine has no free port.
+    /// If the machine has no free port.
     pub async fn before(server: &S3Server, faults: Faults) -> Self {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let started = Self::listen(address, &server.endpoint(), faults).await;
         started.expect("the machine has a free port")
     }
 
-    /// Starts one at an address, before an endpoint such as `http://127.0.0.1:9000`.
+    /// Starts a proxy at an address, in front of an endpoint such as `http://127.0.0.1:9000`.
     ///
     /// # Errors
-    /// When the address cannot be bound.
+    /// If the address cannot be bound.
     pub async fn listen(address: SocketAddr, upstream: &str, faults: Faults) -> io::Result<Self> {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
@@ -118,13 +118,13 @@ impl S3Proxy {
         Ok(Self { address, shared, server })
     }
 
-    /// Where clients connect.
+    /// The address for clients.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// The `AWS_*` variables of a client that goes to the server through this proxy.
+    /// The `AWS_*` variables of a client that uses the server through this proxy.
     #[must_use]
     pub fn variables(&self, server: &S3Server) -> std::collections::BTreeMap<String, String> {
         let mut variables = server.variables();
@@ -132,18 +132,18 @@ impl S3Proxy {
         variables
     }
 
-    /// Changes the weather for requests from now on.
+    /// Changes the faults for requests from now on.
     pub fn set(&self, faults: Faults) {
         self.shared.state.lock().faults = faults;
     }
 
-    /// What has gone through since the start or the last reset.
+    /// The counts since the start or the last reset.
     #[must_use]
     pub fn counts(&self) -> ProxyCounts {
         self.shared.state.lock().counts
     }
 
-    /// Counts from zero.
+    /// Resets the counts.
     pub fn reset(&self) {
         self.shared.state.lock().counts = ProxyCounts::default();
     }
@@ -167,21 +167,21 @@ struct State {
     faults: Faults,
     counts: ProxyCounts,
     under_way: u64,
-    /// How often each request was seen, by the hash of what it asks for.
+    /// The number of repetitions of each request, by its hash.
     seen: HashMap<u64, u64>,
 }
 
-/// What happens to one request.
+/// The outcome of one request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Forward,
     Fail(StatusCode, &'static str),
-    /// Only so much of the body, as a share.
+    /// The share of the body after which it is cut off.
     Cut(f64),
 }
 
 impl State {
-    /// Counts a request and decides about it.
+    /// Counts a request and decides its outcome.
     fn begin(&mut self, request: &Request<Incoming>) -> (Duration, Fate) {
         let is_list = request.uri().query().is_some_and(|query| query.contains("list-type="));
         let count = match *request.method() {
@@ -227,7 +227,7 @@ impl State {
     }
 }
 
-/// What a request asks for, without what changes when it is sent again.
+/// A hash of a request, without the parts that change when it is sent again.
 fn identity(request: &Request<Incoming>) -> u64 {
     let range = request.headers().get(RANGE).map_or(&b""[..], |range| range.as_bytes());
     let path = request.uri().path_and_query().map_or("", |path| path.as_str());
@@ -235,7 +235,7 @@ fn identity(request: &Request<Incoming>) -> u64 {
     parts.into_iter().flatten().fold(0, |hash, byte| mix(hash ^ u64::from(*byte)))
 }
 
-/// SplitMix64's finisher.
+/// The finalizer of SplitMix64.
 fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -243,7 +243,7 @@ fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// Evenly from 0 to 1.
+/// Maps a random number to the range from 0 to 1, uniformly.
 #[allow(clippy::cast_precision_loss)]
 fn share(random: u64) -> f64 {
     (random >> 11) as f64 / (1_u64 << 53) as f64
@@ -260,14 +260,14 @@ async fn serve(listener: TcpListener, shared: Arc<Shared>) {
                 let shared = Arc::clone(&shared);
                 async move { Ok::<_, Infallible>(shared.answer(request).await) }
             });
-            // A body that breaks off ends the connection, as intended.
+            // A body that is cut off ends the connection with an error, as intended.
             let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}
     }
 }
 
-/// A request that is under way until this is dropped.
+/// A running request, until this is dropped.
 struct UnderWay<'a>(&'a Shared);
 
 impl Drop for UnderWay<'_> {
@@ -314,7 +314,7 @@ impl Shared {
     }
 }
 
-/// At most so many bytes of a body, and then an error.
+/// Cuts a body off after `bytes` bytes, with an error.
 fn broken_off(body: Incoming, bytes: u64) -> Body {
     let frames = futures::stream::try_unfold(
         (BodyDataStream::new(body), bytes),
@@ -329,7 +329,7 @@ fn broken_off(body: Incoming, bytes: u64) -> Body {
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// An error as S3 writes it.
+/// An error response in S3's format.
 fn refusal(status: StatusCode, code: &str) -> Response<Body> {
     let text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code>\

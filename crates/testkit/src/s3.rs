@@ -1,6 +1,6 @@
-//! A real S3 server (MinIO) on a free port with an empty bucket, gone when its owner is dropped.
+//! A real S3 server (MinIO) on a free port with an empty bucket, stopped when it is dropped.
 //!
-//! The server also ends when the test process is killed: a watchdog holds the other end of a pipe.
+//! The server also ends if the test process is killed: a watchdog holds the other end of a pipe.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,12 +15,12 @@ use object_store::signer::Signer;
 
 use crate::{TestDir, wait_until};
 
-/// The version `ci/tools/minio.sh` builds.
+/// The version that `ci/tools/minio.sh` builds.
 const VERSION: &str = "v0.0.0-20260212201848-7aac2a2c5b7c";
 const BUCKET: &str = "karst";
 const USER: &str = "karst-test";
 const SECRET: &str = "karst-test-secret";
-/// A loaded machine may take long to start a process.
+/// A busy machine may take long to start a process.
 const START: Duration = Duration::from_secs(60);
 
 /// A running MinIO.
@@ -33,11 +33,11 @@ pub struct S3Server {
 }
 
 impl S3Server {
-    /// Starts a server, or says why not and gives `None`: the test is then skipped.
+    /// Starts a server. Returns `None` and prints the reason if there is no server: the test is then
+    /// skipped.
     ///
     /// # Panics
-    /// When `KARST_REQUIRE_TOOLS` is set and the binary is missing, and when the server that is
-    /// there does not start.
+    /// If `KARST_REQUIRE_TOOLS` is set and the binary is missing, or if the server does not start.
     pub async fn start() -> Option<Self> {
         let Some(binary) = binary() else {
             let text = "minio is missing, run ci/tools/minio.sh";
@@ -78,12 +78,12 @@ impl S3Server {
         pairs.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Freezes the server: connections stay open and nothing answers.
+    /// Freezes the server: connections stay open, but it does not respond.
     pub fn pause(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets a frozen server go on.
+    /// Resumes a frozen server.
     pub fn resume(&self) {
         self.signal("-CONT");
     }
@@ -91,7 +91,7 @@ impl S3Server {
     /// Kills the server; its data stays for [`restart`](Self::restart).
     pub fn kill(&mut self) {
         let Some((mut server, mut watchdog)) = self.process.take() else { return };
-        // The watchdog first, so that it cannot hit a process that reuses the number.
+        // The watchdog is killed first, because it could hit another process that reuses the process ID.
         let _ = watchdog.kill();
         let _ = watchdog.wait();
         let _ = server.kill();
@@ -101,7 +101,7 @@ impl S3Server {
     /// Starts a killed server on the same data and port.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If it does not start.
     pub async fn restart(&mut self) {
         self.kill();
         self.launch().await;
@@ -142,7 +142,7 @@ impl S3Server {
         assert!(wait_until(answers, START).await, "minio is ready within a minute");
     }
 
-    /// Object clients cannot make buckets, but they can sign the request that does.
+    /// Creates the bucket with a signed request, because object clients have no such operation.
     async fn make_bucket(&self) {
         let signer = AmazonS3Builder::new()
             .with_bucket_name(BUCKET)

@@ -1,8 +1,8 @@
-//! Waiting for something that another task or process does.
+//! Waits for the effects of another task or process.
 
 use std::time::{Duration, Instant};
 
-/// Asks every few milliseconds until the condition holds; `false` when the time is over first.
+/// Checks a condition every few milliseconds until it holds; `false` after the timeout.
 pub async fn wait_until<F, R>(mut condition: F, timeout: Duration) -> bool
 where
     F: FnMut() -> R,

@@ -1,4 +1,4 @@
-//! The certificate of a cluster's processes: its name, and whether it is valid.
+//! The certificate of the processes of a cluster: its name, and its validity.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ pub(crate) fn roots(ca: &CertificateDer<'static>) -> Result<RootCertStore, rustl
     Ok(roots)
 }
 
-/// Checks a certificate as other processes do; the reason if they refuse it.
+/// Checks a certificate like other processes do; returns the reason if they would refuse it.
 pub(crate) fn check(
     ca: &CertificateDer<'static>,
     certificate: &CertificateDer<'static>,
@@ -45,7 +45,7 @@ pub(crate) fn check(
         .map_err(|error| format!("it does not match its key: {error}"))
 }
 
-/// What is wrong with a certificate, for people; `None` if the error says it best.
+/// A description of a certificate error; `None` if the text of the error is best.
 pub(crate) fn of_certificate(cause: &CertificateError) -> Option<String> {
     let text = match cause {
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {

@@ -1,4 +1,4 @@
-//! The side that connects.
+//! The client side of a connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,11 +15,11 @@ use crate::socket::Socket;
 use crate::{Error, Transport, tls};
 
 impl Transport {
-    /// A channel to another process, which connects when it is used and again when the connection is lost.
-    /// The address is `<host>:<port>`; a scheme before it has no meaning.
+    /// A channel to another process, which connects when it is used, and reconnects when the connection is
+    /// lost. The address is `<host>:<port>`; a scheme before it is ignored.
     ///
     /// # Errors
-    /// [`Error::Address`] if the address is not one.
+    /// [`Error::Address`] if the address is invalid.
     pub fn channel(&self, address: &str) -> Result<Channel> {
         let place = place(address)?.to_owned();
         let invalid = |error: tonic::transport::Error| Error::Address {
@@ -43,7 +43,7 @@ impl Transport {
         })))
     }
 
-    /// Connects in time.
+    /// Connects within the time limit.
     async fn connect(&self, address: &str) -> Result<Socket> {
         let limit = self.settings.connect;
         match tokio::time::timeout(limit, Box::pin(self.open(address))).await {
@@ -65,7 +65,7 @@ impl Transport {
             reason: io_reason(&error),
         };
         let stream = self.reach(address).await?;
-        // Requests are small and urgent.
+        // Requests are small and latency matters.
         let _ = stream.set_nodelay(true);
         let mut socket = match &self.tls {
             None => Socket::Plain(stream),
@@ -95,7 +95,7 @@ impl Transport {
             Err(Failed::Garbage) => {
                 Err(refused("it is not a process of a cluster: correct the address"))
             }
-            // With TLS 1.3 the other side judges the certificate after the handshake.
+            // In TLS 1.3, the server checks the client's certificate after the handshake of the client.
             Err(Failed::Io(error)) => Err(match tls::refusal(&error) {
                 Some(reason) => refused(&reason),
                 None => unreachable(error),
@@ -103,7 +103,7 @@ impl Transport {
         }
     }
 
-    /// A connection to one of the places that an address stands for.
+    /// Connects to one of the IP addresses of an address.
     async fn reach(&self, address: &str) -> Result<TcpStream> {
         let unreachable =
             |reason: String| Error::Unreachable { address: address.to_owned(), reason };

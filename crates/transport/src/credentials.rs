@@ -1,14 +1,15 @@
-//! The credentials of a cluster: what its processes show each other. All of them have the same.
+//! The credentials of a cluster, with which its processes authenticate to each other. All processes have
+//! the same.
 //!
 //! ```text
 //! cluster.json  the cluster's ID
-//! ca.pem        the CA; its key is not kept, so that nobody can make another certificate
+//! ca.pem        the CA; its key is discarded, so that no further certificate can be issued
 //! cert.pem      the certificate of all processes, with one fixed name
 //! key.pem       its key
 //! secret        the cluster's secret
 //! ```
 //!
-//! Replacing them means writing new ones and stopping all processes.
+//! To replace them, create new ones and stop all processes.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -32,7 +33,7 @@ use crate::error::Result;
 
 /// Lifetime of the certificates in years.
 const YEARS: i32 = 10;
-/// Shortest secret in characters.
+/// Minimum length of a secret in characters.
 const MIN_SECRET: usize = 16;
 
 const CLUSTER: &str = "cluster.json";
@@ -40,7 +41,7 @@ const CA: &str = "ca.pem";
 const CERTIFICATE: &str = "cert.pem";
 const KEY: &str = "key.pem";
 const SECRET: &str = "secret";
-/// The last one says that all are there.
+/// The last one is written last: it shows that all exist.
 const FILES: [&str; 5] = [CA, CERTIFICATE, KEY, SECRET, CLUSTER];
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -95,7 +96,7 @@ impl Credentials {
     ///
     /// # Errors
     /// [`Error::File`] if a file is missing or damaged, [`Error::Certificate`] if the certificate has
-    /// expired, is not one of the CA, or does not match its key.
+    /// expired, was not issued by the CA, or does not match its key.
     pub fn open(directory: &Path, clock: &dyn Clock) -> Result<Self> {
         let damaged =
             |name: &str, reason: String| Error::File { path: directory.join(name), reason };
@@ -132,7 +133,8 @@ impl Credentials {
         self.cluster
     }
 
-    /// The cluster's secret: what signs and encrypts for all processes is derived from it.
+    /// The cluster's secret, from which the keys for signatures and encryption in all processes are
+    /// derived.
     #[must_use]
     pub fn secret(&self) -> &str {
         &self.secret
@@ -155,7 +157,7 @@ impl Credentials {
     }
 }
 
-/// CA, certificate and key of a new cluster, PEM.
+/// CA, certificate and key of a new cluster, in PEM format.
 fn issue(cluster: Uuid, now: EventTime) -> std::result::Result<(String, String, String), String> {
     let failed = |error: rcgen::Error| format!("cannot make a certificate: {error}");
     let mut ca = params(&[], &format!("Karst cluster {cluster}"), now)?;
@@ -168,7 +170,7 @@ fn issue(cluster: Uuid, now: EventTime) -> std::result::Result<(String, String, 
     Ok((ca_pem, certificate, key))
 }
 
-/// A certificate of processes and its key, PEM.
+/// A certificate for processes and its key, in PEM format.
 fn signed(
     issuer: &Issuer<'_, KeyPair>,
     now: EventTime,
@@ -201,7 +203,7 @@ fn params(
         let (month, day) = (date.month().unsigned_abs(), date.day().unsigned_abs());
         rcgen::date_time_ymd(i32::from(date.year()), month, day)
     };
-    // Clocks of other machines may be behind.
+    // One day early, because clocks of other machines may be behind.
     params.not_before = midnight(today.saturating_sub(1.day()));
     params.not_after = midnight(today.saturating_add(YEARS.years()));
     Ok(params)

@@ -8,7 +8,7 @@ use tonic::Status;
 /// Errors of connections between processes.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There are credentials already.
+    /// The credentials already exist.
     #[error(
         "{} exists already: credentials are not overwritten; delete the directory's files only if no process \
          uses them",
@@ -27,15 +27,15 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// A certificate or key is not usable.
+    /// A certificate or key cannot be used.
     #[error("{}: {reason}; replace the cluster's credentials on all processes", path.display())]
     Certificate {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// An address cannot be used.
@@ -43,15 +43,15 @@ pub enum Error {
     Address {
         /// The address.
         address: String,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// The other process, or this one, does not accept the other.
+    /// One of the two processes refuses the other.
     #[error("{address}: {reason}")]
     Refused {
         /// The address of the other process.
         address: String,
-        /// Why, and what helps.
+        /// The reason, and what helps.
         reason: String,
     },
     /// The other process cannot be reached.
@@ -59,13 +59,13 @@ pub enum Error {
     Unreachable {
         /// The address of the other process.
         address: String,
-        /// The failure.
+        /// The reason.
         reason: String,
     },
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -77,8 +77,8 @@ impl Error {
         }
     }
 
-    /// The refusal behind the failure of a request, if the two processes do not belong together: repeating
-    /// the request does not help.
+    /// The refusal that caused the failure of a request; `None` if there is none. After a refusal, a retry
+    /// does not help, because the two processes do not belong together.
     #[must_use]
     pub fn refusal(failure: &(dyn std::error::Error + 'static)) -> Option<String> {
         let mut next = Some(failure);
@@ -92,7 +92,7 @@ impl Error {
     }
 }
 
-/// Texts of libraries for every failure of a connection. The reason is in the causes.
+/// Generic texts of libraries for connection failures; the reason is in the error's sources.
 const EMPTY: [&str; 5] = [
     "",
     "transport error",
@@ -101,8 +101,8 @@ const EMPTY: [&str; 5] = [
     "operation was canceled",
 ];
 
-/// Why a request to another process failed, for messages: what the process said, or the innermost cause of
-/// the failure of the connection, without the texts of the libraries around it.
+/// The reason why a request to another process failed, for messages: the answer of the process, or the
+/// innermost cause of the connection failure, without generic texts of libraries.
 #[must_use]
 pub fn reason(failure: &(dyn std::error::Error + 'static)) -> String {
     let (mut reason, mut next) = (None, Some(failure));
@@ -136,7 +136,7 @@ fn text_of(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// The text of an error of a connection, without its number if its kind says it all.
+/// The text of a connection error, without its number if its kind is sufficient.
 pub(crate) fn io_reason(error: &std::io::Error) -> String {
     use std::io::ErrorKind::{ConnectionRefused, ConnectionReset, TimedOut};
 

@@ -5,7 +5,7 @@
 //! server: "karst/s1", version (0: refused), proof, length of the reason, reason
 //! ```
 //!
-//! A proof is the HMAC-SHA-256, under the cluster's secret, of the side, the cluster, and a key that TLS
+//! A proof is the HMAC-SHA-256, keyed by the cluster's secret, of the side, the cluster, and a key that TLS
 //! derives for this connection only. Numbers are big-endian.
 
 use std::ops::RangeInclusive;
@@ -18,15 +18,15 @@ const CLIENT: &[u8; 8] = b"karst/c1";
 const SERVER: &[u8; 8] = b"karst/s1";
 const CLIENT_BYTES: usize = 8 + 2 + 2 + 16 + 32;
 const SERVER_BYTES: usize = 8 + 2 + 32 + 2;
-/// Longest reason of a refusal.
+/// Maximum length of the reason of a refusal.
 const REASON: usize = 1_000;
-/// Bytes of a dismissed client that are read.
+/// Maximum number of bytes read from a dismissed client.
 const DISMISSED: u64 = 64 << 10;
 
 pub(crate) const WRONG_SECRET: &str =
     "the cluster's secret is wrong: copy the file \"secret\" of the cluster's credentials";
 
-/// Bytes that both sides of one connection know, and nobody else.
+/// Secret bytes shared by the two sides of one connection.
 pub(crate) type Binding = [u8; 32];
 
 /// The cluster and its secret.
@@ -46,7 +46,7 @@ impl Secret {
         Self { cluster, key: hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()) }
     }
 
-    /// Of processes without credentials.
+    /// The value of processes without credentials.
     pub(crate) fn none() -> Self {
         Self::new(Uuid::nil(), "")
     }
@@ -62,16 +62,16 @@ impl Secret {
         proof
     }
 
-    /// Takes the same time for every wrong proof.
+    /// Verifies a proof in constant time.
     fn verify(&self, side: &[u8], binding: &Binding, proof: &[u8]) -> bool {
         hmac::verify(&self.key, &self.message(side, binding), proof).is_ok()
     }
 }
 
-/// Why a greeting has failed.
+/// Why a greeting failed.
 #[derive(Debug)]
 pub(crate) enum Failed {
-    /// One side does not accept the other: the label of the metric, and the sentence.
+    /// One side refuses the other: the label of the metric, and the message.
     Refused(&'static str, String),
     /// Not a greeting.
     Garbage,
@@ -84,7 +84,7 @@ impl From<std::io::Error> for Failed {
     }
 }
 
-/// Greets a server; the version that both speak.
+/// Sends the greeting of a client; returns the common version.
 pub(crate) async fn greet<S>(
     socket: &mut S,
     secret: &Secret,
@@ -105,7 +105,7 @@ where
 
     let mut magic = [0; 8];
     socket.read_exact(&mut magic[..1]).await?;
-    // What is not a greeting may be shorter than one.
+    // Data that is not a greeting may be shorter than a greeting.
     if magic[0] != SERVER[0] {
         return Err(Failed::Garbage);
     }
@@ -134,7 +134,7 @@ where
     Ok(version)
 }
 
-/// Answers the greeting of a client; the version that both speak.
+/// Answers the greeting of a client; returns the common version.
 pub(crate) async fn answer<S>(
     socket: &mut S,
     secret: &Secret,
@@ -180,14 +180,14 @@ pub(crate) fn begins(first: u8) -> bool {
     first == CLIENT[0]
 }
 
-/// Refuses somebody who does not use TLS, or does although there is none here.
+/// Refuses a client without TLS, or a client with TLS if this side has none.
 pub(crate) async fn dismiss<S>(socket: &mut S, reason: &str) -> std::io::Result<()>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     say(socket, 0, [0; 32], reason).await?;
     socket.shutdown().await?;
-    // Unread bytes would make the system throw the answer away.
+    // If bytes were left unread, the system would reset the connection and discard the answer.
     let mut rest = socket.take(DISMISSED);
     tokio::io::copy(&mut rest, &mut tokio::io::sink()).await.map(|_| ())
 }
@@ -201,7 +201,7 @@ fn judge(
     let number = |at: usize| u16::from_be_bytes([hello[at], hello[at + 1]]);
     let (oldest, newest) = (number(8), number(10));
     if hello[12..28] != *secret.cluster.as_bytes() {
-        // Which one it is is no secret, but a stranger need not know.
+        // The ID of the cluster is not secret, but foreign processes need not learn it.
         let reason = "it is a process of another cluster: use the credentials of its cluster, or correct the \
                       address";
         return Err(("cluster", reason.to_owned()));
@@ -221,7 +221,7 @@ fn judge(
     Ok(version)
 }
 
-/// The text of another process, without characters that change a terminal.
+/// The text of another process, without control characters, which could change a terminal.
 fn printable(text: &[u8]) -> String {
     String::from_utf8_lossy(text).chars().filter(|c| !c.is_control()).collect()
 }

@@ -1,8 +1,8 @@
-//! Connections between the processes of a cluster: who may connect, and over what.
+//! Connections between the processes of a cluster, with authentication.
 //!
-//! The crate knows neither messages nor services: it gives out gRPC channels and serves gRPC routes. A
-//! connection begins with TLS 1.3, in which both sides show the cluster's certificate, and a greeting
-//! in which both sides prove that they know the cluster's secret. HTTP/2 follows.
+//! The crate knows neither messages nor services: it provides gRPC channels and serves gRPC routes. A
+//! connection begins with TLS 1.3, in which both sides present the cluster's certificate, and a greeting in
+//! which both sides prove that they know the cluster's secret. HTTP/2 follows.
 //!
 //! ```text
 //! Credentials::open(directory) -> Transport::new -> channel(address)     -> tonic clients
@@ -11,10 +11,10 @@
 //!
 //! Guarantees:
 //! - A process without the certificate and the secret of the cluster reaches no service.
-//! - The secret is never sent. Its proof belongs to one TLS connection, so it cannot be used for another.
-//! - A refused process learns why in one sentence: wrong secret, other cluster, unsupported version.
-//! - Connections, handshakes and silence are limited ([`Settings`]).
-//! - Without credentials only addresses of this machine are served and connected to.
+//! - The secret is never sent. Its proof is bound to one TLS connection, so that it cannot be replayed.
+//! - A refused process gets the reason: wrong secret, other cluster, unsupported version.
+//! - Connections, handshakes and idle times are limited ([`Settings`]).
+//! - Without credentials, only addresses of this machine are served and connected to.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod certificate;
@@ -40,25 +40,24 @@ use std::sync::Arc;
 use crate::hello::Secret;
 use crate::tls::Tls;
 
-/// Versions of the messages between processes that this release understands: the newest, and the one
-/// before it.
+/// The message versions that this release supports: the newest, and the previous one.
 const VERSIONS: RangeInclusive<u16> = 1..=1;
 
-/// What a process needs to connect to the others of its cluster. Clones share it.
+/// The connections of a process to the others of its cluster. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Transport {
     settings: Settings,
     secret: Arc<Secret>,
-    /// `None`: connections within this machine, without TLS.
+    /// `None` for connections within this machine, without TLS.
     tls: Option<Tls>,
     versions: RangeInclusive<u16>,
 }
 
 impl Transport {
-    /// Connections with the cluster's credentials.
+    /// Creates connections that use the cluster's credentials.
     ///
     /// # Errors
-    /// [`Error::Certificate`] if TLS does not accept the certificates.
+    /// [`Error::Certificate`] if TLS rejects the certificates.
     pub fn new(credentials: &Credentials, settings: Settings) -> Result<Self, Error> {
         Ok(Self {
             settings,
@@ -68,7 +67,7 @@ impl Transport {
         })
     }
 
-    /// Connections within this machine, without TLS and without proof.
+    /// Creates connections within this machine, without TLS and without proof.
     #[must_use]
     pub fn plain(settings: Settings) -> Self {
         let secret = Arc::new(Secret::none());

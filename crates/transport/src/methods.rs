@@ -1,5 +1,5 @@
-//! Services by which processes call each other: gRPC with the messages of `protocol`. A service says which
-//! methods it has and what they answer; what tonic wants to know besides is the same for all of them.
+//! Services by which processes call each other: gRPC with the messages of `protocol`. A service defines its
+//! methods and their answers; the code that tonic needs is the same for all services.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -14,14 +14,14 @@ use tonic::{Request, Response, Status, Streaming};
 use tonic_prost::ProstCodec;
 use tower::service_fn;
 
-/// What a call is answered.
+/// The answer to a call.
 pub type Answer = http::Response<Body>;
 
 /// The methods of a service. Clones share it.
 pub trait Methods: Clone + Send + Sync + 'static {
-    /// Its name, as the paths of its methods have it.
+    /// The name of the service in the paths of its methods.
     const NAME: &'static str;
-    /// The longest message, in bytes.
+    /// Maximum size of a message in bytes.
     const MAX_MESSAGE: usize;
 
     /// Answers a call.
@@ -42,13 +42,13 @@ impl Call {
         self.request.uri().path()
     }
 
-    /// The text of a header.
+    /// The value of a header.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.request.headers().get(name)?.to_str().ok()
     }
 
-    /// A message is answered by a message.
+    /// Answers one message with one message.
     pub async fn unary<Q, A, F>(self, answer: impl FnOnce(Q) -> F + Send) -> Answer
     where
         Q: Message + Default + Send + 'static,
@@ -63,7 +63,7 @@ impl Call {
         self.grpc::<A, Q>().unary(method, self.request).await
     }
 
-    /// A message is answered by a stream of messages.
+    /// Answers one message with a stream of messages.
     pub async fn stream<Q, A, S, F>(self, answer: impl FnOnce(Q) -> F + Send) -> Answer
     where
         Q: Message + Default + Send + 'static,
@@ -79,7 +79,7 @@ impl Call {
         self.grpc::<A, Q>().server_streaming(method, self.request).await
     }
 
-    /// A stream of messages is answered by another one, while it comes.
+    /// Answers a stream of messages with another one, while it is being received.
     pub async fn conversation<Q, A, S>(
         self,
         answer: impl FnOnce(Streaming<Q>) -> S + Send,
@@ -97,7 +97,7 @@ impl Call {
         self.grpc::<A, Q>().streaming(method, self.request).await
     }
 
-    /// There is no such method: a newer process has called.
+    /// The answer for an unknown method, which a newer process may call.
     #[must_use]
     pub fn unknown(self) -> Answer {
         Status::unimplemented(format!("there is no method {}", self.method())).into_http()
@@ -113,12 +113,12 @@ impl Call {
     }
 }
 
-/// A method has one request.
+/// The error for a second request in a call with one request.
 fn twice() -> Status {
     Status::internal("a call has been answered already")
 }
 
-/// A service as tonic and axum take it.
+/// A service as required by tonic and axum.
 #[derive(Debug, Clone)]
 pub struct Served<S>(pub S);
 

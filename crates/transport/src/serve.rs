@@ -1,4 +1,4 @@
-//! The side that is connected to.
+//! The server side of a connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,12 +22,12 @@ use crate::{Error, Transport, tls};
 /// Pause after a failed accept, usually because of too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The process at the other end of a connection: an extension of its requests.
+/// The process at the other end of a connection; an extension of its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Peer {
     /// Its address.
     pub address: SocketAddr,
-    /// The version of the messages that both sides understand.
+    /// The version of the messages that both sides support.
     pub version: u16,
 }
 
@@ -35,7 +35,7 @@ impl Transport {
     /// Serves processes of the cluster until shutdown.
     ///
     /// # Errors
-    /// [`Error::Address`] if there are no credentials and the listener can be reached from other machines.
+    /// [`Error::Address`] if there are no credentials and other machines can reach the listener.
     pub async fn serve(
         &self,
         listener: TcpListener,
@@ -118,7 +118,7 @@ impl Transport {
         }
     }
 
-    /// TLS and the greeting.
+    /// Does the TLS handshake and the greeting.
     async fn admit(&self, stream: TcpStream) -> std::result::Result<(Socket, u16), Failed> {
         let _ = stream.set_nodelay(true);
         let mut stream = stream;
@@ -150,7 +150,7 @@ impl Transport {
         Ok((socket, version))
     }
 
-    /// Whether a client begins with TLS where it is used, and with a greeting where it is not.
+    /// Whether a client begins with TLS if TLS is used, or else with a greeting.
     async fn is_expected(&self, stream: &TcpStream) -> std::io::Result<bool> {
         let mut first = [0];
         if stream.peek(&mut first).await? == 0 {
@@ -181,7 +181,7 @@ impl Transport {
             ended = connection.as_mut() => ended,
             () = shutdown.stopped() => {
                 connection.as_mut().graceful_shutdown();
-                // Streams that do not end by themselves, such as feeds, are broken off.
+                // Endless streams, such as feeds, are aborted after this time.
                 let Ok(ended) = tokio::time::timeout(settings.farewell, connection).await else {
                     return;
                 };

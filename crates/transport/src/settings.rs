@@ -17,19 +17,19 @@ conf::settings! {
             "rcv_timeout" => pub silence: Duration = "2", Type::of(Unit::Seconds, 1, 600);
         }
         fixed {
-            /// How long a connection may be idle before it is probed.
+            /// Idle time after which a connection is probed.
             pub probe: Duration = Duration::from_millis(500);
-            /// How long the handshake of somebody who connects may take.
+            /// Time limit for the handshake of a client.
             pub handshake: Duration = Duration::from_secs(5);
-            /// Open connections, handshakes included; further ones are closed.
+            /// Maximum number of open connections, including handshakes; further ones are closed.
             pub connections: usize = 4_096;
-            /// Requests at a time on one connection.
+            /// Maximum number of concurrent requests per connection.
             pub streams: u32 = 1_024;
-            /// Bytes of the headers of a request.
+            /// Maximum size in bytes of the headers of a request.
             pub header_bytes: u32 = 64 << 10;
-            /// Bytes that are on their way for one request, and for one connection.
+            /// HTTP/2 flow control windows in bytes: per request, and per connection.
             pub window_bytes: (u32, u32) = (1 << 20, 8 << 20);
-            /// How long requests may go on once the process stops.
+            /// Time for running requests to complete after the process has begun to stop.
             pub farewell: Duration = Duration::from_secs(2);
         }
     }

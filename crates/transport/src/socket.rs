@@ -10,7 +10,7 @@ use tokio_rustls::TlsStream;
 
 use crate::hello::Binding;
 
-/// What TLS derives the binding for.
+/// The label of the exported TLS keying material.
 const LABEL: &[u8] = b"EXPORTER-karst-cluster";
 
 pub(crate) enum Socket {
@@ -19,7 +19,7 @@ pub(crate) enum Socket {
 }
 
 impl Socket {
-    /// Bytes that only the two sides of this connection know; zeros without TLS.
+    /// Secret bytes known only to the two sides of this connection; zeros without TLS.
     pub(crate) fn binding(&self) -> io::Result<Binding> {
         let known = [0; 32];
         match self {

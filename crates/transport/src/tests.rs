@@ -1,4 +1,4 @@
-//! Two processes that connect to each other, or do not.
+//! Two processes that connect to each other, or fail to.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tonic_prost::ProstCodec;
 use super::*;
 use crate::credentials::tests::{made_at, with_expired};
 
-/// A server without services: who reaches it is told that the method is not implemented.
+/// A server without services: clients that connect get the answer that the method is not implemented.
 struct Server {
     address: String,
     shutdown: Shutdown,
@@ -61,7 +61,7 @@ fn refusal(status: &Status) -> String {
     Error::refusal(status).unwrap_or_else(|| panic!("{status:?} is not a refusal"))
 }
 
-/// Time enough on a busy machine.
+/// Settings with long timeouts, for busy machines.
 fn patient() -> Settings {
     let long = Duration::from_secs(30);
     Settings { connect: long, silence: long, handshake: long, ..Settings::default() }
@@ -96,7 +96,7 @@ async fn a_wrong_secret_is_refused_by_either_side() {
     let server = Server::start(&transport).await;
     let text = refusal(&server.ask(&wrong).await);
     assert!(text.contains("the cluster's secret is wrong"), "{text}");
-    // The others are not disturbed.
+    // Other connections still work.
     assert!(reached(&server.ask(&transport).await));
     server.stop().await;
 }
@@ -107,7 +107,7 @@ async fn another_cluster_is_refused() {
     let server = Server::start(&transport).await;
     let text = refusal(&server.ask(&stranger).await);
     assert!(text.contains("not one of this cluster's CA"), "{text}");
-    // Other ports of Karst have certificates of their own.
+    // Other ports of Karst have different certificates.
     assert!(text.contains("the address is not a cluster address"), "{text}");
     // The same CA, but another ID.
     let id = format!("{{\"id\": \"{}\"}}", runtime::random::uuid());
@@ -196,7 +196,7 @@ async fn garbage_closes_its_own_connection_only() {
         let server = Server::start(&transport).await;
         for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 4096], &[0x16, 3, 1, 0xff, 0xff]] {
             let mut stream = TcpStream::connect(&server.address).await.unwrap();
-            // It may be closed before all is written.
+            // The connection may be closed before all bytes are written.
             let _ = stream.write_all(garbage).await;
             let _ = stream.shutdown().await;
             let mut answer = Vec::new();
@@ -218,7 +218,7 @@ async fn connections_and_their_handshakes_are_limited() {
         TcpStream::connect(&server.address).await.unwrap(),
         TcpStream::connect(&server.address).await.unwrap(),
     ];
-    // They are closed, and others get their places.
+    // The connections are closed, and new clients are accepted.
     for mut stream in silent {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer).await;
@@ -232,7 +232,7 @@ async fn connections_and_their_handshakes_are_limited() {
 async fn a_process_that_is_away_or_silent_is_reported_in_time() {
     let (_dir, mut transport) = cluster();
     transport.settings.connect = Duration::from_millis(300);
-    // It accepts and says nothing, as a stopped process does.
+    // It accepts connections and sends nothing, like a stopped process.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let status = ask(&transport, &address).await;

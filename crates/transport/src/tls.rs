@@ -13,7 +13,7 @@ use crate::Credentials;
 use crate::certificate::{NAME, of_certificate, roots};
 use crate::error::Result;
 
-/// Both sides of TLS.
+/// The TLS configurations of both sides.
 #[derive(Clone)]
 pub(crate) struct Tls {
     pub(crate) connector: TlsConnector,
@@ -61,7 +61,7 @@ impl Tls {
     }
 }
 
-/// What a failure of TLS means, for the side that has met it; `None` if it is another failure.
+/// The meaning of a TLS failure, for the side that sees it; `None` for other failures.
 pub(crate) fn refusal(error: &io::Error) -> Option<String> {
     let error = error.get_ref()?.downcast_ref::<rustls::Error>()?;
     Some(match error {
@@ -90,7 +90,7 @@ pub(crate) fn refusal(error: &io::Error) -> Option<String> {
     })
 }
 
-/// As [`refusal`], for the side that connects. Other ports of Karst have certificates of other CAs.
+/// Like [`refusal`], for the client. Other ports of Karst have certificates of other CAs.
 pub(crate) fn refusal_of_server(error: &io::Error) -> Option<String> {
     let reason = refusal(error)?;
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());

@@ -1,4 +1,4 @@
-//! Everything together: what the configuration says, running.
+//! The agent: runs the inputs and outputs of a configuration.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,29 +26,29 @@ use crate::settings::Process;
 use crate::sink::{Forward, Route, Set};
 use crate::status::{InputStatus, StatusBoard};
 
-/// Text of a batch.
+/// Text size of a batch in bytes.
 const BATCH: usize = 512 << 10;
-/// Longest piece without a border between events.
+/// Maximum length in bytes of a piece without a boundary between events.
 const EVENT: usize = 8 << 20;
-/// zstd's fastest level pays for itself on any wire.
+/// zstd's fastest level is worth its CPU time on any network.
 const LEVEL: i32 = 1;
-/// How long a stream may be silent before its unfinished event is complete.
+/// Idle time of a stream after which its unfinished event is considered complete.
 const STREAM_IDLE: Duration = Duration::from_secs(3);
-/// How long inputs may take to stop, and then senders.
+/// Time limit for stopping inputs, and then for stopping senders.
 const STOP: Duration = Duration::from_secs(25);
 
-/// What a process is started with.
+/// The options of a process.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Directory of queues, checkpoints and the status file; of this process alone.
+    /// Directory of queues, checkpoints and the status file, used only by this process.
     pub data: PathBuf,
-    /// Name of this machine.
+    /// Host name in events.
     pub host: String,
     /// `AWS_*` variables, for inputs that need them.
     pub aws: BTreeMap<String, String>,
     /// Directory of `.conf` layers.
     pub conf_dir: PathBuf,
-    /// Pipeline sets; `None`: what `server.conf` says.
+    /// Number of pipeline sets; `None` for the setting of `server.conf`.
     pub pipelines: Option<u16>,
 }
 
@@ -62,10 +62,10 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    /// Starts what the configuration says. Must be called inside tokio.
+    /// Starts the inputs and outputs of the configuration. Must be called within Tokio.
     ///
     /// # Errors
-    /// The configuration does not hold, or the data directory cannot be used; nothing runs then.
+    /// If the configuration is invalid or the data directory cannot be used; then nothing is running.
     pub(crate) async fn start(
         options: Options,
         knowledge: Arc<Knowledge>,
@@ -77,7 +77,7 @@ impl Agent {
         match agent.start_parts(options, knowledge, clock, board).await {
             Ok(()) => Ok(agent),
             Err(error) => {
-                // Another configuration may be tried after this one.
+                // Stopped completely, because another configuration may be started next.
                 agent.stop().await;
                 Err(error)
             }
@@ -155,7 +155,8 @@ impl Agent {
         });
         let mut files = Vec::new();
         let mut listeners = Vec::new();
-        // `$SPLUNK_HOME/etc/apps/<app>` of an app of the deployment server is its version.
+        // For an app from the deployment server, `$SPLUNK_HOME/etc/apps/<app>` is the directory of its
+        // version.
         let own = OwnDirectories::new([data.clone()]).except([data.join("deployment/versions")]);
         for route in routes {
             let state = data.join("inputs").join(&route.name);
@@ -173,7 +174,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Stops inputs, then senders; what is not acknowledged stays in the queues.
+    /// Stops inputs, then senders; unacknowledged batches stay in the queues.
     pub(crate) async fn stop(self) {
         for (what, part) in [("inputs", &self.inputs), ("senders", &self.senders)] {
             if let Err(error) = part.finish(STOP).await {
@@ -183,30 +184,30 @@ impl Agent {
         for queue in &self.queues {
             queue.close();
         }
-        // It only reports.
+        // The remaining tasks only write reports.
         let _ = self.rest.finish(Duration::from_secs(2)).await;
     }
 }
 
-/// Whether an agent could work by a configuration.
+/// Checks that an agent could run with a configuration.
 ///
 /// # Errors
-/// Why not.
+/// The reason if it could not.
 pub(crate) fn check(knowledge: &Knowledge, host: &str) -> Result<()> {
     let outputs = Outputs::read(&knowledge.conf("outputs"))?;
     Process::read(knowledge.layers())?;
     routes(knowledge, &outputs, host).map(drop)
 }
 
-/// Inputs with the same outputs.
+/// Inputs with the same output groups.
 struct Routed {
-    /// Folder of their checkpoints.
+    /// Directory of their checkpoints.
     name: String,
     groups: Vec<usize>,
     configured: Configured,
 }
 
-/// What `inputs.conf` says, by `_TCP_ROUTING`.
+/// Groups the inputs of `inputs.conf` by `_TCP_ROUTING`.
 fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Routed>> {
     let conf = knowledge.conf("inputs");
     let monitor_settings = MonitorSettings::read(knowledge.layers())?;
@@ -260,7 +261,7 @@ fn queue_settings(group: &crate::Group, name: &str, directory: &Path) -> queue::
     }
 }
 
-/// The id in `<data>/forwarder.id`, made at the first start.
+/// Reads the ID in `<data>/forwarder.id`, which is created at the first start.
 pub(crate) fn forwarder_id(data: &Path) -> Result<Uuid> {
     let path = data.join("forwarder.id");
     match fs::read_to_string(&path) {

@@ -1,12 +1,12 @@
-//! Which indexer gets the next batch: pure decisions over time, volume and health.
+//! Selects the indexer for the next batch: pure decisions from time, volume and health.
 //!
-//! One indexer is the target; after `autoLBFrequency`, or `autoLBVolume` bytes, another one is tried
-//! and becomes the target once its connection is up. A target that fails is replaced at once. Indexers
-//! that failed are left alone for a while that doubles. Nothing here does I/O or reads a clock.
+//! One indexer is the target; after `autoLBFrequency`, or after `autoLBVolume` bytes, another one is tried
+//! and becomes the target once it is connected. A failed target is replaced immediately. Failed indexers
+//! are not tried for a pause that doubles with each failure. Nothing here does I/O or reads a clock.
 
 use std::time::{Duration, Instant};
 
-/// First and longest pause after failures.
+/// First and maximum pause after failures.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,14 @@ enum Health {
     Down { until: Instant, failures: u32 },
 }
 
-/// See the module. Indexers are named by their place in the group's list.
+/// The balancer; see the module. Indexers are identified by their position in the group's list.
 #[derive(Debug)]
 pub(crate) struct Balancer {
     frequency: Duration,
-    /// Zero: no limit.
+    /// Zero for no limit.
     volume: u64,
     health: Vec<Health>,
-    /// Failures in a row, kept while the next attempt runs.
+    /// Consecutive failures, kept during the next attempt.
     failures: Vec<u32>,
     target: Option<usize>,
     chosen_at: Instant,
@@ -52,7 +52,7 @@ impl Balancer {
         }
     }
 
-    /// Where the next batch goes, if anywhere.
+    /// The indexer for the next batch, if there is one.
     pub(crate) fn target(&self) -> Option<usize> {
         self.target.filter(|target| self.health[*target] == Health::Up)
     }
@@ -61,14 +61,14 @@ impl Balancer {
         self.health[server] == Health::Up
     }
 
-    /// Whether the next batch should go to another indexer.
+    /// Whether the target should change.
     fn is_due(&self, now: Instant) -> bool {
         self.target().is_none()
             || now.duration_since(self.chosen_at) >= self.frequency
             || (self.volume > 0 && self.sent >= self.volume)
     }
 
-    /// Changes the target if it is time to; gives the indexer to connect to for that.
+    /// Changes the target if it is due; returns the indexer to connect to for that.
     pub(crate) fn poll(&mut self, now: Instant) -> Option<usize> {
         if !self.is_due(now) {
             return None;
@@ -79,7 +79,7 @@ impl Balancer {
         }
         let Some(next) = self.pick(now, old) else {
             if old.is_some() {
-                // Nobody else is there: another turn.
+                // There is no other indexer: the target stays for another turn.
                 self.choose(old, now);
             }
             return None;
@@ -95,7 +95,8 @@ impl Balancer {
         Some(next)
     }
 
-    /// Asks to connect to an indexer that has batches of its own to get, target or not.
+    /// Whether a connection to an indexer with batches of its own may be opened, even if it is not the
+    /// target.
     pub(crate) fn may_connect(&mut self, server: usize, now: Instant) -> bool {
         let free = match self.health[server] {
             Health::Idle => true,
@@ -108,7 +109,7 @@ impl Balancer {
         free
     }
 
-    /// One of those that may be tried, other than `not`, at random.
+    /// A random indexer, other than `not`, that may be tried.
     fn pick(&mut self, now: Instant, not: Option<usize>) -> Option<usize> {
         let usable = |health: &Health| match health {
             Health::Down { until, .. } => *until <= now,
@@ -119,7 +120,7 @@ impl Balancer {
             .filter(|(server, health)| Some(*server) != not && usable(health))
             .map(|(server, _)| server)
             .collect();
-        // While one is being tried, the others have time.
+        // While one indexer is being tried, no other one is.
         if let Some(trying) = free.iter().find(|at| self.health[**at] == Health::Connecting) {
             return Some(*trying);
         }
@@ -140,7 +141,7 @@ impl Balancer {
         self.sent = 0;
     }
 
-    /// A connection is up.
+    /// Records that a connection is up.
     pub(crate) fn up(&mut self, server: usize, now: Instant) {
         self.health[server] = Health::Up;
         self.failures[server] = 0;
@@ -149,7 +150,7 @@ impl Balancer {
         }
     }
 
-    /// A connection, or the attempt, failed.
+    /// Records that a connection, or the attempt to connect, failed.
     pub(crate) fn down(&mut self, server: usize, now: Instant) {
         let failures = self.failures[server].saturating_add(1);
         self.failures[server] = failures;
@@ -161,7 +162,7 @@ impl Balancer {
         }
     }
 
-    /// A connection was closed because nothing needs it.
+    /// Records that a connection was closed because it was idle.
     pub(crate) fn closed(&mut self, server: usize) {
         self.health[server] = Health::Idle;
         if self.target == Some(server) {
@@ -169,7 +170,7 @@ impl Balancer {
         }
     }
 
-    /// So much text went to the target.
+    /// Records bytes of text sent to the target.
     pub(crate) fn sent(&mut self, bytes: u64) {
         self.sent += bytes;
     }
@@ -261,7 +262,7 @@ mod tests {
                 }
                 prop_assert!(balancer.target().is_none_or(|target| balancer.is_up(target)));
             }
-            // Attempts under way end somehow.
+            // Pending attempts succeed or fail.
             for server in 0..3 {
                 if balancer.health[server] == Health::Connecting {
                     balancer.down(server, now);

@@ -1,5 +1,5 @@
-//! The configuration of a forwarder: a directory of `.conf` layers, and the apps from its deployment server
-//! in place of apps of the same names.
+//! The configuration of a forwarder: a directory of `.conf` layers, in which apps from the deployment
+//! server replace apps of the same name.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use crate::agent;
 use crate::deployment_client::settings::ClientSettings;
 use crate::settings::registry;
 
-/// Files in which a mistake keeps an app from being put in force. Others (saved searches, views) have no
-/// effect on a forwarder, and add-ons come with mistakes in `props.conf` that are tolerated everywhere.
+/// Files in which an error keeps an app from being installed. Other files (saved searches, views) have no
+/// effect on a forwarder, and errors of add-ons in `props.conf` are tolerated everywhere.
 const STRICT: [&str; 4] = ["inputs", "outputs", "deploymentclient", "server"];
 
-/// Directories that have `apps/<app>`, by app.
+/// The directories with `apps/<app>`, by app.
 pub(crate) type Directories = BTreeMap<String, PathBuf>;
 
 fn layers(directory: &Path, deployed: &Directories) -> Result<Layers> {
     Ok(Layers::read(directory)?.with_apps(deployed, |_| true)?)
 }
 
-/// Reads the configuration, and says what is wrong with it in the log.
+/// Reads the configuration, and logs warnings about it.
 ///
 /// # Errors
-/// The configuration does not hold.
+/// If the configuration is invalid.
 pub(crate) fn read(directory: &Path, deployed: &Directories) -> Result<Knowledge> {
     let mut layers = layers(directory, deployed)?;
     let ignored = registry().tolerate_apps(&mut layers);
@@ -49,19 +49,19 @@ fn refuse_errors(knowledge: &Knowledge) -> Result<()> {
     Ok(())
 }
 
-/// Whether a configuration says nowhere where events go: a forwarder that waits for its first apps.
+/// Whether a configuration has no outputs: the forwarder waits for its first apps.
 pub(crate) fn is_idle(knowledge: &Knowledge) -> bool {
     let conf = knowledge.conf("outputs");
     !conf.stanzas.iter().any(|stanza| stanza.name.starts_with("tcpout:"))
 }
 
-/// Whether a forwarder could work by a configuration, and would still ask its deployment server.
+/// Checks that a forwarder could run with a configuration, and would still ask its deployment server.
 ///
 /// # Errors
-/// Why not.
+/// The reason if it could not.
 pub(crate) fn check(directory: &Path, deployed: &Directories, host: &str) -> Result<()> {
     let mut layers = layers(directory, deployed)?;
-    // What is tolerated is said when the configuration is read to work by it.
+    // Tolerated errors are logged when the configuration is actually used.
     drop(registry().tolerate_apps(&mut layers));
     let knowledge = Knowledge::new(layers);
     refuse_errors(&knowledge)?;
@@ -77,15 +77,15 @@ pub(crate) fn check(directory: &Path, deployed: &Directories, host: &str) -> Res
     Ok(())
 }
 
-/// What is wrong in an app of a directory, which has `apps/<app>`: text that is no setting, values that are
-/// not of their kind, inputs that cannot be.
+/// The errors in an app of a directory that has `apps/<app>`: text that is not a setting, values of the
+/// wrong type, invalid inputs.
 ///
 /// # Errors
-/// The files cannot be read.
+/// If the files cannot be read.
 pub(crate) fn mistakes(directory: &Path, app: &str, host: &str) -> Result<Vec<String>> {
     let mut layers = Layers::read_app(directory, app)?;
     let folder = directory.join("apps").join(app);
-    // The built-in files have names, too. The directory is relative if --data-dir is.
+    // Built-in files have names, too. The directory is relative if --data-dir is.
     let of_app = |warning: &Warning| {
         let file = Path::new(&*warning.place.file);
         let name = file.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
@@ -95,7 +95,7 @@ pub(crate) fn mistakes(directory: &Path, app: &str, host: &str) -> Result<Vec<St
     let syntax = layers.warnings();
     let mut mistakes: Vec<String> = syntax.iter().filter(|one| of_app(one)).map(shown).collect();
     let values = registry().tolerate_apps(&mut layers);
-    // Without what is said already, and without comments behind values.
+    // Errors reported before are removed, as are comments after values.
     let inputs = layers.effective("inputs");
     let left_out = |one: &&Warning| of_app(one) && one.text.starts_with(conf::LEFT_OUT);
     mistakes.extend(values.iter().filter(left_out).map(shown));
@@ -108,7 +108,7 @@ pub(crate) fn mistakes(directory: &Path, app: &str, host: &str) -> Result<Vec<St
     Ok(mistakes)
 }
 
-/// A text without the path in front of an app's files: people know the app.
+/// Removes the path before an app's files from a text, because the app is sufficient for the reader.
 fn shorter(text: &str, directory: &Path, app: &str) -> String {
     let folder = format!("{}/", directory.join("apps").join(app).display());
     text.replace(&folder, "")

@@ -1,11 +1,11 @@
-//! Inputs as contents of batches.
+//! Converts data of inputs to contents of batches.
 
 use std::ops::Range;
 
 use inputs::{CutEvents, InputMeta, MissingTime, StreamKey};
 use protocol::{Content, Events, Field, Origin, content_body::Body};
 
-/// What describes events, as it travels.
+/// The origin of events in messages.
 pub(crate) fn origin(meta: &InputMeta) -> Origin {
     Origin {
         index: meta.index.to_string(),
@@ -15,7 +15,7 @@ pub(crate) fn origin(meta: &InputMeta) -> Origin {
     }
 }
 
-/// Events that were cut by their sender, in contents of about `batch` bytes.
+/// Packs events that their sender has cut into contents of about `batch` bytes.
 pub(crate) fn of_events(stream: &StreamKey, events: &CutEvents, batch: usize) -> Vec<Content> {
     let mut contents = Vec::new();
     let mut first = 0;

@@ -1,9 +1,9 @@
-//! Streams of bytes into batches of whole events, so that each batch can be indexed by itself.
+//! Cuts byte streams into batches of whole events, so that each batch can be indexed on its own.
 //!
-//! The cuts are where an indexer would end an event whatever came before: at a break of
-//! `LINE_BREAKER` and, where lines are merged, before a line that begins an event by the rules of
-//! its sourcetype. Only the end of what has come is looked at; finding events is the indexer's
-//! work. What follows the last cut waits for more, up to a limit. UTF-16 is looked at as text.
+//! Cuts are made where an indexer would end an event, whatever precedes it: at a match of `LINE_BREAKER`
+//! and, if lines are merged, before a line that begins an event by the rules of its source type. Only the
+//! end of the received data is searched; the indexer finds the events. Data after the last cut waits for
+//! more, up to a limit. UTF-16 is searched as decoded text.
 
 use std::sync::Arc;
 
@@ -15,30 +15,30 @@ use model::EventTime;
 
 use crate::view::{Coding, View};
 
-/// How much of the end is searched for a cut first; then all of it.
+/// Size of the end that is searched for a cut first; if there is none, all data is searched.
 const TAIL: usize = 64 << 10;
 
 /// Text of whole events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) text: Bytes,
-    /// Bytes of the stream that wait behind the piece, once it is taken away.
+    /// Bytes of the stream that remain buffered after the piece.
     pub(crate) behind: u64,
 }
 
-/// A cut: events end at `end`, the next begins at `next`.
+/// A cut: an event ends at `end`, and the next one begins at `next`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cut {
     end: usize,
     next: usize,
 }
 
-/// Sizes that bound a cutter.
+/// Size limits of a cutter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
-    /// A piece is not longer than this if there is a cut.
+    /// Maximum size of a piece, if there is a cut.
     pub(crate) batch: usize,
-    /// Without any cut, a piece ends here.
+    /// Size at which a piece without a cut ends.
     pub(crate) event: usize,
 }
 
@@ -63,12 +63,12 @@ impl Cutter {
         Self { rules, finder, coding, sizes, carry: Bytes::new() }
     }
 
-    /// Bytes that wait for the rest of their event.
+    /// Number of bytes that wait for the rest of their event.
     pub(crate) fn pending(&self) -> u64 {
         self.carry.len() as u64
     }
 
-    /// Takes the next bytes; gives the events that are whole. `end`: nothing follows.
+    /// Adds bytes; returns the whole events. `end`: no further bytes follow.
     pub(crate) fn push(&mut self, bytes: Bytes, end: bool, now: EventTime) -> Vec<Piece> {
         let mut text = match self.carry.is_empty() {
             true => bytes,
@@ -88,14 +88,14 @@ impl Cutter {
                 pieces.push(Piece { text: piece, behind: text.len() as u64 });
             }
         }
-        // A copy, so that a few bytes do not keep a large chunk alive.
+        // Copied, so that a few bytes do not keep a large chunk in memory.
         self.carry = Bytes::copy_from_slice(&text);
         pieces
     }
 
-    /// Where the next piece ends.
+    /// Finds the end of the next piece.
     fn next_cut(&mut self, text: &[u8], end: bool, now: EventTime) -> Option<Cut> {
-        // Half a character at the end stays where it is, to be read again with its other half.
+        // Half a UTF-16 unit at the end stays in the buffer until its other half arrives.
         let whole = if self.coding.is_utf16() { text.len() & !1 } else { text.len() };
         let rest = (end && whole > 0).then_some(Cut { end: whole, next: whole });
         if rest.is_some() && text.len() <= self.sizes.batch {
@@ -104,7 +104,7 @@ impl Cutter {
         let mut window = self.sizes.batch;
         loop {
             let part = &text[..text.len().min(window)];
-            // A cut before everything is none.
+            // A cut at the very beginning would make an empty piece.
             if let Some(cut) = self.cut_in(part, now).filter(|cut| cut.next > 0) {
                 return Some(cut);
             }
@@ -118,7 +118,7 @@ impl Cutter {
         }
     }
 
-    /// The last cut in bytes of any coding.
+    /// The last cut in encoded bytes.
     fn cut_in(&mut self, bytes: &[u8], now: EventTime) -> Option<Cut> {
         if !self.coding.is_utf16() {
             return self.last_cut(bytes, now);
@@ -128,7 +128,7 @@ impl Cutter {
         Some(Cut { end: view.place(cut.end), next: view.place(cut.next) })
     }
 
-    /// The last cut in a text.
+    /// The last cut in text.
     fn last_cut(&mut self, text: &[u8], now: EventTime) -> Option<Cut> {
         let simple = matches!(self.rules.line_breaker, LineBreaker::Newlines);
         if let Some(cut) = self.last_record(text) {
@@ -146,8 +146,8 @@ impl Cutter {
         if tail > 0 { self.last_cut_from(text, 0, now) } else { None }
     }
 
-    /// The last cut of a structured source whose values may have line feeds in quotes; `None` for
-    /// all others.
+    /// The last cut of a structured source, whose values may have line feeds in quotes; `None` for other
+    /// sources.
     fn last_record(&self, text: &[u8]) -> Option<Option<Cut>> {
         let structured = self.rules.structured.as_ref()?;
         let mut scanner = RecordScanner::new(structured, self.sizes.event)?;
@@ -165,7 +165,7 @@ impl Cutter {
         let mut at = 0;
         while let Some((start, end)) = self.rules.line_breaker.next_gap(whole, at, false) {
             breaks.push((start, end));
-            // A break without text must not be found for ever.
+            // An empty break must not be found again and again.
             at = if end > at { end } else { whole.ceil_char_boundary(at + 1) };
             if at >= whole.len() {
                 break;
@@ -175,7 +175,7 @@ impl Cutter {
             let (start, end) = *breaks.last()?;
             return Some(Cut { end: from + start, next: from + end });
         }
-        // A line is judged when it is whole: from one break to the next.
+        // A line is checked only when it is complete: from one break to the next.
         for pair in breaks.windows(2).rev() {
             let ((before, start), (line_end, _)) = (pair[0], pair[1]);
             if begins_event(&self.rules, &mut self.finder, &whole[start..line_end], now) {
@@ -192,7 +192,7 @@ impl Cutter {
         None
     }
 
-    /// An event that is too long is cut behind its last line, or at a character's border.
+    /// Cuts an event that is too long after its last line, or at a character boundary.
     fn forced(&self, text: &[u8]) -> Cut {
         let line = memchr::memrchr(b'\n', text).map(|at| at + 1);
         let line = line.filter(|_| !self.coding.is_utf16());
@@ -201,7 +201,7 @@ impl Cutter {
     }
 }
 
-/// Whether a line begins an event, whatever came before it.
+/// Whether a line begins an event, whatever precedes it.
 pub(crate) fn begins_event(
     rules: &ParsingRules,
     finder: &mut TimestampFinder,
@@ -217,8 +217,8 @@ pub(crate) fn begins_event(
     }
 }
 
-/// The longest valid text at the start: in other character sets, line feeds are still found by
-/// the simple rules, and merging has to look at what it can read.
+/// The longest valid UTF-8 prefix. In other character sets, line feeds are still found by the simple rules,
+/// but merging needs text that it can read.
 pub(crate) fn valid(text: &[u8]) -> &str {
     match std::str::from_utf8(text) {
         Ok(text) => text,
@@ -302,7 +302,7 @@ mod tests {
     fn utf_16_is_cut_between_characters_and_events() {
         let encode =
             |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
-        // The line feed's byte is part of these characters too.
+        // These characters include the byte of a line feed.
         let text = "2025-11-20 10:00:00 \u{0A0A}\u{010A}\n  x\n2025-11-20 10:00:01 𝄞\n  y\n";
         for size in 1..40 {
             let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = true\nCHARSET = UTF-16BE", 1000);

@@ -1,4 +1,4 @@
-//! Batches that an indexer refuses for good: kept as files for a person to look at.
+//! Batches that an indexer refuses permanently: kept as files for an administrator.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::Error;
 use crate::queue::Place;
 
-/// What is known of a refused batch.
+/// Metadata of a refused batch.
 #[derive(Debug, Serialize)]
 struct Letter<'a> {
     reason: &'a str,
@@ -19,10 +19,10 @@ struct Letter<'a> {
     bytes: usize,
 }
 
-/// Writes a batch's text and, beside it, why it was refused; gives the path of the text.
+/// Writes the text of a batch and, beside it, the reason for the refusal; returns the path of the text.
 ///
 /// # Errors
-/// The batch cannot be read, or the files cannot be written.
+/// If the batch cannot be read or the files cannot be written.
 pub(crate) fn keep(directory: &Path, place: &Place, reason: &str) -> Result<PathBuf, Error> {
     let header = place.header;
     let batch = Batch {

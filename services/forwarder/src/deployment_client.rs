@@ -1,13 +1,12 @@
-//! The deployment client: asks the deployment server which apps this forwarder is to have, and makes them
-//! ready.
+//! The deployment client: asks the deployment server for the assigned apps, and installs them.
 //!
 //! ```text
 //! phone home -> answer, signed -> download -> unpack, checksum -> check -> Versions::commit -> Change
 //! ```
 //!
-//! Guarantees: an app is put in force only if the answer is signed with the key, its files have the
-//! checksum of the answer, and the configuration with it holds; otherwise the version before stays, and the
-//! server is told why. Leaves to others: starting by what is in force ([`crate::Forwarder`]).
+//! Guarantees: an app is installed only if the answer is signed with the key, its files have the checksum
+//! of the answer, and the configuration is valid with it; otherwise the previous version stays, and the
+//! server is told why. Not here: restarting with the installed apps ([`crate::Forwarder`]).
 
 mod connection;
 pub(crate) mod settings;
@@ -34,27 +33,27 @@ use versions::{Apps, Versions};
 
 const PHONE_HOME: &str = "/services/broker/phonehome";
 const DOWNLOAD: &str = "/services/streams/deployment";
-/// Bytes of headers that each file of an archive may have.
+/// Maximum size of the headers of a file in an archive, in bytes.
 const HEADERS: u64 = 4_096;
-/// How soon after its start a forwarder asks, at most, and after it has changed something.
+/// Maximum delay of a request after the start, and after a change.
 const SOON: Duration = Duration::from_secs(5);
 
-/// What has to be done to work by the apps that are in force now.
+/// The action required to use the installed apps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// The configuration is read again, and inputs and outputs start again.
+    /// Reload the configuration, and restart inputs and outputs.
     Reload,
-    /// The process starts again.
+    /// Restart the process.
     Restart,
 }
 
-/// The directories of the apps that are in force over a data directory, each with `apps/<app>`.
+/// The directories of the installed apps of a data directory, each with `apps/<app>`.
 #[must_use]
 pub fn deployed_apps(data: &Path) -> BTreeMap<String, PathBuf> {
     versions::in_force(data)
 }
 
-/// Who this forwarder is.
+/// The identity of this forwarder.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {
     pub(crate) guid: String,
@@ -70,12 +69,12 @@ pub(crate) struct DeploymentClient {
     identity: Identity,
     clock: Arc<dyn Clock>,
     board: StatusBoard,
-    /// The error that is in the log.
+    /// The last error that was logged, so that repetitions are not.
     told: Option<String>,
     is_early: bool,
 }
 
-/// The kind of this machine, in Splunk's words.
+/// The machine type, in Splunk's notation.
 fn utsname() -> String {
     let system = match std::env::consts::OS {
         "macos" => "darwin",
@@ -88,14 +87,14 @@ fn utsname() -> String {
     format!("{system}-{processor}")
 }
 
-/// A time, give or take a tenth, so that forwarders that started together do not ask together.
+/// A time with a random variation of 10 %, so that forwarders started together do not ask together.
 fn jittered(time: Duration, dice: u128) -> Duration {
     let thousandths = u32::try_from(dice % 201).unwrap_or(0);
     time * (900 + thousandths) / 1_000
 }
 
 impl DeploymentClient {
-    /// A client that asks the server of the settings; `None` without a key.
+    /// Creates a client for the server of the settings; `None` without a key.
     pub(crate) fn new(
         settings: ClientSettings,
         identity: Identity,
@@ -127,7 +126,7 @@ impl DeploymentClient {
         Some(Self { settings, key, identity, clock, board, told: None, is_early: true })
     }
 
-    /// Asks until there is something to do; what is in force has changed then.
+    /// Asks the server repeatedly until installed apps have changed.
     pub(crate) async fn next_change(&mut self, versions: &mut Versions) -> Change {
         loop {
             let dice = runtime::random::uuid().as_u128();
@@ -143,7 +142,7 @@ impl DeploymentClient {
         }
     }
 
-    /// Asks once.
+    /// Asks the server once.
     pub(crate) async fn call(&mut self, versions: &mut Versions) -> Option<Change> {
         let (change, error) = match self.phone_home(versions).await {
             Ok(change) => (change, None),
@@ -153,7 +152,7 @@ impl DeploymentClient {
         change
     }
 
-    /// Puts the outcome of a call where people look.
+    /// Publishes the result of a call in the log and the status.
     fn tell(&mut self, versions: &Versions, error: Option<String>) {
         if let Some(error) = error.as_ref().filter(|error| self.told.as_ref() != Some(error)) {
             let server = &self.settings.uri;
@@ -203,14 +202,14 @@ impl DeploymentClient {
         versions.forget_failures(|failure| {
             match answer.apps.iter().find(|app| app.name == failure.app) {
                 Some(app) => app.checksum.as_ref() == Some(&failure.checksum),
-                // It could not be removed.
+                // The app could not be removed.
                 None => installed.get(&failure.app) == Some(&failure.checksum),
             }
         });
         self.follow(versions, &answer.apps).await
     }
 
-    /// Makes ready what is to be changed, and puts in force what holds.
+    /// Prepares changed apps, and installs the valid ones.
     async fn follow(
         &self,
         versions: &mut Versions,
@@ -226,7 +225,7 @@ impl DeploymentClient {
             }
             match self.prepare(versions, app, sum).await {
                 Ok(()) => drop(ready.insert(app.name.clone(), Some(app))),
-                // It is tried again with the next call.
+                // Retried with the next call.
                 Err(Refused::Later(reason)) => {
                     error.get_or_insert(format!("cannot load the app {}: {reason}", app.name));
                 }
@@ -261,7 +260,7 @@ impl DeploymentClient {
     fn refuse(&self, versions: &mut Versions, app: &str, checksum: &str, reason: &str) {
         let (app, checksum) = (app.to_owned(), checksum.to_owned());
         let outcome = Outcome { app, checksum, reason: reason.to_owned() };
-        // A removal is tried again with every call.
+        // A removal is retried with every call.
         if !versions.failed().contains(&outcome) {
             let app = &outcome.app;
             tracing::error!(
@@ -273,8 +272,8 @@ impl DeploymentClient {
         versions.note(outcome);
     }
 
-    /// What can be in force of what is ready (a version, or none for an app that is to go): all of it, or as
-    /// much as holds together.
+    /// The prepared changes (a version, or none for an app to be removed) that can be installed: all of
+    /// them, or as many as are valid together.
     fn holding(
         &self,
         versions: &mut Versions,
@@ -300,7 +299,7 @@ impl DeploymentClient {
         if check(versions, &all).is_ok() {
             return all;
         }
-        // One by one, again and again: what needs another app holds once that is there.
+        // One by one, repeatedly: an app that depends on another one is valid once that one is installed.
         let mut left = ready;
         loop {
             let mut failed = BTreeMap::new();
@@ -324,7 +323,7 @@ impl DeploymentClient {
         }
     }
 
-    /// Downloads a version, and writes it beside those in force.
+    /// Downloads a version and writes it beside the installed ones.
     async fn prepare(
         &self,
         versions: &Versions,
@@ -375,18 +374,18 @@ impl DeploymentClient {
     }
 }
 
-/// Why versions are not in force, by app.
+/// The reasons why versions are not installed, by app.
 fn reasons(versions: &Versions) -> BTreeMap<String, String> {
     let failed = versions.failed().iter();
     failed.map(|one| (one.app.clone(), one.reason.clone())).collect()
 }
 
-/// Why a version is not made ready.
+/// Why a version could not be prepared.
 #[derive(Debug)]
 enum Refused {
-    /// It may be the next time.
+    /// A retry may succeed.
     Later(String),
-    /// The version is wrong.
+    /// The version is invalid.
     Wrong(String),
 }
 

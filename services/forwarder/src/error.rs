@@ -1,4 +1,4 @@
-//! What can go wrong in the forwarder.
+//! Errors of the forwarder.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use model::ErrorKind;
 
-/// Failures of the forwarder, with the facts an operator needs.
+/// An error of the forwarder, with the facts that an operator needs.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A setting is wrong.
+    /// An invalid setting.
     #[error("{place}: {reason}")]
     Setting {
         /// File and line, or the stanza.
         place: String,
-        /// What is wrong and what is expected.
+        /// The problem, and what is expected.
         reason: String,
     },
     /// An invalid value of a setting.
@@ -24,30 +24,30 @@ pub enum Error {
     /// The queue's disk failed.
     #[error("cannot {what} {}: {source}", path.display())]
     Queue {
-        /// What was tried.
+        /// The failed action.
         what: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
-    /// A file of the queue is not what was written.
+    /// A damaged file of the queue.
     #[error("{} is damaged at byte {offset}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Where.
+        /// The position of the damage.
         offset: u64,
-        /// What does not fit.
+        /// The reason.
         reason: &'static str,
     },
-    /// The queue takes nothing more.
+    /// The queue is closed.
     #[error("the forwarder is shutting down")]
     Closed,
 }
 
 impl Error {
-    /// What the caller can do.
+    /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -1,7 +1,7 @@
-//! The events of a batch, by where rules send them.
+//! Splits the events of a batch by the destinations that rules assign.
 //!
-//! Guarantees: a batch from which nothing is taken away goes as it is; what is taken away is counted;
-//! what is left is cut by the indexer into the same events as without the rules, in the same order.
+//! Guarantees: a batch without dropped events is sent unchanged; dropped events are counted; the indexer
+//! cuts the remaining text into the same events as without the rules, in the same order.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::rules::{Fate, Ruling};
 use crate::splitter::{Span, Splitter};
 use crate::view::{Coding, View};
 
-/// The groups a part goes to; `None`: those of its input.
+/// The groups that a part is sent to; `None` for those of its input.
 pub(crate) type Target = Option<Arc<[usize]>>;
 
-/// The rules of a stream at work.
+/// The rules applied to a stream.
 #[derive(Debug)]
 pub(crate) struct Filter {
     ruling: Ruling,
@@ -28,17 +28,17 @@ impl Filter {
         Self { ruling, splitter, coding }
     }
 
-    /// Whether events may go to other groups than their input's.
+    /// Whether rules may send events to other groups than those of the input.
     pub(crate) fn routes(&self) -> bool {
         self.ruling.routes()
     }
 
-    /// What becomes of whole events; `None`: all go where their input goes.
+    /// Splits whole events by destination; `None` if all are sent to the groups of their input.
     pub(crate) fn parts(&mut self, piece: &Bytes, now: EventTime) -> Option<Vec<(Target, Bytes)>> {
         let view = View::new(piece, self.coding);
         let spans = self.splitter.split(view.text(), now);
         let mut targets: Vec<Target> = Vec::new();
-        // By event: its target's place, if it has one.
+        // The position of each event's target, if it has one.
         let mut places = Vec::with_capacity(spans.len());
         let mut whole = true;
         for span in &spans {
@@ -72,7 +72,7 @@ impl Filter {
     }
 }
 
-/// The number of a target, which may be new.
+/// The position of a target, which is added if it is new.
 pub(crate) fn place_of(targets: &mut Vec<Target>, target: Target) -> usize {
     targets.iter().position(|known| *known == target).unwrap_or_else(|| {
         targets.push(target);
@@ -80,8 +80,8 @@ pub(crate) fn place_of(targets: &mut Vec<Target>, target: Target) -> usize {
     })
 }
 
-/// The text of some events, with what is around all of them. Events that would not be told apart when
-/// the ones between them are gone are texts of their own.
+/// Joins the text of some events, with the text around the records. Events that could not be told apart
+/// without the events between them become separate texts.
 fn texts(
     splitter: &Splitter,
     spans: &[Span],
@@ -99,7 +99,7 @@ fn texts(
         let bytes = &piece[begin..end];
         begin = end;
         if !span.is_event() {
-            // Brackets and commas mean nothing without the records that they were around.
+            // Brackets and commas are meaningless without the records between them.
             if feed.is_none() {
                 text.extend_from_slice(bytes);
             }
@@ -119,7 +119,7 @@ fn texts(
         text.extend_from_slice(bytes);
         last = Some(at);
     }
-    // Headers alone are no events.
+    // Headers alone are not events.
     if last.is_some() {
         texts.push(text.freeze());
     }
@@ -140,7 +140,7 @@ mod tests {
     const TRANSFORMS: &str = "[null]\nREGEX = debug\nDEST_KEY = queue\nFORMAT = nullQueue\n\
                               [to_b]\nREGEX = error\nDEST_KEY = _TCP_ROUTING\nFORMAT = b\n";
 
-    /// What a filter is made of.
+    /// The parts of a filter.
     struct Setup {
         book: Arc<RuleBook>,
         rules: Arc<ParsingRules>,
@@ -172,7 +172,7 @@ mod tests {
             Some(parts.into_iter().map(shown).collect())
         }
 
-        /// The events of a text, each with what is decided about it.
+        /// The events of a text, each with its decision.
         fn events(&self, text: &str) -> Vec<(String, Option<Vec<usize>>)> {
             let mut filter = self.filter();
             let view = View::new(text.as_bytes(), filter.coding);
@@ -180,7 +180,7 @@ mod tests {
             let mut events = Vec::new();
             for span in spans.iter().filter(|span| span.is_event()) {
                 let event = filter.splitter.text_of(span, &view).into_owned();
-                // The end of a batch has no line end, where a pattern has left one to an event.
+                // The end of a batch has no line end, although a pattern may have left one to an event.
                 let event = event.trim_end_matches(['\r', '\n']).to_owned();
                 if event.is_empty() {
                     continue;
@@ -274,7 +274,7 @@ mod tests {
             "#Fields: a b\n",
         ]);
         proptest!(config, |(number in 0..setups.len(), words in prop::collection::vec(word, 0..40))| {
-            // In a part of a table without a header, a first record of words would be taken as one.
+            // Without a header, the first record of words in a part of a table would be taken for one.
             let header = if rules[number].ends_with("csv") { "x,y\n" } else { "" };
             let (setup, text) = (&setups[number], format!("{header}{}", words.concat()));
             let all = setup.events(&text);

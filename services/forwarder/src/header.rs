@@ -1,5 +1,5 @@
-//! Headers of tables: every batch of a structured source begins with the header of its source, because
-//! a batch is indexed by itself. The indexer takes no header for an event.
+//! Headers of tables: every batch of a structured source begins with the header of its source, because a
+//! batch is indexed on its own. The indexer does not take the header for an event.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,27 +11,27 @@ use knowledge::structured::{StructuredFormat, StructuredReader, StructuredRules}
 
 use crate::view::{Coding, View};
 
-/// Bytes at the beginning of a source that are searched for its header.
+/// Number of bytes at the beginning of a source that are searched for its header.
 const BEGINNING: u64 = 64 << 10;
-/// Bytes of a stream by which its beginning is told from that of its file.
+/// Number of bytes used to check whether a stream starts at the beginning of its file.
 const COMPARED: usize = 1024;
-/// How the monitor names its streams.
+/// The prefix of the monitor's streams.
 pub(crate) const MONITORED: &str = "monitor:";
-/// Names the columns of W3C logs, anywhere in them.
+/// The line that names the columns of W3C logs; it may occur anywhere in them.
 const FIELDS: &[u8] = b"#Fields:";
 
 /// The header of one stream.
 #[derive(Debug)]
 pub(crate) struct Header {
     text: Bytes,
-    /// The next piece has the header itself.
+    /// Whether the next piece contains the header itself.
     at_beginning: bool,
     is_utf16: bool,
     is_w3c: bool,
 }
 
 impl Header {
-    /// The header of a stream that begins with `first`; `None` where there are no headers.
+    /// The header of a stream that begins with `first`; `None` if its source type has no headers.
     pub(crate) fn new(
         rules: &Arc<StructuredRules>,
         stream: &str,
@@ -49,19 +49,19 @@ impl Header {
         Some(Self { text, at_beginning: same, is_utf16: coding.is_utf16(), is_w3c })
     }
 
-    /// A piece with its header.
+    /// Puts the header before a piece.
     pub(crate) fn before(&mut self, piece: Bytes) -> Bytes {
         let mut whole = piece;
         if !std::mem::take(&mut self.at_beginning) && !self.text.is_empty() {
             let mut joined = BytesMut::with_capacity(self.text.len() + whole.len());
             joined.extend_from_slice(&self.text);
-            // A stream that goes on in a file begins with a mark, whether the file has one or not.
+            // A stream that continues in a file gets a byte order mark, whether the file has one or not.
             let mark = self.is_utf16.then(|| Utf16::marked(&whole)).flatten().map(Utf16::mark);
             let rows = mark.and_then(|mark| whole.strip_prefix(&mark[..])).unwrap_or(&whole);
             joined.extend_from_slice(rows);
             whole = joined.freeze();
         }
-        // The columns may change in the middle.
+        // The columns may change within a file.
         if self.is_w3c
             && let Some(at) = memchr::memmem::rfind(&whole, FIELDS)
         {
@@ -72,7 +72,7 @@ impl Header {
     }
 }
 
-/// The beginning of a file, as far as it can be read.
+/// Reads the beginning of a file, as far as possible.
 fn beginning(path: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(BEGINNING).read_to_end(&mut bytes));
@@ -82,7 +82,7 @@ fn beginning(path: &str) -> Vec<u8> {
     bytes
 }
 
-/// What precedes the first event.
+/// The lines before the first event.
 fn lines(rules: &Arc<StructuredRules>, beginning: &[u8], coding: Coding) -> Bytes {
     let most = usize::try_from(BEGINNING).unwrap_or(usize::MAX);
     let view = View::new(&beginning[..beginning.len().min(most)], coding);

@@ -1,11 +1,12 @@
-//! Which indexer may have which batch, and which batches are acknowledged: what a restart has to know
-//! besides the queue.
+//! The ledger of a queue: which indexer may have which batches, and which batches are acknowledged. A
+//! restart needs it besides the queue.
 //!
-//! Before batches are sent to an indexer, a run of numbers is bound to it, on the disk: after any
-//! crash a batch that may be in that indexer's journal goes to no other one. Acknowledgements are
-//! noted without waiting for the disk; one that is forgotten costs a question to the indexer.
+//! Before batches are sent to an indexer, a run of batch numbers is bound to it durably: after any crash, a
+//! batch that may be in the journal of that indexer is not sent to another one. Acknowledgements are
+//! written without waiting for the disk, because a lost one costs only a question to the indexer.
 //!
-//! A log of JSON lines, the later ones count; it is written anew when it has grown.
+//! The ledger is a log of JSON lines, of which later ones override earlier ones; it is rewritten when it
+//! has become large.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -16,10 +17,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-/// The log is written anew at this size.
+/// Size at which the log is rewritten.
 const LARGE: u64 = 256 << 10;
 
-/// Numbers from `from` to (without) `to` are for that indexer.
+/// The numbers from `from` to (excluding) `to` belong to that indexer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Run {
     server: String,
@@ -35,7 +36,7 @@ enum Line {
         below: u64,
         ranges: Vec<(u64, u64)>,
     },
-    /// The log is about this sequence of numbers.
+    /// The sequence of batch numbers that the log belongs to.
     Channel(uuid::Uuid),
 }
 
@@ -51,10 +52,10 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// Reads the log of a queue's directory. One of another channel is begun anew.
+    /// Reads the log in a queue's directory. A log of another channel is replaced by an empty one.
     ///
     /// # Errors
-    /// The file cannot be read or written.
+    /// If the file cannot be read or written.
     pub(crate) fn open(directory: &Path, channel: uuid::Uuid) -> Result<Self, Error> {
         let path = directory.join("ledger");
         let (mut runs, mut acked) = (Vec::new(), Sequences::default());
@@ -63,7 +64,7 @@ impl Ledger {
             Ok(file) => {
                 for line in BufReader::new(file).lines() {
                     let line = line.map_err(|error| Error::queue("read", &path, error))?;
-                    // A torn line was the last, and nothing relied on it.
+                    // A torn line is the last one, and was never relied upon.
                     let Ok(line) = serde_json::from_str(&line) else { continue };
                     match line {
                         Line::Run(run) => runs.push(run),
@@ -91,15 +92,15 @@ impl Ledger {
         Some(&run.server)
     }
 
-    /// No number from here on is bound.
+    /// The number from which on no batch is bound.
     pub(crate) fn bound_below(&self) -> u64 {
         self.runs.iter().map(|run| run.to).max().unwrap_or(0)
     }
 
-    /// Binds numbers to an indexer, on the disk.
+    /// Binds numbers to an indexer durably.
     ///
     /// # Errors
-    /// It cannot be written; nothing may be sent then.
+    /// If the file cannot be written; then nothing may be sent.
     pub(crate) fn bind(&mut self, server: &str, from: u64, to: u64) -> Result<(), Error> {
         let run = Run { server: server.to_owned(), from, to };
         self.write(&Line::Run(run.clone()))?;
@@ -108,20 +109,20 @@ impl Ledger {
         Ok(())
     }
 
-    /// What has been acknowledged.
+    /// The acknowledged batches.
     pub(crate) fn acked(&self) -> &Sequences {
         &self.acked
     }
 
-    /// A batch has been acknowledged; [`Ledger::save`] writes it.
+    /// Records an acknowledgement, which [`Ledger::save`] writes.
     pub(crate) fn ack(&mut self, sequence: u64) {
         self.acked.insert(sequence);
     }
 
-    /// Writes what was acknowledged.
+    /// Writes the acknowledgements.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// If the file cannot be written.
     pub(crate) fn save(&mut self) -> Result<(), Error> {
         let below = self.acked.below();
         let ranges = self.acked.ranges().to_vec();

@@ -1,23 +1,23 @@
-//! The forwarder: takes events in where they arise, keeps them on its own disk, and brings each to
-//! one of several indexers, once, whoever dies meanwhile.
+//! The forwarder: receives events at their source, queues them on its own disk, and sends each exactly once
+//! to one of several indexers, even if processes crash.
 //!
-//! [`Forwarder`] is the process: it reads the configuration, with the apps that the deployment client
-//! has brought, and starts what follows from it.
+//! [`Forwarder`] is the process: it reads the configuration, including the apps from the deployment server,
+//! and starts the inputs and outputs.
 //!
-//! Not here: what an event is (the indexer cuts, dates and indexes; the forwarder only cuts between
-//! events, and looks at single ones where rules drop or route them), inputs themselves (`inputs`), the
-//! messages (`protocol`).
+//! Not here: the definition of an event (the indexer cuts, dates and indexes; the forwarder only cuts
+//! between events, and reads single events only if rules drop or route them), inputs themselves (`inputs`),
+//! the messages (`protocol`).
 //!
 //! ```text
 //! inputs -> Route: cut, filter, clone -> DiskQueue (fsync) -> ack to the input
 //!                                            |
 //!                                         Sender: balance, bind -> Link ... Link -> indexers
-//!                                            ^ acknowledged: forgotten
+//!                                            ^ acknowledged: removed
 //! ```
 //!
-//! Invariants: an input is acknowledged when its events are on the disk; a batch leaves the disk when an
-//! indexer has acknowledged it; a batch that may be in an indexer's journal goes to no other one
-//! before `deadIndexerTimeout`; memory, queue and unacknowledged batches are bounded.
+//! Invariants: an input is acknowledged when its events are on disk; a batch is removed from disk when an
+//! indexer has acknowledged it; a batch that may be in an indexer's journal is not sent to another one
+//! before `deadIndexerTimeout`; memory, queue and unacknowledged batches are limited.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod agent;

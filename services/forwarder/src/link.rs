@@ -1,7 +1,7 @@
-//! One connection to one indexer: batches out, receipts in.
+//! A connection to an indexer: batches out, receipts in.
 //!
-//! A link knows nothing of balancing or of what is to be sent again; it tells its sender what
-//! happens and ends when the connection does, or when nobody has orders for it any more.
+//! A link does not know about balancing or retries; it reports to its sender, and ends when the connection
+//! ends or when the sender drops its orders.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,28 +22,28 @@ use crate::outputs::Group;
 use crate::queue::Place;
 use crate::tls::Tls;
 
-/// A connection, whatever it runs over.
+/// A bidirectional connection over any transport.
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
 type Frames = Framed<Box<dyn Duplex>, LengthDelimitedCodec>;
 
-/// What a sender wants of a link.
+/// An order of a sender to a link.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) place: Place,
-    /// Every batch below has been acknowledged.
+    /// Every batch below this number is acknowledged.
     pub(crate) settled: u64,
 }
 
-/// What a link tells.
+/// A report of a link.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// The connection is up; the indexer has these batches.
+    /// The connection is up; the indexer already has these batches.
     Up { safe: Sequences, indexer: String },
-    /// These batches are safe.
+    /// These batches are durable at the indexer.
     Safe(Vec<u64>),
-    /// A batch was not taken.
+    /// A batch was refused.
     Refused { sequence: u64, invalid: bool, reason: String },
     /// A batch cannot be read from the queue.
     Unreadable { sequence: u64, reason: String },
@@ -51,10 +51,10 @@ pub(crate) enum News {
     Down(String),
 }
 
-/// News with the number of the link they are from.
+/// A report with the number of its link.
 pub(crate) type Report = (u64, News);
 
-/// What a link is made with.
+/// The parts of a link.
 #[derive(Debug, Clone)]
 pub(crate) struct LinkParts {
     /// The link's number.
@@ -66,14 +66,14 @@ pub(crate) struct LinkParts {
     pub(crate) news: mpsc::Sender<Report>,
 }
 
-/// Connects and works until the connection ends, or there are no more orders.
+/// Connects, and works until the connection or the orders end.
 pub(crate) async fn run(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>) {
     let (number, news) = (parts.number, parts.news.clone());
     let reason = match converse(parts, orders).await {
         Ok(()) => "closed".to_owned(),
         Err(reason) => reason,
     };
-    // A sender that has ended needs no news.
+    // The sender may have ended.
     let _ = news.send((number, News::Down(reason))).await;
 }
 
@@ -90,7 +90,7 @@ async fn converse(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>) -> R
     let (write, read) = frames.split();
     let writing = send_orders(write, orders, &parts);
     let reading = read_answers(read, &parts);
-    // No more orders: what is under way is acknowledged before the sender lets go.
+    // No more orders: waits until batches in flight are acknowledged or the sender is dropped.
     tokio::select! {
         result = writing => result,
         result = reading => result,
@@ -106,11 +106,11 @@ async fn connect(parts: &LinkParts) -> Result<(Frames, News), String> {
     };
     let codec = LengthDelimitedCodec::builder().max_frame_length(protocol::MAX_FRAME).new_codec();
     let mut frames = Framed::new(stream, codec);
-    // Frames are written as they come: a batch is larger than any buffer worth having.
+    // Frames are flushed as they are written, because a batch is larger than any reasonable buffer.
     frames.set_backpressure_boundary(64 << 10);
     frames.send(encode(to_indexer::Kind::Hello(parts.hello.clone()))).await.map_err(text)?;
     let frame = frames.next().await.ok_or("it closed the connection; is the token correct?")?;
-    // What a port with TLS answers makes no frame.
+    // The answer of a TLS port is not a valid frame.
     let hint = if parts.tls.is_none() { "; is useSSL missing?" } else { "" };
     let frame =
         frame.map_err(|error| format!("it does not answer as an indexer: {error}{hint}"))?;

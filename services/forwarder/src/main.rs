@@ -1,4 +1,4 @@
-//! The `karst-forwarder` program: the agent itself, and a look at one that runs.
+//! The `karst-forwarder` program: runs the agent, and shows the state of a running one.
 
 mod config;
 mod serve;

@@ -1,8 +1,8 @@
-//! Notes of sources as the queue keeps them: behind the name of the source.
+//! Encodes the notes of sources in the queue: each follows the name of its source.
 
 use bytes::Bytes;
 
-/// A note with its route and source before it.
+/// Encodes a note with its route and source.
 pub(crate) fn keep(route: &str, source: u64, note: &[u8]) -> Bytes {
     let mut out = prefix(route);
     out.extend_from_slice(&source.to_le_bytes());
@@ -17,13 +17,13 @@ fn prefix(route: &str) -> Vec<u8> {
     out
 }
 
-/// What names the source of a kept note.
+/// The part of an encoded note that identifies the source.
 pub(crate) fn name_of(kept: &Bytes) -> Bytes {
     let length = 1 + kept.first().map_or(0, |length| usize::from(*length)) + 8;
     kept.slice(..length.min(kept.len()))
 }
 
-/// The note itself, if it is of that route.
+/// Decodes the note; `None` if it is of another route.
 pub(crate) fn of(route: &str, kept: &Bytes) -> Option<Bytes> {
     let prefix = prefix(route);
     let start = prefix.len() + 8;

@@ -1,8 +1,8 @@
-//! `outputs.conf`: where events go.
+//! `outputs.conf`: the destinations of events.
 //!
-//! `[tcpout]` has defaults for all groups, `[tcpout:<group>]` is a group of indexers between which
-//! its load is balanced, `[tcpout-server://host:port]` says what is special about one of them. Every
-//! group gets every event that is routed to it.
+//! `[tcpout]` has defaults for all groups, `[tcpout:<group>]` is a group of indexers with load balancing,
+//! `[tcpout-server://host:port]` has settings of a single indexer. Every group gets every event that is
+//! routed to it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,10 +14,10 @@ use knowledge::Pattern;
 
 use crate::{Error, settings};
 
-/// How a connection is encrypted.
+/// The encryption of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsSettings {
-    /// Certificates that are trusted; `None`: the server's certificate is not verified.
+    /// Trusted certificates; `None` if the server's certificate is not verified.
     pub root: Option<PathBuf>,
     /// Name in the server's certificate, if it differs from the name in `server`.
     pub name: Option<String>,
@@ -28,7 +28,7 @@ pub struct TlsSettings {
 pub struct Server {
     /// `host:port`.
     pub address: String,
-    /// `None`: plain TCP.
+    /// `None` for plain TCP.
     pub tls: Option<TlsSettings>,
 }
 
@@ -39,33 +39,33 @@ pub struct Group {
     pub name: Arc<str>,
     /// The indexers.
     pub servers: Vec<Server>,
-    /// How often another one becomes the target (`autoLBFrequency`).
+    /// Interval after which another indexer becomes the target (`autoLBFrequency`).
     pub lb_frequency: Duration,
-    /// After how much text; zero: never for that reason (`autoLBVolume`).
+    /// Amount of text after which another indexer becomes the target; zero for no limit (`autoLBVolume`).
     pub lb_volume: u64,
-    /// What may wait in memory for the queue on disk; an indexer may have three times as much
-    /// unacknowledged (`maxQueueSize`).
+    /// Maximum size in memory of data that waits for the queue on disk; an indexer may have three times as
+    /// much unacknowledged (`maxQueueSize`).
     pub max_queue_size: usize,
-    /// What the queue on disk may take, per pipeline set (`persistentQueueSize`).
+    /// Maximum size of the queue on disk, per pipeline set (`persistentQueueSize`).
     pub persistent_queue_size: u64,
-    /// Whether batches are compressed, on the disk and on the wire (`compressed`).
+    /// Whether batches are compressed on disk and on the network (`compressed`).
     pub compressed: bool,
-    /// When the queue is full for that long, what comes is dropped; `None`: inputs wait
+    /// Time after which new events are dropped if the queue is full; `None` if inputs wait
     /// (`dropEventsOnQueueFull`).
     pub drop_on_queue_full: Option<Duration>,
-    /// Batches that an indexer may have are kept for it for that long (`deadIndexerTimeout`).
+    /// Time for which batches that an indexer may have received are kept for it (`deadIndexerTimeout`).
     pub dead_indexer_timeout: Duration,
-    /// How long connecting may take (`connectionTimeout`).
+    /// Time limit for connecting (`connectionTimeout`).
     pub connection_timeout: Duration,
-    /// How long an indexer may be silent (`readTimeout`).
+    /// Maximum time without data from an indexer (`readTimeout`).
     pub read_timeout: Duration,
-    /// How often a silent connection is tried (`heartbeatFrequency`).
+    /// Interval between heartbeats on an idle connection (`heartbeatFrequency`).
     pub heartbeat: Duration,
-    /// What the indexers want to see (`token`).
+    /// The token required by the indexers (`token`).
     pub token: String,
 }
 
-/// Which indexes are forwarded: the last filter that matches decides.
+/// Selects the forwarded indexes: the last matching filter decides.
 #[derive(Debug, Clone, Default)]
 pub struct IndexFilter(Vec<(bool, Pattern)>);
 
@@ -80,14 +80,14 @@ impl IndexFilter {
     }
 }
 
-/// Everything `outputs.conf` says.
+/// The settings of `outputs.conf`.
 #[derive(Debug, Clone)]
 pub struct Outputs {
     /// The groups, by name.
     pub groups: Vec<Arc<Group>>,
-    /// Groups that get what no input routes (`defaultGroup`), as places in `groups`.
+    /// Groups for events that no input routes (`defaultGroup`), as positions in `groups`.
     pub default_groups: Vec<usize>,
-    /// Which indexes are forwarded.
+    /// Selects the forwarded indexes.
     pub filter: IndexFilter,
 }
 
@@ -95,10 +95,10 @@ pub struct Outputs {
 const GENERAL: &str = "tcpout";
 
 impl Outputs {
-    /// Reads the settings; every mistake is named with file and line.
+    /// Reads the settings.
     ///
     /// # Errors
-    /// The first mistake.
+    /// The first error, with file and line.
     pub fn read(conf: &Effective) -> Result<Self, Error> {
         let mut groups = Vec::new();
         for stanza in &conf.stanzas {
@@ -123,7 +123,7 @@ impl Outputs {
         Ok(Self { groups, default_groups, filter: general.filter()? })
     }
 
-    /// What is without effect here, besides settings that are unknown or not used.
+    /// Warnings about settings without effect, except for unknown and unused ones.
     #[must_use]
     pub fn warnings(conf: &Effective) -> Vec<String> {
         let mut warnings = Vec::new();
@@ -152,7 +152,7 @@ fn is_filter(key: &str) -> bool {
     number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
-/// The places of the groups in a list of names.
+/// The positions of the groups in a list of names.
 pub(crate) fn groups_named(groups: &[Arc<Group>], names: &str) -> Result<Vec<usize>, String> {
     let mut found = Vec::new();
     for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -212,7 +212,7 @@ impl Values<'_> {
         })
     }
 
-    /// What is set for the one server counts before what is set for its group.
+    /// Settings of the server have precedence over those of its group.
     fn tls(&self, address: &str) -> Result<Option<TlsSettings>, Error> {
         let name = format!("tcpout-server://{address}");
         let stanza = self.0.conf.stanza(&name);

@@ -1,9 +1,9 @@
-//! The forwarder as a process: its configuration, the agent that works by it, the deployment client, and
-//! the way from one configuration to the next.
+//! The forwarder as a process: its configuration, the agent that runs it, the deployment client, and the
+//! change from one configuration to the next.
 //!
-//! Guarantees: one process per data directory; a configuration that does not start gives way to the one
-//! before, if only apps of the deployment server are new in it; positions and queues are those on the disk,
-//! so that nothing is lost or sent twice by a reload.
+//! Guarantees: one process per data directory; a configuration that does not start is replaced by the
+//! previous one, if only apps of the deployment server differ; positions and queues are on disk, so that a
+//! reload neither loses nor duplicates events.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -26,19 +26,19 @@ pub struct Forwarder {
     options: Options,
     clock: Arc<dyn Clock>,
     board: StatusBoard,
-    /// None while the configuration says nowhere where events go.
+    /// `None` while the configuration has no outputs.
     agent: Option<Agent>,
     versions: Versions,
     client: Option<DeploymentClient>,
-    /// Keeps a second process out of the directory.
+    /// The lock that excludes a second process.
     _lock: File,
 }
 
 impl Forwarder {
-    /// Starts what the configuration says; `rest` writes the status file. Must be called inside tokio.
+    /// Starts the configuration; `rest` stops the writer of the status file. Must be called within Tokio.
     ///
     /// # Errors
-    /// The configuration does not hold, or the data directory cannot be used.
+    /// If the configuration is invalid, or the data directory cannot be used.
     pub async fn start(options: Options, clock: Arc<dyn Clock>, rest: &Shutdown) -> Result<Self> {
         let data = &options.data;
         fs::create_dir_all(data).with_context(|| format!("cannot create {}", data.display()))?;
@@ -53,7 +53,7 @@ impl Forwarder {
         Ok(forwarder)
     }
 
-    /// Works by what is in force; by what was before, if that does not start.
+    /// Starts the installed apps; if that fails, the previous ones.
     async fn begin(&mut self) -> Result<()> {
         loop {
             let error = match Box::pin(self.try_begin()).await {
@@ -67,7 +67,7 @@ impl Forwarder {
                 "the apps of the deployment server do not start, the previous ones do: {error:#}"
             );
         }
-        // What is not confirmed now is confirmed by the next start.
+        // If this fails, the next start confirms it.
         if let Err(error) = self.versions.confirm() {
             tracing::warn!(%error, "the previous versions of apps are kept");
         }
@@ -112,7 +112,7 @@ impl Forwarder {
         Agent::start(options, knowledge, Arc::clone(&self.clock), self.board.clone()).await
     }
 
-    /// Waits until apps of the deployment server have changed; without one, for ever.
+    /// Waits until installed apps have changed; forever without a deployment server.
     pub async fn changed(&mut self) -> Change {
         match &mut self.client {
             Some(client) => client.next_change(&mut self.versions).await,
@@ -126,10 +126,10 @@ impl Forwarder {
         self.client.as_mut()?.call(&mut self.versions).await
     }
 
-    /// Works by the apps that are in force now.
+    /// Restarts with the installed apps.
     ///
     /// # Errors
-    /// Neither these nor those before start.
+    /// If neither these nor the previous ones start.
     pub async fn reload(&mut self) -> Result<()> {
         if let Some(agent) = self.agent.take() {
             agent.stop().await;
@@ -137,13 +137,13 @@ impl Forwarder {
         Box::pin(self.begin()).await
     }
 
-    /// What is going on.
+    /// The current status.
     #[must_use]
     pub fn status(&self) -> crate::status::Status {
         self.board.get()
     }
 
-    /// Stops inputs, then senders; what is not acknowledged stays in the queues.
+    /// Stops inputs, then senders; unacknowledged batches stay in the queues.
     pub async fn stop(self) {
         if let Some(agent) = self.agent {
             agent.stop().await;

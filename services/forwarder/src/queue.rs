@@ -1,16 +1,16 @@
-//! The queue on disk of one output: what the forwarder has taken and no indexer has acknowledged.
+//! The disk queue of one output: accepted data that no indexer has acknowledged yet.
 //!
-//! A sequence of append-only segment files. One thread writes what comes in groups and syncs once a
-//! group; only then it is taken, and only then it may be sent. Bounded in bytes: when it is full,
-//! whoever writes waits. A segment goes when everything in it is acknowledged. Records are numbered
-//! without gaps; the last segment always stays, because the next number follows from it.
+//! A sequence of append-only segment files. A thread writes entries in groups, with one sync per group;
+//! only then are they accepted and may be sent. The size is limited: writers wait when the queue is full. A
+//! segment is deleted when all of its records are acknowledged. Records are numbered without gaps; the last
+//! segment is kept, because the next number follows from it.
 //!
 //! ```text
 //! segment: magic, channel, first number | record | record | ...
 //! record:  magic, checksum of the header, number, sizes, checksum of the rest | note | content
 //! ```
 //!
-//! Guarantees: what is torn by a crash was never taken; a record that is damaged is never sent.
+//! Guarantees: a record torn by a crash was never accepted; a damaged record is never sent.
 
 mod reader;
 mod record;
@@ -37,20 +37,21 @@ pub(crate) use record::Entry;
 use record::SEGMENT_HEADER;
 use writer::Writer;
 
-/// A segment that was finished may have notes of sources that are not written elsewhere yet.
+/// Minimum age of a finished segment before its deletion, because its notes may not be written elsewhere
+/// yet.
 const NOTES: Duration = Duration::from_secs(5);
 
-/// How a queue works. Sizes are bytes.
+/// The settings of a queue. Sizes are in bytes.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) directory: PathBuf,
-    /// What may lie on the disk.
+    /// Maximum size on disk.
     pub(crate) max_size: u64,
-    /// A segment ends at this size.
+    /// Size at which a segment ends.
     pub(crate) segment_size: u64,
-    /// What may wait in memory for the disk.
+    /// Maximum size in memory of entries that wait for the disk.
     pub(crate) memory: usize,
-    /// When full for that long, what comes is dropped; `None`: never.
+    /// Time after which new entries are dropped if the queue is full; `None` for never.
     pub(crate) drop_after: Option<Duration>,
     /// Name in metrics and messages.
     pub(crate) name: Arc<str>,
@@ -62,7 +63,7 @@ struct Segment {
     path: PathBuf,
     first: u64,
     bytes: u64,
-    /// When it took its last record; `None` while it takes some.
+    /// Time of its last record; `None` for the current segment.
     finished: Option<Instant>,
 }
 
@@ -79,13 +80,13 @@ struct Shared {
     channel: Uuid,
     state: Mutex<State>,
     room: Condvar,
-    /// Everything below is on the disk.
+    /// Every record below this number is on disk.
     durable: watch::Sender<u64>,
 }
 
 impl Shared {}
 
-/// An entry on its way to the disk, and what happens then: `true` if it is taken.
+/// An entry to be written, and a callback: `true` if it was accepted.
 struct Job {
     entry: Entry,
     done: Box<dyn FnOnce(bool) + Send>,
@@ -98,9 +99,9 @@ pub(crate) struct DiskQueue {
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     memory: Arc<Semaphore>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// The last note of each source that was there at the start.
+    /// The last note of each source at the start.
     notes: Vec<Bytes>,
-    /// First number that was there at the start.
+    /// The first record number at the start.
     first: u64,
 }
 
@@ -112,7 +113,7 @@ impl std::fmt::Debug for DiskQueue {
     }
 }
 
-/// What a queue holds, for people.
+/// The state of a queue, for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct QueueStatus {
     pub(crate) bytes: u64,
@@ -123,10 +124,10 @@ pub(crate) struct QueueStatus {
 }
 
 impl DiskQueue {
-    /// Opens the queue in its directory, cuts a torn end off, and starts to take entries.
+    /// Opens the queue in its directory, truncates a torn end, and starts accepting entries.
     ///
     /// # Errors
-    /// The directory cannot be read or written.
+    /// If the directory cannot be read or written.
     pub(crate) fn open(settings: Settings) -> Result<Self, Error> {
         let directory = settings.directory.clone();
         fs::create_dir_all(&directory)
@@ -163,31 +164,31 @@ impl DiskQueue {
         })
     }
 
-    /// Names the sequence of numbers; a directory that was emptied begins a new one.
+    /// The ID of the number sequence; an emptied directory gets a new one.
     pub(crate) fn channel(&self) -> Uuid {
         self.shared.channel
     }
 
-    /// The first number that was there at the start.
+    /// The first record number at the start.
     pub(crate) fn first(&self) -> u64 {
         self.first
     }
 
-    /// Follows up to which number everything is on the disk.
+    /// Watches the number below which every record is on disk.
     pub(crate) fn durable(&self) -> watch::Receiver<u64> {
         self.shared.durable.subscribe()
     }
 
-    /// The last note of each source that was there at the start.
+    /// The last note of each source at the start.
     pub(crate) fn notes(&self) -> &[Bytes] {
         &self.notes
     }
 
-    /// Hands an entry over, waiting for room in memory up to `wait`; `done` is called when it is on
-    /// the disk, or with `false` when it will not get there.
+    /// Submits an entry, waiting up to `wait` for space in memory. `done` is called with `true` when the
+    /// entry is on disk, or with `false` if it will not be written.
     ///
     /// # Errors
-    /// There was no room in time, or the queue is closed; `done` is dropped then.
+    /// If there was no space in time, or the queue is closed; then `done` is dropped.
     pub(crate) async fn push(
         &self,
         entry: Entry,
@@ -208,7 +209,7 @@ impl DiskQueue {
         jobs.send(job).map_err(|_| PushError::Closed)
     }
 
-    /// Lets go of everything below a number.
+    /// Releases all records below a number.
     pub(crate) fn release(&self, below: u64) {
         let mut gone = Vec::new();
         let mut state = self.shared.state.lock();
@@ -243,12 +244,12 @@ impl DiskQueue {
         }
     }
 
-    /// Reads records from a number on.
+    /// A cursor that reads from a record number on.
     pub(crate) fn cursor(&self, from: u64) -> Cursor {
         Cursor::new(Arc::clone(&self.shared), from)
     }
 
-    /// Takes nothing more, writes what is under way, and ends. Who waits for room is refused.
+    /// Stops accepting entries, writes pending ones, and ends. Waiting writers get an error.
     pub(crate) fn close(&self) {
         self.memory.close();
         drop(self.jobs.lock().take());
@@ -267,7 +268,7 @@ impl Drop for DiskQueue {
     }
 }
 
-/// Why an entry was not taken.
+/// Why an entry was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PushError {
     Full,

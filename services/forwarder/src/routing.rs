@@ -1,7 +1,7 @@
-//! Where inputs send their events: `_TCP_ROUTING` in `inputs.conf`.
+//! The destinations of inputs: `_TCP_ROUTING` in `inputs.conf`.
 //!
-//! Guarantees: a group that does not exist keeps the forwarder from starting where the administrator names
-//! it, and is left out with a warning where an app does.
+//! Guarantees: an unknown group named by the administrator keeps the forwarder from starting; named by an
+//! app, it is ignored with a warning.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use knowledge::Knowledge;
 
 use crate::outputs::{Group, Outputs, groups_named};
 
-/// The setting.
+/// The name of the setting.
 const ROUTING: &str = "_TCP_ROUTING";
 /// All groups.
 const ALL: &str = "*";
 
-/// Where an input sends its events.
+/// The destinations of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Routing {
     /// Names of groups, separated by commas; empty for the default groups, `*` for all.
     pub(crate) names: String,
-    /// What was left out of it, and why.
+    /// The ignored groups, and why.
     pub(crate) warning: Option<String>,
 }
 
 impl Routing {
-    /// That of a stanza of `inputs.conf`.
+    /// The routing of a stanza of `inputs.conf`.
     pub(crate) fn of(
         stanza: &str,
         conf: &Effective,
@@ -54,7 +54,7 @@ impl Routing {
         }
     }
 
-    /// The groups, by their places.
+    /// The positions of the groups.
     pub(crate) fn groups(names: &str, outputs: &Outputs) -> Result<Vec<usize>, String> {
         match names {
             "" => Ok(outputs.default_groups.clone()),
@@ -64,13 +64,13 @@ impl Routing {
     }
 }
 
-/// Names of groups that there are, and of those that there are not.
+/// Splits names into those of existing groups and unknown ones.
 fn split<'n>(groups: &[Arc<Group>], names: &'n str) -> (Vec<&'n str>, Vec<&'n str>) {
     let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     names.partition(|name| groups.iter().any(|group| *group.name == **name))
 }
 
-/// Routes of inputs of apps that lead nowhere, for the check of a configuration.
+/// Warnings about unknown groups in inputs of apps, for the check of a configuration.
 #[must_use]
 pub fn routing_warnings(knowledge: &Knowledge, outputs: &Outputs) -> Vec<String> {
     let conf = knowledge.conf("inputs");

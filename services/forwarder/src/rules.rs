@@ -1,12 +1,12 @@
-//! Rules of `props.conf` and `transforms.conf` that act at the forwarder: those that drop events
+//! Rules of `props.conf` and `transforms.conf` that take effect at the forwarder: those that drop events
 //! (`DEST_KEY = queue`) and those that route them (`_TCP_ROUTING`).
 //!
-//! All rules of an event run, in their order, over a copy, so that each sees what it would see at an
-//! indexer; of what they do only the drop and the route count here. Events travel as they came, and the
-//! indexer runs its rules as if there were no forwarder: nothing is changed twice. Guarantees: an event
-//! is dropped only where the same rules drop it at the indexer too; a rule whose decision the forwarder
-//! cannot foresee (it depends on the event's time, its indexed fields, or an expression) leaves dropping
-//! to the indexer. Streams without such rules pay nothing.
+//! All rules of an event run in order over a copy, so that each sees the same as at an indexer; only drops
+//! and routes take effect here. Events are sent unchanged, and the indexer applies its rules as without a
+//! forwarder, so that nothing is changed twice. Guarantees: an event is dropped only if the same rules
+//! would drop it at the indexer; if the forwarder cannot predict the decision of a rule (it depends on the
+//! event's time, its indexed fields, or an expression), the indexer drops the event. Streams without such
+//! rules have no overhead.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -23,26 +23,27 @@ use runtime::metrics as names;
 use crate::outputs::{Group, Outputs, groups_named};
 use crate::status::{RouteStatus, RuleStatus};
 
-/// Origins whose rules are remembered; more empty the table. The same for what rules name.
+/// Maximum number of origins with cached rules; above it, the table is cleared. Also the maximum for rule
+/// targets.
 const KNOWN: usize = 10_000;
 
-/// What becomes of an event.
+/// The destination of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It goes where its input goes.
+    /// The groups of its input.
     Keep,
-    /// It goes nowhere.
+    /// None: it is dropped.
     Drop,
-    /// It goes to these groups, which are not those of its input.
+    /// These groups, other than those of its input.
     To(Arc<[usize]>),
 }
 
-/// What a stanza of `transforms.conf` does to the way of events.
+/// The effect of a stanza of `transforms.conf` on the destination of events.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Class {
     drops: bool,
     routes: bool,
-    /// It may change what becomes of an event in a way that only the indexer can tell.
+    /// Whether it may change the destination in a way that only the indexer can predict.
     unsure: bool,
 }
 
@@ -56,7 +57,7 @@ impl Class {
         }
         let (destination, source) = (text("DEST_KEY"), text("SOURCE_KEY"));
         let is_late = ["_time", "_meta"].contains(&source) || source.starts_with("field");
-        // Clones are made by the indexer.
+        // Clones are made by the indexer, so that rules for them do not apply here.
         let own = text("CLONE_SOURCETYPE").is_empty();
         Self {
             drops: own && destination == "queue",
@@ -66,8 +67,8 @@ impl Class {
     }
 }
 
-/// The stanzas of `transforms.conf` that events go through. There are more: Splunk's own, which apps may
-/// name.
+/// The stanzas of `transforms.conf` that are applied to events. There are more stanzas: those of Splunk,
+/// which apps may name.
 fn transforms_of_events(knowledge: &Knowledge) -> HashSet<String> {
     let props = knowledge.conf("props");
     let lists = props.stanzas.iter().flat_map(|stanza| stanza.entries.iter());
@@ -77,13 +78,13 @@ fn transforms_of_events(knowledge: &Knowledge) -> HashSet<String> {
     names.collect()
 }
 
-/// Whether a word is in an expression.
+/// Whether an expression contains a word.
 fn mentions(expression: &str, word: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     expression.split(|c| !is_part(c)).any(|part| part == word)
 }
 
-/// The rules of one kind of events.
+/// The compiled rules of one origin.
 #[derive(Debug)]
 struct Compiled {
     rules: Arc<IndexTimeRules>,
@@ -91,7 +92,7 @@ struct Compiled {
     routes: bool,
 }
 
-/// What the rules have done since the start.
+/// The effects of the rules since the start.
 #[derive(Debug, Default)]
 struct Done {
     rules: BTreeMap<String, RuleStatus>,
@@ -103,7 +104,7 @@ struct Done {
 #[derive(Debug)]
 pub(crate) struct RuleBook {
     knowledge: Arc<Knowledge>,
-    /// By stanza, those that decide anything.
+    /// By stanza, those with an effect on the destination.
     classes: HashMap<String, Class>,
     groups: Vec<Arc<Group>>,
     known: Mutex<HashMap<InputMeta, Option<Arc<Compiled>>>>,
@@ -140,13 +141,13 @@ impl RuleBook {
         }
     }
 
-    /// Whether there are rules for any event at all.
+    /// Whether there are any rules.
     pub(crate) fn any(&self) -> bool {
         !self.classes.is_empty()
     }
 
-    /// What decides about events of an origin, whose sourcetype is known; `None`: nothing does.
-    /// `own` are the groups of their input.
+    /// The rules for events of an origin with a known source type; `None` if there are none. `own` are the
+    /// groups of their input.
     pub(crate) fn of(
         self: &Arc<Self>,
         meta: &InputMeta,
@@ -206,7 +207,7 @@ impl RuleBook {
         (drops || all.routes).then_some(Compiled { rules, drops, routes: all.routes })
     }
 
-    /// The groups that a rule names; `None` if there is none of them.
+    /// The groups named by a rule; `None` if none of them exists.
     fn target(&self, text: &str) -> Option<Arc<[usize]>> {
         if let Some(known) = self.targets.lock().get(text) {
             return known.clone();
@@ -259,14 +260,14 @@ impl RuleBook {
         metrics::counter!(names::FORWARDER_MISROUTED).increment(misrouted);
     }
 
-    /// What the rules have done, for people.
+    /// The effects of the rules, for display.
     pub(crate) fn status(&self) -> (BTreeMap<String, RuleStatus>, BTreeMap<String, RouteStatus>) {
         let done = self.done.lock();
         (done.rules.clone(), done.routes.clone())
     }
 }
 
-/// The places of the groups in a list of names, and the names that are none; `*`: all groups.
+/// The positions of the groups in a list of names, and the unknown names; `*` means all groups.
 fn named<'t>(groups: &[Arc<Group>], text: &'t str) -> (Vec<usize>, Vec<&'t str>) {
     if text.trim() == "*" {
         return ((0..groups.len()).collect(), Vec::new());
@@ -283,7 +284,7 @@ fn named<'t>(groups: &[Arc<Group>], text: &'t str) -> (Vec<usize>, Vec<&'t str>)
     (found, unknown)
 }
 
-/// Routes of `transforms.conf` that lead nowhere, for the check of a configuration.
+/// Warnings about unknown groups in routes of `transforms.conf`, for the check of a configuration.
 #[must_use]
 pub fn rule_warnings(knowledge: &Knowledge, outputs: &Outputs) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -304,10 +305,10 @@ pub fn rule_warnings(knowledge: &Knowledge, outputs: &Outputs) -> Vec<String> {
     warnings
 }
 
-/// Events, and their bytes.
+/// A number of events, and their bytes.
 type Amount = (u64, u64);
 
-/// What was decided since it was counted last.
+/// The decisions since the last count.
 #[derive(Debug, Default)]
 struct Counts {
     /// By rule.
@@ -333,7 +334,7 @@ fn add<K: PartialEq>(all: &mut Vec<(K, Amount)>, key: K, bytes: usize) {
     *total += bytes as u64;
 }
 
-/// Decides about the events of one origin.
+/// Decides the destination of the events of one origin.
 #[derive(Debug)]
 pub(crate) struct Ruling {
     book: Arc<RuleBook>,
@@ -345,17 +346,17 @@ pub(crate) struct Ruling {
 }
 
 impl Ruling {
-    /// Whether events may go to other groups than their input's.
+    /// Whether events may be sent to other groups than those of their input.
     pub(crate) fn routes(&self) -> bool {
         self.compiled.routes
     }
 
-    /// Decides about an event, which takes so many bytes.
+    /// Decides about an event with `bytes` bytes.
     pub(crate) fn decide(&mut self, raw: &str, now: EventTime, bytes: usize) -> Fate {
         let mut draft = EventDraft::new(raw, now, &self.origin);
         let mut clones = Vec::new();
         self.compiled.rules.apply(&mut draft, now, &mut self.tally, &mut clones);
-        // The indexer clones; what it is to clone has to come there.
+        // An event to be cloned must reach the indexer, which makes the clones.
         if let Queue::Null { rule } = draft.queue
             && self.compiled.drops
             && clones.is_empty()
@@ -377,7 +378,7 @@ impl Ruling {
         }
     }
 
-    /// Counts what was decided since the last time.
+    /// Reports the decisions since the last call to the counters.
     pub(crate) fn count(&mut self) {
         self.book.count(&self.compiled.rules, &mut self.counts);
     }

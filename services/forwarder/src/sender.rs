@@ -1,10 +1,10 @@
-//! The sending half of one output (a group, for one pipeline set): from the queue on disk to whichever
-//! indexer has its turn, until each batch is acknowledged.
+//! The sender of one output (a group, for one pipeline set): sends batches from the disk queue to the
+//! current target indexer until each batch is acknowledged.
 //!
-//! A batch that may have reached an indexer stays with it: when the connection breaks it waits for
-//! that indexer to come back, which says what it has; meanwhile newer batches go to others. Only
-//! after `deadIndexerTimeout` it goes elsewhere, which is logged and counted, because the dead one
-//! may have kept it. What an indexer may have is on the disk before it is sent (`ledger`).
+//! A batch that may have reached an indexer stays assigned to it: if the connection breaks, the batch waits
+//! until that indexer is back and reports which batches it has; meanwhile, newer batches go to others. Only
+//! after `deadIndexerTimeout` is the batch sent to another indexer. This is logged and counted, because the
+//! dead indexer may have stored it. The assignment is written to disk before a batch is sent (`ledger`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -25,49 +25,49 @@ use crate::queue::{Cursor, DiskQueue, Found, Place};
 use crate::status::{OutputStatus, ServerStatus, StatusBoard};
 use crate::tls::{self, Tls};
 
-/// Numbers that are bound to an indexer at once: an fsync each.
+/// Number of batch numbers bound to an indexer at once, with one fsync.
 const RUN: u64 = 256;
-/// How often time brings something.
+/// Interval of checks that depend on time.
 const TICK: Duration = Duration::from_millis(100);
-/// How long a refused batch waits before it is sent again.
+/// Pause before a refused batch is resent.
 const BUSY: Duration = Duration::from_secs(1);
-/// How often acknowledgements are noted.
+/// Interval between writes of acknowledgements.
 const SAVE: Duration = Duration::from_millis(250);
-/// How long a stop waits for acknowledgements under way.
+/// Time limit for outstanding acknowledgements at a stop.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// Batches of an indexer under way at most, whatever their size.
+/// Maximum number of batches in flight per indexer, whatever their size.
 const MOST: usize = 4096;
 
-/// A batch that belongs to an indexer.
+/// A batch assigned to an indexer.
 #[derive(Debug)]
 struct Flight {
     server: usize,
     place: Place,
-    /// Given to the link of this number.
+    /// The number of the link to which it was given.
     sent: Option<u64>,
-    /// Refused; to be sent again then.
+    /// The time at which it is resent after a refusal.
     again: Option<Instant>,
 }
 
-/// An indexer and the connection to it.
+/// An indexer, with the connection to it.
 #[derive(Debug)]
 struct Peer {
     address: String,
     tls: Option<Tls>,
     link: Option<(u64, mpsc::UnboundedSender<Order>)>,
-    /// Batches that belong to it, and their bytes.
+    /// Number of the batches assigned to it, and their bytes.
     batches: usize,
     bytes: u64,
-    /// Since when it has not been there.
+    /// Start of its absence.
     away_since: Option<Instant>,
-    /// Since when nothing needs the connection.
+    /// Start of the idle time of its connection.
     idle_since: Option<Instant>,
     name: String,
     last_error: Option<String>,
     acknowledged: u64,
 }
 
-/// What a sender is made of.
+/// The parts of a sender.
 #[derive(Debug)]
 pub(crate) struct SenderParts {
     pub(crate) group: Arc<Group>,
@@ -91,9 +91,9 @@ pub(crate) struct Sender {
     /// Batches whose indexer was given up.
     loose: BTreeMap<u64, Place>,
     cursor: Cursor,
-    /// Below that, batches may belong to an indexer since before the start.
+    /// Batches below this number may have been assigned to an indexer before the start.
     bound_below: u64,
-    /// Numbers up to there are bound to that indexer.
+    /// The indexer with the current run of numbers, and the end of the run.
     run: Option<(usize, u64)>,
     news: (mpsc::Sender<Report>, mpsc::Receiver<Report>),
     next_link: u64,
@@ -105,10 +105,10 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Reads what a restart has to know.
+    /// Reads the state needed after a restart.
     ///
     /// # Errors
-    /// The ledger or the trusted certificates cannot be read.
+    /// If the ledger or the trusted certificates cannot be read.
     pub(crate) fn new(parts: SenderParts) -> Result<Self, Error> {
         let ledger = Ledger::open(&parts.directory, parts.queue.channel())?;
         let now = Instant::now();
@@ -153,7 +153,7 @@ impl Sender {
         })
     }
 
-    /// Works until the signal to stop; what is not acknowledged then is in the queue.
+    /// Works until the signal to stop; unacknowledged batches stay in the queue.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         let mut durable = self.parts.queue.durable();
         let mut tick = tokio::time::interval(TICK);
@@ -185,7 +185,7 @@ impl Sender {
         self.save();
     }
 
-    /// After a restart: batches that an indexer may have are that indexer's.
+    /// Assigns batches after a restart to the indexers that may have them.
     fn read_bound(&mut self) {
         while self.cursor.position() < self.bound_below {
             match self.cursor.advance() {
@@ -216,7 +216,8 @@ impl Sender {
         }
     }
 
-    /// While there is no indexer, notes do not pile up before the first batch that waits for one.
+    /// Acknowledges notes even without an indexer, so that they do not pile up before the first waiting
+    /// batch.
     fn skip_notes(&mut self) {
         while self.balancer.target().is_none() && self.loose.is_empty() {
             match self.cursor.advance() {
@@ -232,7 +233,7 @@ impl Sender {
         }
     }
 
-    /// A record of a place in a source, without events: nothing is to be sent.
+    /// Whether a record is only a note of a position in a source: there is nothing to be sent.
     fn is_note(&mut self, place: &Place) -> bool {
         let is_note = place.header.content_len == 0;
         if is_note {
@@ -253,7 +254,7 @@ impl Sender {
         self.flights.insert(sequence, Flight { server, place, sent: None, again: None });
     }
 
-    /// Gives the target batches as long as its window has room.
+    /// Gives batches to the target as long as its window has space.
     fn fill(&mut self) {
         let window = 3 * self.parts.group.max_queue_size as u64;
         while let Some(target) = self.balancer.target() {
@@ -285,7 +286,7 @@ impl Sender {
             self.adopt(sequence, place, target);
             self.send(sequence);
             let now = Instant::now();
-            // The turn may be over by volume.
+            // The volume may have ended the turn of the target.
             if let Some(server) = self.balancer.poll(now) {
                 self.connect(server);
             }
@@ -305,7 +306,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Gives a batch to its indexer's link, if there is one.
+    /// Gives a batch to its indexer's link, if it is connected.
     fn send(&mut self, sequence: u64) {
         let settled = self.ledger.acked().below();
         let Some(flight) = self.flights.get_mut(&sequence) else { return };
@@ -483,7 +484,7 @@ impl Sender {
             self.connect(server);
         }
         for server in 0..self.peers.len() {
-            // Batches that wait for an indexer are a reason to look whether it is back.
+            // Batches assigned to an indexer are a reason to reconnect to it.
             if self.peers[server].batches > 0 && self.balancer.may_connect(server, now) {
                 self.connect(server);
             }
@@ -516,7 +517,7 @@ impl Sender {
         }
         let since = *peer.idle_since.get_or_insert(now);
         if now.duration_since(since) >= self.parts.group.lb_frequency {
-            // The link ends when nobody can give it orders.
+            // The link ends when its orders are dropped.
             if let Some((_, orders)) = peer.link.take() {
                 drop(orders);
                 peer.idle_since = None;

@@ -1,4 +1,4 @@
-//! `karst-forwarder run`: from the first file to the last acknowledgement.
+//! `karst-forwarder run`: runs the process from start to stop.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::config::{RunOptions, aws_variables};
 
-/// Runs the forwarder until it is told to stop.
+/// Runs the forwarder until a signal stops it.
 pub(crate) fn run(options: &RunOptions) -> Result<()> {
     let mut listeners = runtime::signals::listen().context("cannot listen for signals")?;
     runtime::process::make_files_private();
     let log = telemetry::Settings { level: options.log.clone(), format: Format::Auto };
     telemetry::install(&log, None)?;
     let pipelines = usize::from(options.parallel_ingestion_pipelines.unwrap_or(1)).clamp(1, 16);
-    // Few threads: each costs memory, and one does more than 20 MB/s.
+    // Few threads, because each costs memory, and one is fast enough for more than 20 MB/s.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(pipelines)
         .max_blocking_threads(8)
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<()> {
         .context("cannot start the runtime")?;
     let mut result = runtime.block_on(serve(options, &mut listeners));
     if matches!(result, Ok(End::Restart)) {
-        // What arrives from here on is for the next start, which would not know of what has arrived here.
+        // Later signals are left to the next process, which would not know of those received here.
         runtime::signals::leave_pending().context("cannot leave signals to the next start")?;
         let arrived = async { tokio::time::timeout(ON_ITS_WAY, listeners.stop.arrived()).await };
         if runtime.block_on(arrived).is_ok() {
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<()> {
     }
 }
 
-/// How the process goes on once everything has stopped.
+/// What the process does after everything has stopped.
 enum End {
     Stop,
     Restart,
@@ -78,7 +78,7 @@ async fn serve(options: &RunOptions, listeners: &mut Listeners) -> Result<End> {
         () = stop.arrived() => return Ok(End::Stop),
     };
     println!("karst-forwarder is ready");
-    // The terminal that it was started from may go: the files are watched on.
+    // SIGHUP is ignored, so that the forwarder outlives the terminal from which it was started.
     let ignore_hangups = async {
         while hangups.recv().await.is_some() {
             tracing::info!(
@@ -101,7 +101,7 @@ async fn serve(options: &RunOptions, listeners: &mut Listeners) -> Result<End> {
     };
     tracing::info!("stopping: what is not acknowledged stays in the queue on disk");
     forwarder.stop().await;
-    // Metrics end with the process, and a last status is written.
+    // Metrics end with the process, and the status is written once more.
     let _ = shutdown.finish(Duration::from_secs(2)).await;
     Ok(end)
 }
@@ -112,7 +112,7 @@ fn host_name() -> String {
     if name.is_empty() { "localhost".to_owned() } else { name.to_owned() }
 }
 
-/// Answers every request with the metrics: a scraper asks for nothing else.
+/// Answers every request with the metrics, because nothing else is served.
 async fn metrics(listener: TcpListener, recorder: Recorder, shutdown: Shutdown) {
     let mut upkeep = tokio::time::interval(Duration::from_secs(5));
     loop {
@@ -122,7 +122,7 @@ async fn metrics(listener: TcpListener, recorder: Recorder, shutdown: Shutdown) 
             accepted = listener.accept() => {
                 let Ok((socket, peer)) = accepted else { continue };
                 let answer = answer(socket, peer, &recorder);
-                // A scraper that hangs does not keep the next one waiting for long.
+                // Limits the time for which a hanging scraper delays the next one.
                 let _ = tokio::time::timeout(Duration::from_secs(2), answer).await;
             }
         }

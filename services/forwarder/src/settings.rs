@@ -1,5 +1,5 @@
-//! Settings of `outputs.conf`, of the forwarder's part of `server.conf`, and all declarations of this
-//! program; those of `deploymentclient.conf` are beside its reader.
+//! Settings of `outputs.conf` and of the forwarder's part of `server.conf`, and a list of all declarations
+//! of this program. The settings of `deploymentclient.conf` are next to their reader.
 
 use std::time::Duration;
 
@@ -84,8 +84,8 @@ conf::settings! {
     }
 }
 
-/// The settings of the files that configure a forwarder. `server.conf` and `limits.conf`, of which it reads
-/// one setting each, are shared with other programs and not checked.
+/// The settings of the files that configure a forwarder. `server.conf` and `limits.conf` are not checked:
+/// the forwarder reads one setting of each, and they are shared with other programs.
 #[must_use]
 pub fn registry() -> Registry {
     let own: &[&[Setting]] = &[SETTINGS, UNUSED];

@@ -1,4 +1,4 @@
-//! `list` and `btool`: what a running forwarder does, and what the configuration says.
+//! `list` and `btool`: show the state of a running forwarder, and the configuration.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use knowledge::Knowledge;
 
 use crate::config::{BtoolOptions, ListOptions, Listing};
 
-/// Prints the status a forwarder wrote a second ago.
+/// Prints the last status that a forwarder wrote, at most a second old.
 pub(crate) fn list(options: &ListOptions) -> Result<()> {
     let data = &options.data.data_dir;
     let status = status::read(data)
@@ -61,7 +61,7 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
     Ok(())
 }
 
-/// Prints what the deployment client does.
+/// Prints the state of the deployment client.
 fn deployment(status: &status::Status, out: &mut impl Write) -> Result<()> {
     let Some(deployment) = &status.deployment else {
         writeln!(out, "no deployment server is configured (targetUri in deploymentclient.conf)")?;
@@ -78,7 +78,7 @@ fn deployment(status: &status::Status, out: &mut impl Write) -> Result<()> {
     Ok(())
 }
 
-/// Prints what counts of a file, with where it is written; or checks everything.
+/// Prints the effective settings of a file with their origins, or checks the whole configuration.
 pub(crate) fn btool(options: &BtoolOptions) -> Result<()> {
     let deployed = forwarder::deployed_apps(&options.data.data_dir);
     let mut layers = Layers::read(&options.conf_dir)?.with_apps(&deployed, |_| true)?;

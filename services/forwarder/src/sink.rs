@@ -1,9 +1,9 @@
-//! Where inputs hand things to: cut into batches of whole events, routed, and put into the queues on
-//! disk. An input is acknowledged when every queue that gets it has it on the disk.
+//! The sink of inputs: cuts data into batches of whole events, routes them, and puts them into the disk
+//! queues. An input is acknowledged when all queues that get its data have it on disk.
 //!
-//! A stream sticks to a pipeline set; sets share nothing but the settings. Where rules route single
-//! events of a stream, every group's queue gets a note of how far the stream has come, with or without
-//! events: a restart reads on from where all of them have it.
+//! A stream stays in one pipeline set; sets share only the settings. If rules route single events of a
+//! stream, the queue of every group gets a note of the position in the stream, with or without events:
+//! after a restart, reading continues at the position that all of them have.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,13 +34,13 @@ use crate::rules::{Fate, RuleBook, Ruling};
 use crate::splitter::Splitter;
 use crate::view::Coding;
 
-/// Events that are whole.
+/// Whole events.
 #[derive(Debug)]
 struct Whole {
-    /// `None`: only a note, for all groups.
+    /// `None` for only a note, which all groups get.
     content: Option<Content>,
     to: Target,
-    /// Bytes of the stream behind them; `None`: there is more from before that place.
+    /// Bytes of the stream that remain after them; `None` if more text from before this position follows.
     behind: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Whole {
     }
 }
 
-/// What the streams of all routes share.
+/// State shared by the streams of all routes.
 #[derive(Debug)]
 pub(crate) struct Forward {
     pub(crate) knowledge: Arc<Knowledge>,
@@ -60,7 +60,7 @@ pub(crate) struct Forward {
     pub(crate) rules: Arc<RuleBook>,
     /// Queues by pipeline set, then by group.
     pub(crate) sets: Vec<Set>,
-    /// By group: the level of compression, if any.
+    /// The compression level by group; `None` for no compression.
     pub(crate) levels: Vec<Option<i32>>,
     pub(crate) sizes: Sizes,
     pub(crate) limits: SinkLimits,
@@ -83,34 +83,34 @@ impl Set {
 #[derive(Debug)]
 struct Stream {
     meta: Arc<InputMeta>,
-    /// The same with its sourcetype decided.
+    /// The origin after the source type has been determined.
     origin: protocol::Origin,
     cutter: Cutter,
-    /// Of a table.
+    /// The header of a table.
     header: Option<Header>,
-    /// What every batch has to begin with.
+    /// The byte order mark with which every batch has to begin.
     mark: &'static [u8],
-    /// Where rules decide about single events.
+    /// The filter of a stream with rules for single events.
     filter: Option<Filter>,
 }
 
-/// The sink of inputs that go to the same groups.
+/// The sink of inputs with the same groups.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
     forward: Arc<Forward>,
-    /// Places of the groups that get a copy each.
+    /// Positions of the groups, each of which gets a copy.
     groups: Arc<[usize]>,
-    /// Keeps the notes of its sources apart from those of other routes.
+    /// Separates the notes of its sources from those of other routes.
     name: Arc<str>,
-    /// The same for sources whose events may go to any group.
+    /// The same for sources whose events may be routed to any group.
     name_routed: Arc<str>,
 }
 
-/// Settles an input when the last of its copies is on the disk, or lost.
+/// Acknowledges an input when the last of its copies is on disk, or reports that one is lost.
 #[derive(Debug)]
 struct Parts {
     receipt: Receipt,
-    /// Copies that are not on a disk yet, or never will be.
+    /// Number of copies that are not settled yet.
     left: AtomicUsize,
     done: Option<oneshot::Sender<Result<Receipt, inputs::Error>>>,
 }
@@ -119,7 +119,7 @@ impl Drop for Parts {
     fn drop(&mut self) {
         if let Some(done) = self.done.take() {
             let failed = self.left.load(Ordering::Acquire) > 0;
-            // An input that does not want to know has gone.
+            // The input may have ended.
             let _ = done.send(if failed { Err(inputs::Error::Closed) } else { Ok(self.receipt) });
         }
     }
@@ -134,12 +134,12 @@ impl Route {
     fn set(&self, stream: &StreamKey) -> &Set {
         use std::hash::BuildHasher;
         let hash = FixedState::with_seed(11).hash_one(stream);
-        // There is at least one set, and not many.
+        // The number of sets is at least one, and small.
         let at = usize::try_from(hash % self.forward.sets.len() as u64).unwrap_or(0);
         &self.forward.sets[at]
     }
 
-    /// The events of a stream that are whole now, and how many bytes wait.
+    /// Cuts whole events from a stream; also returns the number of remaining bytes.
     fn cut(
         &self,
         meta: &Arc<InputMeta>,
@@ -163,7 +163,7 @@ impl Route {
         let now = self.forward.clock.now();
         let mut contents = Vec::new();
         if !Arc::ptr_eq(&stream.meta, meta) && stream.meta != *meta {
-            // The same stream under another name: what was unfinished is complete.
+            // The stream continues under another name, so that its unfinished event is complete.
             contents.extend(stream.contents(key, Bytes::new(), true, None, now));
             *stream = self.open(meta, key, &bytes);
         }
@@ -318,7 +318,7 @@ impl Stream {
         contents
     }
 
-    /// A text that can be read by itself.
+    /// Makes a text readable on its own by adding its mark.
     fn marked(&self, text: Bytes) -> Bytes {
         if self.mark.is_empty() || text.starts_with(self.mark) {
             return text;
@@ -371,7 +371,8 @@ impl Sink for Route {
     }
 }
 
-/// What only some of the queues have is read again: the others must not miss it.
+/// The notes that all queues have. Data in only some of the queues is read again, so that the others get
+/// it, too.
 fn in_all<'q>(queues: &'q [&'q Arc<DiskQueue>]) -> impl Iterator<Item = &'q Bytes> {
     let (first, others) =
         queues.split_first().map_or((None, queues), |(one, rest)| (Some(one), rest));
@@ -398,7 +399,7 @@ impl Route {
                 let receipt = receipt(&contents, pending);
                 let queued = self.queue(&stream, contents, (receipt, note), wait).await;
                 if queued.is_err() {
-                    // Whoever reads again begins anew.
+                    // The input sends these bytes again, and the stream must be cut from a new state.
                     self.forget(&stream);
                 }
                 queued
@@ -424,7 +425,7 @@ impl Route {
         }
     }
 
-    /// Events by where they go, without those that go nowhere.
+    /// Splits events by destination, without dropped events.
     fn sorted(&self, events: CutEvents) -> Vec<(Target, CutEvents)> {
         let mut rulings = self.rulings(&events);
         let free = |ruling: &Option<Ruling>| ruling.is_none();
@@ -448,7 +449,7 @@ impl Route {
                 }
                 &mut parts[place]
             });
-            // A part is not larger than the whole, which had room.
+            // A part is not larger than the whole, for which there was space.
             let pushed =
                 part.as_mut().is_some_and(|part| part.push(meta.by_ref(), events.times[row], text));
             while let Some(field) = fields.next_if(|field| field.row as usize <= row) {
@@ -461,7 +462,7 @@ impl Route {
         targets.into_iter().zip(parts).collect()
     }
 
-    /// What decides about the events of each origin.
+    /// The rules for the events of each origin.
     fn rulings(&self, events: &CutEvents) -> Vec<Option<Ruling>> {
         let rules = &self.forward.rules;
         if !rules.any() {
@@ -478,7 +479,7 @@ impl Route {
         events.origins.iter().zip(first_rows).map(of).collect()
     }
 
-    /// Where an event goes; `None`: nowhere.
+    /// The destination of an event; `None` if it is dropped.
     fn target(
         &self,
         meta: &InputMeta,
@@ -503,7 +504,7 @@ impl Route {
     }
 }
 
-/// Lines stand for events: the indexer finds those.
+/// Counts lines instead of events, because only the indexer finds events.
 fn receipt(contents: &[Whole], pending: u64) -> Receipt {
     let mut receipt = Receipt { pending, ..Receipt::default() };
     for whole in contents {

@@ -1,8 +1,8 @@
-//! Whole text into its events, for rules that decide about each: where they begin and end by the rules
-//! of their sourcetype, and which of them can stand behind which when others between them are gone.
+//! Splits whole text into events, for rules that decide about each: the boundaries by the rules of the
+//! source type, and whether two events can be adjacent when those between them are removed.
 //!
-//! Guarantees: the spans of a text cover it without gaps. Only streams with such rules are split here;
-//! of all others only the last border is looked for (`cutter`).
+//! Guarantees: the spans of a text cover it without gaps. Only streams with such rules are split here; for
+//! others, only the last boundary is searched (`cutter`).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,15 +20,15 @@ use crate::view::View;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
-    /// Where the next begins.
+    /// Start of the next span.
     pub(crate) next: usize,
-    /// Its lines among those of the splitter; none: a header, a comment, brackets around records.
+    /// Its lines among those of the splitter; empty for a header, a comment, and brackets around records.
     lines: Range<usize>,
-    /// Its first line begins an event whatever is before it.
+    /// Whether its first line begins an event, whatever precedes it.
     begins: bool,
-    /// Nothing can go on with it.
+    /// Whether no line can continue it.
     closed: bool,
-    /// Everything goes on with it until a line ends it (`MUST_NOT_BREAK_AFTER`).
+    /// Whether every line continues it until one ends it (`MUST_NOT_BREAK_AFTER`).
     held: bool,
 }
 
@@ -44,12 +44,12 @@ struct Line {
     start: usize,
     end: usize,
     next: usize,
-    /// No part of a record.
+    /// Whether it is not part of a record.
     is_gap: bool,
 }
 
 impl Line {
-    /// Its text, without the mark that a source may begin with.
+    /// Its text, without the mark at the beginning of a source.
     fn content<'t>(&self, text: &'t str) -> &'t str {
         let content = &text[self.start..self.end];
         content.strip_prefix('\u{FEFF}').filter(|_| self.start == 0).unwrap_or(content)
@@ -60,7 +60,7 @@ impl Line {
 pub(crate) struct Splitter {
     rules: Arc<ParsingRules>,
     finder: TimestampFinder,
-    /// Bytes of a record at most.
+    /// Maximum size of a record in bytes.
     limit: usize,
     /// Lines of the events of the last text.
     lines: Vec<Range<usize>>,
@@ -78,7 +78,7 @@ impl Splitter {
         Self { rules, finder, limit, lines: Vec::new() }
     }
 
-    /// Whether records are values of JSON, which are the same wherever they stand.
+    /// Whether records are JSON values, which do not depend on their surroundings.
     pub(crate) fn is_json(&self) -> bool {
         let structured = self.rules.structured.as_ref();
         structured.is_some_and(|rules| rules.format == StructuredFormat::Json)
@@ -103,7 +103,7 @@ impl Splitter {
         spans
     }
 
-    /// The text of an event, as rules see it.
+    /// The text of an event, in the form that rules see.
     pub(crate) fn text_of<'v>(&self, span: &Span, view: &'v View<'_>) -> Cow<'v, str> {
         let lines = &self.lines[span.lines.clone()];
         if let [one] = lines {
@@ -115,7 +115,7 @@ impl Splitter {
         Cow::Owned(lines.join("\n"))
     }
 
-    /// Whether an event still begins where it does if it follows another one directly.
+    /// Whether the boundary between two events stays the same if they become adjacent.
     pub(crate) fn joins(&self, before: &Span, after: &Span, text: &str) -> bool {
         if self.rules.structured.is_some() {
             return self.is_json() || before.next > self.lines[before.lines.end - 1].end;
@@ -127,7 +127,7 @@ impl Splitter {
         if matches!(self.rules.line_breaker, LineBreaker::Newlines) {
             return before.next > last.end;
         }
-        // What a pattern finds depends on what is around it.
+        // The matches of a pattern depend on the surrounding text.
         let first = &self.lines[after.lines.start];
         let second = self.lines.get(after.lines.start + 1).filter(|_| after.lines.len() > 1);
         let end = second.map_or(after.next, |line| line.start);
@@ -135,7 +135,7 @@ impl Splitter {
         let breaker = &self.rules.line_breaker;
         let mut gap = breaker.next_gap(&joined, 0, false);
         if gap == Some((0, 0)) {
-            // A break without text in front of the first.
+            // An empty break before the first event.
             gap = breaker.next_gap(&joined, joined.ceil_char_boundary(1), false);
         }
         gap == Some((last.len(), before.next - last.start)) && first.start == after.start
@@ -161,7 +161,7 @@ impl Splitter {
                     lines.push(Line { start, end, next: next.max(end), is_gap: false });
                     start = next.max(end);
                 }
-                // A break without text must not be found for ever.
+                // An empty break must not be found again and again.
                 from = if start > from { start } else { text.ceil_char_boundary(from + 1) };
                 if from >= text.len() {
                     break;
@@ -170,7 +170,7 @@ impl Splitter {
         }
         if start < text.len() {
             let rest = &text[start..];
-            // What the indexer takes off the end of a batch.
+            // The characters that the indexer removes from the end of a batch.
             let end = start
                 + match &self.rules.line_breaker {
                     _ if structured.is_some() => rest.trim_ascii_end().len(),
@@ -194,7 +194,7 @@ impl Splitter {
         Span { start, next: line.next, lines, begins: true, closed: true, held: false }
     }
 
-    /// Every line is an event, but for those that are none.
+    /// One event per line, except for lines that are not events.
     fn each_line(&mut self, text: &str, lines: &[Line]) -> Vec<Span> {
         let mut reader = self.rules.structured.clone().map(StructuredReader::new);
         let mut spans: Vec<Span> = Vec::with_capacity(lines.len());
@@ -214,10 +214,10 @@ impl Splitter {
         spans
     }
 
-    /// Lines that begin no event go on with the one before.
+    /// Lines that do not begin an event continue the previous one.
     fn merged(&mut self, text: &str, lines: &[Line], now: EventTime) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
-        // The open event has its time in a line that is not indented.
+        // Whether the open event has a time in a line that is not indented.
         let mut within_dated = false;
         for line in lines {
             let content = line.content(text);
@@ -328,10 +328,10 @@ mod tests {
         };
         assert!(joins("SHOULD_LINEMERGE = false", "a\nb\nc\n"));
         assert!(joins("BREAK_ONLY_BEFORE = ^>", ">a\n>b\n>c\n"));
-        // The third begins only because the second has ended.
+        // The third line begins an event only because the second one ends one.
         assert!(!joins("BREAK_ONLY_BEFORE = ^>\nMUST_BREAK_AFTER = ;$", ">a\n>b;\nc\n"));
         assert!(joins("SHOULD_LINEMERGE = false\nLINE_BREAKER = ([,]+)", "a,b,c,"));
-        // The break behind the first is one only before the second.
+        // The break after the first event is a break only before the second one.
         assert!(!joins("SHOULD_LINEMERGE = false\nLINE_BREAKER = (;)(?=b)|(,)", "a;b,c"));
     }
 

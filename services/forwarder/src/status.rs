@@ -1,4 +1,4 @@
-//! What the forwarder is doing: a file that is written every second, for `list` and for people.
+//! The status of the forwarder: a file that is written every second, for `list` and for administrators.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,105 +12,105 @@ use runtime::Shutdown;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// How often the file is written.
+/// Interval between writes of the file.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// An indexer as an output sees it.
+/// The status of an indexer in an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerStatus {
     /// `host:port`.
     pub address: String,
-    /// What it calls itself.
+    /// The name that it reports.
     pub name: String,
     /// Whether there is a connection.
     pub connected: bool,
-    /// Whether the next batch goes there.
+    /// Whether it is the target of the next batch.
     pub target: bool,
-    /// Batches that belong to it and are not acknowledged.
+    /// Number of unacknowledged batches assigned to it.
     pub waiting_batches: u64,
-    /// Text it has acknowledged since the start.
+    /// Bytes of text that it has acknowledged since the start.
     pub acknowledged_bytes: u64,
-    /// Why the last connection ended, while there is none.
+    /// Why the last connection ended; `None` while it is connected.
     pub last_error: Option<String>,
 }
 
-/// One output: a group, for one pipeline set.
+/// The status of one output: a group, for one pipeline set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputStatus {
-    /// Group and set.
+    /// Name of the group and number of the set.
     pub name: String,
-    /// Its sequence of batch numbers.
+    /// The ID of its sequence of batch numbers.
     pub channel: Uuid,
-    /// Bytes of the queue on disk.
+    /// Size of the queue on disk in bytes.
     pub queue_bytes: u64,
-    /// Bytes it may have.
+    /// Maximum size of the queue on disk in bytes.
     pub queue_capacity: u64,
-    /// Files it has.
+    /// Number of segment files.
     pub queue_segments: u64,
     /// Number of the next batch.
     pub next_sequence: u64,
-    /// Every batch below is acknowledged.
+    /// Every batch below this number is acknowledged.
     pub acknowledged_below: u64,
-    /// Batches that waited for an indexer to come back, and were sent to it again.
+    /// Batches that waited until their indexer was back, and were resent to it.
     pub resent_batches: u64,
-    /// Batches that went elsewhere because their indexer did not come back.
+    /// Batches that were sent to another indexer because theirs did not come back.
     pub reassigned_batches: u64,
     /// Its indexers.
     pub servers: Vec<ServerStatus>,
 }
 
-/// A followed file or a listener.
+/// The status of a followed file or a listener.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputStatus {
     /// Path or address.
     pub name: String,
-    /// What it is up to.
+    /// Its state.
     pub state: String,
-    /// Bytes that are taken.
+    /// Number of bytes read.
     pub position: u64,
-    /// Bytes there are, where that can be known.
+    /// Total number of bytes, if known.
     pub size: u64,
 }
 
-/// What a rule has done since the start.
+/// The effect of a rule since the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RuleStatus {
-    /// Events it sent to the `nullQueue`.
+    /// Events sent to the `nullQueue`.
     pub dropped_events: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
 }
 
-/// What rules have routed since the start.
+/// Events routed to some groups since the start.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteStatus {
-    /// Events that rules sent there.
+    /// Number of routed events.
     pub routed_events: u64,
     /// Their bytes.
     pub routed_bytes: u64,
 }
 
-/// What the deployment client does.
+/// The status of the deployment client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeploymentStatus {
-    /// The deployment server, as it is configured.
+    /// The configured deployment server.
     pub server: String,
-    /// The name that the server knows the forwarder by.
+    /// The name of the forwarder at the server.
     pub client_name: String,
-    /// When the server last answered, in seconds of Unix time; 0: not since the start.
+    /// Time of the server's last answer, in seconds of Unix time; 0 if there was none since the start.
     pub last_phone_home: u64,
     /// Why the last call failed.
     pub last_error: Option<String>,
-    /// Checksums of the apps that are in force, by name.
+    /// Checksums of the installed apps, by name.
     pub apps: BTreeMap<String, String>,
-    /// Why versions of apps are not in force, by app.
+    /// Why versions of apps are not installed, by app.
     pub failed: BTreeMap<String, String>,
 }
 
-/// Everything.
+/// The whole status.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
-    /// The process.
+    /// The process ID.
     pub pid: u32,
     /// By name.
     pub outputs: BTreeMap<String, OutputStatus>,
@@ -119,7 +119,7 @@ pub struct Status {
     /// Rules that drop events, by the name of their stanza.
     #[serde(default)]
     pub rules: BTreeMap<String, RuleStatus>,
-    /// Where rules route events, by the names of the groups.
+    /// Routed events, by the names of the groups.
     #[serde(default)]
     pub routes: BTreeMap<String, RouteStatus>,
     /// The deployment client, if there is a deployment server.
@@ -127,7 +127,7 @@ pub struct Status {
     pub deployment: Option<DeploymentStatus>,
 }
 
-/// Where the parts put what they are doing.
+/// The place where the parts of the forwarder publish their status.
 #[derive(Debug, Clone, Default)]
 pub struct StatusBoard(Arc<Mutex<Status>>);
 
@@ -137,7 +137,7 @@ impl StatusBoard {
         status.outputs.insert(output.name.clone(), output);
     }
 
-    /// Forgets what an agent has said that has ended.
+    /// Removes the status of an agent that has ended.
     pub(crate) fn clear(&self) {
         let mut status = self.0.lock();
         *status = Status { deployment: status.deployment.take(), ..Status::default() };
@@ -159,7 +159,7 @@ impl StatusBoard {
         (status.rules, status.routes) = (rules, routes);
     }
 
-    /// What is known now.
+    /// The current status.
     #[must_use]
     pub fn get(&self) -> Status {
         let mut status = self.0.lock().clone();
@@ -191,7 +191,7 @@ fn write(data: &Path, status: &Status) -> std::io::Result<()> {
     fs::rename(draft, path(data))
 }
 
-/// The followed files of a monitor.
+/// The status of the followed files of a monitor.
 pub(crate) fn of_files(files: &MonitorStatus) -> Vec<InputStatus> {
     let status = |file: FileStatus| InputStatus {
         name: file.path.display().to_string(),
@@ -202,10 +202,10 @@ pub(crate) fn of_files(files: &MonitorStatus) -> Vec<InputStatus> {
     files.files().into_iter().map(status).collect()
 }
 
-/// What the forwarder over a data directory was doing a second ago.
+/// Reads the status that the forwarder of a data directory has last written.
 ///
 /// # Errors
-/// There is no such file, or it is not one.
+/// If the file does not exist or is invalid.
 pub fn read(data: &Path) -> std::io::Result<Status> {
     Ok(serde_json::from_slice(&fs::read(path(data))?)?)
 }

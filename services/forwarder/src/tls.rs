@@ -12,7 +12,7 @@ use tokio_rustls::TlsConnector;
 use crate::Error;
 use crate::outputs::{Server, TlsSettings};
 
-/// How to encrypt a connection, and the name that is expected.
+/// The encryption of a connection, and the expected name.
 #[derive(Clone)]
 pub(crate) struct Tls {
     pub(crate) connector: TlsConnector,
@@ -25,10 +25,10 @@ impl std::fmt::Debug for Tls {
     }
 }
 
-/// Prepares the connections to a server.
+/// Prepares the TLS configuration for a server.
 ///
 /// # Errors
-/// The trusted certificates cannot be read, or the name is none.
+/// If the trusted certificates cannot be read, or the name is invalid.
 pub(crate) fn prepare(server: &Server) -> Result<Option<Tls>, Error> {
     let Some(settings) = &server.tls else { return Ok(None) };
     let host = server.address.rsplit_once(':').map_or(&*server.address, |(host, _)| host);
@@ -59,7 +59,7 @@ fn config(settings: &TlsSettings) -> Result<ClientConfig, String> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Encrypts without asking who the other side is, as `sslVerifyServerCert = false` says.
+/// Accepts any certificate: encryption without authentication, as `sslVerifyServerCert = false` requires.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 

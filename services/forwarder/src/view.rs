@@ -1,8 +1,8 @@
-//! Bytes of a source as text, place for place: what cutting and rules look at, while the bytes travel
-//! as they came.
+//! A view of the bytes of a source as text with corresponding positions. Cutting and rules read the text;
+//! the bytes are sent unchanged.
 //!
-//! Guarantees: every border of a character in the text is a place in the bytes. UTF-16 is decoded; in
-//! other character sets than Unicode's the text shows ASCII, which is where their lines end.
+//! Guarantees: every character boundary of the text has a position in the bytes. UTF-16 is decoded; for
+//! non-Unicode character sets, the text has only the ASCII characters, which include their line ends.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -13,26 +13,26 @@ use std::ops::Range;
 use inputs::text::{character_border, repaired};
 use knowledge::Charset;
 
-/// Bytes by which a character set is told.
+/// Number of bytes used to detect a character set.
 const LOOKED_AT: usize = 1024;
-/// What begins UTF-16, by its name.
+/// The byte order marks of UTF-16, by encoding.
 const MARKS: [(&str, &[u8]); 2] = [("utf-16le", &[0xFF, 0xFE]), ("utf-16be", &[0xFE, 0xFF])];
 
-/// How the text of a source is coded.
+/// The encoding of a source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Coding {
     charset: Charset,
-    /// Of UTF-16, where only the mark at the source's start tells that it is.
+    /// The mark of UTF-16 if only the mark at the source's start shows the encoding.
     mark: &'static [u8],
     is_utf16: bool,
 }
 
 impl Coding {
-    /// The coding of a source that begins with `first`, or goes on with it in the middle of `file`.
+    /// The encoding of a source that begins with `first`, or continues with it in the middle of `file`.
     pub(crate) fn of(charset: Charset, first: &[u8], file: Option<&str>) -> Self {
         let first = &first[..first.len().min(LOOKED_AT)];
         let found = match charset {
-            // The mark knows better than `UTF-16` in which order the bytes are.
+            // The mark is more specific about the byte order than the name `UTF-16`.
             Charset::Other(encoding) if encoding.name().starts_with("UTF-16") => {
                 marked(first, file)
             }
@@ -49,7 +49,7 @@ impl Coding {
         Self { charset, mark, is_utf16 }
     }
 
-    /// What every batch has to begin with, so that it can be read by itself.
+    /// The bytes with which every batch has to begin, so that it can be decoded on its own.
     pub(crate) fn mark(&self) -> &'static [u8] {
         self.mark
     }
@@ -58,7 +58,7 @@ impl Coding {
         self.is_utf16
     }
 
-    /// The last border of a character.
+    /// The last character boundary.
     pub(crate) fn border(&self, bytes: &[u8]) -> usize {
         if !self.is_utf16 {
             return character_border(bytes, bytes.len());
@@ -67,7 +67,7 @@ impl Coding {
         let little =
             matches!(self.charset, Charset::Other(encoding) if encoding.name() == "UTF-16LE");
         let high = even.checked_sub(2).map(|at| bytes[at + usize::from(little)]);
-        // The first half of a character beyond the first 65536.
+        // The high surrogate of a pair, whose second half is missing.
         if high.is_some_and(|byte| (0xD8..0xDC).contains(&byte)) { even - 2 } else { even }
     }
 
@@ -80,20 +80,20 @@ impl Coding {
     }
 }
 
-/// UTF-16 by its mark, in front of the bytes or of the file that they are from.
+/// Detects UTF-16 by its mark, at the start of the bytes or of their file.
 fn marked(first: &[u8], file: Option<&str>) -> Option<(&'static str, &'static [u8])> {
     let by = |start: &[u8]| MARKS.into_iter().find(|(_, mark)| start.starts_with(mark));
     if let Some(found) = by(first) {
         return Some(found);
     }
-    // Text of other codings has no zeros; a file is not opened for nothing.
+    // Other encodings have no zero bytes; this avoids opening the file for them.
     memchr::memchr(0, first)?;
     let mut start = [0; 2];
     File::open(file?).and_then(|mut file| file.read_exact(&mut start)).ok()?;
     by(&start)
 }
 
-/// UTF-16 by the zeros of its ASCII characters.
+/// Detects UTF-16 by the zero bytes of its ASCII characters.
 fn guessed(first: &[u8]) -> Option<(&'static str, &'static [u8])> {
     let pairs = first.chunks_exact(2);
     let count = pairs.len();
@@ -115,9 +115,9 @@ pub(crate) struct View<'b> {
     bytes: &'b [u8],
     coding: Coding,
     text: Cow<'b, str>,
-    /// The text is what an indexer reads.
+    /// Whether the text is the same as at the indexer.
     exact: bool,
-    /// A place of the text and the same of the bytes.
+    /// A position in the text and its position in the bytes, as a cache.
     known: Cell<(usize, usize)>,
 }
 
@@ -138,7 +138,7 @@ impl<'b> View<'b> {
         &self.text
     }
 
-    /// Where in the bytes a place of the text is. Cheap for places that follow each other.
+    /// The position in the bytes of a position in the text. Cheap for ascending positions.
     pub(crate) fn place(&self, at: usize) -> usize {
         if !self.coding.is_utf16 {
             return at;
@@ -153,7 +153,7 @@ impl<'b> View<'b> {
         bytes + 2 * units
     }
 
-    /// A line feed in the coding of the bytes.
+    /// A line feed in the encoding of the bytes.
     pub(crate) fn line_feed(&self) -> Vec<u8> {
         match self.coding.charset {
             Charset::Other(encoding) if encoding.name() == "UTF-16LE" => vec![b'\n', 0],
@@ -162,7 +162,7 @@ impl<'b> View<'b> {
         }
     }
 
-    /// A part as an indexer reads it.
+    /// A part of the text as decoded by the indexer.
     pub(crate) fn part(&self, range: Range<usize>) -> Cow<'_, str> {
         if !self.exact {
             return self.coding.decode(&self.bytes[range]);
@@ -182,7 +182,7 @@ fn ascii(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Valid text with the same places: a byte that is none is a question mark.
+/// Valid text of the same length: invalid bytes are replaced by question marks.
 fn same_length(bytes: &[u8]) -> Cow<'_, str> {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

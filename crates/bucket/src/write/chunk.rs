@@ -48,6 +48,7 @@ impl Packer {
 
     pub(super) fn pack(&mut self, bytes: &[u8]) -> Result<&[u8]> {
         self.packed.clear();
+        // `compress_to_buffer` does not grow the buffer.
         self.packed.reserve(zstd::zstd_safe::compress_bound(bytes.len()));
         self.context.compress_to_buffer(bytes, &mut self.packed)?;
         Ok(&self.packed)
@@ -149,6 +150,7 @@ impl<'a> ChunkWriter<'a> {
             let message = format!("a page of \"{}\" has {} bytes", self.column.name(), body.len());
             return Err(ParquetError::General(message));
         }
+        // Copied, because the buffer of the packer is reused for the next page.
         let page = CompressedPage::new(page(Bytes::copy_from_slice(packed)), body.len());
         let spec = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
         self.uncompressed += spec.uncompressed_size;

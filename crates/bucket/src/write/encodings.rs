@@ -15,6 +15,7 @@ pub(super) fn put_deltas(values: &[i64], into: &mut Vec<u8>) {
     }
     put_varint(into, zigzag(values.first().copied().unwrap_or(0)));
     let mut deltas = [0i64; BLOCK];
+    // The first value is in the header, so that differences start at the second one.
     let mut start = 1;
     while start < values.len() {
         let count = (values.len() - start).min(BLOCK);
@@ -28,6 +29,7 @@ pub(super) fn put_deltas(values: &[i64], into: &mut Vec<u8>) {
 }
 
 fn put_block(deltas: &mut [i64; BLOCK], count: usize, into: &mut Vec<u8>) {
+    // The differences minus their minimum are not negative, and need fewer bits.
     let least = deltas[..count].iter().copied().min().unwrap_or(0);
     put_varint(into, zigzag(least));
     for delta in &mut deltas[..count] {
@@ -81,6 +83,7 @@ pub(super) fn put_hybrid(values: &[u32], width: u32, into: &mut Vec<u8>) {
 
 /// Appends a run of one value.
 pub(super) fn put_run(value: u32, count: usize, width: u32, into: &mut Vec<u8>) {
+    // The lowest bit tells runs (0) from bit-packed groups (1).
     put_varint(into, (count as u64) << 1);
     into.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
 }

@@ -34,6 +34,7 @@ impl Names {
             count.last_time.0 = count.last_time.0.max(rows.time[row]);
             count.recent_time.0 = count.recent_time.0.max(rows.index_time[row]);
         }
+        // A dictionary may have values that no row uses.
         counts.retain(|count| count.count > 0);
         counts.sort_by(|a, b| a.value.cmp(&b.value));
         counts
@@ -155,6 +156,7 @@ fn column_times(batches: &[RecordBatch], column: usize) -> Vec<TimestampMicrosec
 
 fn fields_of(batch: &RecordBatch) -> Option<StringArray> {
     let column = batch.column_by_name(FIELDS)?;
+    // A column of nulls need not be kept in memory.
     (column.null_count() < column.len()).then(|| column.as_string::<i32>().clone())
 }
 
@@ -183,6 +185,7 @@ fn gather_names(batches: &[RecordBatch], column: usize, places: &[(u32, u32)]) -
     for batch in batches {
         let names = batch.column(column).as_dictionary::<Int32Type>();
         let texts = names.values().as_string::<i32>();
+        // Texts are looked up once per dictionary entry, not once per row.
         let mut translated = Vec::with_capacity(texts.len());
         for text in texts {
             let text = text.unwrap_or_default();

@@ -175,6 +175,7 @@ impl Values {
 
     pub(super) fn kind(&self) -> ColumnKind {
         match (self.multivalue, &self.data) {
+            // A column of lists has texts, even if all values are integers.
             (true, _) => ColumnKind::Multivalue,
             (false, Data::Integers(_)) => ColumnKind::Integer,
             (false, _) => ColumnKind::Text,

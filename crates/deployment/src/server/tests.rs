@@ -1,4 +1,4 @@
-//! A deployment server over a directory, and forwarders that ask it.
+//! A deployment server over a directory, and forwarders that phone home.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,7 +19,7 @@ struct Place {
 }
 
 impl Place {
-    /// With server classes, an app `base` and an app `nginx`.
+    /// A place with server classes, an app `base` and an app `nginx`.
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let parts = Parts {
@@ -97,7 +97,7 @@ fn a_forwarder_gets_its_apps_and_sees_changes_by_their_checksum() {
     let installed: BTreeMap<_, _> =
         answer.apps.iter().map(|app| (app.name.clone(), app.checksum.clone().unwrap())).collect();
     assert!(work(&installed, &answer.apps).is_empty());
-    // A file is changed, and a class.
+    // Changes a file and a class.
     place.write("deployment-apps/base/default/inputs.conf", "[monitor:///var/log/other]\n");
     let text = CLASSES.replace("web*", "www*");
     place.write("system/local/serverclass.conf", &text);
@@ -108,7 +108,7 @@ fn a_forwarder_gets_its_apps_and_sees_changes_by_their_checksum() {
         (todo.update[0].name.as_str(), &todo.remove[..]),
         ("base", &["nginx".to_owned()][..])
     );
-    // The version before is there for those that were told of it a moment ago, but not handed out any more.
+    // The previous version is kept for running downloads, but is not distributed any more.
     assert!(
         place.download("base", &installed["base"]).unwrap_err().to_string().contains("phone home")
     );

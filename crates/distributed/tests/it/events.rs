@@ -1,5 +1,5 @@
-//! Events of one block over several workers: the search head sees all of them while it plans, a worker reads
-//! its own.
+//! Events of one block over several workers: the search head sees all of them during planning, each worker
+//! reads its own.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use plan::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 /// The name of the operator that reads events.
 pub(crate) const EVENTS: &str = "EventsExec";
 
-/// A source that plans as `all` does and reads the events of `own`.
+/// A source that plans over all events (`all`) and reads the events of `own`.
 #[derive(Debug)]
 pub(crate) struct Share {
     pub(crate) all: Arc<dyn EventSource>,
@@ -67,7 +67,7 @@ impl EventSource for Share {
     }
 }
 
-/// A table of events, told from tables of other rows by its operator.
+/// A table of events, distinguished from other tables by its operator.
 #[derive(Debug)]
 struct EventTable(Arc<dyn TableProvider>);
 
@@ -93,8 +93,7 @@ impl TableProvider for EventTable {
     }
 }
 
-/// A scan of events. What is below is its own: no rule of the engine looks into it, as it does not look into
-/// a scan of buckets.
+/// A scan of events. The plan below it is hidden from the rules of the engine, as with a scan of buckets.
 #[derive(Debug)]
 struct Events {
     scan: Arc<dyn ExecutionPlan>,

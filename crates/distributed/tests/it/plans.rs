@@ -1,4 +1,4 @@
-//! A worker plans the searches of people as the search head does: in another process, with other events.
+//! A worker plans the searches of users like the search head: in another process, with other events.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::events::{EVENTS, Share, is_events};
 /// Set in the process that plays a worker.
 const WORKER: &str = "KARST_TEST_WORKER";
 
-/// A part of the events, with what the search head says of all of them.
+/// A part of the events, with the planning information that the search head has about all of them.
 #[derive(Debug)]
 struct Part(fn(usize) -> bool);
 
@@ -46,14 +46,14 @@ fn session() -> Result<Session, plan::Error> {
     Session::new(&settings, Vec::new())
 }
 
-/// What the map parts of a search are: how they come together, their columns and operators.
+/// A description of the map parts of a search: how they are combined, their columns and operators.
 async fn fingerprint(text: &str, head: &World, world: &World) -> String {
     let session = session().expect("a session");
     let planned = match plan_search(text, head.context(), Subsearches::Run(&session)).await {
         Ok(planned) => planned,
         Err(error) => return format!("error: {error}"),
     };
-    // A worker gets the text in which results of the search head stand for subsearches.
+    // A worker gets the text in which subsearches are replaced by their results.
     let again = plan_search(&planned.normalized, world.context(), Subsearches::Skip).await;
     let again = match again {
         Ok(planned) => planned,
@@ -66,7 +66,7 @@ async fn fingerprint(text: &str, head: &World, world: &World) -> String {
     let mut parts = Vec::new();
     let cut = cut(&plan, &is_events, &mut |cut| {
         let operators = displayable(cut.map.as_ref()).indent(false).to_string();
-        // Below it is where this process has its events.
+        // The operators below depend on where this process has its events.
         let operators: Vec<&str> =
             operators.lines().take_while(|line| !line.contains(EVENTS)).collect();
         parts.push(format!("{}\n{}\n{}", cut.gather, cut.map.schema(), operators.join("\n")));

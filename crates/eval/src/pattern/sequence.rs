@@ -158,6 +158,8 @@ impl Set {
             Class::Unicode(class) => {
                 for range in class.ranges() {
                     add(range.start().into(), range.end().into());
+                    // A set has all characters beyond ASCII or none of them; a class with some of them is
+                    // not supported.
                     if range.end() == char::MAX && range.start() <= '\u{80}' {
                         beyond = true;
                     } else if !range.end().is_ascii() {
@@ -177,6 +179,7 @@ impl Set {
         if beyond {
             bytes.0[0x80..].fill(true);
         }
+        // Classes such as `[^"]` lack a single byte.
         let mut missing = (0..=255u8).filter(|byte| !bytes.has(*byte));
         let all_but = missing.next().filter(|_| missing.next().is_none());
         Some(Self { bytes, all_but })
@@ -221,6 +224,7 @@ impl Sequence {
             return None;
         }
         let mut compiler = Compiler { steps: Vec::new() };
+        // Group 0 is the whole match: slot 0 is its start, slot 1 its end.
         compiler.step(Step::Group(0))?;
         compiler.hir(&hir)?;
         compiler.step(Step::Group(1))?;
@@ -268,6 +272,7 @@ impl Sequence {
 
     /// The match that begins at a place.
     pub(super) fn match_at(&self, text: &str, at: usize) -> Outcome {
+        // Positions are 32-bit integers, of which [`NOWHERE`] is reserved.
         if text.len() >= NOWHERE as usize {
             return Outcome::GaveUp;
         }
@@ -278,6 +283,7 @@ impl Sequence {
 
 impl Beginning {
     fn of(steps: &[Step]) -> Self {
+        // Groups take no bytes, so that a match begins with the first other step.
         let first = steps.iter().find(|step| !matches!(step, Step::Group(_)));
         match first {
             Some(Step::TextStart) => Self::Text,
@@ -326,6 +332,7 @@ impl Compiler {
             Look::End => Step::TextEnd,
             Look::WordAscii => Step::WordBoundary { negated: false },
             Look::WordAsciiNegate => Step::WordBoundary { negated: true },
+            // All others, such as Unicode word boundaries and line anchors, are left to `regex`.
             _ => return None,
         })
     }
@@ -379,6 +386,7 @@ impl Compiler {
             let fork = self.fork()?;
             self.hir(way)?;
             jumps.push(self.here());
+            // The target is known after the last alternative has been compiled.
             self.step(Step::Jump(0))?;
             self.join(fork, fork + 1, self.here(), true);
         }
@@ -442,6 +450,7 @@ fn following(steps: &[Step], at: usize) -> Next {
     let mut next = Next::default();
     let behind_groups = steps[at..].iter().find(|step| !matches!(step, Step::Group(_)));
     next.done = matches!(behind_groups, Some(Step::Done));
+    // Repetitions jump backwards: without this, the loop would not end.
     let mut seen = vec![false; steps.len()];
     let mut open = vec![at];
     while let Some(at) = open.pop() {
@@ -574,6 +583,7 @@ impl Walk<'_> {
                         retreats.push(Retreat::Other { step: *second, at: place_of(at) });
                         Some((usize::from(*first), at))
                     }
+                    // The next byte excludes the other way, so that no retreat is needed.
                     (true, false) => Some((usize::from(*first), at)),
                     (false, true) => Some((usize::from(*second), at)),
                     (false, false) => None,
@@ -650,6 +660,7 @@ impl Walk<'_> {
                 return None;
             }
             (at, known) = (known + 1, end);
+            // Doubled, so that a long run needs few windows.
             window *= 2;
         }
     }

@@ -1,4 +1,4 @@
-//! What senders send.
+//! Decoders of data from senders.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -55,11 +55,11 @@ pub(super) const HEC_EVENT: Target = Target {
     words: JSON,
 };
 
-/// What the scanner takes, `serde_json` takes as well, with the same events.
+/// Asserts that `serde_json` accepts a body that the scanner accepts, with the same events.
 fn same_as_serde_json(body: &[u8], events: &CutEvents) {
     let Ok(text) = std::str::from_utf8(body) else { return };
     let text = text.trim_start_matches('\u{feff}');
-    // The decoder replaces halves of surrogate pairs, which `serde_json` refuses.
+    // The decoder replaces unpaired surrogates, which `serde_json` rejects.
     if with_whole_surrogates(text).is_some() {
         return;
     }
@@ -150,7 +150,7 @@ pub(super) const SYSLOG: Target = Target {
 pub(super) const OTLP_PROTOBUF: Target = Target {
     name: "otlp",
     decode: |bytes| {
-        // The server has memory for what this says, and decodes nothing else.
+        // The server only decodes requests whose estimated memory is within its limit.
         if protobuf_memory(bytes) < 32 << 20
             && let Ok(request) = ExportLogsServiceRequest::decode(bytes)
         {
@@ -211,7 +211,7 @@ pub(super) const LOKI: Target = Target {
         for format in [LokiFormat::Protobuf, LokiFormat::Json] {
             let _ = black_box(decode_push(bytes, format, &defaults));
         }
-        // The server unpacks nothing else.
+        // The server only decompresses requests within this limit.
         if snappy_length(bytes, 32 << 20, 100).is_ok()
             && let Ok(unpacked) = unpack_snappy(bytes)
         {

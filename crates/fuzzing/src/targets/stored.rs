@@ -1,4 +1,4 @@
-//! What lies on disks and in object stores, and what administrators bring.
+//! Decoders of data on disks and in object stores, and of files from administrators.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ async fn read_bucket(bytes: Vec<u8>) {
     let Ok(reader) = BucketReader::open(store, &path, size).await else { return };
     let _ = black_box(reader.lookup(&[TermHash::of("error"), TermHash::of("none")]).await);
     let Ok(mut rows) = reader.read_rows(100).await else { return };
-    // As many as the bucket has at most; what is damaged ends the stream.
+    // The maximum number of batches of this bucket; damage ends the stream.
     for _ in 0..10 {
         match rows.next().await {
             Some(Ok(batch)) => drop(black_box(batch)),
@@ -113,7 +113,7 @@ async fn texts_of(bucket: Vec<u8>) -> Vec<String> {
 pub(super) const CATALOG: Target = Target {
     name: "catalog",
     decode: |bytes| {
-        // The first byte says where the key ends.
+        // The first byte is the length of the key.
         let Some((cut, rest)) = bytes.split_first() else { return };
         let (key, value) = rest.split_at(usize::from(*cut).min(rest.len()));
         catalog::fuzzing::entry(key, value);
@@ -132,7 +132,7 @@ pub(super) const CONF: Target = Target {
     name: "conf",
     decode: |bytes| {
         let text = String::from_utf8_lossy(bytes);
-        // One file per input, and nothing built in: compiling that takes 12 ms.
+        // One file per input, without the built-in ones, because compiling those takes 12 ms.
         let files = ["props", "transforms", "indexes", "inputs", "limits", "macros"];
         let sum: usize = bytes.iter().map(|byte| usize::from(*byte)).sum();
         let layers = Layers::default().with(Layer::SystemLocal, files[sum % files.len()], &text);

@@ -14,7 +14,7 @@ use tables::text::xml::XPath;
 
 use super::Target;
 
-/// Every field has the same text.
+/// An event whose fields all have the same text.
 struct Event<'e>(&'e str);
 
 impl Scope for Event<'_> {
@@ -27,7 +27,7 @@ impl Scope for Event<'_> {
     }
 }
 
-/// The first line, and what follows.
+/// Splits bytes into the first line and the rest.
 fn halves(bytes: &[u8]) -> (String, String) {
     let text = String::from_utf8_lossy(bytes);
     let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
@@ -144,7 +144,7 @@ pub(super) const JSON: Target = Target {
     decode: |bytes| {
         let (path, text) = halves(bytes);
         eval::fuzzing::json(&text);
-        // Paths come from searches: whoever writes a long one waits for it.
+        // Paths are written by users, so that long ones may be slow.
         let path: String = path.chars().take(100).collect();
         let mut values = 0;
         let is_whole = DocumentPath::new(&path).visit(&text, &mut |value| values += value.len());
@@ -209,7 +209,7 @@ pub(super) const TIMESTAMP: Target = Target {
     ],
 };
 
-/// Automatic extraction of each kind.
+/// The rules of each kind of automatic extraction.
 static RULES: LazyLock<Vec<Arc<FieldRules>>> = LazyLock::new(|| {
     let modes = ["xml", "json", "auto_escaped", "auto"];
     let text = modes.map(|mode| format!("[{mode}]\nKV_MODE = {mode}\n")).concat();
@@ -229,7 +229,7 @@ pub(super) const FIELDS: Target = Target {
             if extraction.cut.is_some() {
                 continue;
             }
-            // A field that is asked for alone has the same values as among all.
+            // Extracting one field alone must give the same values as extracting all.
             let Some((name, _)) = all.get(all.len() / 2).cloned() else { continue };
             let wanted = rules.wanted([name.as_str()]);
             let mut alone = Vec::new();

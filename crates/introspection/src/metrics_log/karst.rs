@@ -16,12 +16,12 @@ impl About<'_> {
         Line::metrics(self.time, group)
     }
 
-    /// Kilobytes by which a counter of bytes grew.
+    /// The growth of a counter of bytes, in kilobytes.
     fn kb(&self, metric: &str, labels: Labels<'_>) -> f64 {
         kb(self.span.count(metric, labels))
     }
 
-    /// Quantiles of a histogram, if it has new values.
+    /// Adds quantiles of a histogram, if it has new values.
     fn quantiles(&self, mut line: Line, metric: &str, labels: Labels<'_>, parts: &[Part]) -> Line {
         for (name, part) in parts {
             line = line.some(name, self.span.millis(metric, labels, *part));
@@ -29,7 +29,7 @@ impl About<'_> {
         line
     }
 
-    /// A gauge now.
+    /// The current value of a gauge.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn gauge(&self, metric: &str) -> u64 {
         self.span.now.sum(metric, &[]).max(0.0).round() as u64
@@ -134,7 +134,7 @@ pub(super) fn store(about: &About<'_>, events: &mut Vec<OwnEvent>) {
     }
 }
 
-/// Buckets on their way to object storage; `committed` and failed attempts of the interval.
+/// Buckets being uploaded to object storage; committed buckets and failed attempts in the interval.
 pub(super) fn uploads(
     about: &About<'_>,
     status: &Status,
@@ -179,7 +179,7 @@ pub(super) fn visibility(about: &About<'_>, tallied: &Tallied, events: &mut Vec<
     }
 }
 
-/// Buckets, events and bytes of the text of an index that are hot.
+/// Number of hot buckets of an index, of their events, and of the bytes of their text.
 type Hot = (u64, u64, u64);
 
 pub(super) fn buckets(

@@ -9,10 +9,10 @@ use super::About;
 use crate::OwnEvent;
 use crate::line::{Line, kb};
 
-/// Bytes, items and time blocked of a queue since the start, at the sample before.
+/// Bytes, items and blocked time of a queue since the start, as of the previous sample.
 type Passed = (u64, u64, Duration);
 
-/// Part of the interval that writers wait in a queue that counts as blocked.
+/// Share of the interval during which writers wait, above which a queue counts as blocked.
 const BLOCKED: f64 = 0.1;
 
 /// Splunk's names of the queue before a stage, of its pipeline and of its processor.

@@ -1,4 +1,4 @@
-//! The shape of each group.
+//! The format of each group.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Throughput of indexing: `per_index_thruput` and the like, `thruput`.
+//! Throughput of indexing: `per_index_thruput` and similar groups, `thruput`.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub(super) struct Totals {
     pub(super) load: Option<f64>,
 }
 
-/// A group, and the name in an origin that its series have.
+/// A group, and the property of an origin that names its series.
 type Group = (&'static str, fn(&Origin) -> &str);
 
 const GROUPS: [Group; 4] = [
@@ -30,12 +30,12 @@ pub(super) fn bytes(tallied: &Tallied) -> u64 {
     tallied.origins.values().map(|indexed| indexed.bytes).sum()
 }
 
-/// The largest series of each group.
+/// Adds the largest series of each group.
 pub(super) fn series(about: &About<'_>, tallied: &Tallied, events: &mut Vec<OwnEvent>) {
     for (group, name) in GROUPS {
         let mut sums: HashMap<&str, Indexed> = HashMap::new();
         for (origin, indexed) in &tallied.origins {
-            // Squashed origins have none.
+            // Origins that were squashed have empty names.
             if !name(origin).is_empty() {
                 sums.entry(name(origin)).or_default().add(indexed);
             }

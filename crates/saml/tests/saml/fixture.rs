@@ -5,11 +5,11 @@ use base64::prelude::BASE64_STANDARD;
 use conf::{Invalid, Layer, Layers, Reader};
 use karst_saml::{Certificate, Console, Error, Expected, Login, Settings};
 
-/// When the responses of `make_forms.py` were issued.
+/// Time at which the responses of `make_forms.py` were issued.
 pub(crate) const ISSUED: i64 = 1_893_456_000;
 pub(crate) const REQUEST: &str = "_request-of-the-tests";
 
-/// A response with what it is checked against.
+/// A response with the values that it has to match.
 #[derive(Debug, Clone)]
 pub(crate) struct Fixture {
     pub(crate) xml: String,
@@ -36,7 +36,7 @@ impl Fixture {
         self
     }
 
-    /// Replaces a text that has to be there.
+    /// Replaces a text, which must occur.
     pub(crate) fn edit(mut self, from: &str, to: &str) -> Self {
         assert!(self.xml.contains(from), "{from}");
         self.xml = self.xml.replacen(from, to, 1);
@@ -80,7 +80,7 @@ pub(crate) const CONF: &[(&str, &str)] = &[
 
 pub(crate) fn read(more: &[(&'static str, &'static str)]) -> Result<Settings, Invalid> {
     let console = Console { host: "karst.example.org".to_owned(), port: 8000, tls: true };
-    // Of a repeated key the last counts.
+    // The last of repeated keys counts.
     let lines = CONF.iter().chain(more).map(|(key, value)| format!("{key} = {value}\n"));
     let text = format!("[idp]\n{}", lines.collect::<String>());
     let layers = Layers::builtin().with(Layer::SystemLocal, "authentication", &text);

@@ -3,11 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod fixture;
-/// Every change of a byte is noticed, or changes nothing.
+/// Every change of a byte is detected, or has no effect.
 mod mutations;
 /// Settings, requests, metadata.
 mod requests;
-/// Responses of providers, and what they are refused for.
+/// Responses of providers, and reasons for refusing them.
 mod responses;
 /// Signed elements that were moved, copied or hidden.
 mod wrapping;

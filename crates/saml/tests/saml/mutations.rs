@@ -21,7 +21,7 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]))
 }
 
-/// A change that is let through has to be one that changes nobody's login.
+/// Checks that an accepted change does not change the login.
 fn check(original: &Fixture, xml: String) -> Result<(), TestCaseError> {
     if let Ok(login) = original.with(xml.clone()).login() {
         let expected = original.login().ok();

@@ -1,4 +1,4 @@
-//! Settings with Splunk's names, and what is sent to the provider.
+//! Settings with Splunk's names, and the messages to the provider.
 
 use std::io::Read;
 

@@ -1,6 +1,5 @@
-//! Responses of real identity providers and in many forms; `fixtures/make` has the programs that
-//! made them. Time is an argument: each is read at the moment it was issued, unless a test says
-//! otherwise.
+//! Responses of real identity providers and in many forms; `fixtures/make` has the programs that created
+//! them. Time is an argument: each response is read at its time of issue, unless a test sets another one.
 
 use crate::fixture::{Fixture, ISSUED, fixture, settings, signed_by};
 use karst_saml::{Error, Login, Settings, SignatureAlgorithm, Subject, UsedAssertions};
@@ -131,7 +130,8 @@ fn a_response_is_for_one_request_time_and_server() {
     assert!(other(|s| s.signatures = vec![SignatureAlgorithm::RsaSha512]).contains("algorithm"));
     assert!(other(|s| s.digests.clear()).contains("digest algorithm"));
 
-    // Around a signed assertion anything can be written; the confirmation inside still decides.
+    // The response around a signed assertion can be changed by anyone; the signed confirmation inside is
+    // decisive.
     let moved = ok().edit(" Destination=\"https://karst", " Destination=\"https://other");
     assert!(refused(moved).contains("it is for"));
     let other_request = " InResponseTo=\"_other\"";
@@ -151,7 +151,7 @@ fn a_response_is_for_one_request_time_and_server() {
     let mut fixture = bare(ok());
     fixture.settings.acs_url.push('/');
     assert!(refused(fixture).contains("its recipient is"));
-    // A signed response has to say where it goes.
+    // A signed response must have a destination.
     assert!(fixture_with_whole_response().login().is_ok());
 }
 

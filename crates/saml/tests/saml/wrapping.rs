@@ -1,16 +1,16 @@
-//! XML signature wrapping, numbered as in the literature (SAML Raider): the signed element stays
-//! somewhere in the document and verifies, another one is put where a reader looks.
+//! XML signature wrapping attacks, numbered as in the literature (SAML Raider): the signed element stays in
+//! the document and verifies, and a forged one is put where a parser expects it.
 
 use crate::fixture::{Fixture, fixture};
 
-/// The pieces of a response with which an attacker plays.
+/// The pieces of a response that an attacker can rearrange.
 struct Pieces {
     fixture: Fixture,
-    /// The signed element, and the same without its signature.
+    /// The signed element, and a copy without its signature.
     signed: String,
     bare: String,
     signature: String,
-    /// The same about another user, with another ID, without a signature.
+    /// A forged element about another user, with another ID, without a signature.
     evil: String,
 }
 
@@ -20,7 +20,7 @@ fn between(text: &str, name: &str) -> String {
     text[open..text.rfind(&close).unwrap() + close.len()].to_owned()
 }
 
-/// Takes a response apart; `name` is the signed element's.
+/// Splits a response into its pieces; `name` is that of the signed element.
 fn pieces(fixture: Fixture, name: &str, signature: &str) -> Pieces {
     let signed = between(&fixture.xml, name);
     let close = format!("</{signature}>");
@@ -33,13 +33,13 @@ fn pieces(fixture: Fixture, name: &str, signature: &str) -> Pieces {
     Pieces { fixture, signed, bare, signature, evil }
 }
 
-/// A text at the end of an element.
+/// Inserts a text at the end of an element.
 fn inside(element: &str, text: &str) -> String {
     let at = element.rfind("</").unwrap();
     format!("{}{text}{}", &element[..at], &element[at..])
 }
 
-/// A text after an element's issuer, where signatures are.
+/// Inserts a text after an element's issuer, where signatures are.
 fn after_issuer(element: &str, text: &str) -> String {
     let at = element.find("Issuer>").unwrap() + "Issuer>".len();
     let end = element[at..].find("Issuer>").map_or(at, |more| at + more + "Issuer>".len());
@@ -112,7 +112,7 @@ fn refused(fixture: &Fixture, variants: Vec<(&str, String)>) {
         assert_ne!(xml, fixture.xml, "{name}");
         let answer = fixture.with(xml.clone()).login();
         assert!(answer.is_err(), "{name}: {answer:?}\n{xml}");
-        // Nobody but a parser that gave up would refuse everything.
+        // The refusal must have a specific reason: a parse error would refuse all documents.
         let error = answer.unwrap_err().to_string();
         assert!(
             !error.contains("not declared") && !error.contains("not closed"),

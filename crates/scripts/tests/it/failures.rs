@@ -1,4 +1,4 @@
-//! Programs that fail, hang, lie or take too much.
+//! Programs that fail, hang, print invalid output or exceed limits.
 
 use std::time::{Duration, Instant};
 
@@ -125,7 +125,7 @@ async fn a_cancelled_run_leaves_no_process() {
     wait_until_ended(&pids).await;
 }
 
-/// Waits until the processes whose numbers are in a file are gone, or wait to be collected only.
+/// Waits until the processes whose IDs are in a file have ended or are zombies.
 async fn wait_until_ended(pids: &Path) {
     let numbers = std::fs::read_to_string(pids).unwrap();
     assert_eq!(numbers.lines().count(), 2);

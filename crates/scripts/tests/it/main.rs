@@ -1,4 +1,4 @@
-//! Programs as apps have them: written in Python and for the shell, with and without Splunk's SDK.
+//! Programs as in real apps: in Python and shell, with and without Splunk's SDK.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, missing_docs)]
 
 mod external;
@@ -96,13 +96,13 @@ fn part(table: &Table, from: usize, to: usize) -> Table {
     Table { columns: table.columns.iter().map(column).collect(), count: to - from }
 }
 
-/// The values of a field in all rows, several ones joined by `+`.
+/// The values of a field in all rows; multivalues are joined by `+`.
 fn values(tables: &[Table], field: &str) -> Vec<String> {
     let columns = tables.iter().filter_map(|table| table.column(field));
     columns.flat_map(|column| column.values.iter().map(|values| values.join("+"))).collect()
 }
 
-/// All that a command makes of rows, as a search runs it.
+/// Runs all rows through a command, as a search does.
 async fn run(
     command: Command,
     info: SearchInfo,

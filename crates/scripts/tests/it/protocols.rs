@@ -1,8 +1,8 @@
-//! Both protocols without a library.
+//! Both protocols, in programs without a library.
 
 use super::*;
 
-/// Answers as protocol 2 asks, with `n` doubled in a field of its own.
+/// Answers in protocol 2, with `n` doubled in a new field.
 const DOUBLE: &str = r#"
 import csv, io, json, os, re, sys
 def read():

@@ -1,8 +1,8 @@
-//! Commands made with `splunklib.searchcommands` of Splunk's Python SDK, where it is installed.
+//! Commands that use `splunklib.searchcommands` of Splunk's Python SDK, if it is installed.
 
 use super::*;
 
-/// An app with the SDK, or nothing where Python cannot import it.
+/// An app with the SDK, or `None` if Python cannot import it.
 fn app() -> Option<App> {
     let find = "import splunklib, os; print(os.path.dirname(splunklib.__file__))";
     let found = std::process::Command::new("python3").args(["-c", find]).output().unwrap();
@@ -17,7 +17,7 @@ fn app() -> Option<App> {
     Some(app)
 }
 
-/// A program with these methods in a class of this kind.
+/// A program with a class of this kind and these methods.
 fn program(kind: &str, configuration: &str, body: &str) -> String {
     format!(
         "import sys\nfrom splunklib.searchcommands import *\n@Configuration({configuration})\n\

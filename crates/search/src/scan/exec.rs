@@ -92,6 +92,8 @@ impl Scan {
     /// Returns the parts of a bucket that may have matching rows, newest first.
     async fn open(self: Arc<Self>, unit: Unit) -> Result<Vec<Opened>> {
         let parts = match unit {
+            // Checked when the bucket is opened, not when the queue is made: a sort above has learned more
+            // since.
             unit if !self.wants(Some(unit.span())) => Vec::new(),
             Unit::Hot(hot) => {
                 let batches = match &hot.elsewhere {
@@ -110,12 +112,14 @@ impl Scan {
             Unit::Stored(stored) => match self.open_stored(&stored).await {
                 Ok(parts) => parts,
                 Err(error) => match self.find(&stored.header, &error).await {
+                    // The object is intact: the damaged blocks were in the cache, which has dropped them.
                     Finding::Whole => Box::pin(self.open_stored(&stored)).await?,
                     Finding::Quarantined if self.leaves_out(&stored.header) => Vec::new(),
                     _ => return Err(error),
                 },
             },
         };
+        // Other buckets are counted when their last piece ends, and this one has no piece.
         if parts.is_empty() {
             self.report.buckets_searched.fetch_add(1, Relaxed);
         }
@@ -193,6 +197,7 @@ impl Scan {
         self.report.granules_pruned_by_bounds.fetch_add((before - granules.len()) as u64, Relaxed);
         let terms = self.pruning.terms(&stale);
         let mut sparse = false;
+        // The term index is read only if it can exclude granules.
         if terms != TermQuery::All && !granules.is_empty() {
             let timer = self.report.times.during(Phase::Terms);
             let found = reader.find_rows(&terms).await;
@@ -266,6 +271,8 @@ impl Scan {
                     let Some(undecided) = self.work.undecided(&index, None, inside) else {
                         return Ok(None);
                     };
+                    // Nothing is known of the fields in texts of hot rows, so that every field may be in
+                    // each of them.
                     let (may_be_in_texts, stale) = (&|_: &str, _: &str| true, &Stale::Everything);
                     let (index, place, sent, undecided) = (&index, &place, &[], &undecided);
                     let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
@@ -345,6 +352,7 @@ impl Scan {
     /// Runs one partition: takes pieces until none are left or the job closes the valve.
     fn partition(self: Arc<Self>) -> BoxStream<'static, Result<RecordBatch>> {
         if self.reads_all() {
+            // The queue opens few buckets at first, which is not needed here.
             self.queue.will_be_emptied();
         }
         let pieces = stream::try_unfold((Arc::clone(&self), None), |(scan, ahead)| async move {
@@ -414,6 +422,8 @@ impl Scan {
             false => stream::empty().boxed(),
         };
         let end = stream::once(async move {
+            // After the valve is closed, pieces end early, so that their bucket was not searched
+            // completely.
             if !self.control.is_closed() && piece.finish() {
                 self.report.buckets_searched.fetch_add(1, Relaxed);
             }
@@ -463,6 +473,7 @@ impl BucketScanExec {
     pub(super) fn new(scan: Scan, partitions: usize) -> Self {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(Arc::clone(&scan.work.output_schema)),
+            // Rows have no assigned partition: each partition takes the next piece from the queue.
             Partitioning::UnknownPartitioning(partitions),
             EmissionType::Incremental,
             Boundedness::Bounded,

@@ -136,6 +136,7 @@ struct Rows {
 
 impl Rows {
     fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
+        // If all rows pass, nothing is copied.
         if mask.true_count() < mask.len() {
             self.stored = filter_record_batch(&self.stored, mask)?;
             for column in self.made.iter_mut().flatten() {
@@ -265,6 +266,7 @@ impl Work {
         let reads = self.conjuncts(&early).flat_map(|conjunct| &conjunct.reads);
         let mut columns: Vec<String> =
             reads.map(|at| self.table.field(*at).name().clone()).collect();
+        // Several filters may read the same column.
         columns.sort_unstable();
         columns.dedup();
         let (work, index, place) = (Arc::clone(self), index.clone(), place.clone());
@@ -323,6 +325,7 @@ impl Work {
 
     /// A batch of `rows` rows without columns.
     pub(super) fn counted(&self, rows: usize) -> Result<RecordBatch> {
+        // A batch without columns has no length of its own.
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.output_schema);
         Ok(RecordBatch::try_new_with_options(schema, Vec::new(), &options)?)
@@ -454,6 +457,7 @@ impl Work {
             if let Some(mask) = conjunct.mask(&batch)? {
                 rows.keep(&mask)?;
             }
+            // The remaining filters would only convert columns of no rows.
             if rows.are_none() {
                 break;
             }
@@ -492,6 +496,7 @@ impl Work {
         let made = self.ready(field, &rows.stored, origin).ok_or_else(|| {
             DataFusionError::Internal(format!("a bucket lacks the column {}", field.name()))
         })?;
+        // Kept, because other filters and the output may need the same column.
         rows.made[at] = Some(Arc::clone(&made));
         Ok(made)
     }
@@ -604,6 +609,7 @@ impl Work {
                     let (stale, held) = stale.as_ref().zip(held).ok_or_else(|| {
                         DataFusionError::Internal(format!("a bucket lacks {}", field.name))
                     })?;
+                    // Rows of changed source types get the extracted values, all others the stored ones.
                     zip(stale, &column, &held)?
                 }
                 _ => column,
@@ -676,6 +682,7 @@ impl Conjunct {
         let schema = Schema::new(vec![Field::new(field.name(), names.data_type().clone(), true)]);
         let batch = RecordBatch::try_new(Arc::new(schema), vec![Arc::clone(names)]).ok()?;
         let passes = self.expr.evaluate(&batch).ok()?.into_array(stored.num_rows()).ok()?;
+        // Nulls are left to [`Self::mask`], which treats them as false.
         passes.as_boolean_opt().filter(|passes| passes.null_count() == 0).cloned()
     }
 

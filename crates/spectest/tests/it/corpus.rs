@@ -1,17 +1,17 @@
-//! The corpus of searches as people write them: every one is read, planned and run.
+//! Parses, plans and runs every search of the corpus.
 
 use std::path::Path;
 
 use karst_spectest::{Memory, World, corpus};
 
-/// Searches that end with an error where they should: a part of the search, and of what is said.
+/// Searches that must fail: a part of the search, and a part of the error.
 const REFUSED: &[(&str, &str)] = &[
     ("delete", "buckets are immutable"),
     ("tscollect", "there are no namespaces"),
     ("loadjob savedsearch=", "there is no job"),
     ("loadjob 1700000000.1", "there is no job"),
     ("require", "there are no results where the search requires some"),
-    // Programs are run by the server.
+    // Only the server can run programs.
     ("lookup dnslookup", "the program dnslookup does not exist"),
     ("erex section", "contains one of the examples"),
     ("predict", "needs at least 3 values"),

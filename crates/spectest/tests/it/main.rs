@@ -1,4 +1,4 @@
-//! Searches and what they give: specs, the corpus, and random configurations.
+//! Searches and their results: specs, the corpus, and random configurations.
 
 mod corpus;
 mod narrowed;

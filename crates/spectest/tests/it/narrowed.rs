@@ -1,5 +1,5 @@
-//! Filters on fields that the configuration sets find the same events whether the scan is narrowed by them or
-//! they are applied to all events: for configurations, events and filters at random.
+//! Filters on fields set by the configuration find the same events whether the scan is narrowed by them or
+//! they are applied to all events. Tested with random configurations, events and filters.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ const FILTERS: usize = 12;
 const EVENTS: usize = 60;
 
 const FIELDS: &[&str] = &["a", "b", "c", "d"];
-/// As they are in events; null is one of them.
+/// Values of fields in events, in spec notation; `-` is null.
 const VALUES: &[&str] = &["x", "X", "y", "kick", "1", "01", "1.0", "2", "10", "-", "-"];
 const CONSTANTS: &[&str] = &["x", "X", "y", "KICK", "1", "01", "1.0", "2", "*x", ""];
 const STANZAS: &[&str] = &[
@@ -147,7 +147,7 @@ impl Random {
         }
     }
 
-    /// The text of a spec file with events and a configuration.
+    /// Writes a spec file with events and a configuration.
     fn world(&mut self) -> String {
         let mut text = "# At random.\nrows\n  n sourcetype source host a b c d\n".to_owned();
         for n in 0..EVENTS {

@@ -1,5 +1,5 @@
-//! The size of plans: what is computed of what is computed makes a plan larger step by step, not twice as
-//! large with each step.
+//! The size of plans: a chain of computed fields makes a plan grow linearly with its steps, not
+//! exponentially.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,7 +12,7 @@ use karst_spectest::{Memory, World};
 use parking_lot::Mutex;
 use plan::{PlanOf, Session, SessionSettings, Subsearches, Watch, execute_watched, plan_search};
 
-/// Pipelines of so many steps, each of which reads twice what the one before has computed.
+/// A pipeline with a given number of steps, each of which reads the result of the previous one twice.
 type Chain = (&'static str, fn(usize) -> String);
 
 const CHAINS: &[Chain] = &[
@@ -60,7 +60,7 @@ async fn plans_grow_with_the_steps_of_a_search() {
         }
         let (early, late) = (sizes[1] - sizes[0], sizes[2] - sizes[1]);
         println!("{name}: {sizes:?}");
-        // Twice: what is joined at the end may be of all steps.
+        // A factor of two is allowed, because the last join may include all steps.
         if late > 2 * early {
             faults.push(format!("{name}: {sizes:?}"));
         }
@@ -68,10 +68,10 @@ async fn plans_grow_with_the_steps_of_a_search() {
     assert!(faults.is_empty(), "with 4, 8 and 12 steps:\n{}", faults.join("\n"));
 }
 
-/// What the configuration says of a source type.
+/// Writes the configuration of a source type.
 type Stanza = (&'static str, fn(usize) -> String);
 
-/// Objects that set the fields which a filter reads, for many source types; the last ones read each other.
+/// Objects that set the fields read by a filter, for many source types; the last ones read each other.
 const STANZAS: &[Stanza] = &[
     ("calculated fields", |n| format!("EVAL-status = if(a={n}, status, \"7\")")),
     ("lookups", |_| "LOOKUP-status = codes.csv k OUTPUT status".to_owned()),
@@ -137,7 +137,7 @@ async fn plans_do_not_grow_with_objects_of_source_types_that_no_event_has() {
     }
 }
 
-/// A spec with so many source types, an event and a stanza of each.
+/// A spec with `count` source types, with one event and one stanza each.
 fn with_stanzas(count: usize, stanza: fn(usize) -> String) -> String {
     let mut text = "# Many stanzas.\nrows\n  sourcetype  k  a  status\n".to_owned();
     (0..count).for_each(|n| text += &format!("  type{n}  1  {n}  7\n"));
@@ -146,7 +146,7 @@ fn with_stanzas(count: usize, stanza: fn(usize) -> String) -> String {
     text + "lookup codes.csv\n  k,other,status\n  1,x,7\nsearch *\nexpect\n  k\n  1\n"
 }
 
-/// As the threads of the server that plan have.
+/// Stack size of the threads that plan searches in the server.
 const STACK: usize = 128 << 20;
 
 #[test]
@@ -184,7 +184,7 @@ fn ten_thousand_conditions_are_planned_and_run() {
     thread.join().expect("no search fails");
 }
 
-/// Operators and steps of expressions of all plans that a search runs.
+/// Number of operators and expression nodes of all plans of a search.
 async fn size(text: &str, world: &World) -> std::result::Result<usize, plan::Error> {
     let session = Session::new(&SessionSettings::default(), Vec::new())?;
     let planned = plan_search(text, world.context(), Subsearches::Run(&session)).await?;

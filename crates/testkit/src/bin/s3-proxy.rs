@@ -1,7 +1,7 @@
 //! The proxy of the tests as a program, for benchmarks and tests in other languages.
 //!
-//! It prints its endpoint as the first line. Every further line on standard input is answered with a line of
-//! counts since the last one, as JSON; it ends with its input.
+//! It prints its endpoint as the first line. For every line on standard input, it prints the counts since
+//! the previous one as a JSON line. It ends when its input ends.
 
 use std::net::SocketAddr;
 use std::time::Duration;

@@ -1,15 +1,15 @@
-//! Credentials of a cluster: made, read, damaged, expired.
+//! Credentials of a cluster: created, read, damaged, expired.
 
 use runtime::{ManualClock, SystemClock};
 
 use super::*;
 
-/// Credentials whose certificate is another one of the same CA, made at another time.
+/// Credentials with another certificate of the same CA, issued at another time.
 pub(crate) fn made_at(directory: &Path, now: EventTime) -> Credentials {
     Credentials::create(directory, &ManualClock::new(now)).unwrap()
 }
 
-/// Two sets of one cluster: of `now`, and of a time that has passed.
+/// Two sets of credentials of one cluster: issued `now`, and expired.
 pub(crate) fn with_expired(directory: &Path, now: EventTime) -> (Credentials, Credentials) {
     let old = EventTime(now.0 - 12 * 365 * 86_400_000_000);
     let good = made_at(directory, now);

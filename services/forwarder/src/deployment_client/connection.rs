@@ -1,4 +1,5 @@
-//! Requests to the deployment server: one connection each, as there is one a minute.
+//! Requests to the deployment server, each with a connection of its own, because there is only one a
+//! minute.
 
 use std::fs::File;
 use std::io::Write;
@@ -17,9 +18,9 @@ use tokio::net::TcpStream;
 use super::settings::ClientSettings;
 use crate::tls;
 
-/// Bytes of an answer that is not an app.
+/// Maximum size of an answer other than an app, in bytes.
 const MAX_ANSWER: usize = 4 << 20;
-/// Bytes of an error that are shown.
+/// Maximum length of a displayed error, in bytes.
 const MAX_ERROR: usize = 1_000;
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -35,7 +36,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) body: Vec<u8>,
 }
 
-/// Sends a request; an answer that is not 200 is an error with its text.
+/// Sends a request. An answer with a status other than 200 is an error with its text.
 async fn send(settings: &ClientSettings, asked: Asked<'_>) -> Result<Response<Incoming>, String> {
     let server = &settings.server;
     let tls = tls::prepare(server).map_err(text)?;
@@ -55,7 +56,7 @@ async fn send(settings: &ClientSettings, asked: Asked<'_>) -> Result<Response<In
         http1::handshake(TokioIo::new(stream)).await.map_err(text)
     };
     let (mut sender, connection) = timed(settings.connect_timeout, "connecting", connect).await?;
-    // Ends with the request, whose answer holds the other half.
+    // Ends with the request: the answer holds the other half of the connection.
     drop(runtime::detached(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "the connection to the deployment server ended");
@@ -82,7 +83,7 @@ async fn send(settings: &ClientSettings, asked: Asked<'_>) -> Result<Response<In
     Err(format!("it answers {}: {}", status.as_u16(), reason(&body)))
 }
 
-/// The text of an error.
+/// Extracts the text of an error.
 fn reason(body: &[u8]) -> String {
     let json: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let told = json.as_ref().and_then(|json| json.pointer("/messages/0/text")?.as_str());
@@ -104,7 +105,7 @@ async fn read(
     Ok(bytes)
 }
 
-/// Takes the pieces of a body.
+/// Passes the pieces of a body to a function.
 async fn pieces(
     settings: &ClientSettings,
     answer: Response<Incoming>,
@@ -127,7 +128,7 @@ async fn pieces(
     }
 }
 
-/// Phones home: the body of the answer, and the header with its proof.
+/// Phones home. Returns the body of the answer, and the header with its proof.
 pub(crate) async fn ask(
     settings: &ClientSettings,
     asked: Asked<'_>,
@@ -139,7 +140,7 @@ pub(crate) async fn ask(
     Ok((read(settings, answer, MAX_ANSWER).await?, proof))
 }
 
-/// Writes the body of an answer to a file, at most so many bytes.
+/// Writes the body of an answer to a file, up to a maximum size.
 pub(crate) async fn download(
     settings: &ClientSettings,
     asked: Asked<'_>,

@@ -1,4 +1,4 @@
-//! `deploymentclient.conf`: which deployment server is asked, how often, and over which connection.
+//! `deploymentclient.conf`: the deployment server, the interval of requests, and the connection.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -75,10 +75,10 @@ const UNUSED: &[Setting] = &conf::without_effect(
 /// The declarations of this file.
 pub(crate) const DECLARED: &[&[Setting]] = &[SETTINGS, UNUSED];
 
-/// A forwarder's deployment server.
+/// The connection to a forwarder's deployment server.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientSettings {
-    /// The server, as it is shown.
+    /// The server, for display.
     pub(crate) uri: String,
     pub(crate) server: Server,
     pub(crate) name: Option<String>,
@@ -86,15 +86,15 @@ pub(crate) struct ClientSettings {
     pub(crate) connect_timeout: Duration,
     pub(crate) recv_timeout: Duration,
     pub(crate) limits: deployment::Limits,
-    /// `None`: there is none, so nobody can be asked.
+    /// `None` if there is no key, without which no request can be made.
     pub(crate) key: Option<Key>,
 }
 
 impl ClientSettings {
-    /// Reads the settings; `None` if no server is to be asked.
+    /// Reads the settings; `None` if no deployment server is configured.
     ///
     /// # Errors
-    /// The first mistake, with its place.
+    /// The first error, with its place.
     pub(crate) fn read(layers: &Layers) -> Result<Option<Self>, Error> {
         let conf = layers.effective("deploymentclient");
         let client = Reader::new(&conf, CLIENT);
@@ -108,7 +108,7 @@ impl ClientSettings {
             Some(("http", rest)) => (true, rest),
             Some(("https", rest)) => (false, rest),
             None => (false, uri.as_str()),
-            // Not an address: refused below.
+            // Not a valid address; refused below.
             Some(_) => (false, ""),
         };
         let address = address.trim_end_matches('/');
@@ -144,7 +144,7 @@ impl ClientSettings {
     }
 }
 
-/// The token that is shown to indexers: of the default groups, or in `[tcpout]`.
+/// The token for indexers: that of the default groups, or of `[tcpout]`.
 fn forwarding_token(layers: &Layers) -> Option<String> {
     let conf = layers.effective("outputs");
     let general = Reader::new(&conf, "tcpout").get(&outputs::TOKEN).ok().flatten();

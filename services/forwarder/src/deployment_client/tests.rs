@@ -1,4 +1,4 @@
-//! Forwarders over directories of their own, against a deployment server behind a small HTTP server.
+//! Forwarders with their own directories, and a deployment server behind a small HTTP server.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,12 +16,12 @@ use crate::{Forwarder, Options};
 const KEY: &str = "[deployment]\npass4SymmKey = secret\n";
 const OUTPUTS: &str = "[tcpout]\ndefaultGroup = a\n[tcpout:a]\nserver = 127.0.0.1:1\n";
 
-/// A deployment server at a port, with all apps for everybody.
+/// A deployment server at a port, which assigns all apps to every forwarder.
 struct Server {
     root: tempfile::TempDir,
     server: Arc<DeploymentServer>,
     port: u16,
-    /// Half of each archive is sent.
+    /// If set, only half of each archive is sent.
     cuts: Arc<AtomicBool>,
     serving: Shutdown,
 }
@@ -82,7 +82,7 @@ impl Server {
         fs::write(path, text).unwrap();
     }
 
-    /// The file of an app, of which the server knows at once; without text, the app is removed.
+    /// Writes a file of an app and reloads the server; without text, removes the app.
     fn app(&self, app: &str, file: &str, text: &str) {
         let folder = format!("deployment-apps/{app}");
         if text.is_empty() {
@@ -93,7 +93,7 @@ impl Server {
         self.server.reload(1).unwrap();
     }
 
-    /// What the only forwarder has said of its apps.
+    /// The results that the only forwarder has reported for its apps.
     fn results(&self) -> BTreeMap<String, (&'static str, Option<String>)> {
         let [client] = &self.server.clients()[..] else { panic!("one forwarder") };
         let result = |app: &deployment::ClientApp| (app.result(), app.failed.clone());
@@ -197,13 +197,13 @@ impl Place {
         Forwarder::start(options, Arc::new(SystemClock), &self.rest).await.unwrap()
     }
 
-    /// An input of files in a directory of its own.
+    /// The stanza of a file input in a directory of its own.
     fn input(&self, name: &str) -> String {
         format!("[monitor://{}]\nindex = main\n", self.root.path().join(name).display())
     }
 }
 
-/// Asks once, and works by what has changed.
+/// Asks once, and reloads if something has changed.
 async fn step(forwarder: &mut Forwarder) -> Option<Change> {
     let change = forwarder.call().await;
     if change.is_some() {
@@ -243,7 +243,7 @@ async fn apps_come_change_and_go() {
     let text = fs::read_to_string(deployed["web"].join("apps/web/default/inputs.conf")).unwrap();
     assert_eq!(text, place.input("three"));
     assert_eq!(fs::read_dir(data.join("deployment/versions")).unwrap().count(), 1);
-    // The server is away, and the process starts again: the apps are there.
+    // The server is unavailable and the process restarts: the apps are still installed.
     forwarder.stop().await;
     drop(server);
     let mut forwarder = place.start().await;
@@ -266,7 +266,7 @@ async fn an_app_whose_configuration_does_not_hold_is_refused_and_the_server_hear
     let before = deployment(&forwarder).apps["bad"].clone();
     server.app("bad", "inputs", "[monitor:///var/log]\nindex\n");
     server.app("good", "inputs", &place.input("three"));
-    // The good one is put in force all the same.
+    // The valid app is installed nevertheless.
     assert_eq!(step(&mut forwarder).await, Some(Change::Reload));
     assert_eq!(step(&mut forwarder).await, None);
     assert_eq!(deployment(&forwarder).apps["bad"], before);
@@ -293,7 +293,7 @@ async fn a_forwarder_without_outputs_waits_for_an_app_that_has_them() {
     assert!(forwarder.status().outputs.is_empty());
     server.app("outputs", "outputs", OUTPUTS);
     assert_eq!(step(&mut forwarder).await, Some(Change::Reload));
-    // Outputs that do not hold are refused, and so is their app's removal by mistake of its server.
+    // Invalid outputs are refused, and so is the removal of their app, which leaves no outputs.
     server.app("outputs", "outputs", &OUTPUTS.replace("127.0.0.1:1", "nowhere"));
     assert_eq!(step(&mut forwarder).await, None);
     let failed = deployment(&forwarder).failed;
@@ -324,7 +324,7 @@ async fn an_app_that_takes_the_deployment_server_away_is_refused() {
     let mut forwarder = place.start().await;
     server.app("off", "inputs", &place.input("one"));
     assert_eq!(step(&mut forwarder).await, Some(Change::Reload));
-    // What the administrator of the machine says counts before apps: only without that it would go.
+    // Configuration by the administrator has precedence over apps: the removal is valid only without it.
     let client =
         fs::read_to_string(place.root.path().join("conf/system/local/deploymentclient.conf"));
     server.app("ds", "deploymentclient", &client.unwrap());
@@ -396,7 +396,7 @@ async fn what_does_not_start_gives_way_to_the_apps_before() {
     server.app("web", "inputs", &place.input("one"));
     assert_eq!(step(&mut forwarder).await, Some(Change::Reload));
     let before = deployment(&forwarder).apps["web"].clone();
-    // It reads well, but there is a file in the place of the queue's directory.
+    // The configuration is valid, but a file blocks the directory of the queue.
     let queues = place.root.path().join("data/queue");
     fs::create_dir_all(&queues).unwrap();
     fs::write(queues.join("blocked"), "").unwrap();

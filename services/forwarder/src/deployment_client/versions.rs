@@ -1,13 +1,14 @@
-//! Versions of apps on this machine, and which are in force.
+//! The versions of apps on this machine, and which of them are installed.
 //!
 //! ```text
-//! <data>/deployment/state.json                          which version of which app is in force
+//! <data>/deployment/state.json                          the installed version of each app
 //! <data>/deployment/versions/<app>-<checksum>/apps/<app>  a version, never changed by the forwarder
 //! ```
 //!
-//! Guarantees: a version is complete on the disk before the state names it, and the state is replaced as a
-//! whole, so that a crash at any moment leaves all apps as before or as after. The apps before stay until
-//! those after have started; if these do not start, those come back, also after a crash in between.
+//! Guarantees: a version is complete on disk before the state names it, and the state is replaced
+//! atomically, so that a crash leaves either all previous or all new apps. The previous apps are kept until
+//! the new ones have started; if these do not start, the previous ones are restored, also after a crash in
+//! between.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -23,13 +24,13 @@ use crate::Error;
 /// Checksums by app.
 pub(crate) type Apps = BTreeMap<String, String>;
 
-/// What `state.json` has.
+/// The content of `state.json`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     apps: Apps,
-    /// Those before, until those that are in force have started.
+    /// The previous versions, until the installed ones have started.
     before: Option<Apps>,
-    /// Versions that could not be put in force; they are not tried again by this process.
+    /// Versions that could not be installed; this process does not try them again.
     #[serde(default)]
     failed: Vec<Outcome>,
 }
@@ -42,10 +43,11 @@ pub(crate) struct Versions {
 }
 
 impl Versions {
-    /// Reads what is in force. Leftovers of a crash are removed, and apps forgotten whose files are gone.
+    /// Reads the installed versions. Removes leftovers of a crash, and forgets apps whose files are
+    /// missing.
     ///
     /// # Errors
-    /// The state cannot be read.
+    /// If the state cannot be read.
     pub(crate) fn open(data: &Path) -> Result<Self, Error> {
         let directory = data.join("deployment");
         let path = directory.join("state.json");
@@ -67,7 +69,7 @@ impl Versions {
             before.retain(|app, sum| here(app, sum));
         }
         (versions.state.apps, versions.state.before) = (apps, before);
-        // Another configuration may be there now: what failed may hold.
+        // The configuration may have changed since, so that failed versions may be valid now.
         if versions.state.before.is_none() {
             versions.state.failed.clear();
         }
@@ -75,17 +77,17 @@ impl Versions {
         Ok(versions)
     }
 
-    /// What is in force.
+    /// The installed versions.
     pub(crate) fn apps(&self) -> &Apps {
         &self.state.apps
     }
 
-    /// What could not be put in force.
+    /// The versions that could not be installed.
     pub(crate) fn failed(&self) -> &[Outcome] {
         &self.state.failed
     }
 
-    /// The directory of each app of some versions, which has `apps/<app>`.
+    /// The directory of each app of some versions, with `apps/<app>`.
     pub(crate) fn directories(&self, apps: &Apps) -> BTreeMap<String, PathBuf> {
         apps.iter().map(|(app, sum)| (app.clone(), self.path(app, sum))).collect()
     }
@@ -94,18 +96,18 @@ impl Versions {
         self.directory.join("versions").join(format!("{app}-{checksum}"))
     }
 
-    /// Where an archive is put that is being downloaded.
+    /// The path of an archive during its download.
     pub(crate) fn download_path(&self) -> Result<PathBuf, Error> {
         let create = fs::create_dir_all(&self.directory);
         create.map_err(|error| Error::queue("create", &self.directory, error))?;
         Ok(self.directory.join("download.tar.gz"))
     }
 
-    /// Writes a version, which is not in force yet. What `exclude` names, directly in the app, is taken from
-    /// the version that is.
+    /// Writes a version without installing it. Top-level entries named by `exclude` are copied from the
+    /// installed version.
     ///
     /// # Errors
-    /// The disk.
+    /// If the disk fails.
     pub(crate) fn add(
         &self,
         app: &str,
@@ -145,21 +147,20 @@ impl Versions {
         sync(&versions).map_err(|error| fail("write")(&versions, error))
     }
 
-    /// Puts versions in force, all of them complete on the disk; those before stay until
-    /// [`Self::confirm`].
+    /// Installs versions, which are complete on disk; the previous ones are kept until [`Self::confirm`].
     ///
     /// # Errors
-    /// The disk; those before are in force.
+    /// If the disk fails; then the previous ones stay installed.
     pub(crate) fn commit(&mut self, apps: Apps) -> Result<(), Error> {
         let before = self.state.before.clone().unwrap_or_else(|| self.state.apps.clone());
         let state = State { apps, before: Some(before), failed: self.state.failed.clone() };
         self.write(state)
     }
 
-    /// What is in force has started: nobody goes back.
+    /// Confirms that the installed versions have started: the previous ones are no longer needed.
     ///
     /// # Errors
-    /// The disk; it is tried again by the next call.
+    /// If the disk fails; the next call retries.
     pub(crate) fn confirm(&mut self) -> Result<(), Error> {
         if self.state.before.is_some() {
             self.write(State { before: None, ..self.state.clone() })?;
@@ -168,10 +169,10 @@ impl Versions {
         Ok(())
     }
 
-    /// Puts the versions before in force again, for the reason; false if there are none.
+    /// Restores the previous versions, with a reason; false if there are none.
     ///
     /// # Errors
-    /// The disk.
+    /// If the disk fails.
     pub(crate) fn go_back(&mut self, reason: &str) -> Result<bool, Error> {
         let Some(before) = self.state.before.clone() else { return Ok(false) };
         let changed: Vec<(String, String)> = self
@@ -188,18 +189,18 @@ impl Versions {
         Ok(true)
     }
 
-    /// Notes that a version cannot be put in force.
+    /// Records that a version cannot be installed.
     pub(crate) fn note(&mut self, outcome: Outcome) {
         self.state.failed.retain(|known| known.app != outcome.app);
         self.state.failed.push(outcome);
     }
 
-    /// Forgets failures of versions that nobody wants any more.
+    /// Forgets failures of versions that are no longer assigned.
     pub(crate) fn forget_failures(&mut self, is_wanted: impl Fn(&Outcome) -> bool) {
         self.state.failed.retain(is_wanted);
     }
 
-    /// Whether a version could not be put in force.
+    /// Whether the installation of a version has failed.
     pub(crate) fn has_failed(&self, app: &str, checksum: &str) -> bool {
         self.state.failed.iter().any(|one| one.app == app && one.checksum == checksum)
     }
@@ -220,7 +221,7 @@ impl Versions {
         Ok(())
     }
 
-    /// Removes versions that are not in force and cannot come back.
+    /// Removes versions that are neither installed nor could be restored.
     pub(crate) fn clean_up(&self) {
         let all = [Some(&self.state.apps), self.state.before.as_ref()].into_iter().flatten();
         let used: BTreeSet<PathBuf> =
@@ -237,7 +238,7 @@ impl Versions {
     }
 }
 
-/// The directories of the apps that are in force over a data directory, which a running forwarder may change.
+/// The directories of the installed apps of a data directory, which a running forwarder may change.
 pub(crate) fn in_force(data: &Path) -> BTreeMap<String, PathBuf> {
     let directory = data.join("deployment");
     let state = fs::read(directory.join("state.json")).ok();
@@ -261,7 +262,7 @@ fn write(path: &Path, content: &AppFile) -> io::Result<()> {
     file.write_all(&content.bytes)?;
     if content.executable {
         let mode = file.metadata()?.permissions().mode();
-        // Who may read it may run it.
+        // Users who may read a program may execute it.
         file.set_permissions(fs::Permissions::from_mode(mode | (mode & 0o444) >> 2))?;
     }
     file.sync_all()
@@ -277,7 +278,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         }
         return Ok(());
     }
-    // A link may lead anywhere, and be another file tomorrow.
+    // A link may lead anywhere, and its target may change.
     if metadata.is_file() {
         fs::copy(from, to)?;
         File::open(to)?.sync_all()?;
@@ -354,7 +355,7 @@ mod tests {
         assert_eq!(text(&versions, "gone", "x").unwrap(), "gone");
         assert!(versions.has_failed("a", "2") && !versions.has_failed("gone", "1"));
         assert!(!versions.go_back("again").unwrap());
-        // The next start tries again.
+        // The next start retries.
         assert!(!Versions::open(data.path()).unwrap().has_failed("a", "2"));
     }
 
@@ -372,7 +373,7 @@ mod tests {
             .map(|entry| entry.unwrap().file_name())
             .collect();
         assert_eq!(names, ["a-2"]);
-        // Somebody has removed the files: the app is loaded again.
+        // The files were removed: the app is downloaded again.
         fs::remove_dir_all(versions.path("a", "2")).unwrap();
         assert!(Versions::open(data.path()).unwrap().apps().is_empty());
     }

@@ -1,4 +1,4 @@
-//! Reading a queue in the order of its numbers: places first, contents when they are sent.
+//! Reads a queue in record order: positions first, contents only when they are sent.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use super::record::{HEADER, Header};
 use super::{SEGMENT_HEADER, Shared};
 use crate::Error;
 
-/// Where a record lies; it can be read as long as it is not released.
+/// The position of a record, readable until it is released.
 #[derive(Debug, Clone)]
 pub(crate) struct Place {
     path: Arc<Path>,
@@ -21,7 +21,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// The record's content, checked; blocks.
+    /// Reads and verifies the record's content; blocks.
     pub(crate) fn read(&self) -> Result<Bytes, Error> {
         let note = usize::from(self.header.note_len);
         let mut body = vec![0; note + self.header.content_len as usize];
@@ -37,13 +37,13 @@ impl Place {
     }
 }
 
-/// A reader's place in the queue.
+/// The read position in the queue.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     shared: Arc<Shared>,
     /// Number of the next record.
     next: u64,
-    /// The segment it is in, and where.
+    /// The open segment and the position in it.
     open: Option<Open>,
 }
 
@@ -58,14 +58,14 @@ struct Open {
     end: u64,
 }
 
-/// What a cursor found.
+/// The result of advancing a cursor.
 #[derive(Debug)]
 pub(crate) enum Found {
     /// The next record.
     Record(Place),
-    /// Nothing more is on the disk.
+    /// There are no more records on disk.
     End,
-    /// Records up to this number cannot be read: they are lost.
+    /// Records up to this number cannot be read and are lost.
     Lost { upto: u64, error: Error },
 }
 
@@ -79,7 +79,7 @@ impl Cursor {
         self.next
     }
 
-    /// Gives the next record and goes on; reads its header only.
+    /// Returns the next record and advances; reads only its header.
     pub(crate) fn advance(&mut self) -> Found {
         let durable = *self.shared.durable.borrow();
         if self.next >= durable {
@@ -126,7 +126,7 @@ impl Cursor {
         }
     }
 
-    /// Opens the segment with the next record; the one that is open may have grown.
+    /// Opens the segment of the next record; the open segment may have grown.
     fn find_segment(&mut self, durable: u64) -> Result<(), Error> {
         let (path, first, end) = {
             let state = self.shared.state.lock();

@@ -1,31 +1,31 @@
-//! Queue records as bytes. Little-endian.
+//! The encoding of queue records, little-endian.
 
 use bytes::Bytes;
 use protocol::Compression;
 use uuid::Uuid;
 
-/// Begins every record.
+/// The start of every record.
 pub(super) const MAGIC: [u8; 4] = *b"kQue";
-/// Bytes before a record's note.
+/// Number of bytes before a record's note.
 pub(super) const HEADER: usize = 40;
-/// Begins every segment: magic and version; channel and first number follow.
+/// The start of every segment: magic and version; channel and first number follow.
 const SEGMENT_MAGIC: [u8; 8] = *b"KARSTFQ\x01";
-/// Bytes before the first record.
+/// Number of bytes before the first record.
 pub(super) const SEGMENT_HEADER: usize = 32;
 
-/// Something to be forwarded.
+/// A batch or a note to be queued.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) compression: Compression,
-    /// Length of the content when unpacked.
+    /// Length of the content before compression.
     pub(crate) plain_len: u64,
     pub(crate) content: Bytes,
-    /// Where its source is to be read on, if the source can be.
+    /// The position from which to continue reading the source; empty if the source cannot be read again.
     pub(crate) note: Bytes,
 }
 
 impl Entry {
-    /// Memory it takes.
+    /// Its memory use in bytes.
     pub(crate) fn size(&self) -> usize {
         self.content.len() + self.note.len() + 256
     }
@@ -43,12 +43,12 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Bytes of the whole record.
+    /// Size of the whole record in bytes.
     pub(crate) fn record_len(&self) -> u64 {
         HEADER as u64 + u64::from(self.note_len) + u64::from(self.content_len)
     }
 
-    /// Reads the header at the start of `bytes`; `None` if there is no whole, undamaged one.
+    /// Parses the header at the start of `bytes`; `None` if it is incomplete or damaged.
     pub(crate) fn read(bytes: &[u8]) -> Option<Self> {
         let fixed: &[u8; HEADER] = bytes.get(..HEADER)?.try_into().ok()?;
         let u32_at = |at: usize| {
@@ -68,15 +68,15 @@ impl Header {
         })
     }
 
-    /// Whether note and content are what was written.
+    /// Whether note and content match the checksum.
     pub(crate) fn fits(&self, body: &[u8]) -> bool {
         crc32fast::hash(body) == self.crc
     }
 }
 
-/// The bytes of a record before its content.
+/// Encodes a record up to its content.
 pub(super) fn head(entry: &Entry, sequence: u64) -> Vec<u8> {
-    // A source that has more to say is read again from an older place.
+    // A note that is too long is omitted, so that the source is read again from an older position.
     let note = if entry.note.len() > usize::from(u16::MAX) { &[][..] } else { &entry.note[..] };
     let mut crc = crc32fast::Hasher::new();
     crc.update(note);
@@ -99,7 +99,7 @@ pub(super) fn head(entry: &Entry, sequence: u64) -> Vec<u8> {
     out
 }
 
-/// The bytes before a segment's first record.
+/// Encodes the header of a segment.
 pub(super) fn segment_header(channel: Uuid, first: u64) -> [u8; SEGMENT_HEADER] {
     let mut out = [0; SEGMENT_HEADER];
     out[..8].copy_from_slice(&SEGMENT_MAGIC);
@@ -108,7 +108,7 @@ pub(super) fn segment_header(channel: Uuid, first: u64) -> [u8; SEGMENT_HEADER] 
     out
 }
 
-/// Channel and first number of a segment.
+/// Decodes channel and first number of a segment.
 pub(super) fn read_segment_header(bytes: &[u8]) -> Option<(Uuid, u64)> {
     let header = bytes.get(..SEGMENT_HEADER)?.strip_prefix(&SEGMENT_MAGIC)?;
     let (channel, first) = header.split_first_chunk::<16>()?;

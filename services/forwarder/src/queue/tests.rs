@@ -1,4 +1,4 @@
-//! What a queue has taken is read back, once and in order, whatever happens to it.
+//! Accepted entries are read back once and in order, whatever happens to the queue.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ fn entry(text: &str) -> Entry {
     }
 }
 
-/// Puts texts into the queue one after the other and waits until each is on the disk.
+/// Adds texts to the queue, waiting each time until the text is on disk.
 async fn fill(queue: &DiskQueue, texts: &[String]) {
     for text in texts {
         let (done, taken) = tokio::sync::oneshot::channel();
@@ -168,7 +168,7 @@ async fn a_full_queue_drops_when_it_is_told_to() {
 async fn who_waits_in_vain_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let queue = DiskQueue::open(Settings { memory: 400, ..settings(folder.path()) }).unwrap();
-    // The disk holds the first up; the memory it takes is all there is.
+    // The locked state stops the first entry, which uses all of the memory budget.
     let state = queue.shared.state.lock();
     queue.push(entry("one"), WAIT, |_| ()).await.unwrap();
     let refused = queue.push(entry("two"), Duration::from_millis(20), |_| ()).await;

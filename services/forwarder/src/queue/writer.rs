@@ -1,4 +1,4 @@
-//! The thread that writes a queue, and what it finds at the start.
+//! The thread that writes a queue, and the recovery at the start.
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
@@ -18,14 +18,14 @@ use super::record::{HEADER, Header, MAGIC, head, read_segment_header, segment_he
 use super::{Job, SEGMENT_HEADER, Segment, Shared, segment_files, sync_directory};
 use crate::Error;
 
-/// A group is written at this size even if more waits.
+/// Maximum size of a group in bytes, even if more entries wait.
 const GROUP: usize = 4 << 20;
-/// How long to wait before a failed write is tried again.
+/// Pause before a failed write is retried.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Segments written this long before the last one have notes that are written elsewhere.
+/// Segments older than the last one by this time have notes that are already written elsewhere.
 const RECENT: Duration = Duration::from_secs(30);
 
-/// What a directory held at the start.
+/// The contents of the directory at the start.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) channel: Uuid,
@@ -35,7 +35,7 @@ pub(super) struct Found {
     pub(super) notes: HashMap<Bytes, Bytes>,
 }
 
-/// Reads what is there, and cuts a torn end off.
+/// Reads the segments, and truncates a torn end.
 pub(super) fn recover(directory: &Path) -> Result<Found, Error> {
     let mut found = Found {
         channel: runtime::random::uuid(),
@@ -51,7 +51,7 @@ pub(super) fn recover(directory: &Path) -> Result<Found, Error> {
         let mut start = [0; SEGMENT_HEADER];
         let whole = file.read_exact_at(&mut start, 0).is_ok();
         let Some((channel, _)) = read_segment_header(&start).filter(|_| whole) else {
-            // As a rule the crash came before anything in it was taken.
+            // Usually, the crash happened before the segment had any accepted record.
             tracing::warn!(path = %path.display(), "a segment without a header is put aside");
             let aside = path.with_extension("damaged");
             fs::rename(&path, aside).map_err(|error| Error::queue("rename", &path, error))?;
@@ -80,7 +80,7 @@ pub(super) fn recover(directory: &Path) -> Result<Found, Error> {
         }
     }
     if lost {
-        // Numbers that were in a lost segment must not be given again: indexers would know them.
+        // Numbers of a lost segment must not be reused, because indexers may already know them.
         found.next += 1 << 40;
     }
     Ok(found)
@@ -90,14 +90,14 @@ fn written(path: &Path) -> Option<SystemTime> {
     fs::metadata(path).and_then(|metadata| metadata.modified()).ok()
 }
 
-/// Reads a segment up to the last whole record: the number after it, and the place.
+/// Reads a segment up to the last whole record; returns the next number and the position.
 fn scan(path: &Path, first: u64, notes: &mut HashMap<Bytes, Bytes>) -> io::Result<(u64, u64)> {
     let bytes = fs::read(path)?;
     let (mut next, mut end) = (first, SEGMENT_HEADER);
     let mut at = end;
     while at < bytes.len() {
         let Some((header, body)) = record_at(&bytes, at, next) else {
-            // Whole records behind a bad one: that is damage, not a torn end.
+            // Whole records after an invalid one mean damage, not a torn end.
             let rest = memchr::memmem::find_iter(&bytes[at + 1..], &MAGIC);
             let more = rest.map(|found| at + 1 + found);
             match more.into_iter().find(|found| record_at(&bytes, *found, next).is_some()) {
@@ -121,7 +121,7 @@ fn scan(path: &Path, first: u64, notes: &mut HashMap<Bytes, Bytes>) -> io::Resul
     Ok((next, end as u64))
 }
 
-/// The whole record at a place, numbered `least` or higher.
+/// The whole record at a position, with number `least` or higher.
 fn record_at(bytes: &[u8], at: usize, least: u64) -> Option<(Header, &[u8])> {
     let record = bytes.get(at..)?;
     let header = Header::read(record).filter(|header| header.sequence >= least)?;
@@ -155,7 +155,7 @@ impl Writer {
         Self { shared, next, active: None }
     }
 
-    /// Works until nobody can hand anything over any more.
+    /// Works until all senders of jobs are dropped.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         loop {
             let first = match jobs.recv_timeout(Duration::from_secs(60)) {
@@ -215,7 +215,7 @@ impl Writer {
         }
     }
 
-    /// Waits a little; tells whether the queue was closed.
+    /// Waits for a pause; returns whether the queue was closed.
     fn pause(&self) -> bool {
         let mut state = self.shared.state.lock();
         self.shared.room.wait_while_for(&mut state, |state| !state.closed, AGAIN);
@@ -228,7 +228,7 @@ impl Writer {
         let mut state = self.shared.state.lock();
         let mut told = false;
         loop {
-            // One group larger than the whole queue is let in when the queue is almost empty.
+            // A group larger than the whole queue is accepted when the queue is almost empty.
             if state.bytes + size <= settings.max_size || state.segments.len() <= 1 {
                 return Room::Yes;
             }
@@ -253,7 +253,7 @@ impl Writer {
         }
     }
 
-    /// Writes a group and syncs it. When it fails, none of it is in the file.
+    /// Writes and syncs a group. If that fails, none of it stays in the file.
     fn write(&mut self, group: &[Job]) -> Result<(), Error> {
         if self.active.as_ref().is_some_and(|(_, _, at)| *at >= self.shared.settings.segment_size) {
             self.finish();
@@ -288,7 +288,7 @@ impl Writer {
         Ok(())
     }
 
-    /// After a failed sync the state of the pages is unknown: the segment takes no more.
+    /// After a failed sync, the state of the pages is unknown, so that the segment is not used any more.
     fn cut_back(&mut self) {
         let Some((file, path, at)) = self.active.take() else { return };
         if let Err(error) = file.set_len(at).and_then(|()| file.sync_all()) {
@@ -298,7 +298,7 @@ impl Writer {
         if let Some(segment) = state.segments.back_mut() {
             segment.finished = Some(Instant::now());
         }
-        // One that has taken nothing would have the next one's name.
+        // An empty segment would have the same name as its successor.
         let is_empty = at == SEGMENT_HEADER as u64;
         if is_empty && let Some(segment) = state.segments.pop_back() {
             state.bytes = state.bytes.saturating_sub(segment.bytes);
@@ -317,7 +317,7 @@ impl Writer {
         let directory = &self.shared.settings.directory;
         let path = directory.join(format!("{:020}.queue", self.next));
         let fail = |error| Error::queue("write", &path, error);
-        // A segment of this name took nothing before the last stop.
+        // A segment with this name had no accepted records at the last stop.
         let mut file =
             OpenOptions::new().write(true).create(true).truncate(true).open(&path).map_err(fail)?;
         let prepared = file
@@ -351,7 +351,7 @@ enum Room {
 fn write_all(file: &mut File, slices: &mut [IoSlice<'_>]) -> io::Result<()> {
     for some in slices.chunks_mut(512) {
         let mut rest = some;
-        // Empty contents are not an end.
+        // Skips empty contents, which would look like the end of the file.
         IoSlice::advance_slices(&mut rest, 0);
         while !rest.is_empty() {
             match file.write_vectored(rest) {

@@ -1,4 +1,4 @@
-//! What becomes of events by the rules of a configuration.
+//! Destinations of events by the rules of a configuration.
 #![allow(clippy::unwrap_used)]
 
 use conf::{Layer, Layers};
@@ -9,7 +9,7 @@ use super::*;
 const OUTPUTS: &str =
     "[tcpout]\ndefaultGroup = a\n[tcpout:a]\nserver = h:1\n[tcpout:b]\nserver = h:2\n";
 
-/// A book of rules over groups `a` and `b`.
+/// The rules of a configuration with groups `a` and `b`.
 pub(crate) fn book(props: &str, transforms: &str) -> Arc<RuleBook> {
     let layers = Layers::builtin()
         .with(Layer::SystemLocal, "props", props)
