@@ -1,9 +1,9 @@
 //! The functions of `stats` and its relatives as DataFusion aggregates.
 //!
-//! Guarantees: the result does not depend on how events are split into batches and partitions. Where
-//! it depends on their order, the sort keys are arguments of the aggregate and no sorted input is
-//! needed. All aggregates run in two phases, grouped, and as window functions, sliding included.
-//! It leaves wildcards in arguments and names of results to the commands.
+//! Guarantees: the result does not depend on how events are split into batches and partitions. If it depends
+//! on their order, the sort keys are arguments of the aggregate, and no sorted input is needed. All
+//! aggregates run in two phases, grouped, and as window functions, including sliding windows. Wildcards in
+//! arguments and the names of results are left to the commands.
 
 mod distinct;
 mod extreme;
@@ -238,7 +238,7 @@ fn argument(call: &StatsCall, scope: &dyn Scope) -> Result<Option<Typed>, Error>
         }
         StatsArgument::Eval(expr) => {
             let value = compile(expr, scope)?;
-            // Functions that return one of the values return it in its original notation.
+            // These functions return one of the values, in its original notation.
             let given_back = matches!(call.function.kind, StatsKind::Min | StatsKind::Max)
                 || !computes_with_numbers(call.function.kind);
             Ok(Some(if given_back { value.shown() } else { value.plain() }))

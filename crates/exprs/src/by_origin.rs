@@ -1,10 +1,10 @@
-//! Conditions on events that are decided for the events of each origin apart: of a source type, source and
-//! host.
+//! Conditions on events that are evaluated separately for the events of each origin (source type, source and
+//! host).
 //!
-//! Most event types of add-ons are about one source type or source. Hundreds of conditions over all rows of a
-//! batch are a few for the rows of one origin: what a condition asks of the origin is decided once, and what
-//! is left is evaluated for these rows only, over the columns that it reads. For the optimizer of the engine
-//! all of them are one call: its rules would walk through all their parts, again and again.
+//! Most event types of add-ons are about one source type or source. Of hundreds of conditions over all rows
+//! of a batch, few remain for the rows of one origin: tests of the origin are evaluated once per origin, and
+//! the remaining conditions only for its rows, over the columns that they read. For the engine's optimizer,
+//! all conditions are one call: otherwise, its rules would repeatedly traverse all of their parts.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -710,7 +710,7 @@ mod tests {
         let names: Vec<String> = (0..100).map(|at| format!("s{at}")).collect();
         let types: Vec<Option<&str>> = names.iter().map(|name| Some(name.as_str())).collect();
         let table = Table::new().text(SOURCETYPE, &types);
-        // With another condition, so that they are not one list.
+        // A different condition for each name, so that they are not merged into one list.
         let of = |name: &String| format!("(sourcetype={name} sourcetype=*)");
         let text = names.iter().skip(50).map(of).collect::<Vec<_>>().join(" OR ");
         let parsed = spl::parse_search_terms(&text).unwrap().expr.unwrap();

@@ -1,5 +1,5 @@
-//! Values that functions and rules find among the options of the session they run in: the engine hands its
-//! options to all of them, and nothing else of the session.
+//! Values that functions and rules find in the options of their session: the options are the only part of the
+//! session that the engine passes to all of them.
 
 use std::any::Any;
 use std::fmt::Debug;

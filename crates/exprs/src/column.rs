@@ -1,7 +1,8 @@
-//! Columns as functions read them: arguments of a function, rows of arguments.
+//! Read access to columns for functions: arguments of a function, rows of arguments.
 //!
 //! Guarantees: reading a value never allocates; constants are kept as one row.
-//! It leaves the values of an array to [`Values`], and what a value means (number, truth) to [`eval::value`].
+//! The values of an array are left to [`Values`], and their interpretation (as numbers, Booleans) to
+//! [`eval::value`].
 
 use arrow::array::ArrayRef;
 use datafusion::common::{Result, exec_datafusion_err};
@@ -36,7 +37,7 @@ impl Argument {
     /// Converts an argument from DataFusion.
     ///
     /// # Errors
-    /// If the array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of the array.
     pub fn new(value: &ColumnarValue) -> Result<Self> {
         Ok(match value {
             ColumnarValue::Array(array) => Self { values: read(array)?, constant: false },

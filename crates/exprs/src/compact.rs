@@ -1,9 +1,9 @@
 //! Compacts columns of a few rows, so that they do not keep the memory of the rows from which they were
 //! selected.
 //!
-//! Texts are views: a column whose rows were filtered or taken from others holds on to the buffers of all
-//! texts around them. Operators that keep rows account for these buffers, as they have to, and messages and
-//! objects have all of their bytes. Copying the texts that are seen costs one pass over them.
+//! Texts are views: a column whose rows were selected from other rows keeps alive the buffers of all texts
+//! around them. Operators that keep rows account for these buffers, and rightly so; messages and objects
+//! would contain all of their bytes. Copying the referenced texts costs one pass over them.
 
 use std::sync::Arc;
 

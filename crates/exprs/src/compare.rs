@@ -1,8 +1,8 @@
-//! Comparison of values: numbers where both sides are, else exact text; several values if any
-//! matches.
+//! Comparison of values: numeric if both sides are numbers, otherwise by exact text; for several values,
+//! whether any matches.
 //!
-//! Guarantees: null on either side gives null. Statically numeric sides become DataFusion's own
-//! comparison, which scans can prune by.
+//! Guarantees: null on either side gives null. If both sides are statically numeric, the comparison is
+//! DataFusion's own, which scans can use for pruning.
 
 use std::cmp::Ordering;
 use std::sync::Arc;

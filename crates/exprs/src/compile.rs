@@ -1,4 +1,4 @@
-//! The walk over the syntax tree of an expression, and the functions that read syntax (`functions`).
+//! Compiles the syntax tree of an expression, including the functions that need syntax (`functions`).
 //!
 //! Both are one module because each calls the other: arguments are compiled, and `mvmap()` compiles its
 //! inner expression in a scope of its own.
@@ -27,8 +27,8 @@ use spl::ast::{BinaryOperator, ComparisonOperator, UnaryOperator};
 /// Compiles an expression for DataFusion.
 ///
 /// # Errors
-/// An unknown function, a wrong number of arguments, or a literal (regular expression, time format)
-/// that does not compile; each with its place in the text.
+/// An unknown function, a wrong number of arguments, or an invalid literal (regular expression, time format);
+/// each with its position in the text.
 pub fn compile(expr: &Expr, scope: &dyn Scope) -> Result<Typed, Error> {
     match &expr.kind {
         ExprKind::Number(text) => number(text, expr.span),

@@ -1,6 +1,6 @@
-//! Conversions of an expression from one type to another, with the precision that its numbers carry.
+//! Type conversions of expressions, including the precision of numbers.
 //!
-//! Guarantees: what cannot be converted becomes null; converting to the type it has is free.
+//! Guarantees: values that cannot be converted become null; converting to the same type costs nothing.
 
 mod precision;
 

@@ -1,10 +1,9 @@
-//! The one kind of function that evaluation adds to DataFusion: a name, a result type and a
-//! closure over rows or columns.
+//! The only kind of function that expressions add to DataFusion: a name, a result type, and a closure over
+//! rows or columns.
 //!
-//! Guarantees: constants among the arguments are converted once per batch; a function of
-//! constants only is evaluated once; two functions are equal if name, parameters and result type
-//! are, so the optimiser may share them.
-//! It leaves what functions there are to [`eval::functions`], `predicate` and `operators`.
+//! Guarantees: constant arguments are converted once per batch; a function of only constants is evaluated
+//! once; two functions are equal if their name, parameters and result type are equal, so the optimizer may
+//! merge them. The functions themselves are in [`eval::functions`], `predicate` and `operators`.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -1,10 +1,10 @@
 //! The ledger: accounts for the memory of computed values of a search, such as texts, lists, and rows between
 //! its stages.
 //!
-//! DataFusion's pool counts what operators hold, not what functions make: one batch of `mvrange()` may be a
-//! thousand times as large as the rows it is made of. Here functions ask before their results grow, a piece
-//! at a time, and arrays give back what they took when the last who holds them is done. A search has
-//! one [`Ledger`], with as much room as its pool; all of them share one of the process.
+//! DataFusion's pool accounts for the memory of operators, not for the results of functions: one batch of
+//! `mvrange()` may be a thousand times as large as its input rows. Here, functions request memory in steps
+//! before their results grow, and arrays return it when their last reference is dropped. A search has one
+//! [`Ledger`] with the same limit as its pool; all of them share one ledger of the process.
 
 use std::fmt;
 use std::sync::Arc;
@@ -162,8 +162,8 @@ impl Charge {
         Self { ledger: self.ledger.clone(), bytes: 0 }
     }
 
-    /// A column of rows that were copied, of the same ledger. Lists are counted as long as anybody holds
-    /// them: their values are copied with each row, while texts are shared with the rows before.
+    /// Returns a column of copied rows, charged to the same ledger. Lists are charged as long as they are
+    /// referenced: their values are copied with each row, while texts are shared with the original rows.
     ///
     /// # Errors
     /// If the ledger has no room for them.

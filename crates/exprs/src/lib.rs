@@ -1,11 +1,10 @@
 //! Expressions, filters and aggregates of SPL as DataFusion expressions and functions over columns.
 //!
 //! Guarantees: a null operand gives null, `AND`, `OR` and `NOT` are three-valued, an unknown field is null;
-//! results do not depend on how events are split into batches and partitions; regular expressions and
-//! time formats that are literals are compiled when planning, once.
-//! It leaves values and the functions of one row to `eval`, values of arrays and bins to `tables`, syntax to
-//! `spl`, and commands, pipelines, frames, sessions and the outside to `plan`: what an expression can see of
-//! them is its [`Scope`].
+//! results do not depend on how events are split into batches and partitions; literal regular expressions and
+//! time formats are compiled once, during planning. Values and the functions of one row are left to `eval`;
+//! values of arrays and bins to `tables`; syntax to `spl`; commands, pipelines, frames, sessions and external
+//! services to `plan`: an expression accesses these through its [`Scope`].
 //!
 //! ```text
 //!            compile: AST -> Typed      aggregates: stats functions      top

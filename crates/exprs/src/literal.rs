@@ -1,7 +1,7 @@
 //! Finds the rows of a text column that contain a literal, searching all rows at once.
 //!
-//! Texts of a page lie one behind the other in one buffer, so one search over the buffer finds the few
-//! rows that are worth a closer look. A row that holds the literal is always found; only such rows are.
+//! The texts of a page are adjacent in one buffer, so one search over the buffer finds the few rows that
+//! contain the literal. The result is exact: it has all rows that contain the literal, and no others.
 
 use arrow::array::{Array, ByteView, StringViewArray};
 use arrow::buffer::BooleanBuffer;
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
 
-    /// Texts one behind the other in a buffer, as pages have them.
+    /// Returns texts that are adjacent in a buffer, as in pages.
     fn paged(texts: &[Option<String>]) -> StringViewArray {
         let plain = StringArray::from(texts.to_vec());
         let views = cast(&plain, &DataType::Utf8View).unwrap();

@@ -1,7 +1,7 @@
 //! `value IN (a, b, ...)` of `eval` and `where` with many constants.
 //!
-//! Guarantees: the answer is that of a comparison with each of the constants, but they are looked up: a list
-//! of 100,000 costs a row no more than one of fifty.
+//! Guarantees: the result is the same as that of a comparison with each constant, but by hash look-up: a list
+//! of 100,000 costs no more per row than a list of fifty.
 
 use std::fmt::Write;
 use std::sync::Arc;

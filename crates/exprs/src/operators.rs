@@ -1,7 +1,7 @@
 //! Operators of `eval` other than comparison: arithmetic, concatenation, logic, `LIKE`.
 //!
-//! Guarantees: null operands give null (logic is three-valued); dividing by zero gives null;
-//! arithmetic is done in 64-bit floating point, as Splunk does, and its results carry their precision.
+//! Guarantees: null operands give null (logic is three-valued); division by zero gives null; arithmetic is
+//! 64-bit floating-point, as in Splunk, and its results carry their precision.
 
 use std::sync::Arc;
 

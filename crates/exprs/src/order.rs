@@ -1,7 +1,7 @@
 //! The collating orders of `sort` and of grouped results, as sort keys.
 //!
-//! `auto` puts numbers before IPv4 addresses before other texts, each among themselves in their
-//! natural order. A key is bytes that compare like the values; null stays null.
+//! `auto` sorts numbers before IPv4 addresses before other texts, each group in its natural order. A key is a
+//! byte string whose order is that of the values; null stays null.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;

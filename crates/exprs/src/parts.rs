@@ -1,8 +1,8 @@
 //! Parts of a field that aggregates read instead of its texts: its numbers, or its integers separately from
 //! all other values.
 //!
-//! Guarantees: a part means the same whether it is taken of a field's texts or of the integers that a
-//! bucket stores for it, so a scan may hand over the integers and no text is ever written.
+//! Guarantees: a part is the same whether it is computed from a field's texts or from the integers that a
+//! bucket stores for it, so a scan may return the integers without formatting any text.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Regular expressions of commands and conditions, over columns.
 //!
-//! Engines and syntax are those of [`eval::Pattern`], so a pattern means the same here as in functions and in
-//! the configuration.
+//! Engines and syntax are those of [`eval::Pattern`], so a pattern has the same meaning here as in functions
+//! and in the configuration.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -57,7 +57,7 @@ impl Pattern {
         names.filter_map(|(at, name)| Some((at, name.clone()?))).collect()
     }
 
-    /// Calls `found` with the text of a group in each match, `limit` matches at most (0 is all).
+    /// Calls `found` with the text of a group in each match, for at most `limit` matches (0 means all).
     pub fn each_match(&self, text: &str, group: usize, limit: usize, found: &mut dyn FnMut(&str)) {
         let mut matches = 0;
         self.regex.each_match(text, |groups| {
@@ -67,8 +67,8 @@ impl Pattern {
         });
     }
 
-    /// Calls `found` with the name and the bytes of each of the groups in each match, `limit` matches at
-    /// most (0 is all).
+    /// Calls `found` with the name and the byte range of each group in each match, for at most `limit`
+    /// matches (0 means all).
     pub fn each_place(
         &self,
         text: &str,

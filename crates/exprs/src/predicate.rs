@@ -1,10 +1,9 @@
 //! The `search` command as a filter: terms of `_raw` and comparisons of fields.
 //!
-//! Guarantees: a compiled search is built of DataFusion's `AND`, `OR` and `NOT` over leaves that
-//! are never null and that [`leaf`] takes apart again, so that a scan can prune by them; trees of
-//! many alternatives are balanced, so their depth stays small. `a=1 OR a=2` is the leaf of
-//! `a IN (1, 2)`.
-//! It leaves time modifiers and subsearches to the caller, who resolves them before.
+//! Guarantees: a compiled search consists of DataFusion's `AND`, `OR` and `NOT` over leaves that are never
+//! null and that [`leaf`] can analyze, so that a scan can prune by them; trees of many alternatives are
+//! balanced, so their depth stays small. `a=1 OR a=2` becomes the leaf of `a IN (1, 2)`. Time modifiers and
+//! subsearches are left to the caller, which must resolve them first.
 
 mod alternatives;
 mod breakers;
@@ -37,13 +36,13 @@ pub use regex::RegexTest;
 pub use sql::sql_functions;
 pub use term::TermPattern;
 
-/// The column that terms search.
+/// The column in which terms are searched.
 const RAW: &str = model::columns::RAW;
 
 /// Compiles a search expression as a filter.
 ///
 /// # Errors
-/// If it still holds a subsearch, which must be run and replaced before.
+/// If it still contains a subsearch, which must be run and replaced first.
 pub fn compile_search(expr: &SearchExpr, scope: &dyn Scope) -> Result<Expr, Error> {
     match expr {
         SearchExpr::And(members) => all(members, scope),

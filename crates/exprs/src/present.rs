@@ -1,7 +1,7 @@
 //! Tests whether rows have values in certain columns.
 //!
-//! A chain of `IS NOT NULL` says it in a way that the optimizer can use, but each of its rules walks the
-//! chain, which is as deep as there are columns. Many columns are one call.
+//! The optimizer can use a chain of `IS NOT NULL`, but each of its rules traverses the chain, which is as
+//! deep as the number of columns. For many columns, one call is used instead.
 
 use std::sync::Arc;
 

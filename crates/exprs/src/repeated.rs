@@ -1,8 +1,8 @@
 //! Aggregates whose value is added to every row of its group (`eventstats`).
 //!
-//! DataFusion writes the value of a window function out for each row: a list of 100,000 values in 100,000
-//! rows. Here a large value is in memory once, with a number for each row, until a batch of rows needs it;
-//! what a batch takes is counted.
+//! DataFusion repeats the result of a window function for each row: a list of 100,000 values in 100,000 rows.
+//! Here, a large value is stored once, with an index for each row, until a batch of rows is processed; the
+//! memory of a batch is accounted for.
 
 use std::sync::Arc;
 

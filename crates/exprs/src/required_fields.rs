@@ -1,6 +1,6 @@
 //! The fields that expressions, filters and aggregations read, by name or pattern.
 //!
-//! It leaves the walk over the commands of a pipeline to `plan`.
+//! The traversal of the commands of a pipeline is left to `plan`.
 
 use std::collections::HashSet;
 
@@ -20,11 +20,11 @@ pub struct RequiredFields {
     pub merges: bool,
 }
 
-/// Whether a pattern with `*` means the name. Case matters.
+/// Whether a pattern with `*` matches the name, case-sensitively.
 pub fn wildcard(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
-        // Most patterns of a list mean others: they are told apart without being read to their end.
+        // Most patterns of a list do not match: comparing the start first is faster.
         Some((start, _)) => {
             name.starts_with(start) && FieldPattern::new(pattern, Span::default()).matches(name)
         }
@@ -32,20 +32,20 @@ pub fn wildcard(pattern: &str, name: &str) -> bool {
 }
 
 impl RequiredFields {
-    /// Adds what another has.
+    /// Adds the fields of another instance.
     pub fn merge(&mut self, other: Self) {
         self.each(other.names.iter().map(String::as_str));
         self.patterns.extend(other.patterns);
     }
 
-    /// A field by its exact name.
+    /// Adds a field by its exact name.
     pub fn name(&mut self, name: &str) {
         if !self.names.iter().any(|known| known == name) {
             self.names.push(name.to_owned());
         }
     }
 
-    /// Fields by their exact names, which may be thousands.
+    /// Adds fields by their exact names, of which there may be thousands.
     fn each<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
         let mut known: HashSet<String> = self.names.iter().cloned().collect();
         for name in names {
@@ -55,7 +55,7 @@ impl RequiredFields {
         }
     }
 
-    /// A field, or those that match a pattern with `*`.
+    /// Adds a field, or the fields that match a pattern with `*`.
     pub fn pattern(&mut self, pattern: &str) {
         if pattern.contains('*') {
             self.patterns.push(pattern.to_owned());
@@ -64,14 +64,14 @@ impl RequiredFields {
         }
     }
 
-    /// Fields that match any of the patterns.
+    /// Adds the fields that match any of the patterns.
     pub fn patterns(&mut self, patterns: &[FieldPattern]) {
         let texts = || patterns.iter().map(|pattern| pattern.text.as_str());
         self.patterns.extend(texts().filter(|text| text.contains('*')).map(str::to_owned));
         self.each(texts().filter(|text| !text.contains('*')));
     }
 
-    /// All fields, where a command that names none means all.
+    /// Adds the fields that match the patterns; all fields if there are no patterns.
     pub fn patterns_or_all(&mut self, patterns: &[FieldPattern]) {
         if patterns.is_empty() {
             self.pattern("*");
@@ -79,28 +79,28 @@ impl RequiredFields {
         self.patterns(patterns);
     }
 
-    /// All fields of the source.
+    /// Adds all fields of the source.
     pub fn all(&mut self) {
         self.pattern("*");
     }
 
-    /// Fields by their exact names.
+    /// Adds fields by their exact names.
     pub fn fields<'f>(&mut self, fields: impl IntoIterator<Item = &'f Field>) {
         self.each(fields.into_iter().map(|field| field.node.as_str()));
     }
 
-    /// Fields that make rows or series.
+    /// Adds the fields that split rows or series.
     pub fn splits<const N: usize>(&mut self, splits: [&Option<SplitBy>; N]) {
         splits.into_iter().flatten().for_each(|split| self.name(&split.field.node));
     }
 
-    /// Aggregations and the fields they are grouped by.
+    /// Adds the fields of aggregations, and their group fields.
     pub fn stats(&mut self, calls: &[StatsCall], by: &StatsBy) {
         self.calls(calls);
         self.patterns(&by.fields);
     }
 
-    /// Aggregations.
+    /// Adds the fields of aggregations.
     pub fn calls(&mut self, calls: &[StatsCall]) {
         calls.iter().for_each(|call| self.call(call));
     }
@@ -122,17 +122,17 @@ impl RequiredFields {
         }
     }
 
-    /// Fields of a filter.
+    /// Adds the fields of a filter.
     pub fn search(&mut self, expr: &SearchExpr) {
         expr.walk(&mut |part| part.field().iter().for_each(|field| self.name(&field.node)));
     }
 
-    /// Names in an expression.
+    /// Adds the fields of an expression.
     pub fn expr(&mut self, expr: &Expr) {
         match &expr.kind {
             ExprKind::Field(field) if eval::operators::truth_word(field).is_some() => {}
             ExprKind::Field(field) => self.name(&field.name),
-            // The one function that reads fields it does not name.
+            // `tojson` reads fields that it does not name.
             ExprKind::Call(call) if call.function.node == "tojson" => self.pattern("*"),
             ExprKind::Call(call) => {
                 expr.children().into_iter().for_each(|inner| self.expr(inner));
@@ -149,7 +149,7 @@ impl RequiredFields {
     }
 }
 
-/// The name of a field, or of the one that is meant where none is named.
+/// Returns the name of a field, or the default name if there is none.
 pub fn field_or<'n>(field: &'n Option<Field>, default: &'n str) -> &'n str {
     field.as_ref().map_or(default, |field| field.node.as_str())
 }

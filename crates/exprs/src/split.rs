@@ -17,7 +17,8 @@ const STREAMING: [&str; 9] = [
     "SliceExec",
     "PiecesExec",
     "CopiesExec",
-    // The rows that it drops depend on other rows, but the operator above the sort uses none of them.
+    // The rows that it drops depend on other rows, but the operator above the sort uses none of the dropped
+    // rows.
     "ReduceExec",
 ];
 

@@ -1,7 +1,7 @@
 //! Cancellation of functions that process many values per row.
 //!
-//! A search is cancelled between two batches by its tasks. A function that takes seconds for one batch asks
-//! by itself; what it asks is among the options of the session it runs in.
+//! The engine cancels a search only between two batches. A function that takes seconds for one batch checks
+//! for cancellation itself; the check is stored in the options of the session in which the function runs.
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::error::DataFusionError;

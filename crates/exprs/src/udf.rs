@@ -1,7 +1,7 @@
-//! A function of the library of [`eval`] as a function of the plan.
+//! Functions of the library [`eval`] as functions of a plan.
 //!
-//! Guarantees: what it computes is what the library computes, row by row; its constants are compiled when
-//! planning.
+//! Guarantees: results are the same as those of the library, row by row; constant arguments are compiled
+//! during planning.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::Expr;

@@ -1,8 +1,8 @@
 //! Explains in terms of SPL which operation exceeded the memory limit of a search.
 //!
-//! The engine names its operators: `ExternalSorter[0]`, `TopK[1]`. Nobody who searches knows what they are of
-//! the search; here, and nowhere else, they are said in words that the search is written in. What Karst's own
-//! functions and sources say is said in such words already, and stays.
+//! The engine names its own operators: `ExternalSorter[0]`, `TopK[1]`. Users do not know to which commands of
+//! the search these belong, so this module, and no other, translates them to terms of SPL. Messages of
+//! Karst's own functions and sources already use such terms and are not changed.
 
 /// Prefixes of the engine's operator names, with a description of their work. The first match in a message is
 /// used.

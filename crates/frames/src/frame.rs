@@ -1,8 +1,8 @@
 //! A frame: the rows of a pipeline, as a logical plan with named, typed columns.
 //!
-//! Guarantees: visible columns have distinct names and are the first columns a user sees, in
-//! order; the columns that rows are ordered by are hidden copies, so no command can change the
-//! order by accident. Names are exact: nothing goes through SQL identifier parsing.
+//! Guarantees: visible columns have distinct names and keep their display order; rows are ordered by hidden
+//! copies of the sort columns, so a command cannot change the order by accident. Names are exact: they are
+//! never parsed as SQL identifiers.
 
 mod formats;
 mod places;
@@ -71,7 +71,7 @@ pub struct Frame {
     hidden: Vec<String>,
     /// Columns of fields that the source may not have.
     possible: HashSet<String>,
-    /// Those of them that are columns even if no row has a value.
+    /// Possible columns that stay in the result even if no row has a value.
     named: HashSet<String>,
     /// Columns of composed texts, which are not numbers.
     composed: HashSet<String>,
@@ -302,8 +302,8 @@ impl Frame {
         self
     }
 
-    /// Selects these columns, which stay in the result even without values. Rows that have no other columns
-    /// than those, and no value in any of them, are not part of the result.
+    /// Selects these columns, and keeps the `named` ones in the result even without values. Rows that have no
+    /// columns other than these, and no value in any of them, are not part of the result.
     pub fn select_named(self, names: &[String], named: &[&str]) -> Result<Self, Error> {
         let known: HashSet<String> = self.names().into_iter().collect();
         let mut frame = self.select(names)?;
@@ -454,8 +454,8 @@ impl Frame {
         self
     }
 
-    /// Groups rows; the columns of the result are the keys and then the values, visible ones
-    /// under their names. Aggregates in `values` may stand anywhere in the expression.
+    /// Groups rows; the columns of the result are the keys, followed by the values; visible ones have their
+    /// own names. Aggregate calls may occur anywhere in the expressions of `values`.
     pub fn aggregate(
         mut self,
         keys: Vec<(String, Typed)>,
@@ -518,7 +518,8 @@ impl Frame {
         Ok(lifted.data)
     }
 
-    /// Replaces the plan by one that has the same columns and more; the caller adopts those.
+    /// Replaces the plan by one with the same columns and additional ones; the caller adopts the additional
+    /// ones.
     pub fn map_plan(
         mut self,
         change: impl FnOnce(LogicalPlan) -> Result<LogicalPlan, Error>,

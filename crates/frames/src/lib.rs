@@ -2,17 +2,17 @@
 //! it.
 //!
 //! Guarantees: the rows of a frame have an order, which its operators keep; names are exact; a session stays
-//! within its memory and its time of planning. It leaves expressions to `exprs`, rows in memory to `tables`,
-//! and commands, pipelines, lookups and the outside to `plan`: nothing here knows a command.
+//! within its memory and planning time limits. Expressions are in `exprs`, rows in memory in `tables`;
+//! commands, pipelines, lookups and external services are in `plan`: this crate does not know commands.
 //!
 //! ```text
-//! restriction, presence     what may be read of a source; which columns of a result have a value
-//! session                   the engine: rules, operators, memory, time of planning
+//! restriction, presence     the readable part of a source; the columns of a result that have values
+//! session                   the engine: rules, operators, memory, planning time
 //! rows                      rows in memory as a frame, batches as rows
 //! frame                     a plan with visible columns and an order
 //! stream                    operators over rows in order
-//! scan, source              where events are, for planning
-//! planned, error, exhausted messages and columns of a result; why there is none
+//! scan, source              stored events, as planning sees them
+//! planned, error, exhausted messages and columns of a result; errors
 //! ```
 //!
 //! Columns whose name starts with `__` are the plan's own and never shown.

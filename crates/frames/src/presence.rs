@@ -1,9 +1,9 @@
 //! Determines which columns of a result have values: the fields of a wildcard are only known once the rows
 //! have been read.
 //!
-//! A search reads every field that its events may have. Columns of fields that no row has are left out of the
-//! result, so that it does not depend on what else is stored next to the events. Rows of a report of fields
-//! that no row has are no result.
+//! A search reads every field that its events may have. Columns that have no value in any row are omitted, so
+//! that the result does not depend on the other events that are stored in the same buckets. For the same
+//! reason, report rows that consist only of such columns are dropped.
 
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;

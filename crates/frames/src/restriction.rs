@@ -1,9 +1,9 @@
 //! The restriction of a user's searches, independent of their text: a search filter and a time window.
 //!
-//! Guarantees: both hold wherever events are read, in subsearches and behind `from` and `tstats` too: there
-//! is one door to events (`commands::search::events`, [`Restriction::table`] for SQL), and they are applied
-//! there. The filter is evaluated over stored columns only, so that no extraction, alias, calculated field
-//! or renamed source type (`rename`) of the user's can change what it means.
+//! Guarantees: both are enforced wherever events are read, also in subsearches and behind `from` and
+//! `tstats`: all reads pass through one function (`commands::search::events`, or [`Restriction::table`] for
+//! SQL). The filter is evaluated over stored columns only, so that a user's extractions, aliases, calculated
+//! fields or renamed source types (`rename`) cannot change its meaning.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,8 @@
-//! Stream operators: row by row in the frame's order, in one partition, with bounded state.
+//! Stream operators: they process rows one by one in the frame's order, in one partition, with bounded state.
 //!
-//! A [`StreamOp`] sees the values of its arguments, decides which rows stay and computes columns
-//! that come behind those of its input. It guarantees that input columns pass unchanged, so that
-//! unused ones are never read, and that rows keep their order.
+//! A [`StreamOp`] receives the values of its arguments, decides which rows to keep, and computes columns that
+//! are appended to those of its input. It guarantees that input columns pass unchanged, so that unused
+//! columns are never read, and that rows keep their order.
 
 pub(crate) mod condition;
 mod dedup;

@@ -1,8 +1,8 @@
 //! A type-erased pointer to values.
 //!
-//! DataFusion's plans and expressions hold each other. Wherever a future that holds one has to be `Send`,
-//! the compiler walks through all of their types again, two seconds each time; a trait object it takes at
-//! its word.
+//! DataFusion's plans and expressions contain each other. Wherever a future that contains one must be `Send`,
+//! the compiler checks all of their types again, which takes two seconds each time; for a trait object, the
+//! bound is declared.
 
 use std::fmt;
 use std::ops::Deref;

@@ -1,5 +1,5 @@
-//! Statistics over the fields of all rows: a module for each command, with its options as a struct that is an
-//! [`Operation`](crate::Operation).
+//! Statistics over the fields of all rows: one module per command, with the command's options as a struct
+//! that implements [`Operation`](crate::Operation).
 
 pub mod analyzefields;
 pub mod anomalies;

@@ -1,7 +1,6 @@
-//! Models of `fit` that `apply` reads: what they are fitted to, what they say of rows, and how they are kept.
-//!
-//! Guarantees: the same rows give the same model, and a model that is read from its rows says the same as
-//! the one that was fitted. It leaves where models are kept to `plan`.
+//! Models of `fit` and `apply`: fitting, prediction, and their representation as rows.
+//! Guarantees: the same rows give the same model, and a model that is read from its rows gives the same
+//! predictions as the fitted one. Storing models is left to `plan`.
 
 mod clusters;
 mod density;
@@ -147,7 +146,7 @@ impl Model {
     /// Fits a model to rows.
     ///
     /// # Errors
-    /// If there is nothing to learn from in them.
+    /// If the rows contain nothing to learn from.
     pub fn fit(
         algorithm: Algorithm,
         target: Option<&str>,
@@ -187,7 +186,7 @@ impl Model {
     /// Applies the model to rows. The output field has the name `output`, if there is one.
     ///
     /// # Errors
-    /// If a column is of a type that SPL has no value of.
+    /// If SPL has no values of the type of a column.
     pub fn apply(
         &self,
         mut rows: Rows,
@@ -245,7 +244,7 @@ impl Model {
     /// Reads a model from the rows of a lookup.
     ///
     /// # Errors
-    /// If they are not those of a model.
+    /// If the rows are not those of a model.
     pub fn of_rows(rows: &Rows) -> Result<Self, Error> {
         let texts: Vec<Vec<Option<String>>> =
             COLUMNS.iter().map(|name| rows.texts(name)).collect::<Result<_, _>>()?;

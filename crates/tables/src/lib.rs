@@ -6,9 +6,9 @@
 //!   rows of a stage  ------------> apply -----> rows of the next stage, notes for the user
 //! ```
 //!
-//! Guarantees: the same rows in the same order give the same rows, and what is made is within the limits of
-//! the [`Context`]. No DataFusion, no I/O, no clock. It leaves what options mean, which fields are read and
-//! where a command runs to `plan`.
+//! Guarantees: the same rows in the same order give the same rows, and the output is within the limits of the
+//! [`Context`]. No DataFusion, no I/O, no clock. The meaning of options, the required fields and the place
+//! where a command runs are left to `plan`.
 
 pub mod analysis;
 pub mod bins;

@@ -11,7 +11,7 @@ pub trait Operation: Debug + Send + Sync {
     /// Processes the rows.
     ///
     /// # Errors
-    /// If the command cannot do that with these rows, or they exceed a limit.
+    /// If the command cannot process these rows, or they exceed a limit.
     fn apply(&self, rows: Rows, context: &mut Context) -> Result<Rows, Error>;
 }
 

@@ -1,8 +1,8 @@
-//! Rows that are all in memory: what commands over whole tables read and make.
+//! Rows in memory: the input and output of commands over whole tables.
 //!
-//! Guarantees: columns are as long as each other, and each has the Arrow type of its type of values; what
-//! reads them allocates for what it returns only. It leaves limits on memory to those who call
-//! [`Rows::check_bytes`], [`check_cells`] and [`check_count`].
+//! Guarantees: all columns have the same length, and each has the Arrow type of its value type; reading rows
+//! allocates only what is returned. Enforcing memory limits is left to callers of [`Rows::check_bytes`],
+//! [`check_cells`] and [`check_count`].
 
 mod cells;
 mod gather;
@@ -47,7 +47,7 @@ impl Column {
     /// Returns the text in each row.
     ///
     /// # Errors
-    /// If the array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of the array.
     pub fn texts(&self) -> Result<Vec<Option<String>>, Error> {
         let values = Values::new(&self.array)?;
         let text = |row| values.get(row).text().map(|text| text.to_string());
@@ -98,7 +98,7 @@ impl Rows {
     /// Returns the text of a column in each row; all null if there is no such column.
     ///
     /// # Errors
-    /// If the array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of the array.
     pub fn texts(&self, name: &str) -> Result<Vec<Option<String>>, Error> {
         self.column(name).map_or_else(|| Ok(vec![None; self.count]), Column::texts)
     }
@@ -120,7 +120,7 @@ impl Rows {
     /// there is no row or a number is missing.
     ///
     /// # Errors
-    /// None in practice: a column of a type that SPL has no value of is as one that is missing.
+    /// None in practice: a column of a type without SPL values is treated as missing.
     pub fn extent(&self) -> Result<Option<(f64, f64)>, Error> {
         let number = |at: usize| {
             let column = self.columns.get(at)?;

@@ -1,5 +1,4 @@
-//! Texts as commands over tables read and write them: tables, XML and JSON in texts, differences, examples,
-//! filters.
+//! Text processing for commands over tables: tables, XML and JSON in texts, differences, examples, filters.
 
 pub mod diff;
 pub mod erex;

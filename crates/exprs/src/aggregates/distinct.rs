@@ -1,7 +1,7 @@
 //! `dc` (exact) and `estdc` (estimated): the number of distinct texts.
 //!
-//! `estdc` counts fewer than 1,000 texts as they are; more are a HyperLogLog of 4,096 registers: a
-//! standard error of 1.6 % in 4 KiB per group.
+//! `estdc` is exact below 1,000 texts; above, it uses a HyperLogLog sketch of 4,096 registers: a standard
+//! error of 1.6 % with 4 KiB per group.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -18,11 +18,11 @@ use crate::aggregates::summary::Summary;
 use crate::aggregates::wholes::Wholes;
 use crate::column::Value;
 
-/// The different values so far. A text that is a whole number as Karst writes it is kept as a number,
-/// so that it makes no difference in which form a value arrives.
+/// The distinct values so far. A text that is an integer in Karst's notation is stored as a number, so that
+/// the form in which a value arrives does not matter.
 ///
-/// Of other texts 128 bits are kept, however long they are: of a billion texts two share them with a
-/// probability of 1 in 10^21, which is less than that of a wrong bit in memory.
+/// Of other texts, a 128-bit hash is stored, however long they are: among a billion texts, the probability
+/// that two have the same hash is 1 in 10^21, which is less than that of a bit error in memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Distinct {
     wholes: Wholes,

@@ -1,5 +1,5 @@
-//! `min` and `max` of dynamic values: those of the numbers, by their size; of texts, by the order of their
-//! bytes, only where there are no numbers.
+//! `min` and `max` of dynamic values: the extreme number by value; if there are no numbers, the extreme text
+//! in byte order.
 //!
 //! Guarantees: the result is the exact text of a value.
 
@@ -15,10 +15,10 @@ use crate::aggregates::summary::Summary;
 use crate::column::Value;
 use crate::kernel::{EvalFunction, text};
 
-/// The least or greatest number so far, with its text, and the least or greatest other text.
+/// The minimum or maximum number so far, with its text, and the minimum or maximum of the other texts.
 ///
-/// A number that is whole as Karst writes it is kept as such, so that it makes no difference whether it
-/// arrives as a number or as a text.
+/// An integer in Karst's notation is stored as an integer, so that it does not matter whether it arrives as a
+/// number or as a text.
 #[derive(Debug, Clone)]
 pub(crate) struct Extreme {
     greatest: bool,
@@ -64,7 +64,8 @@ impl Extreme {
         }
     }
 
-    /// Of equal numbers with different notations, the lesser text is used, whatever the order of arrival.
+    /// Of equal numbers in different notations, the smaller text is used, independently of the order of
+    /// arrival.
     fn before(&self, one: (f64, &str), other: (f64, &str)) -> bool {
         let order = compare_numbers(one.0, other.0);
         self.better(order) || (order.is_eq() && one.1 < other.1)

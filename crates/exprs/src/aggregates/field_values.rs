@@ -1,8 +1,8 @@
-//! `fieldsummary`: how many values a field has, which ones, and what its numbers are.
+//! `fieldsummary`: the number of values of a field, the values, and statistics of its numbers.
 //!
-//! Guarantees: exact for fields of up to [`COUNTED`] different values. Of those with more, the number of
-//! different values is an estimate, and values that came late may have lost occurrences: the memory of a
-//! field has a bound, however many events there are.
+//! Guarantees: exact for fields with up to [`COUNTED`] distinct values. For fields with more, the number of
+//! distinct values is an estimate, and the counts of values that first occurred late may be too low: the
+//! memory per field is bounded, however many events there are.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -25,13 +25,13 @@ const OWN: usize = 4;
 /// Number of state columns of the estimate.
 const OF_ESTIMATE: usize = 2;
 
-/// The statistics that [`field_values`] returns before the values, in this order; empty texts where there is
-/// no statistic.
+/// The statistics that [`field_values`] returns before the values, in this order; a text is empty if there is
+/// no such statistic.
 pub const FIELD_NUMBERS: [&str; 7] =
     ["count", "distinct_count", "max", "mean", "min", "numeric_count", "stdev"];
 
-/// The aggregate: [`FIELD_NUMBERS`], then values and their numbers of occurrences in turn, the most frequent
-/// first, one more than `listed` at most; null for a field without values.
+/// Returns the aggregate: [`FIELD_NUMBERS`], then alternating values and counts, the most frequent first, at
+/// most `listed` plus one; null for a field without values.
 #[must_use]
 pub fn field_values(value: Typed, listed: usize) -> Typed {
     let parameters = listed.to_string();
@@ -84,8 +84,8 @@ impl FieldValues {
         }
     }
 
-    /// Keeps the more frequent half, but at least one value more than are listed, which shows that the list
-    /// is not exact.
+    /// Keeps the more frequent half, but at least one value more than `listed`, so that the reader sees that
+    /// the list is not exact.
     fn drop_rare(&mut self) {
         self.is_cut = true;
         let mut counts: Vec<(String, i64)> = self.counts.drain().collect();

@@ -1,7 +1,7 @@
-//! States of aggregates for a fuzzer: values that another process may send in the place of ones made here.
+//! States of aggregates for a fuzzer: such states may come from another process.
 //!
-//! An input is the number of a function and the number of rows, then the rows of its state. The types of
-//! states are those of the plan, so only values can be wrong.
+//! An input consists of the number of a function, the number of rows, and the rows of its state. The types of
+//! states are those of the plan, so only values can be invalid.
 
 use std::hint::black_box;
 use std::sync::{Arc, LazyLock};
@@ -26,20 +26,20 @@ use super::{AggregateOptions, SERIES, SparklineAxis, aggregate_with};
 use crate::Scope;
 use crate::types::ValueType;
 
-/// The fields that functions aggregate, one of each type that they tell apart.
+/// The fields that functions aggregate, one of each type that they treat differently.
 const VALUES: [(&str, ValueType); 3] =
     [("text", ValueType::Text), ("multi", ValueType::Multi), ("number", ValueType::Integer)];
 const TIME: (&str, ValueType) = (model::columns::TIME, ValueType::Time);
-/// Rows behind a seed: few, and so many that sketches take the place of values.
+/// Numbers of rows from which seeds are created: few, and enough for sketches to replace values.
 const ROWS: [usize; 2] = [5, 1_200];
 
-/// All functions that have a state of their own, each with its arguments.
+/// All functions with a state of their own, each with its arguments.
 static FUNCTIONS: LazyLock<Vec<(SummaryFunction, Vec<Expr>)>> = LazyLock::new(functions);
 
 /// Merges states into an aggregate and into groups, and reads the results.
 ///
 /// # Panics
-/// If the result is of another type than planned, or the state that is left does not merge again.
+/// If the result has another type than planned, or the remaining state cannot be merged again.
 pub fn states(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (function, _) = &FUNCTIONS[usize::from(input.byte()) % FUNCTIONS.len()];
@@ -64,7 +64,7 @@ pub fn states(bytes: &[u8]) {
     }
 }
 
-/// The states that each function has after some events.
+/// Returns the states of each function after some events.
 #[must_use]
 pub fn state_seeds() -> Vec<Vec<u8>> {
     let seeds = (0_u8..).zip(FUNCTIONS.iter());
@@ -109,7 +109,7 @@ fn functions() -> Vec<(SummaryFunction, Vec<Expr>)> {
     found
 }
 
-/// Every function of every field, and sparklines of those that they draw.
+/// Returns calls of every function over every field, and the supported sparklines.
 fn calls() -> Vec<StatsCall> {
     let call = |kind, argument| {
         let span = Span::default();
@@ -132,7 +132,7 @@ fn calls() -> Vec<StatsCall> {
     calls
 }
 
-/// What the functions see.
+/// The scope of the functions.
 struct Fields;
 
 impl Scope for Fields {
@@ -151,7 +151,7 @@ impl Scope for Fields {
     }
 }
 
-/// Events with numbers, other texts, and values that are missing.
+/// Returns events with numbers, other texts, and missing values.
 fn events(rows: usize) -> RecordBatch {
     let numbers = || (0_i64..).take(rows);
     let text = |n: i64| match n % 5 {
@@ -197,7 +197,7 @@ fn evaluated(arguments: &[Expr], events: &RecordBatch) -> Result<Vec<ArrayRef>> 
     arguments.iter().map(each).collect()
 }
 
-/// Rows of a state as columns.
+/// Returns rows of a state as columns.
 fn columns(
     types: &[DataType],
     mut row: impl FnMut() -> Vec<ScalarValue>,
@@ -215,7 +215,7 @@ fn columns_of_row(row: &[ScalarValue]) -> Result<Vec<ArrayRef>> {
     row.iter().map(ScalarValue::to_array).collect()
 }
 
-/// Appends a value as [`Input::value`] reads it.
+/// Appends a value in the encoding of [`Input::value`].
 fn write(value: &ScalarValue, bytes: &mut Vec<u8>) {
     let mut put = |value: &[u8]| {
         let length = u16::try_from(value.len()).unwrap_or(u16::MAX);
@@ -250,7 +250,7 @@ fn write(value: &ScalarValue, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Bytes that are read as values; behind their end all are zero, which is null.
+/// Bytes that are decoded as values; beyond their end, all bytes are zero, which is null.
 struct Input<'a>(&'a [u8]);
 
 impl Input<'_> {
@@ -309,7 +309,7 @@ mod tests {
     fn states_of_every_function_merge_with_any_numbers_in_them() {
         for seed in state_seeds() {
             states(&seed);
-            // Several rows of hard numbers, such as counts whose sum has no place.
+            // Several rows of extreme numbers, such as counts whose sum overflows.
             for hard in [0xff, 0x7f, 0x80] {
                 let mut bytes = seed.clone();
                 bytes[1] = 1;

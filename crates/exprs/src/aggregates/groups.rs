@@ -1,7 +1,7 @@
 //! The states of all groups of an aggregation.
 //!
-//! A group that has no value yet may have no state either: of `stats values(*) by sourcetype` over thousands
-//! of fields nearly every group of nearly every aggregate has none, and a state of each took more than the
+//! A group without a value need not have a state: in `stats values(*) by sourcetype` over thousands of
+//! fields, nearly every group of nearly every aggregate has no value, and a state for each exceeded the
 //! memory of a search.
 
 use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
@@ -287,7 +287,7 @@ mod tests {
         many.update_batch(&texts(&values), &all, None, 1_000).unwrap();
         assert_eq!(many.states.states.len(), 2);
         assert!(many.size() < 10_000, "{}", many.size());
-        // Groups that have states already get more, and so do those that come later.
+        // Values are also added to a group that already has a state, and to a new group.
         many.update_batch(&texts(&[Some("c"), Some("d")]), &[7, 1_000], None, 1_001).unwrap();
         let first = read(&many.evaluate(EmitTo::First(8)).unwrap());
         assert_eq!((first.len(), &first[7], &first[6]), (8, &of(&["b", "c"]), &None));
@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(merged, [None, of(&["x"]), None, None, of(&["x"])]);
     }
 
-    /// Lists of up to three values, in the order of a number.
+    /// Returns lists of up to three values, in numeric order.
     fn lists(said: &Report) -> Groups<Listing> {
         let order = Order { values: 1, directions: vec![SortOptions::default()] };
         Groups::of(Listing::new(3, said.clone()), order)

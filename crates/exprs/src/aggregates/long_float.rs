@@ -1,11 +1,11 @@
 //! Floating-point numbers with twice the digits (double-double arithmetic), for sums that do not depend on
 //! the order.
 //!
-//! Guarantees: the error of a sum is about 2^-104 of the sum of the absolute values, whatever the order and
-//! however it is split. What is infinite or not a number stays so. Products below 1e-292, and those of a
-//! number above 2^996, have the digits of a float: their rest is too small, or its parts are too large. The
-//! methods are those of Knuth and Dekker, without fused multiplication, which is a slow call where the
-//! processor is not known to have it.
+//! Guarantees: the error of a sum is about 2^-104 of the sum of the absolute values, independently of the
+//! order and of how the sum is split. Infinities and NaN are preserved. Products below 1e-292, and those of a
+//! number above 2^996, have only the precision of a float: their remainder is too small, or their parts are
+//! too large. The methods are those of Knuth and Dekker, without fused multiply-add, which is a slow call if
+//! the target processor is not known to support it.
 
 /// A number as the nearest float and the remainder; see the module documentation.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! `mode`: the most frequent value; of equally frequent ones the first in text order.
+//! `mode`: the most frequent value; of equally frequent ones, the first in text order.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -9,7 +9,7 @@ use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::Value;
 
-/// How often each text occurred.
+/// The number of occurrences of each text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mode {
     counts: HashMap<String, i64>,

@@ -1,8 +1,8 @@
-//! Sums of numbers and what follows from them: `sum`, `avg`, `range`, `stdev`, `var`, `sumsq`, and
-//! the rates of `timechart`.
+//! Sums of numbers and the statistics that follow from them: `sum`, `avg`, `range`, `stdev`, `var`, `sumsq`,
+//! and the rates of `timechart`.
 //!
-//! Guarantees: sums have twice the digits of a float, so results are the same however the numbers are split
-//! and in whatever order the parts are merged, and large offsets cost no precision.
+//! Guarantees: sums have twice the precision of a float, so results are the same however the numbers are
+//! split and in whatever order the parts are merged, and large offsets cause no loss of precision.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;

@@ -1,7 +1,7 @@
 //! Expressions over aggregations: `eval(sum(bytes) / count)`.
 //!
-//! Guarantees: the result holds the aggregates of the calls in it, so whatever runs aggregates runs
-//! the expression over their results. A field outside of an aggregation is refused.
+//! Guarantees: the result contains the aggregates of its calls, so any operator that computes aggregates can
+//! evaluate the expression over their results. A field outside of an aggregation is refused.
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::Expr;

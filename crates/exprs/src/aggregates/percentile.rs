@@ -1,10 +1,11 @@
 //! `median`, `perc<N>`, `upperperc<N>` and `exactperc<N>`.
 //!
-//! Guarantees: the median is one of the values; of an even number of values it is the higher of the two in
-//! the middle, as in Splunk. Percentiles interpolate between the two nearest values (method R-7, as in
-//! Splunk's documentation: the 95th of 1..10 is 9.55). Up to 10,000 different values per group they
-//! are exact, however often each occurs; beyond, values are merged into a t-digest whose error is smallest
-//! at the ends (about 0.1 % of rank in the middle). `exactperc` keeps every value, whatever it costs.
+//! Guarantees: the median is one of the values; of an even number of values, it is the higher of the two
+//! middle ones, as in Splunk. Percentiles interpolate between the two nearest values (method R-7, as in
+//! Splunk's documentation: the 95th percentile of 1..10 is 9.55). Up to 10,000 distinct values per group,
+//! they are exact, however often each occurs; above, values are merged into a t-digest whose error is
+//! smallest at the ends (about 0.1 % of rank in the middle). `exactperc` keeps all values, without a limit of
+//! its own.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -174,8 +175,8 @@ impl Percentile {
         let mut before = 0.0;
         let mut previous: Option<(f64, f64)> = None;
         for (value, weight) in &points {
-            // Where the values lie that it stands for: at the middle of their places, if they were merged,
-            // else they are all the same, from the first place to the last.
+            // The range of ranks that a point represents: the middle of its ranks if it is merged; otherwise,
+            // all of its ranks, from the first to the last, as its values are equal.
             let (first_place, last_place) = match merged {
                 true => (before + (weight - 1.0) / 2.0, before + (weight - 1.0) / 2.0),
                 false => (before, before + weight - 1.0),

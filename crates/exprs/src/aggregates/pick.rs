@@ -1,7 +1,7 @@
-//! One value of a group by its place: `first`, `last`, `earliest`, `latest`, and `rate`.
+//! One value of a group by position: `first`, `last`, `earliest`, `latest`; also `rate`.
 //!
-//! Guarantees: which value is picked depends on sort keys alone, not on how events arrive. Without
-//! an order, events count in the order they arrive in.
+//! Guarantees: the selected value depends only on sort keys, not on the order in which events arrive. Without
+//! sort keys, the order of arrival is used.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
@@ -103,8 +103,8 @@ impl Summary for Pick {
     }
 }
 
-/// `rate`: how much a counter grew per second, from its earliest to its latest value. If it was greater
-/// than its latest value before, it was reset once, at its greatest value.
+/// `rate`: the growth of a counter per second, from its earliest to its latest value. If an earlier value
+/// exceeds the latest one, the counter was reset once, at its maximum.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rate {
     /// Time and value of the earliest event.
@@ -127,7 +127,7 @@ impl Rate {
     /// Number of elements of [`Self::parts`].
     pub(crate) const PARTS: usize = 5;
 
-    /// Earliest time and value, latest time and value, the greatest value.
+    /// Returns earliest time and value, latest time and value, and the maximum value.
     pub(crate) fn parts(&self) -> Option<[f64; Self::PARTS]> {
         let ((from, first), (to, last)) = (self.earliest?, self.latest?);
         Some([from, first, to, last, self.greatest?])

@@ -1,7 +1,7 @@
-//! The rates of several counters together: `rate_avg` and `rate_sum`.
+//! The combined rates of several counters: `rate_avg` and `rate_sum`.
 //!
-//! Guarantees: each series has a rate of its own, so counters that run apart do not mix; a series with
-//! fewer than two times has none.
+//! Guarantees: each series has its own rate, so independent counters are not mixed; a series with fewer than
+//! two times has no rate.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +14,13 @@ use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::Row;
 
-/// The counters by the text that names their series.
+/// The counters by the name of their series.
 #[derive(Debug, Clone)]
 pub(crate) struct Rates {
-    /// Whether the mean is wanted rather than the sum.
+    /// Whether the result is the mean rather than the sum.
     mean: bool,
     series: BTreeMap<String, Rate>,
-    /// Bytes of the names.
+    /// Total size of the names in bytes.
     names: usize,
 }
 
@@ -41,7 +41,7 @@ impl Summary for Rates {
     const WHOLE_EVENTS: bool = true;
     const NEEDS_VALUE: bool = true;
 
-    /// The value, the time, the name of the series.
+    /// The arguments are the value, the time, and the name of the series.
     fn add(&mut self, row: Row<'_>, _: &[u8]) {
         let (Some(value), Some(time)) = (row.number(0), row.number(1)) else { return };
         match row.text(2) {

@@ -1,7 +1,7 @@
-//! `sparkline(count)`, `sparkline(avg(x), 5m)`: a function per bin of time, as one value each.
+//! `sparkline(count)`, `sparkline(avg(x), 5m)`: a statistic per time bin, as a list of values.
 //!
-//! Guarantees: the bins of all groups are the same; the first value is the mark by which a sparkline is
-//! known. More bins than [`MOST_BINS`] are cut off with a message.
+//! Guarantees: the bins of all groups are the same; the first value is a mark by which clients recognize a
+//! sparkline. More than [`MOST_BINS`] bins are truncated, with a message.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -129,15 +129,15 @@ impl Axis {
                 return (starts, true);
             }
             starts.push(start);
-            // Bins outside the calendar have no end.
+            // Bins outside the calendar have no end, so the loop must still advance.
             start = cut.around(start).1.max(start + 1);
         }
         (starts, false)
     }
 }
 
-/// The bins so far, in the order of their starts. There may be a sparkline for each of a million groups, most
-/// of which have few events: only bins with events take room.
+/// The bins so far, in the order of their starts. Each of a million groups may have a sparkline, and most of
+/// these have few events: only bins with events use memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Sparkline {
     axis: Arc<Axis>,
@@ -192,7 +192,7 @@ impl Sparkline {
     }
 }
 
-/// Bytes of a text of a column beside those that are in its buffer.
+/// Size of a text in a column in bytes, in addition to its bytes in the buffer.
 const VIEW: usize = 16;
 
 impl Summary for Sparkline {
@@ -213,7 +213,7 @@ impl Summary for Sparkline {
         ]
     }
 
-    /// The starts; for each bin a count, or how many texts are its own; numbers; texts.
+    /// Returns the starts; for each bin, its count or its number of texts; the numbers; the texts.
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let (mut starts, mut counts) = (Vec::new(), Vec::new());
         let (mut numbers, mut texts) = (Vec::new(), Vec::new());
@@ -270,7 +270,8 @@ impl Summary for Sparkline {
         ScalarValue::try_from_array(&column, 0)
     }
 
-    /// All of them at once: a list for each of 100,000 groups would be as large as the column.
+    /// Returns all results in one array: separate lists for 100,000 groups would need as much memory as the
+    /// column again.
     fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
         let Axis { cut, range, report, .. } = &*self.axis;
         let (starts, is_cut) = Axis::starts(cut, *range);
@@ -292,8 +293,8 @@ impl Summary for Sparkline {
         Ok(Arc::new(lists.finish()))
     }
 
-    /// With the result, which is made of all groups at once: it takes much more than the bins of a group with
-    /// one event. Nothing before the first event, so that what is added is counted.
+    /// Includes the result, which is created for all groups at once and is much larger than the bins of a
+    /// group with one event. It is 0 before the first event, so that the increase is accounted for.
     fn heap_size(&self) -> usize {
         if self.bins.is_empty() {
             return 0;
@@ -307,7 +308,8 @@ impl Summary for Sparkline {
     }
 }
 
-/// Bytes of a text of a set beside its own, in a node that may be half full, or hold only it.
+/// Size of a set entry in bytes in addition to its text, in a tree node that may be half full, or contain
+/// only this entry.
 const TEXT: usize = 96;
 
 #[cfg(test)]
@@ -320,7 +322,7 @@ mod tests {
     use crate::aggregates::groups::Groups;
     use crate::aggregates::summary::Order;
 
-    /// A sparkline of seconds over so many of them.
+    /// Returns a sparkline of one-second bins over this number of seconds.
     fn seconds(count: i64) -> Sparkline {
         let axis = SparklineAxis { zone: TimeZone::UTC, range: (0, count * 1_000_000 - 1) };
         let second = TimeSpan { count: 1, unit: spl::ast::TimeUnit::Second, snap: None };

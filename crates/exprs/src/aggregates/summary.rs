@@ -1,9 +1,9 @@
-//! Aggregation by a small state per group: the one kind of aggregate that `stats` adds to DataFusion.
+//! Aggregation with a small state per group: the only kind of aggregate that `stats` adds to DataFusion.
 //!
-//! Guarantees: states merge in any order to the same result (values that depend on the order of
-//! events carry their sort keys), so aggregates run in two phases, over groups, and as window
-//! functions. A sliding window without better means computes its rows again.
-//! It leaves what is summarised to the files beside it.
+//! Guarantees: states can be merged in any order with the same result (values that depend on the order of
+//! events carry their sort keys), so aggregates run in two phases, over groups, and as window functions. A
+//! sliding window without an incremental method is recomputed from its rows. The summaries themselves are in
+//! the other modules.
 
 use std::collections::VecDeque;
 use std::fmt;

@@ -36,12 +36,12 @@ fn call(text: &str) -> StatsCall {
     }
 }
 
-/// Newest first, as searches show events.
+/// Newest first, the display order of searches.
 fn order() -> Vec<SortExpr> {
     vec![col("_time").sort(false, false)]
 }
 
-/// The result per host, with the rows split over `partitions`, which makes the engine merge states.
+/// Returns the result per host, with the rows split over `partitions`, so that the engine merges states.
 async fn by_host(text: &str, partitions: usize) -> Vec<String> {
     let table = table();
     let options = AggregateOptions { span_seconds: Some(10.0), ..AggregateOptions::default() };

@@ -1,6 +1,6 @@
-//! `values`: the different texts, sorted byte by byte; `list`: all texts in the order of events.
+//! `values`: the distinct texts in byte order; `list`: all texts in the order of events.
 //!
-//! Guarantees: what a limit cuts off is reported.
+//! Guarantees: values that a limit omits are reported.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::{Row, Value};
 
-/// The different texts so far.
+/// The distinct texts so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Values {
     texts: BTreeSet<String>,
@@ -97,7 +97,7 @@ impl Summary for Values {
     }
 }
 
-/// The first texts in the order of events so far.
+/// The first texts so far, in the order of events.
 #[derive(Debug, Clone)]
 pub(crate) struct Listing {
     items: Vec<(Box<[u8]>, Box<str>)>,
@@ -120,7 +120,7 @@ impl Listing {
 
     fn add_text(&mut self, key: &[u8], text: &str) {
         if self.items.is_empty() {
-            // Of many groups, most have one value.
+            // Most groups have only one value, and there may be many groups.
             self.items.reserve_exact(1);
         }
         self.items.push((key.into(), text.into()));

@@ -68,7 +68,7 @@ impl Wholes {
         }
     }
 
-    /// Bytes outside of the value itself.
+    /// Returns the size in bytes outside of the value itself.
     pub(crate) fn heap_size(&self) -> usize {
         match &self.form {
             Form::Hashed(numbers) => numbers.capacity() * (size_of::<i64>() + 1),
@@ -163,7 +163,7 @@ mod tests {
 
     fn holds(numbers: impl Iterator<Item = i64> + Clone) -> Wholes {
         let mut set = Wholes::default();
-        // Twice: a number counts once.
+        // Each number is added twice, but must be counted once.
         numbers.clone().chain(numbers.clone()).for_each(|number| set.insert(number));
         let expected: HashSet<i64> = numbers.collect();
         assert_eq!(set.len(), expected.len());

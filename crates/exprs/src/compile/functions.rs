@@ -1,10 +1,10 @@
 //! The functions of `eval`, `where` and `fieldformat` as functions of DataFusion.
 //!
-//! What they compute of the values of one row is in [`eval::functions`]; here are those that read syntax or
-//! types rather than values ([`eval::functions::Form`]).
+//! The computation on the values of one row is in [`eval::functions`]; this module contains the functions
+//! that depend on syntax or types rather than values ([`eval::functions::Form`]).
 //!
-//! Guarantees: arguments that are constants are compiled when planning.
-//! It leaves operators to `operators`, and typing to `typed` and `convert`.
+//! Guarantees: constant arguments are compiled during planning. Operators are left to `operators`, and typing
+//! to `typed` and `convert`.
 
 #[cfg(test)]
 mod comparison;
@@ -26,7 +26,7 @@ use crate::udf::{Surroundings, of_values};
 use crate::{Scope, Typed, compile};
 use eval::value::Value;
 
-/// The expression of a call.
+/// Compiles a call.
 pub(super) fn of_call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
     let name = &call.function;
     let function = eval::functions::find(&name.node).ok_or_else(|| {
@@ -69,7 +69,7 @@ fn of_form(form: Form, call: &Call, span: Span, scope: &dyn Scope) -> Result<Typ
         _ => {}
     }
     let mut arguments = compiled(call, scope)?.into_iter();
-    // The parser has checked how many arguments there are.
+    // The parser has checked the number of arguments.
     let mut next = || arguments.next().unwrap_or_else(|| Typed::null(ValueType::Null));
     Ok(match form {
         Form::Case => conditional::case(arguments),

@@ -19,7 +19,7 @@ use crate::kernel::Texts;
 use crate::types::{ArrowType, ValueType};
 use crate::{Scope, Typed};
 
-/// Columns by name, which are also a scope.
+/// Named columns, which also serve as a scope.
 pub(crate) struct Table {
     pub(crate) columns: Vec<(String, ValueType, ArrayRef)>,
     zone: TimeZone,
@@ -74,7 +74,7 @@ impl Table {
         RecordBatch::try_new(Arc::new(schema), arrays).unwrap()
     }
 
-    /// The value of an expression in each row, as text; several values are joined by `|`.
+    /// Returns the value of an expression in each row as text; several values are joined by `|`.
     pub(crate) fn evaluate(&self, expr: &Expr) -> Vec<Option<String>> {
         let batch = self.batch();
         let schema = datafusion::common::DFSchema::try_from(batch.schema()).unwrap();
@@ -83,7 +83,7 @@ impl Table {
         shown(&result)
     }
 
-    /// The value of an SPL expression in each row.
+    /// Returns the value of an SPL expression in each row.
     pub(crate) fn eval(&self, text: &str) -> Vec<Option<String>> {
         let expr = spl::parse_expression(text).unwrap();
         let typed = crate::compile(&expr, self).unwrap().shown();
@@ -100,7 +100,7 @@ impl Table {
     }
 }
 
-/// The values of an array as texts.
+/// Returns the values of an array as texts.
 pub(crate) fn shown(array: &ArrayRef) -> Vec<Option<String>> {
     let values = Values::new(array).unwrap();
     let show = |row| {

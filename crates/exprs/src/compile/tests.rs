@@ -13,7 +13,7 @@ fn table() -> Table {
         .multi("mv", &[&["a", "b", "a"], &["7"], &[], &["c"]])
 }
 
-/// What an expression gives in each row; nulls are `-`.
+/// Checks the result of an expression in each row; nulls are `-`.
 fn check(expr: &str, expected: &[&str]) {
     let found = table().eval(expr);
     let found: Vec<_> = found.iter().map(|value| value.as_deref().unwrap_or("-")).collect();

@@ -1,9 +1,9 @@
-//! How many decimals a number is written with, for columns; the rules are those of
+//! The number of decimals with which numbers are written, for columns; the rules are those of
 //! [`eval::value::Operation`].
 //!
-//! Guarantees: precision is looked at where a value becomes that of a field, or text; what is
-//! computed on the way is computed with all digits. Numbers without decimals cost nothing: the
-//! integers that a bucket stores are not written as text to learn that they have none.
+//! Guarantees: precision is applied only when a value is stored in a field or converted to text; intermediate
+//! results have all digits. Integers cost nothing: the integers that a bucket stores are not written as text
+//! in order to find that they have no decimals.
 
 use std::sync::Arc;
 
@@ -20,17 +20,17 @@ use crate::kernel::{columns, number, text};
 use crate::parts::FieldPart;
 use crate::types::ValueType;
 
-/// The function that carries a number and its decimals: `decimals(value, places)`.
+/// The function that attaches a number of decimals to a number: `decimals(value, places)`.
 const CARRIER: &str = "decimals";
 
 impl Typed {
-    /// The number, written with so many decimals.
+    /// Returns the number, to be written with this number of decimals.
     pub(crate) fn with_decimals(self, places: i64) -> Self {
         self.with_places(Expr::Literal(ScalarValue::Int64(Some(places)), None))
     }
 
-    /// The number, written with as many decimals as the second expression says; null: as many as
-    /// it takes.
+    /// Returns the number, to be written with as many decimals as the second expression returns; null means
+    /// as many as necessary.
     pub(crate) fn with_places(self, places: Expr) -> Self {
         let function = columns(CARRIER, ValueType::Float, |arguments, rows| {
             Ok(whole_column(&arguments[0], rows))
@@ -38,7 +38,7 @@ impl Typed {
         function.call(vec![self, Typed::new(places, ValueType::Integer)])
     }
 
-    /// The number and its decimals, if it carries them.
+    /// Returns the number and its decimals, if they are attached.
     pub(crate) fn carried(&self) -> Option<(&Expr, &Expr)> {
         match &self.expr {
             Expr::ScalarFunction(call) if call.name() == CARRIER => match call.args.as_slice() {
@@ -49,7 +49,7 @@ impl Typed {
         }
     }
 
-    /// The value to compute with.
+    /// Returns the value for computations, without attached decimals.
     pub fn plain(self) -> Self {
         match self.carried() {
             Some((value, _)) => Self::new(value.clone(), self.kind),
@@ -57,7 +57,8 @@ impl Typed {
         }
     }
 
-    /// The value as a field holds it: rounded to its precision, and text if zeros at its end count.
+    /// Returns the value as stored in a field: rounded to its precision, and as text if trailing zeros are
+    /// significant.
     pub fn shown(self) -> Self {
         let Some((value, places)) = self.carried() else { return self };
         let zeros_count = is_given(places);
@@ -92,7 +93,7 @@ impl Typed {
     }
 }
 
-/// Whether the search itself says how precise a number is, rather than the data.
+/// Whether the precision of a number is set by the search itself, rather than by the data.
 fn is_given(places: &Expr) -> bool {
     let literal = |expr: &Expr| matches!(expr, Expr::Literal(ScalarValue::Int64(Some(_)), _));
     places.exists(|expr| Ok(literal(expr))).unwrap_or(false)
@@ -105,7 +106,8 @@ fn whole_column(argument: &Argument, rows: usize) -> ArrayRef {
     }
 }
 
-/// The decimals an operand is written with, as a whole number; none if it is exact in every row.
+/// Returns the number of decimals of an operand as an integer expression; `None` if the operand is exact in
+/// every row.
 fn places_of(operand: &Typed) -> Option<Expr> {
     if let Some((_, places)) = operand.carried() {
         return Some(places.clone());
@@ -131,7 +133,7 @@ fn places_of(operand: &Typed) -> Option<Expr> {
     Some(function.call(vec![others]).expr)
 }
 
-/// The result of an operation on two numbers, with the decimals that it has.
+/// Returns the result of an operation on two numbers, with its number of decimals.
 pub(crate) fn precise(operation: Operation, result: Typed, left: &Typed, right: &Typed) -> Typed {
     let places = (places_of(left), places_of(right));
     if places == (None, None) {
@@ -169,7 +171,7 @@ fn is_null(argument: &Argument) -> bool {
     }
 }
 
-/// The number rounded to the digits that are significant in what it is computed from.
+/// Rounds the number to the significant digits of its operands.
 pub(crate) fn sigfig(value: Typed) -> Typed {
     let Some((_, places)) = value.carried() else { return value.to(ValueType::Float) };
     let places = Typed::new(places.clone(), ValueType::Integer);

@@ -1,7 +1,7 @@
-//! The members of an `OR`, those that ask whether one field equals some value together.
+//! Combines the members of an `OR` that test whether the same field equals some value.
 //!
-//! Guarantees: the alternatives hold where the members do. Subsearches give `(id=1) OR (id=2) OR ...` for up
-//! to 50,000 rows; as a list, a row costs one look-up instead of a comparison with each value.
+//! Guarantees: the alternatives are equivalent to the members. Subsearches return `(id=1) OR (id=2) OR ...`
+//! for up to 50,000 rows; with a list, a row costs one look-up instead of a comparison with each value.
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
@@ -16,7 +16,7 @@ pub(super) struct Alternative<'s> {
 }
 
 impl Alternative<'_> {
-    /// The field and the values that it may equal, if several members are about it.
+    /// Returns the field and the values that it may equal, if several members compare this field.
     pub(super) fn list(&self) -> Option<(&str, FieldList)> {
         if self.further.is_empty() {
             return None;
@@ -28,7 +28,8 @@ impl Alternative<'_> {
     }
 }
 
-/// The members of an `OR`, and of those `OR`s that are members, in the order of the first of each field.
+/// Returns the alternatives of an `OR` and of its nested `OR`s, in the order of the first member of each
+/// field.
 pub(super) fn alternatives(members: &[SearchExpr]) -> Vec<Alternative<'_>> {
     let mut found = Alternatives::default();
     found.add(members);
@@ -38,7 +39,7 @@ pub(super) fn alternatives(members: &[SearchExpr]) -> Vec<Alternative<'_>> {
 #[derive(Default)]
 struct Alternatives<'s> {
     all: Vec<Alternative<'s>>,
-    /// The place of the alternative of each field.
+    /// The index of the alternative of each field.
     of_field: HashMap<&'s str, usize>,
 }
 
@@ -65,8 +66,8 @@ impl<'s> Alternatives<'s> {
     }
 }
 
-/// The field that a condition compares and the values of which it has to equal one. Comparisons with
-/// wildcards are left as they are: lists try these values one by one, too.
+/// Returns the field that a condition compares, and the values of which it must equal one. Comparisons with
+/// wildcards are not combined: a list would test them one by one, too.
 fn equalities(expr: &SearchExpr) -> Option<(&str, &[SearchValue])> {
     match expr {
         SearchExpr::Comparison(comparison)

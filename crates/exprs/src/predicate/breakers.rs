@@ -1,6 +1,6 @@
-//! Where tokens end: Splunk's major and minor breakers.
+//! Characters that end tokens: Splunk's major and minor breakers.
 //!
-//! The term index cuts words at the same characters; a test of `search` holds the two together.
+//! The term index uses the same characters; a test of `search` checks that both are equal.
 
 const MAJOR: &[u8] = b"[]<>(){}|!;,'\"*\n\r \t&?+";
 const MINOR: &[u8] = b"/:=@.-$#%\\_";

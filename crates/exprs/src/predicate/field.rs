@@ -1,8 +1,8 @@
-//! `field=value` as the `search` command means it.
+//! `field=value` with the semantics of the `search` command.
 //!
-//! Guarantees: `=` and `!=` compare texts, without regard to case and with wildcards, so that `1` is not
-//! `1.0`; other operators compare numbers as numbers where both sides are. A field that is missing matches
-//! nothing, so that `NOT` of it matches.
+//! Guarantees: `=` and `!=` compare texts, case-insensitively and with wildcards, so that `1` is not `1.0`;
+//! other operators compare numerically if both sides are numbers. A missing field matches nothing, so `NOT`
+//! of the comparison matches.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};

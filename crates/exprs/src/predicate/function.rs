@@ -1,4 +1,4 @@
-//! The predicates as DataFusion functions, which a scan can recognise and take apart.
+//! The predicates as DataFusion functions, which a scan can recognize and analyze.
 //!
 //! Guarantees: the result is never null; dictionaries are evaluated once per distinct value.
 

@@ -1,8 +1,8 @@
-//! `field IN (a, b, ...)` as the `search` command means it: equality to any of many values.
+//! `field IN (a, b, ...)` with the semantics of the `search` command: equality to any of many values.
 //!
-//! Guarantees: the answer is that of [`FieldValue`] for each of the values, but values without wildcards are
-//! looked up, so that a list of 100,000 of them costs a row no more than one of ten. Networks and values with
-//! wildcards are tried one by one.
+//! Guarantees: the result is the same as that of [`FieldValue`] for each of the values, but values without
+//! wildcards are looked up by hash, so that a list of 100,000 of them costs no more per row than a list of
+//! ten. Networks and values with wildcards are tested one by one.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ struct Compiled {
     hash: u64,
     /// Lower-case ASCII texts; true if one of the values with this text is not a number.
     ascii: HashMap<Box<str>, bool>,
-    /// Other texts in lower case: of these none is a number.
+    /// Other texts in lower case; none of them is a number.
     other: HashSet<Box<str>>,
     /// Bits of numbers; true if one of the values is in Karst's notation.
     numbers: HashMap<u64, bool>,
@@ -95,9 +95,9 @@ impl Compiled {
         }
     }
 
-    /// Whether a text is in the list; and whether as one that is not a number.
+    /// Whether a text is in the list; if so, whether as a value that is not a number.
     fn text(&self, text: &str) -> Option<bool> {
-        // A value of ASCII letters is compared with those only, as `FieldValue` does.
+        // ASCII values are compared with ASCII case folding only, as in `FieldValue`.
         let ascii = if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
             self.ascii.get(text.to_ascii_lowercase().as_str())
         } else {
@@ -127,7 +127,7 @@ impl Compiled {
                 if equal.is_some_and(|canonical| *canonical || matches!(other, Value::Time(_))) {
                     return true;
                 }
-                // Numbers are compared as numbers: only what is not one is a text to them.
+                // Numbers are compared as numbers: only a value that is not a number is compared as a text.
                 let text = other.text().and_then(|text| self.text(&text));
                 text.is_some_and(|is_text| is_text || number.is_none()) || self.tries(other)
             }

@@ -1,4 +1,4 @@
-//! Regular expressions that the text of an event, or a field, has to match or not.
+//! Regular expressions that the text of an event, or a field, must match or must not match.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ impl RegexTest {
     /// Compiles an expression.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why it is not a regular expression.
     pub fn new(source: &str, negated: bool) -> Result<Self, String> {
         let pattern = Pattern::new(source)?;
         let literal = pattern.required_literal().and_then(|bytes| String::from_utf8(bytes).ok());

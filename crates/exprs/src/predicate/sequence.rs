@@ -1,8 +1,7 @@
-//! Literals with wildcards between them, searched in texts: what terms and field values have in
-//! common.
+//! Search for literals with wildcards between them: the common part of terms and field values.
 //!
-//! Guarantees: time is linear in the text for each literal; ASCII patterns never allocate. Patterns
-//! with other characters compare in lower case, character by character, as the term index does.
+//! Guarantees: the time for each literal is linear in the length of the text; ASCII patterns never allocate.
+//! Patterns with other characters are compared in lower case, character by character, as in the term index.
 
 use std::borrow::Cow;
 
@@ -13,7 +12,7 @@ use spl::ast::{PatternPart, SearchPattern};
 use crate::literal::LiteralSearch;
 use crate::predicate::breakers::Breakers;
 
-/// A pattern ready to be searched.
+/// A compiled pattern.
 #[derive(Debug, Clone)]
 pub(crate) struct Sequence {
     literals: Vec<Literal>,
@@ -25,20 +24,20 @@ pub(crate) struct Sequence {
 /// One literal of a pattern.
 #[derive(Debug, Clone)]
 enum Literal {
-    /// In this very case.
+    /// Case-sensitive.
     Exact(Box<Finder<'static>>),
-    /// In any case; ASCII only.
+    /// Case-insensitive; ASCII only.
     AnyCase(AnyCase),
 }
 
-/// A lower-cased ASCII needle and where its rarest byte is.
+/// A lower-case ASCII needle and the position of its rarest byte.
 #[derive(Debug, Clone)]
 struct AnyCase {
     needle: Box<[u8]>,
     rare: usize,
 }
 
-/// How common a byte is in logs; only the order matters.
+/// Returns how common a byte is in logs; only the order matters.
 fn commonness(byte: u8) -> u8 {
     match byte {
         b' ' | b'0' | b'1' | b'2' | b'e' => 9,
@@ -111,13 +110,13 @@ impl Literal {
     }
 }
 
-/// Lower case, character by character, without context.
+/// Returns a text in lower case, converted character by character, without context.
 pub(crate) fn lower(text: &str) -> String {
     text.chars().flat_map(char::to_lowercase).collect()
 }
 
 impl Sequence {
-    /// Prepares a pattern.
+    /// Compiles a pattern.
     pub(crate) fn new(pattern: &SearchPattern, case_sensitive: bool) -> Self {
         let lowers_text = !case_sensitive && !pattern.literals().all(str::is_ascii);
         let prepare = |text: &str| match (case_sensitive, lowers_text) {
@@ -133,8 +132,8 @@ impl Sequence {
         }
     }
 
-    /// The search for a literal that every matching text holds; `None` if there is none, or if texts have
-    /// to be lowered first.
+    /// Returns the search for a literal that every matching text contains; `None` if there is none, or if
+    /// texts must be converted to lower case first.
     pub(crate) fn literal(&self) -> Option<LiteralSearch> {
         let longest = self.literals.iter().max_by_key(|literal| literal.len())?;
         let any_case = matches!(longest, Literal::AnyCase(_));
@@ -183,8 +182,8 @@ impl Sequence {
         true
     }
 
-    /// Whether the pattern occurs in the text with a breaker, or an end of the text, on either side;
-    /// a side with a wildcard is free, and so is one where the pattern itself has a breaker.
+    /// Whether the pattern occurs in the text with a breaker, or an end of the text, on both sides; a side on
+    /// which the pattern has a wildcard or a breaker of its own needs none.
     pub(crate) fn occurs_bounded(&self, text: &str, breakers: Breakers) -> bool {
         let text = self.prepared(text);
         let text = text.as_bytes();

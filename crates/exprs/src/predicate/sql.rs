@@ -1,8 +1,9 @@
 //! The predicates under names that SQL can call.
 //!
-//! - `search(_raw, 'term')`: the text has the term, between breakers, in any case; `*` is a wildcard;
+//! - `search(_raw, 'term')`: the text contains the term, between breakers, case-insensitively; `*` is a
+//!   wildcard;
 //! - `search_case(_raw, 'Term')` and `search_term(_raw, 'a.b')`: as `CASE()` and `TERM()`;
-//! - `field_matches(column, 'pattern')`: the value matches as `field=pattern` in `search`.
+//! - `field_matches(column, 'pattern')`: the value matches as with `field=pattern` in `search`.
 //!
 //! Guarantees: with a literal pattern they become the same leaves as in SPL, so scans prune by them.
 

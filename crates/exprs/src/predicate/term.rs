@@ -23,7 +23,7 @@ pub struct TermPattern {
 }
 
 impl TermPattern {
-    /// A word or phrase in any case, between any breakers.
+    /// Creates a case-insensitive word or phrase, between any breakers.
     #[must_use]
     pub fn word(pattern: SearchPattern) -> Self {
         Self::new(pattern, Breakers::Any, false)

@@ -1,4 +1,4 @@
-//! Terms and field comparisons: tables of examples, and the fast search against a naive one.
+//! Terms and field comparisons: tables of examples, and a comparison of the fast search with a naive one.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -194,7 +194,7 @@ fn a_scan_finds_equalities_of_a_field_in_an_or_as_one_list() {
     };
     assert_eq!(*or.left, list);
     assert!(matches!(leaf(&or.right), Some(Leaf::Field { field: "user", .. })));
-    // One comparison is not a list: stored numbers are compared by it as they are.
+    // A single comparison is not a list: it compares stored numbers directly.
     assert!(matches!(leaf(&compiled("status=1")), Some(Leaf::Field { .. })));
 }
 
@@ -236,7 +236,7 @@ fn a_list_of_wildcards_ends_soon_after_nobody_waits() {
     };
     let error = call.func.invoke_with_args(arguments).unwrap_err();
     assert!(error.to_string().contains("cancelled"), "{error}");
-    // Asked at the second row, of 8,192.
+    // The check cancels at its second call, at the second of 8,192 rows.
     assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 2);
 }
 
@@ -255,7 +255,7 @@ async fn sql_calls_become_leaves() {
     assert_eq!(counted, [Some("1".to_owned())]);
 }
 
-/// Character by character, as the definition says.
+/// Compares character by character, following the definition.
 fn naive(term: &str, raw: &str) -> bool {
     let pieces: Vec<String> = term.split('*').map(str::to_lowercase).collect();
     let raw = raw.to_lowercase();

@@ -1,7 +1,7 @@
 //! Display formats of fields (`fieldformat`), separate from their values.
 //!
-//! Guarantees: formats see the values of the last row set of a search, none of them another's result;
-//! a field that is renamed keeps its format. Searches within others give values, not formats.
+//! Guarantees: formats are evaluated over the values of the final rows of a search, not over the results of
+//! other formats; a renamed field keeps its format. Subsearches return values, not formatted texts.
 
 use exprs::{Scope, Typed, compile};
 use spl::ast::{Expr, ExprKind};
@@ -46,8 +46,7 @@ impl Formats {
         }
     }
 
-    /// What is shown in the place of what fields hold. Fields that are not there, or no longer, have
-    /// nothing to show.
+    /// Returns the displayed values of fields with a format. Fields that do not exist (any more) are omitted.
     pub fn values(&self, scope: &dyn Scope) -> Result<Vec<(String, Typed)>, Error> {
         let mut values = Vec::with_capacity(self.0.len());
         for Format { field, expr } in &self.0 {

@@ -1,7 +1,7 @@
 //! An index of the columns of a frame by name.
 //!
-//! Commands ask for each of thousands of fields by its name, or for a few of them. The places are only noted
-//! once somebody asks for a column of many.
+//! Commands look up either each of thousands of fields by name, or only a few of them. So the index of a
+//! frame with many columns is built on the first lookup.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

@@ -1,8 +1,8 @@
-//! Projections and aggregations over many columns, with schemas that are made in one pass over them.
+//! Projections and aggregations over many columns, whose schemas are built in one pass over the columns.
 //!
-//! DataFusion looks for a column of a schema by going through all of them, once or twice for each that an
-//! expression reads: of thousands of columns that takes longer than the search. Here columns are found by
-//! their names.
+//! DataFusion finds a column of a schema by a linear search, once or twice for each column that an expression
+//! reads: with thousands of columns this takes longer than running the search. Here, columns are found by
+//! name in an index.
 
 use std::collections::HashMap;
 use std::sync::Arc;

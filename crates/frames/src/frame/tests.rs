@@ -7,14 +7,14 @@ use datafusion::logical_expr::LogicalPlanBuilder;
 
 use super::*;
 
-/// More columns than a frame looks through one by one.
+/// More columns than a frame searches linearly.
 const MANY: usize = 5_000;
 
 fn name(at: usize) -> String {
     format!("c{at}")
 }
 
-/// A row of as many numbers.
+/// Returns a row with this number of columns.
 fn frame(columns: usize) -> Frame {
     let row = LogicalPlanBuilder::empty(true).build().unwrap();
     let each = (0..columns).map(|at| lit(i64::from(at == 7)).alias(name(at)));

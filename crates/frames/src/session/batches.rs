@@ -1,9 +1,10 @@
 //! Batch sizes of operators.
 //!
-//! A batch has 8,192 rows, whatever they are of. Where a search gives every row long constant texts, as
-//! `fillnull value=<text>` of many fields does, its rows share their bytes; but an operator that copies the
-//! batch, such as a sort that spills, then takes gigabytes that nobody counts. Where `mvexpand` copies a list
-//! into every row that it makes of another one, operators that put small batches together would hold as much.
+//! A batch has 8,192 rows, independently of their width. If a search gives every row long constant texts, as
+//! `fillnull value=<text>` of many fields does, the rows share the bytes of the texts; but an operator that
+//! copies the batch, such as a spilling sort, then allocates gigabytes that are not accounted for. If
+//! `mvexpand` copies a list into every row that it creates from another list, operators that coalesce small
+//! batches would allocate as much.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! SQL functions that can create large values from small ones, with memory accounting.
 //!
-//! `repeat('x', 2000000000)` is one value of 2 GB, made before anybody can count it, and while the query is
-//! planned, as its arguments are constants. Here such functions say first how many bytes they are about to
-//! make, and are refused where the query has no room for them; what they made is counted as long as
-//! somebody holds it.
+//! `repeat('x', 2000000000)` is one value of 2 GB, which the engine would create before it accounts for it,
+//! even during planning, as the arguments are constants. Here, such functions first reserve the size of their
+//! result, and fail if the query does not have enough memory; results stay accounted for as long as they are
+//! referenced.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;

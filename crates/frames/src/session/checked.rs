@@ -1,8 +1,8 @@
-//! Arithmetic of SQL that ends with an error where a result does not fit.
+//! SQL arithmetic that fails on overflow.
 //!
 //! The engine's `+`, `-`, `*` and `sum()` of integers wrap: `9223372036854775807 + 1` is a negative number.
-//! Here the operators of a query become functions, and `sum` becomes one, that refuse such a result. SPL is
-//! not concerned: its large numbers are floating-point ones.
+//! Here, the operators of a query and `sum` are replaced by functions that return an error on overflow. SPL
+//! is not affected: its large numbers are floating-point numbers.
 
 use std::sync::Arc;
 
@@ -25,8 +25,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::physical_expr_common::datum;
 
-/// Puts functions that refuse what does not fit in the place of `+`, `-` and `*` of integers. Runs after the
-/// types of both sides are the same.
+/// A rule that replaces `+`, `-` and `*` of integers by functions that fail on overflow. Runs after type
+/// coercion, when both sides have the same type.
 #[derive(Debug)]
 pub(super) struct CheckedArithmetic;
 
@@ -60,7 +60,7 @@ fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
         return Transformed::no(expr);
     };
     let is_checked = matches!(op, Operator::Plus | Operator::Minus | Operator::Multiply);
-    // The right side first: of a long chain it is short.
+    // The type of the right side is determined first: in a long chain, it is the short side.
     let of = is_checked
         .then(|| type_of(&right, schema))
         .flatten()
@@ -75,8 +75,8 @@ fn checked(expr: Expr, schema: &DFSchema) -> Transformed<Expr> {
     Transformed::yes(ScalarUDF::new_from_impl(Checked { ops, of, signature }).call(args))
 }
 
-/// The operators and operands of what is on the left of an operator: a long chain is one call, because the
-/// engine asks every call within for its name and type, again for each call around it.
+/// Flattens the left side of an operator into operators and operands: a long chain becomes one call. With
+/// nested calls, the engine would compute the name and the type of each call again for every call around it.
 fn chain_of(left: Expr) -> (Vec<Operator>, Vec<Expr>) {
     match left {
         Expr::ScalarFunction(call) => {
@@ -99,7 +99,8 @@ fn type_of(expr: &Expr, schema: &DFSchema) -> Option<DataType> {
     expr.get_type(schema).ok()
 }
 
-/// Operators between integers of the same type, from left to right: one fewer than there are arguments.
+/// Operators between integers of the same type, applied from left to right: one fewer than the number of
+/// arguments.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Checked {
     ops: Vec<Operator>,
@@ -112,7 +113,7 @@ impl ScalarUDFImpl for Checked {
         "checked_arithmetic"
     }
 
-    /// As the operators are called: columns without an alias have this name.
+    /// The name of the original operators, which is the name of columns without an alias.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let Some((first, more)) = args.split_first() else {
             return internal_err!("{} has arguments", self.name());
@@ -153,7 +154,7 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// `sum` of a session in the place of which a checked one stands.
+/// Returns a checked `sum` that replaces the session's `sum`.
 pub(super) fn sum(inner: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::new_from_impl(CheckedSum { inner })
 }
@@ -203,7 +204,7 @@ impl AggregateUDFImpl for CheckedSum {
         }
     }
 
-    /// Over a window that slides, the engine subtracts what leaves it: there, sums wrap.
+    /// Over a sliding window, the engine subtracts the rows that leave it: sums wrap there.
     fn create_sliding_accumulator(
         &self,
         args: AccumulatorArgs<'_>,
@@ -224,7 +225,7 @@ impl AggregateUDFImpl for CheckedSum {
     }
 }
 
-/// The sum of all rows; none without a value.
+/// The sum of all rows; null if there is no value.
 #[derive(Debug)]
 struct OneSum<T: ArrowPrimitiveType> {
     sum: Option<T::Native>,
@@ -332,7 +333,7 @@ impl<T: ArrowNumericType> GroupsAccumulator for Sums<T> {
     }
 }
 
-/// Whether a row is one of those that `FILTER (WHERE ...)` keeps.
+/// Whether `FILTER (WHERE ...)` keeps a row.
 fn counts(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }

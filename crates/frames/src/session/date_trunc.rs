@@ -1,8 +1,8 @@
-//! `date_trunc` of times that nanoseconds cannot express.
+//! `date_trunc` of times outside the range of nanosecond timestamps.
 //!
-//! The engine's function computes with nanoseconds, which end in 2262: one event of a later year would fail
-//! the query. Here a far time is moved by whole 400 years, after which dates and weekdays are the same again;
-//! the engine truncates it, and it is moved back.
+//! The engine's function computes with nanoseconds, whose range ends in 2262: one event of a later year would
+//! fail the query. Here, such a time is shifted by a multiple of 400 years, after which dates and weekdays
+//! repeat; the engine truncates it, and the result is shifted back.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use datafusion::logical_expr::{
 
 /// Microseconds of 400 years.
 const ERA: i64 = 146_097 * 86_400_000_000;
-/// 1770-01-01 in microseconds: the era that begins here is within nanoseconds, also what it is truncated to.
+/// 1770-01-01 in microseconds: the 400 years from here on, and their truncated times, are in the range of
+/// nanoseconds.
 const FIRST: i64 = -73_048 * 86_400_000_000;
 
-/// The function in the place of the engine's.
+/// Returns the function that replaces the engine's.
 pub(crate) fn function(inner: Arc<ScalarUDF>) -> ScalarUDF {
     ScalarUDF::new_from_impl(DateTrunc { inner })
 }
@@ -92,17 +93,17 @@ impl ScalarUDFImpl for DateTrunc {
     }
 }
 
-/// The 400 years that a time is in.
+/// Returns the index of the 400 years that contain a time.
 fn era(time: i64) -> i64 {
     time.saturating_sub(FIRST).div_euclid(ERA)
 }
 
-/// The same instant of the era that nanoseconds can express. What is null has any value.
+/// Returns the corresponding time in the first 400 years. Nulls may be converted to any value.
 fn to_first(time: i64) -> i64 {
     time.wrapping_sub(era(time).wrapping_mul(ERA))
 }
 
-/// The times near enough; `None` if they are as they are, or are in another unit.
+/// Returns the shifted times; `None` if no shift is necessary, or the times are in another unit.
 fn near(times: &ColumnarValue) -> Option<ColumnarValue> {
     match times {
         ColumnarValue::Scalar(ScalarValue::TimestampMicrosecond(Some(time), zone)) => {
@@ -122,7 +123,7 @@ fn near(times: &ColumnarValue) -> Option<ColumnarValue> {
     }
 }
 
-/// The truncated times in the eras that they come from.
+/// Returns the truncated times shifted back to their original 400 years.
 fn moved_back(truncated: ColumnarValue, far: &ColumnarValue) -> Result<ColumnarValue> {
     let back = |near: i64, far: i64| near.wrapping_add(era(far).wrapping_mul(ERA));
     Ok(match (truncated, far) {

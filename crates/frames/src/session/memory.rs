@@ -1,13 +1,13 @@
 //! The memory pool of one search, or of all.
 //!
-//! DataFusion's fair pool lets sorts take everything there is: for rows before they spill, and then for as
-//! many spilled files at a time as have room, since fewer can be merged too. The operator above, which
-//! merges the partitions and has no choice, then finds nothing left. Here a part is out of the reach of
-//! sorts.
+//! In DataFusion's fair pool, sorts may take all memory: first for rows before they spill, and then for
+//! merging as many spilled files at a time as fit, although they could merge fewer. Then no memory is left
+//! for the operator above, which merges the partitions and cannot do with less. Here, a part of the memory is
+//! not available to sorts.
 //!
-//! A search has a small part of its memory from the start, and asks for the rest when it needs it: nobody
-//! knows before it runs whether a `stats` by host holds ten groups or ten million, and small searches should
-//! not wait for memory that they do not use.
+//! A search starts with a small part of its memory, and requests the rest when necessary: it is unknown in
+//! advance whether a `stats` by host has ten groups or ten million, and small searches should not wait for
+//! memory that they do not use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -165,7 +165,7 @@ impl MemoryPool for Pool {
 mod tests {
     use super::*;
 
-    /// Room that is there or not, and how often it was asked for.
+    /// A source that grants or refuses memory, and counts the requests.
     #[derive(Debug, Default)]
     struct Counted {
         is_full: AtomicBool,

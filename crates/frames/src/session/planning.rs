@@ -1,8 +1,8 @@
 //! The time limit of planning a search, and its cancellation.
 //!
-//! Planning is work of one thread that gives way seldom: between two rules of the engine nothing ends it
-//! from outside. So it looks by itself, before each command, each assignment and each rule, whether its
-//! time is over or the search was cancelled.
+//! Planning is single-threaded and rarely yields: it cannot be aborted from outside between two rules of the
+//! engine. So it checks the time limit and the cancellation itself, before each command, each assignment and
+//! each rule.
 
 use std::fmt;
 use std::future::Future;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use crate::Error;
 
-/// The planning time of one search: of its text, and of the stages that are planned while it runs. Clones
+/// The planning time of one search: for its text, and for the stages that are planned while it runs. Clones
 /// share the counter.
 #[derive(Debug, Clone, Default)]
 pub struct PlanningTime(Arc<Shared>);
@@ -36,7 +36,7 @@ struct Shared {
     clock: Mutex<Clock>,
 }
 
-/// Runs while more planning is under way than is interrupted by running what was planned.
+/// A clock that runs while there are more planning tasks than pauses, in which planned stages run.
 #[derive(Debug, Default)]
 struct Clock {
     under_way: i32,
@@ -87,8 +87,8 @@ impl PlanningTime {
         tables::Stop::when(move || time.is_cancelled())
     }
 
-    /// Returns a guard that cancels the search on drop unless it is told of success, for callers that may be
-    /// dropped while they wait.
+    /// Returns a guard that cancels the search on drop unless success was reported. It is for callers that
+    /// may be dropped while they wait.
     #[must_use]
     pub fn waited_for(&self) -> Waiting {
         Waiting(Some(self.clone()))

@@ -1,5 +1,5 @@
-//! The rules that make a plan better: DataFusion's, some of them bounded, and ours. Before each of them
-//! planning may end; of those that take long over thousands of columns, within them, too.
+//! The optimizer rules: DataFusion's, some of them with limits, and our own. Planning can be aborted before
+//! each rule; within a rule, too, if the rule takes long over thousands of columns.
 
 mod branches;
 mod compact;
@@ -40,20 +40,21 @@ type Analysis = Arc<dyn AnalyzerRule + Send + Sync>;
 type Logical = Arc<dyn OptimizerRule + Send + Sync>;
 type Physical = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
-/// Those that find the types of a plan, before it is made better.
+/// Returns the analyzer rules, which determine the types of a plan before it is optimized.
 pub(crate) fn analysis() -> Vec<Analysis> {
     let rules = Types::instead(Analyzer::new().rules);
     rules.into_iter().map(|rule| Arc::new(WatchedAnalysis(rule)) as Analysis).collect()
 }
 
-/// Those of logical plans. Plans with operators of so many columns are wide.
+/// Returns the rules for logical plans. `wide` is the number of columns of an operator from which on a plan
+/// is wide.
 pub(crate) fn logical(wide: usize) -> Vec<Logical> {
     let rules = PushFilters::instead(Projections::instead(&Optimizer::new().rules, wide));
     let rules = idle::instead(rules);
     rules.into_iter().map(|rule| Arc::new(Watched(rule)) as Logical).collect()
 }
 
-/// Those of physical plans, with some more at last.
+/// Returns the rules for physical plans; `more` are additional rules that run near the end.
 pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     let mut rules = PushLearned::instead(&PhysicalOptimizer::new().rules);
     let learned = rules.iter().position(|rule| rule.name() == PushLearned::name_of_theirs());
@@ -65,15 +66,15 @@ pub(crate) fn physical(more: Vec<Physical>) -> Vec<Physical> {
     rules.into_iter().map(|rule| Arc::new(WatchedPhysical(rule)) as Physical).collect()
 }
 
-/// Those of [`logical`] that projections over a few rows gain from: a plan of hundreds of calculated fields
-/// takes longer to plan than to run.
+/// Returns only the rules of [`logical`] that improve projections over a few rows: with all rules, planning
+/// hundreds of calculated fields takes longer than computing them.
 pub(crate) fn logical_of_projections(wide: usize) -> Vec<Logical> {
     let keep = ["simplify_expressions", "common_sub_expression_eliminate", "optimize_projections"];
     logical(wide).into_iter().filter(|rule| keep.contains(&rule.name())).collect()
 }
 
-/// Those of [`physical`] that look into expressions; DataFusion's are about operators that such plans do not
-/// have.
+/// Returns only the rules of [`physical`] that rewrite expressions; DataFusion's rules are for operators that
+/// such plans do not contain.
 pub(crate) fn physical_of_projections() -> Vec<Physical> {
     vec![Arc::new(WatchedPhysical(Arc::new(Rewrites::OF_EXPRESSIONS)))]
 }
@@ -99,7 +100,8 @@ impl AnalyzerRule for WatchedAnalysis {
     }
 }
 
-/// A rule before which planning may end: where it goes from operator to operator, before each.
+/// A rule before which planning can be aborted; if the rule is applied operator by operator, before each
+/// operator.
 #[derive(Debug)]
 struct Watched(Logical);
 

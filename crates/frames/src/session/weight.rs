@@ -1,7 +1,7 @@
 //! Estimates the memory for planning a plan before the engine processes it.
 //!
-//! The engine copies a plan several times while it makes it better and turns it into operators. Nothing
-//! counts those copies while they are made: they are as large as the plan, so that is counted.
+//! The engine copies a plan several times while it optimizes it and creates operators. These copies are not
+//! accounted for by the engine. Each is as large as the plan, so they are estimated from its size.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -72,7 +72,7 @@ mod tests {
 
     use super::*;
 
-    /// A plan of so many columns.
+    /// Returns a plan with this number of columns.
     fn plan(columns: usize) -> LogicalPlan {
         let exprs = (0..columns).map(|at| lit(1_i64).alias(format!("c{at}")));
         LogicalPlanBuilder::empty(true).project(exprs).unwrap().build().unwrap()

@@ -1,4 +1,4 @@
-//! A source without events, for plans that nobody runs.
+//! A source without events, for plans that are never run.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use model::{IndexName, TimeRange, ValueCount, columns};
 
 use crate::{Error, EventSource, EventsRequest, FieldInfo, MetadataKind};
 
-/// Indexes that exist and hold nothing.
+/// Existing, empty indexes.
 #[derive(Debug, Clone, Default)]
 pub struct EmptySource {
     indexes: Vec<IndexName>,
@@ -20,13 +20,13 @@ pub struct EmptySource {
 }
 
 impl EmptySource {
-    /// A source of these indexes.
+    /// Creates a source with these indexes.
     #[must_use]
     pub fn new(indexes: Vec<IndexName>) -> Self {
         Self { indexes, ..Self::default() }
     }
 
-    /// The same, for plans of events of these source types.
+    /// Sets the source types that the source reports.
     #[must_use]
     pub fn with_sourcetypes(self, sourcetypes: HashSet<String>) -> Self {
         Self { sourcetypes, ..self }

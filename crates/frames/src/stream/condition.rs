@@ -1,4 +1,4 @@
-//! A condition on what an operator adds to a row, asked row by row.
+//! A condition on the columns that an operator adds to a row, evaluated row by row.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
-/// A condition over columns of the input, which are arguments of the operator, and those that it adds.
+/// A condition over arguments of the operator (columns of the input) and over columns that it adds.
 #[derive(Debug, Clone)]
 pub struct ResultCondition {
     condition: Arc<dyn PhysicalExpr>,
@@ -22,20 +22,20 @@ pub struct ResultCondition {
     inputs: usize,
 }
 
-/// A condition over these columns, outside of a plan.
+/// Compiles a condition over these columns outside of a plan.
 ///
 /// # Errors
 /// If it reads another column.
 pub(crate) fn over(schema: &SchemaRef, condition: Expr) -> Result<Arc<dyn PhysicalExpr>> {
     let columns = DFSchema::try_from(Arc::clone(schema))?;
-    // The optimizer does not see the condition, so types are made equal here.
+    // The optimizer does not process this condition, so type coercion is done here.
     let condition = condition.rewrite(&mut TypeCoercionRewriter::new(&columns))?.data;
     let (props, planning) = (ExecutionProps::new(), PhysicalPlanningContext::default());
     create_physical_expr(&condition, &columns, &props, &planning)
 }
 
 impl ResultCondition {
-    /// A condition, with the columns of the input that it reads and all that the operator adds.
+    /// Creates a condition with the input columns that it reads and all columns that the operator adds.
     ///
     /// # Errors
     /// If it reads another column.
@@ -46,12 +46,12 @@ impl ResultCondition {
         Ok(Self { condition, schema, inputs: inputs.len() })
     }
 
-    /// How many columns of the input it reads.
+    /// Returns the number of input columns that it reads.
     pub(crate) fn inputs(&self) -> usize {
         self.inputs
     }
 
-    /// Whether it is true for a row of the input and the last of the values that were added.
+    /// Whether it is true for a row of the input and the last row of added values.
     pub(crate) fn holds(
         &self,
         inputs: &[ArrayRef],

@@ -1,4 +1,4 @@
-//! `dedup`: rows whose combination of values has not been seen often enough yet.
+//! `dedup`: keeps rows whose combination of values has not yet occurred often enough.
 
 use std::sync::Arc;
 
@@ -12,24 +12,24 @@ use super::reduce::missing;
 use super::{Output, Reduction, StreamOp, StreamRun};
 use crate::Error;
 
-/// Maximum number of rows of a combination for which others are dropped below the sort. Beyond, keeping them
-/// in order takes longer than sorting all.
+/// Maximum number of rows per combination for which rows are dropped below the sort. Above this, maintaining
+/// them in order takes longer than sorting all rows.
 const MOST_EACH: u64 = 1_000;
 
 /// Keeps the first `count` rows of each combination of the arguments.
 #[derive(Debug, Clone)]
 pub struct Dedup {
-    /// Rows of each combination that stay.
+    /// Maximum number of rows of each combination that are kept.
     pub count: u64,
-    /// Whether rows without one of the values stay.
+    /// Whether rows that lack one of the values are kept.
     pub keep_empty: bool,
-    /// Whether only rows that follow each other are duplicates.
+    /// Whether only adjacent rows are duplicates.
     pub consecutive: bool,
-    /// Tell duplicates by a column instead of dropping them.
+    /// Whether duplicates are marked in a column instead of dropped.
     pub keep_events: bool,
-    /// Most combinations remembered.
+    /// Maximum number of remembered combinations.
     pub limit: usize,
-    /// How many of the rows that stay are used; `None` is all.
+    /// The number of kept rows that are used; `None` for all.
     pub first: Option<usize>,
 }
 

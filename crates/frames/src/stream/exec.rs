@@ -1,4 +1,4 @@
-//! The physical operator that drives a [`StreamOp`], and the planner that makes it.
+//! The physical operator that runs a [`StreamOp`], and its planner.
 
 use std::fmt;
 use std::future::ready;
@@ -62,7 +62,7 @@ impl ExtensionPlanner for StreamPlanner {
     }
 }
 
-/// Boxed outside of the method, where the compiler proves only once that it is `Send`.
+/// Boxes a finished result. In a separate function, so that the compiler proves only once that it is `Send`.
 fn at_once<T: Send + 'static>(done: T) -> BoxFuture<'static, T> {
     Box::pin(ready(done))
 }
@@ -108,14 +108,15 @@ fn plan(
     Ok(Some(Arc::new(StreamExec::new(Arc::new(parts), Arc::clone(input)))))
 }
 
-/// The same operator with rows that it does not use dropped below the sort of its input; `None` if it uses
-/// all, or sorts none.
+/// Returns the same operator over a `ReduceExec` that drops unused rows below the sort of its input; `None`
+/// if it uses all rows, or its input is not sorted.
 pub(crate) fn reduced(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let Some(stream) = node.downcast_ref::<StreamExec>() else { return Ok(None) };
     let Some(reduction) = stream.parts.op.reduction() else { return Ok(None) };
     let arguments = &stream.parts.arguments;
     for argument in arguments {
-        // Evaluated twice, `random()` would end the rows at two places.
+        // A volatile condition, such as one with `random()`, would be evaluated twice and end the rows at two
+        // different places.
         if argument.exists(|expr| Ok(expr.is_volatile_node()))? {
             return Ok(None);
         }

@@ -1,4 +1,4 @@
-//! Operators that end a stream: `head` with a condition, and limits that tell when they cut.
+//! Operators that end a stream: `head` with a condition, and limits that report truncation.
 
 use std::sync::Arc;
 
@@ -9,19 +9,19 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use super::{Output, Reduction, StreamOp, StreamRun};
 use crate::{MessageKind, MessageLog};
 
-/// Rows while a condition (argument 0) is true, at most `limit`.
+/// Rows as long as a condition (argument 0) is true, but at most `limit`.
 #[derive(Debug, Clone)]
 pub struct HeadWhile {
-    /// Most rows that stay.
+    /// Maximum number of rows.
     pub limit: u64,
-    /// Whether the first row for which the condition is not true stays too.
+    /// Whether the first row for which the condition is not true is kept, too.
     pub keep_last: bool,
-    /// Whether rows stay for which the condition is null.
+    /// Whether rows for which the condition is null are kept.
     pub null: bool,
 }
 
 impl HeadWhile {
-    /// Its name in plans.
+    /// The name of the operator in plans.
     pub const NAME: &'static str = "HeadWhile";
 }
 
@@ -31,7 +31,7 @@ impl StreamOp for HeadWhile {
     }
 
     fn reduction(&self) -> Option<Reduction> {
-        // Without a limit it is `u64::MAX`, which nothing keeps count of.
+        // An unlimited command has `u64::MAX`; then the rows are not counted.
         let first = usize::try_from(self.limit).ok();
         Some(Reduction::While { null: self.null, first })
     }
@@ -67,7 +67,7 @@ impl StreamRun for HeadRun {
     }
 }
 
-/// The first `limit` rows; a message if there are more.
+/// The first `limit` rows, with a message if there are more.
 #[derive(Debug, Clone)]
 pub struct NoticedLimit {
     limit: u64,
@@ -75,7 +75,7 @@ pub struct NoticedLimit {
     log: Log,
 }
 
-/// A message log that does not take part in the identity of an operator.
+/// A message log that is ignored when operators are compared.
 #[derive(Clone)]
 struct Log(MessageLog);
 
@@ -86,7 +86,7 @@ impl std::fmt::Debug for Log {
 }
 
 impl NoticedLimit {
-    /// At most `limit` rows; `message` goes to `log` if there are more.
+    /// Returns at most `limit` rows; `message` is added to `log` if there are more.
     pub fn new(limit: u64, message: String, log: &MessageLog) -> Self {
         Self { limit, message, log: Log(log.clone()) }
     }

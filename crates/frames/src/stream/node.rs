@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
 use super::StreamOp;
 
-/// A stream operator with its input, arguments and the order it needs.
+/// A stream operator with its input, its arguments and the order it requires.
 #[derive(Debug, Clone)]
 pub struct StreamNode {
     input: LogicalPlan,
@@ -26,7 +26,7 @@ pub struct StreamNode {
 }
 
 impl StreamNode {
-    /// An operator over `input`, which adds the columns `added`.
+    /// Creates an operator over `input` that adds the columns `added`.
     pub fn try_new(
         input: LogicalPlan,
         op: Arc<dyn StreamOp>,
@@ -45,13 +45,13 @@ impl StreamNode {
         Ok(Self { input, op, arguments, aggregates: Vec::new(), order, added, schema })
     }
 
-    /// With aggregate calls whose arguments come behind the other arguments.
+    /// Adds aggregate calls, whose arguments follow the other arguments.
     pub fn with_aggregates(mut self, aggregates: Vec<Expr>) -> Self {
         self.aggregates = aggregates;
         self
     }
 
-    /// The columns it adds.
+    /// Returns the columns it adds.
     pub(crate) fn added(&self) -> &[Field] {
         &self.added
     }
@@ -137,7 +137,7 @@ impl UserDefinedLogicalNodeCore for StreamNode {
         let width = schema.fields().len();
         let mut needed: Vec<usize> =
             output_columns.iter().copied().filter(|column| *column < width).collect();
-        // Operators like `uniq` read all columns.
+        // An index by name, as operators like `uniq` read all columns.
         let mut places = HashMap::with_capacity(width);
         for (at, field) in schema.fields().iter().enumerate() {
             places.entry(field.name().as_str()).or_insert(at);

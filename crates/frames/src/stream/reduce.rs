@@ -1,20 +1,19 @@
-//! Rows that an operator over rows in order cannot use, dropped below the sort that puts them in order.
+//! Drops rows that an operator over ordered rows cannot use, below the sort.
 //!
 //! ```text
 //! StreamExec (dedup, head with a condition)
 //!     |
-//! SortExec: sees all rows before it gives one
+//! SortExec: reads all rows before it returns one
 //!     |
 //! ReduceExec: drops most of them          ---- _time >= ... ----.
 //!     |                                                         v
 //! scan, newest first ...................................... reads no older rows
 //! ```
 //!
-//! Guarantees: what the operator above makes of the rows that are left is what it makes of all rows. A row is
-//! dropped if there are enough rows before it in the order, whatever rows come later: of its combination of
-//! values for `dedup`, of all for a later `head N`; or if it comes after a row that ends the result. Where
-//! the result ends somewhere, the scan learns from which time on no row is used. What is remembered for that
-//! is bounded: above it, fewer rows are dropped.
+//! Guarantees: the result of the operator above is the same as over all rows. A row is dropped if enough rows
+//! that precede it in the order are known: of its combination of values for `dedup`, of all rows for a later
+//! `head N`; or if it follows a row that ends the result. If the result has an end, the scan learns the time
+//! before which no row is used. The memory for this is bounded: if it is full, fewer rows are dropped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,30 +46,30 @@ use parking_lot::Mutex;
 
 /// Maximum number of remembered rows in a partition.
 const MOST: usize = 1 << 16;
-/// Maximum size of what is remembered in a partition, in bytes.
+/// Maximum memory of a partition in bytes.
 const BYTES: usize = 16 << 20;
-/// Bytes of a remembered row besides its values, about.
+/// Approximate size in bytes of a remembered row without its values.
 const ROW: usize = 160;
-/// Bytes that a column of the rows that are left may hold of those that are dropped.
+/// Maximum number of bytes of dropped rows that a column of the remaining rows may keep alive.
 const SLACK: Slack = Slack::Passing(1 << 12);
 
-/// Which of the rows in order an operator uses.
+/// The part of the ordered rows that an operator uses.
 #[derive(Debug, Clone, Copy)]
 pub enum Reduction {
-    /// The first rows of each combination of the arguments.
+    /// The first rows of each combination of argument values.
     Each {
-        /// How many of each combination.
+        /// Number of rows per combination.
         count: usize,
-        /// Whether rows without one of the values are used.
+        /// Whether rows that lack one of the values are used.
         keep_empty: bool,
-        /// How many of these rows are used in all; `None` is any number.
+        /// Number of these rows that are used in total; `None` for all.
         first: Option<usize>,
     },
-    /// Rows up to the first one for which the condition, argument 0, does not hold.
+    /// Rows before the first one for which the condition (argument 0) is not true.
     While {
-        /// Whether it holds where it is null.
+        /// Whether a null condition counts as true.
         null: bool,
-        /// How many of these rows are used in all; `None` is any number.
+        /// Number of these rows that are used in total; `None` for all.
         first: Option<usize>,
     },
 }
@@ -81,20 +80,20 @@ impl Reduction {
         first.filter(|first| *first <= MOST)
     }
 
-    /// Whether there may be a row after which none is used.
+    /// Whether there may be a row after which no row is used.
     fn ends(self) -> bool {
         self.first().is_some() || matches!(self, Self::While { .. })
     }
 }
 
-/// Whether a row lacks the value of a field.
+/// Whether a field is missing in a row.
 pub(super) fn missing(argument: &ArrayRef, row: usize) -> bool {
     argument.is_null(row)
         || argument.as_list_opt::<i32>().is_some_and(|lists| lists.value_length(row) == 0)
 }
 
-/// The input of an operator with rows that it does not use dropped below the sort of that input; `None` if
-/// the operator does not sort them itself.
+/// Returns the input of an operator, with unused rows dropped below the input's sort; `None` if the input is
+/// not sorted.
 pub(super) fn below_sort(
     node: &Arc<dyn ExecutionPlan>,
     reduction: Reduction,
@@ -102,7 +101,7 @@ pub(super) fn below_sort(
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let below = if let Some(sort) = node.downcast_ref::<SortExec>() {
         let schema = sort.input().schema();
-        // The orders of rows are remembered: texts might be of any length.
+        // Sort keys of rows are remembered, so their size must be bounded; texts may have any length.
         let is_short = |key: &PhysicalSortExpr| {
             key.expr.data_type(&schema).is_ok_and(|data_type| data_type.is_primitive())
         };
@@ -112,7 +111,7 @@ pub(super) fn below_sort(
         }
         Reduce::above(sort.input(), reduction, arguments, sort.expr())?
     } else if let Some(projection) = node.downcast_ref::<ProjectionExec>() {
-        // The engine sorts below projections that compute nothing.
+        // The engine places sorts below projections that compute nothing.
         let Some(arguments) = through(projection, arguments)? else { return Ok(None) };
         below_sort(projection.input(), reduction, arguments)?
     } else if let Some(merge) = node.downcast_ref::<SortPreservingMergeExec>() {
@@ -128,7 +127,7 @@ pub(super) fn below_sort(
     Arc::clone(node).replace_children(vec![below], options).map(Some)
 }
 
-/// Expressions over the columns of a projection as ones over those below it, if it only hands columns on.
+/// Rewrites expressions over the columns of a projection to its input, if the projection computes nothing.
 fn through(
     projection: &ProjectionExec,
     exprs: Vec<Arc<dyn PhysicalExpr>>,
@@ -150,7 +149,7 @@ fn through(
     exprs.into_iter().map(below).collect::<Result<Vec<_>>>().map(Some)
 }
 
-/// How the engine writes keys that sort as the order of the rows does.
+/// Returns the row encoding of sort keys, whose byte order equals the order of the rows.
 fn sort_fields(order: &LexOrdering, schema: &SchemaRef) -> Result<Vec<SortField>> {
     let field = |key: &PhysicalSortExpr| {
         Ok(SortField::new_with_options(key.expr.data_type(schema)?, key.options))
@@ -158,15 +157,15 @@ fn sort_fields(order: &LexOrdering, schema: &SchemaRef) -> Result<Vec<SortField>
     order.iter().map(field).collect()
 }
 
-/// The operator that drops rows.
+/// The operator that drops unused rows.
 #[derive(Debug)]
 struct Reduce {
     reduction: Reduction,
     arguments: Vec<Arc<dyn PhysicalExpr>>,
     order: LexOrdering,
-    /// Rejects rows that come after all that are used.
+    /// A filter that rejects rows after the last used one.
     learned: Option<Arc<DynamicFilterPhysicalExpr>>,
-    /// The last row that the filter passes, of any partition.
+    /// The last row that the filter accepts, over all partitions.
     until: Mutex<Option<OwnedRow>>,
 }
 
@@ -186,10 +185,10 @@ impl Reduce {
         Ok(Some(PassThroughExec::above(Arc::clone(input), reduce)))
     }
 
-    /// Tells the scan that rows after one are not used.
+    /// Tells the scan that rows after `until` are not used.
     fn tell(&self, orders: &RowConverter, until: &OwnedRow) -> Result<()> {
         let PhysicalSortExpr { expr, options } = self.order.first();
-        // Rows without a value come first: they are used in any case.
+        // Nulls come first, so such rows are always used, which the filter could not express.
         let Some(filter) = self.learned.as_ref().filter(|_| !options.nulls_first) else {
             return Ok(());
         };
@@ -209,7 +208,7 @@ impl Reduce {
     }
 }
 
-/// A filter on the first key of an order that passes all rows yet.
+/// Returns a filter on the first sort key that initially accepts all rows.
 fn learning(order: &LexOrdering) -> Arc<DynamicFilterPhysicalExpr> {
     let key = Arc::clone(&order.first().expr);
     Arc::new(DynamicFilterPhysicalExpr::new(vec![key], lit(true)))
@@ -255,7 +254,7 @@ impl PassThrough for Reduce {
     }
 }
 
-/// A partition on its way.
+/// The state of a running partition.
 struct Run {
     reduce: Arc<Reduce>,
     input: SendableRecordBatchStream,
@@ -287,30 +286,30 @@ impl Run {
         if let Some(until) = &self.state.until {
             self.reduce.tell(&self.state.orders, until)?;
         }
-        // Refused memory is no error: nothing more is remembered.
+        // Refused memory is not an error: no further rows are remembered.
         let held = self.state.bytes + self.state.first.as_ref().map_or(0, First::bytes);
         self.state.is_full |= self.reservation.try_resize(held).is_err();
         if keep.count_set_bits() == rows {
             return Ok(batch.clone());
         }
         let left = filter_record_batch(batch, &BooleanArray::new(keep, None))?;
-        // A few texts would keep those of all rows around them in memory.
+        // Otherwise, a few texts would keep the buffers of all dropped rows alive.
         Ok(compact_batch(&left, SLACK)?)
     }
 }
 
-/// What is known of the rows before, of which it does not matter in which order they came.
+/// The state about previous rows, independent of their order of arrival.
 struct State {
     reduction: Reduction,
     orders: RowConverter,
     values: Option<RowConverter>,
-    /// The first rows of each combination of values, in order.
+    /// The first rows of each combination of values, sorted.
     seen: HashMap<Box<[u8]>, Vec<OwnedRow>>,
     bytes: usize,
-    /// Whether nothing more is remembered.
+    /// Whether no further rows are remembered.
     is_full: bool,
     first: Option<First>,
-    /// Rows after it are not used.
+    /// Rows after this one are not used.
     until: Option<OwnedRow>,
 }
 
@@ -329,7 +328,7 @@ impl State {
         })
     }
 
-    /// Which rows stay.
+    /// Returns a mask of the rows to keep.
     fn keep(&mut self, orders: &[ArrayRef], arguments: &[ArrayRef]) -> Result<BooleanBuffer> {
         let orders = self.orders.convert_columns(orders)?;
         let keep = match self.reduction {
@@ -375,11 +374,11 @@ impl State {
         Ok(keep.collect())
     }
 
-    /// Whether a row is among the first of its combination so far.
+    /// Whether a row is among the first rows of its combination so far.
     fn admit(&mut self, values: &[u8], order: Row<'_>, count: usize) -> bool {
         self.is_full |= self.bytes > BYTES || self.bytes / ROW > MOST;
         if let Some(known) = self.seen.get_mut(values) {
-            // Behind those of the same order: the one that came first stays.
+            // After rows with an equal sort key: the earlier arrival wins.
             let at = known.partition_point(|other| other.row() <= order);
             if at >= count {
                 return false;
@@ -446,10 +445,10 @@ impl State {
     }
 }
 
-/// The first rows of those that are used so far, up to a maximum number.
+/// The first rows in order among those that are used so far, up to a maximum number.
 struct First {
     most: usize,
-    /// Their orders, and how many rows have each.
+    /// Their sort keys, with the number of rows that have each.
     rows: BTreeMap<OwnedRow, usize>,
     len: usize,
 }
@@ -459,7 +458,7 @@ impl First {
         self.rows.len() * ROW
     }
 
-    /// The last of them, once the maximum is reached: later rows are not used.
+    /// Returns the last of them once the maximum is reached: later rows are not used.
     fn last(&self) -> Option<&OwnedRow> {
         let last = self.rows.last_key_value().filter(|_| self.len >= self.most);
         last.map(|(row, _)| row)
@@ -478,7 +477,7 @@ impl First {
         }
     }
 
-    /// Another row of its combination of values has come before it.
+    /// Removes a row, because an earlier row of its combination of values has arrived.
     fn remove(&mut self, row: &OwnedRow) {
         let Some(count) = self.rows.get_mut(row) else { return };
         *count -= 1;
@@ -518,7 +517,7 @@ mod tests {
         state.keep(&times(orders), arguments).unwrap().iter().collect()
     }
 
-    /// The time from which on rows are used.
+    /// Returns the time from which on rows are used.
     fn until(state: &State) -> Option<i64> {
         let rows = state.until.as_ref().map(|until| until.row());
         let column = state.orders.convert_rows(rows).unwrap();
@@ -531,7 +530,7 @@ mod tests {
         let mut state = state(reduction);
         let a = texts(&[Some("a"), Some("a"), Some("a"), Some("b"), None]);
         assert_eq!(kept(&mut state, &[7, 9, 8, 1, 9], &a), [true, true, true, true, false]);
-        // 9 and 8 are known by now; of two of the same time the first one stays.
+        // 9 and 8 are known by now; of two rows with equal times, the first one is kept.
         assert_eq!(kept(&mut state, &[8, 7, 10, 9, 0], &a), [false, false, true, true, false]);
         assert_eq!(until(&state), None);
     }
@@ -577,7 +576,7 @@ mod tests {
         assert_eq!((state.seen.len(), state.bytes), (0, 0));
     }
 
-    /// What `dedup` and `head` make of rows: the places of those that they keep.
+    /// Returns the indexes of the rows that `dedup` and `head` keep.
     fn used(rows: &[(i64, u8)], count: usize, first: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|at| std::cmp::Reverse(rows[*at].0));
@@ -611,7 +610,7 @@ mod tests {
             let mut sorted: Vec<i64> = rows.iter().map(|row| row.0).collect();
             sorted.sort_unstable();
             sorted.dedup();
-            // Rows of one time have no order.
+            // Rows with equal times have no defined order.
             prop_assume!(sorted.len() == rows.len());
             for at in used(&rows, count, first) {
                 prop_assert!(left[at], "row {at} of {rows:?}");

@@ -1,4 +1,4 @@
-//! `require`: fails at the end of a stream without rows.
+//! `require`: fails at the end of a stream that had no rows.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use super::{Output, StreamOp, StreamRun};
 use crate::Error;
 
-/// Lets all rows pass, and fails if there are none.
+/// An operator that passes all rows, and fails if there are none.
 #[derive(Debug, Clone)]
 pub struct Require;
 

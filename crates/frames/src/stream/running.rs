@@ -1,4 +1,4 @@
-//! Operators that remember the rows before: `accum`, `delta`, `filldown`.
+//! Operators that depend on previous rows: `accum`, `delta`, `filldown`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use exprs::column::read;
 
 use super::{Output, StreamOp, StreamRun};
 
-/// The sum of the argument's numbers so far; null where the row has none.
+/// The running sum of the argument's numbers; null in rows without a number.
 #[derive(Debug, Clone)]
 pub struct RunningTotal;
 
@@ -43,7 +43,7 @@ impl StreamRun for TotalRun {
     }
 }
 
-/// The argument's number less that of `back` rows before.
+/// The difference between the argument's number and that of `back` rows before.
 #[derive(Debug, Clone)]
 pub struct Delta {
     /// The distance of the earlier row, in rows.
@@ -79,7 +79,7 @@ impl StreamRun for DeltaRun {
     }
 }
 
-/// For each argument its last value that was not null.
+/// For each argument, its last non-null value.
 #[derive(Debug, Clone)]
 pub struct FillDown;
 

@@ -1,4 +1,4 @@
-//! `streamstats`: aggregates over the rows before each row, per group or over a sliding window.
+//! `streamstats`: running aggregates of each row, per group or over a sliding window.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -18,42 +18,42 @@ use tables::{Steps, Stop};
 use super::{Output, ResultCondition, StreamOp, StreamRun};
 use crate::Error;
 
-/// Which rows before a row count.
+/// The previous rows that are aggregated for a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Window {
-    /// All of them.
+    /// All previous rows.
     All,
-    /// The last so many rows, the row itself included.
+    /// The last rows up to this number, including the current row.
     Rows(usize),
-    /// Rows whose time (the argument behind the group keys) is less than so many microseconds
-    /// away from the row's.
+    /// Rows whose time (the argument after the group keys) differs by less than this number of microseconds
+    /// from the row's.
     Time(i64),
 }
 
-/// Aggregates over what came before. Arguments: the group keys, the time if the window needs it,
-/// `reset_before` and `reset_after` if there are any, what `reset_after_result` reads, then the arguments of
-/// the aggregates.
+/// Running aggregates. Arguments: the group keys, the time if the window needs it, `reset_before` and
+/// `reset_after` if present, the columns that `reset_after_result` reads, then the arguments of the
+/// aggregates.
 #[derive(Debug, Clone)]
 pub struct Streamstats {
-    /// How many of the arguments are group keys.
+    /// Number of arguments that are group keys.
     pub keys: usize,
-    /// Which rows before a row count.
+    /// The previous rows that are aggregated for a row.
     pub window: Window,
-    /// Whether the row itself counts.
+    /// Whether the current row is included.
     pub current: bool,
-    /// One window over the rows of all groups, rather than one for each.
+    /// Whether there is one window over the rows of all groups instead of one per group.
     pub global: bool,
-    /// Whether all starts anew where the group changes.
+    /// Whether the aggregates are reset when the group changes.
     pub reset_on_change: bool,
-    /// Whether an argument says that all starts anew before a row.
+    /// Whether an argument resets the aggregates before a row.
     pub reset_before: bool,
-    /// Whether an argument says that all starts anew after a row.
+    /// Whether an argument resets the aggregates after a row.
     pub reset_after: bool,
-    /// The condition on the results of a row after which all starts anew.
+    /// The condition on the results of a row that resets the aggregates after it.
     pub reset_after_result: Option<ResultCondition>,
-    /// Most groups remembered.
+    /// Maximum number of remembered groups.
     pub groups: usize,
-    /// Most rows a window may hold.
+    /// Maximum number of rows in a window.
     pub window_rows: usize,
 }
 
@@ -76,12 +76,12 @@ impl StreamOp for Streamstats {
     }
 }
 
-/// What the result of a row counts: `values(x)` over all rows before it may be 100,000 texts.
+/// The work that a result counts for, in steps: `values(x)` over all rows before it may be 100,000 texts.
 const RESULT: usize = 64;
 
 type Accumulators = Vec<Box<dyn Accumulator>>;
 
-/// A row a window remembers: its group, its time, and the values the aggregates take.
+/// A row in a window: its group, its time, and the arguments of the aggregates.
 #[derive(Debug, Clone)]
 struct Past {
     key: Option<OwnedRow>,
@@ -129,7 +129,8 @@ impl StreamRun for Run {
         let key_rows = self.convert(keys)?;
         let mut results: Vec<Vec<ScalarValue>> =
             self.aggregates.iter().map(|_| Vec::with_capacity(rows)).collect();
-        // What each row's lists take: they are of the rows before it, and all rows' are there at once.
+        // The memory of each row's lists is charged: they contain values of previous rows, and those of all
+        // rows exist at the same time.
         let mut lists = self.memory.beside();
         for row in 0..rows {
             self.steps.take(RESULT).map_err(stopped)?;
@@ -201,7 +202,7 @@ impl Run {
         }
     }
 
-    /// No window: accumulators only ever grow.
+    /// Without a window: values are only added to the accumulators.
     fn running(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
         let current = self.op.current;
         let (aggregates, group) = self.group(past.key)?;
@@ -215,11 +216,11 @@ impl Run {
         Ok(())
     }
 
-    /// The window holds rows of all groups; those of the row's group in it count.
+    /// The window contains rows of all groups; only those of the current row's group are aggregated.
     fn global_window(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
         let key = past.key.clone();
         slide(&self.op, &mut self.shared, past)?;
-        // Rows of other groups take time, too.
+        // Skipping rows of other groups takes time, too.
         self.steps.take(self.shared.len()).map_err(stopped)?;
         let rows = counted(&self.op, &self.shared).filter(|row| row.key == key);
         recompute(&self.aggregates, rows, &mut self.steps, results)
@@ -255,7 +256,7 @@ impl Run {
     }
 }
 
-/// What a value takes if it is a list, twice: once by itself and once in the column that is made of all.
+/// Returns the size of a list value, doubled: it exists by itself and in the result column.
 fn list_bytes(value: &ScalarValue) -> usize {
     match value {
         ScalarValue::List(list) => 2 * list.get_buffer_memory_size(),
@@ -274,7 +275,7 @@ fn accumulators(aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Accumulator
     aggregates.iter().map(|aggregate| aggregate.create_accumulator()).collect()
 }
 
-/// Adds a row and drops those that have left the window.
+/// Adds a row, and drops those that are no longer in the window.
 fn slide(op: &Streamstats, window: &mut VecDeque<Past>, past: Past) -> Result<()> {
     let now = past.time;
     window.push_back(past);
@@ -357,7 +358,7 @@ mod tests {
 
     use super::*;
 
-    /// Sums over the last rows, and what was asked of who waits.
+    /// Returns a run that sums over the last rows, and the counter of its cancellation checks.
     fn windows(rows: usize, global: bool) -> (Box<dyn StreamRun>, Arc<AtomicUsize>) {
         let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Float64, true)]));
         let sum = AggregateExprBuilder::new(sum_udaf(), vec![col("x", &schema).unwrap()])

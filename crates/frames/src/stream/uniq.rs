@@ -1,4 +1,4 @@
-//! `uniq`: rows that are not the same as the row before.
+//! `uniq`: drops rows that equal the previous row.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
 use super::{Output, StreamOp, StreamRun};
 
-/// Keeps a row unless its arguments are those of the row before; two nulls are the same.
+/// The rows whose arguments differ from those of the previous row; two nulls are equal.
 #[derive(Debug, Clone)]
 pub struct Uniq;
 

@@ -1,4 +1,4 @@
-//! `abstract`: the lines of an event's text that hold most words of the search.
+//! `abstract`: the lines of an event's text that contain the most search words.
 //!
 //! Split: runs where the rows are.
 

@@ -1,4 +1,4 @@
-//! `addinfo`: the time range of the search, when it started, and its id, in every row.
+//! `addinfo`: adds the time range, the start time and the ID of the search to every row.
 //!
 //! Split: runs where the rows are.
 
@@ -29,7 +29,7 @@ impl CommandPlan for AddinfoCommand {
     }
 }
 
-/// The time range of a search and when it started: names of fields and their values.
+/// The time range and the start time of a search, as field names with values.
 pub(super) fn times(context: &PlanContext) -> [(&'static str, String); 3] {
     let range = context.range;
     let earliest = match range.earliest == TimeRange::ALL.earliest {
@@ -47,7 +47,7 @@ pub(super) fn times(context: &PlanContext) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Epoch seconds with milliseconds.
+/// Formats a time as epoch seconds with milliseconds.
 fn seconds(time: EventTime) -> String {
     let millis = time.0.div_euclid(1_000);
     format!("{}.{:03}", millis.div_euclid(1_000), millis.rem_euclid(1_000))

@@ -1,7 +1,7 @@
 //! `analyzefields`: how well numbers predict a field.
 //!
-//! Split: runs at the search head, over all rows. A number predicts the class whose mean it is
-//! nearest to, in deviations of the numbers of that class.
+//! Split: runs at the search head, over all rows. The class predicted from a number is the one with the
+//! nearest mean, where the distance is measured in standard deviations of the numbers of that class.
 
 use spl::ast::AnalyzefieldsCommand;
 use tables::analysis::analyzefields::Analyzefields;

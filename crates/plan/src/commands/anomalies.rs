@@ -1,8 +1,8 @@
 //! `anomalies`: how unexpected events are.
 //!
-//! Split: runs at the search head, over all rows in order. How much a set of texts says is measured
-//! by its distinct runs of three characters; an event is unexpected by the part of them that it adds
-//! to those of the events before it.
+//! Split: runs at the search head, over all rows in order. The information of a set of texts is measured by
+//! its number of distinct character trigrams. The unexpectedness of an event is the share of trigrams that it
+//! adds to those of the preceding events.
 
 use futures::future::BoxFuture;
 use spl::ast::{AnomaliesCommand, Field};
@@ -48,7 +48,7 @@ impl CommandPlan for AnomaliesCommand {
 #[derive(Debug)]
 struct Unexpected {
     anomalies: Anomalies,
-    /// The lookup with texts that are expected.
+    /// The lookup that contains the expected texts.
     denylist: Option<Field>,
 }
 
@@ -66,7 +66,7 @@ impl TableOp for Unexpected {
 }
 
 impl Unexpected {
-    /// The texts of the deny list.
+    /// Reads the texts of the deny list.
     async fn expected(&self, env: &PlanningContext<'_>) -> Result<Vec<Option<String>>, Error> {
         let Some(name) = &self.denylist else { return Ok(Vec::new()) };
         for file in [name.node.clone(), format!("{}.csv", name.node)] {

@@ -1,7 +1,7 @@
 //! `anomalousvalue`: values that are rare or far from the mean.
 //!
-//! Split: runs at the search head, over all rows. A number is anomalous if one so far from the mean
-//! is improbable in a normal distribution, any other value if it is rare.
+//! Split: runs at the search head, over all rows. A number is anomalous if its distance from the mean is
+//! improbable in a normal distribution; any other value is anomalous if it is rare.
 
 use frames::Frame;
 use spl::ast::{AnomalousvalueCommand, AnomalousvalueOptions, FieldPattern};

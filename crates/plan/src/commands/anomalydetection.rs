@@ -1,7 +1,7 @@
 //! `anomalydetection`: events that are improbable.
 //!
 //! Split: runs at the search head, over all rows. The probability of an event is the product of the
-//! frequencies of its values; numbers are as frequent as the bin of a histogram they lie in.
+//! frequencies of its values; the frequency of a number is that of its bin in a histogram.
 
 use spl::ast::{AnomalyMethod, AnomalydetectionCommand};
 use tables::analysis::anomalydetection::Histogram;

@@ -1,4 +1,4 @@
-//! `append` and `appendpipe`: rows of another pipeline follow.
+//! `append` and `appendpipe`: append the rows of another pipeline.
 //!
 //! Split: the search head joins the results; the subsearch of `append` splits like any search.
 
@@ -25,7 +25,8 @@ impl CommandPlan for AppendCommand {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let tail = input.tail();
         let Input { frame, rest, .. } = input;
-        // Fields are columns of the collected rows if any row has them, also one that nobody uses.
+        // Whether an optional column is kept depends on all collected rows: it is kept if any row has a
+        // value. So the input is limited only if there are no optional columns.
         let used = first_rows(rest).filter(|_| frame.possible().next().is_none());
         Ok(append(self, limited(frame, used), tail))
     }

@@ -1,6 +1,6 @@
-//! `appendcols`: the fields of another search beside those of the rows, row by row.
+//! `appendcols`: adds the fields of another search to the rows, row by row.
 //!
-//! Split: the search head puts the results together; the subsearch splits like any search.
+//! Split: the search head joins the results by position; the subsearch splits like any search.
 
 use frames::Frame;
 use futures::future::BoxFuture;
@@ -43,7 +43,7 @@ pub(super) fn plan(
 #[derive(Debug)]
 struct Appendcols {
     inner: Inner,
-    /// Whether values of the subsearch win.
+    /// Whether values of the subsearch replace existing values.
     replace: bool,
 }
 

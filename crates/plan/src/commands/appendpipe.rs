@@ -1,4 +1,4 @@
-//! `appendpipe`: rows of a pipeline over the rows so far below them; planned in `append`.
+//! `appendpipe`: appends the result of a pipeline over the current rows to these rows; planned in `append`.
 
 use spl::ast::AppendpipeCommand;
 

@@ -1,6 +1,6 @@
-//! `apply`: what a model of `fit` says of each row.
+//! `apply`: applies a model of `fit` to each row.
 //!
-//! Split: each row is looked at by itself.
+//! Split: each row is processed independently.
 
 use futures::future::BoxFuture;
 use spl::ast::{ApplyCommand, Spanned};
@@ -17,7 +17,7 @@ impl CommandPlan for ApplyCommand {
         Place::Streaming
     }
 
-    /// Which fields the model reads is known once it is read.
+    /// The fields that the model reads are unknown until the model is read.
     fn required_fields(&self, fields: &mut RequiredFields) {
         fields.all();
     }

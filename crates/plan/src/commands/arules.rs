@@ -1,8 +1,7 @@
-//! `arules`: values that imply others.
+//! `arules`: association rules between values of fields.
 //!
-//! Split: runs at the search head, over all rows. Sets of values that occur together often enough
-//! are found level by level (Apriori); each gives a rule for each of its values that the others
-//! imply.
+//! Split: runs at the search head, over all rows. The Apriori algorithm finds frequent sets of values level
+//! by level. Each set gives a rule for each of its values that is implied by the others.
 
 use spl::ast::ArulesCommand;
 use tables::analysis::arules::Arules;

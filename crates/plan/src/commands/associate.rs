@@ -1,4 +1,4 @@
-//! `associate`: values that tell something about other fields.
+//! `associate`: values of a field that reduce the entropy of another field.
 //!
 //! Split: runs at the search head, over all rows.
 

@@ -1,4 +1,4 @@
-//! `autoregress`: values of earlier rows.
+//! `autoregress`: adds values of earlier rows.
 //!
 //! Split: runs at the search head, which sees rows in order.
 
@@ -78,7 +78,7 @@ pub(super) fn plan(
     frame.stream(node).with_columns(values)
 }
 
-/// The argument's values of `least` to `greatest` rows before.
+/// The argument's values `least` to `greatest` rows before the current row.
 #[derive(Debug, Clone)]
 struct Earlier {
     least: usize,
@@ -97,7 +97,7 @@ impl StreamOp for Earlier {
 
 struct Run {
     op: Earlier,
-    /// The last `greatest` values, nulls before the first row.
+    /// The last `greatest` values; null before the first row.
     before: Option<ArrayRef>,
 }
 

@@ -1,7 +1,7 @@
 //! `bin`: cuts times and numbers into bins.
 //!
-//! Split: runs where the rows are; where the bins depend on the extent of the data, that is looked
-//! up first as `stats min(x) max(x)`.
+//! Split: runs where the rows are; if the bins depend on the range of the data, `stats min(x) max(x)` runs
+//! first.
 
 use std::sync::Arc;
 
@@ -83,10 +83,10 @@ fn select(command: &BinCommand, mut layer: Layer) -> Result<Layer, Reason> {
     Ok(layer)
 }
 
-/// Bins at most where the command gives none.
+/// Default maximum number of bins.
 pub(super) const DEFAULT_BINS: u64 = 100;
 
-/// Looks up the extent of a field, after which the command is planned again.
+/// Returns a step that finds the minimum and maximum of a field, after which the command is planned again.
 pub(super) fn extent(frame: Frame, name: &str) -> Result<Step, Error> {
     let value = frame.field(name);
     let value =
@@ -100,7 +100,8 @@ pub(super) fn extent(frame: Frame, name: &str) -> Result<Step, Error> {
     Ok(Step::Materialize(extent, Breaker::Extent(frame.into())))
 }
 
-/// The step that looks up the extent, if the bins depend on it and it is not known yet.
+/// Returns the step that finds the minimum and maximum, if the bins depend on them and they are not known
+/// yet.
 pub(super) fn extent_needed(
     name: &str,
     options: &BinOptions,
@@ -112,7 +113,7 @@ pub(super) fn extent_needed(
     Ok(if known { None } else { Some(extent(frame.clone(), name)?) })
 }
 
-/// The bin of a field's value.
+/// Returns the bin of a field's value.
 pub(super) fn binned(
     name: &str,
     options: &BinOptions,
@@ -147,7 +148,7 @@ pub(super) fn axis(
     Ok(PivotAxis::Bins(RowBins { cut, fill }))
 }
 
-/// The span of bins that are whole seconds long.
+/// Returns the time span of bins whose width is a whole number of seconds.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn whole_seconds(bins: NumberBins) -> Option<TimeSpan> {
     match bins {
@@ -158,15 +159,15 @@ fn whole_seconds(bins: NumberBins) -> Option<TimeSpan> {
     }
 }
 
-/// How the values of a field are cut.
+/// How the values of a field are binned.
 enum Bins {
-    /// Times, by a span of time.
+    /// Times, with bins of a time span.
     Times(TimeBins),
-    /// Numbers that are epoch seconds, by a span of time.
+    /// Numbers that are epoch seconds, with bins of a time span.
     Seconds(TimeBins),
-    /// Times, by a number of seconds.
+    /// Times, with bins of a number of seconds.
     SecondsOfTimes(NumberBins),
-    /// Numbers, which become texts.
+    /// Numbers, with bins that are texts.
     Ranges(NumberBins),
 }
 
@@ -219,7 +220,7 @@ fn number(text: Option<&str>) -> Result<Option<f64>, Error> {
     text.map(parse).transpose()
 }
 
-/// Where bins of clock units are counted from.
+/// Returns the time at which bins of clock units start.
 pub(super) fn alignment(
     aligntime: Option<&str>,
     env: &PlanningContext<'_>,
@@ -248,7 +249,7 @@ pub(super) fn time_bin(value: Typed, bins: &TimeBins) -> Typed {
     let bins = bins.clone();
     let kernel = move |arguments: &[exprs::column::Argument], rows: usize| {
         let mut starts = arrow::array::TimestampMicrosecondBuilder::with_capacity(rows);
-        // Events come in order of time, so the bin of the one before is mostly the right one.
+        // Events are ordered by time, so the bin of the previous event is usually the right one.
         let mut bin = (0, 0);
         for row in 0..rows {
             match arguments[0].get(row) {
@@ -278,7 +279,7 @@ fn seconds_bin(value: Typed, bins: &TimeBins) -> Typed {
     function.with(parameters).call(vec![value])
 }
 
-/// The start of the bin of a time, where the span is a plain number of seconds.
+/// Returns the start of the bin of a time if the span is a plain number of seconds.
 fn time_number_bin(value: Typed, bins: NumberBins) -> Typed {
     let function = integer("time_number_bin", move |row| {
         let (start, _) = bins.around(row.number(0)?)?;

@@ -1,7 +1,7 @@
 //! `chart`: rows by one field, series by another.
 //!
-//! Split: as `stats` by both fields; the search head chooses the series, pivots and fills in the bins
-//! without events.
+//! Split: as `stats` by both fields; the search head chooses the series, pivots and adds the bins without
+//! events.
 
 use exprs::Typed;
 use exprs::types::ValueType;

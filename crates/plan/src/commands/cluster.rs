@@ -1,7 +1,7 @@
-//! `cluster`: events that are alike.
+//! `cluster`: groups similar events.
 //!
-//! Split: runs at the search head, over all rows: each is compared with the first event of each
-//! cluster before it.
+//! Split: runs at the search head, over all rows: each event is compared with the first event of each
+//! existing cluster.
 
 use spl::ast::ClusterCommand;
 use tables::analysis::cluster::Cluster;

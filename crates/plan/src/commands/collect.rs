@@ -1,4 +1,4 @@
-//! `collect`: the rows are written to an index as events, and go on.
+//! `collect`: writes the rows to an index as events, and passes them on.
 //!
 //! Split: runs at the search head, over all rows.
 
@@ -49,12 +49,12 @@ impl CommandPlan for CollectCommand {
     }
 }
 
-/// The source type of events whose text is the fields of rows.
+/// The source type of events whose text consists of the fields of rows.
 const STASH: &str = "stash";
-/// The field with the name of the saved search.
+/// The field that contains the name of the saved search.
 const SEARCH_NAME: &str = "search_name";
 
-/// What is known of the search: names of fields and their values.
+/// Fields that describe the search: names and values.
 fn info(env: &PlanningContext<'_>) -> Vec<(&'static str, String)> {
     let name = env.context.search_name.clone().map(|name| (SEARCH_NAME, name));
     name.into_iter().chain(addinfo::times(env.context)).collect()
@@ -64,7 +64,7 @@ fn info(env: &PlanningContext<'_>) -> Vec<(&'static str, String)> {
 struct Collect {
     command: CollectCommand,
     index: IndexName,
-    /// Fields about the search, before those of a row of a report.
+    /// Fields that describe the search; in the text of an event they precede the fields of the row.
     info: Vec<(&'static str, String)>,
 }
 
@@ -105,7 +105,7 @@ impl Collect {
         for name in &names {
             fields.push((name, rows.lists(name)?));
         }
-        // The column of the rows with the name of each of the fields about the search.
+        // For each field that describes the search, the column of the rows with the same name.
         let own = self.info.iter().map(|(name, _)| fields.iter().find(|(own, _)| own == name));
         let own: Vec<_> = own.map(|found| found.map(|(_, cells)| cells)).collect();
         let server = env.context.host.server_name();
@@ -114,7 +114,7 @@ impl Collect {
             let seconds = times.as_ref().and_then(|times| times.get(row).number());
             let time = seconds.map_or(env.context.now, EventTime::from_seconds);
             let values = fields.iter().map(|(name, cells)| (name.as_str(), &cells[row]));
-            // A row that has them says what it is made of.
+            // Fields of these names that the row has itself are kept.
             let info = self.info.iter().zip(&own).filter_map(|((name, value), own)| {
                 let is_new = own.is_none_or(|cells| cells[row].is_empty());
                 is_new.then_some((*name, value.as_str()))
@@ -124,7 +124,7 @@ impl Collect {
                 _ if self.command.json => (json(info, values), false),
                 _ => (self.text(time, info, values), false),
             };
-            // An event stays where it is from; a row of a report comes from the search.
+            // An event keeps its host, source and source type; a row of a report gets those of the search.
             let pick = |given: &Option<String>, own: &Option<String>, default: &str| {
                 let own = own.clone().filter(|_| is_event);
                 given.clone().or(own).unwrap_or_else(|| default.to_owned())
@@ -148,7 +148,7 @@ impl Collect {
         }
     }
 
-    /// `10/27/2026 10:00:00 +0000, info_min_time=1793095200.000, ..., name="value", ...`.
+    /// Returns `10/27/2026 10:00:00 +0000, info_min_time=1793095200.000, ..., name="value", ...`.
     fn text<'v>(
         &self,
         time: EventTime,

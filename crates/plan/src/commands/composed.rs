@@ -1,9 +1,8 @@
-//! Composed texts, such as `strftime(...)` and `"hello"`: what an assignment of one to `_time` or
-//! `_indextime` means.
+//! Assignments of composed texts, such as `strftime(...)` and `"hello"`, to `_time` and `_indextime`.
 //!
-//! Guarantees: such a field holds the text from there on, and commands that need times read it as epoch
-//! seconds or as no time. All other texts, as those of fields of events, are read as epoch seconds on
-//! assignment.
+//! Guarantees: such a field contains the text from then on, and commands that need times read it as epoch
+//! seconds, or as a missing time. All other texts, such as fields of events, are converted to times (epoch
+//! seconds) when they are assigned.
 
 use exprs::types::ValueType;
 use frames::Frame;
@@ -13,7 +12,7 @@ use spl::ast::{BinaryOperator, Call, Expr, ExprKind, Spanned};
 use crate::Error;
 use crate::value::parse_number;
 
-/// Whether the value of an expression is a text that is not a number, as far as the expression tells.
+/// Whether the value of an expression is certainly a text that is not a number.
 pub(super) fn is_composed(expr: &Expr, frame: &Frame) -> bool {
     match &expr.kind {
         ExprKind::String(text) => is_text(text),
@@ -31,12 +30,12 @@ pub(super) fn is_text(text: &str) -> bool {
     parse_number(text).is_none()
 }
 
-/// Whether a format of `strftime` gives epoch seconds.
+/// Whether a format of `strftime` produces epoch seconds.
 pub(super) fn is_epoch(format: &str) -> bool {
     format == "%s" || format.starts_with("%s.")
 }
 
-/// Whether a concatenation with this part is not a number: `seconds.".".millis` is one.
+/// Whether a concatenation that contains this operand is not a number: `seconds.".".millis` is a number.
 fn is_part(expr: &Expr, frame: &Frame) -> bool {
     match &expr.kind {
         ExprKind::String(text) => {
@@ -56,7 +55,7 @@ fn gives_composed(call: &Call, frame: &Frame) -> bool {
             Some(ExprKind::String(format)) => !is_epoch(format),
             _ => true,
         },
-        // With a format, such as "duration" and "commas".
+        // With a format argument, such as "duration" or "commas".
         "tostring" => arguments.len() > 1,
         "lower" | "upper" | "trim" | "ltrim" | "rtrim" | "substr" | "replace" | "urldecode" => {
             are_composed(arguments.iter().take(1), frame)
@@ -73,7 +72,7 @@ fn gives_composed(call: &Call, frame: &Frame) -> bool {
     }
 }
 
-/// The places of the arguments of which a function gives one; `None` if it is not such a function.
+/// The indexes of the arguments from which a function returns one unchanged; `None` for other functions.
 fn value_places(call: &Call) -> Option<impl Iterator<Item = usize>> {
     let (first, step) = match call.function.node.as_str() {
         "if" => (1, 1),
@@ -84,12 +83,12 @@ fn value_places(call: &Call) -> Option<impl Iterator<Item = usize>> {
     Some((first..call.arguments.len()).step_by(step))
 }
 
-/// Whether a format of `printf` has other characters than digits and dots beside its conversions.
+/// Whether a format of `printf` contains, outside its conversions, characters other than digits and dots.
 fn has_other_than_numbers(format: &str) -> bool {
     let mut characters = format.chars();
     while let Some(character) = characters.next() {
         match character {
-            // Flags, width and precision end at the letter of the conversion; `%%` is a percent sign.
+            // Flags, width and precision precede the letter that ends the conversion; `%%` is a percent sign.
             '%' => match characters.find(|c| c.is_ascii_alphabetic() || *c == '%') {
                 Some('%') | None => return true,
                 Some(_) => {}
@@ -101,8 +100,8 @@ fn has_other_than_numbers(format: &str) -> bool {
     false
 }
 
-/// An expression that gives composed texts or the time of the row, such as `if(isnull(_time), "Total",
-/// _time)`, with the time as it is written among texts; `None` for others.
+/// Rewrites an expression whose values are composed texts or the row's time, such as `if(isnull(_time),
+/// "Total", _time)`, so that the time is formatted as a text; `None` for other expressions.
 pub(super) fn with_times_among_texts(expr: &Expr, frame: &Frame) -> Option<Expr> {
     let ExprKind::Call(call) = &expr.kind else { return None };
     let places: Vec<usize> = value_places(call)?.collect();
@@ -123,7 +122,7 @@ pub(super) fn with_times_among_texts(expr: &Expr, frame: &Frame) -> Option<Expr>
     Some(Expr { kind: ExprKind::Call(call), span: expr.span })
 }
 
-/// Whether an expression is the field `_time`, and that holds times.
+/// Whether an expression is the field `_time` and this field contains times.
 fn is_row_time(expr: &Expr, frame: &Frame) -> bool {
     let is_named = matches!(&expr.kind, ExprKind::Field(field) if field.name == columns::TIME);
     is_named && frame.kind(columns::TIME) == Some(ValueType::Time)
@@ -138,7 +137,7 @@ fn time_among_texts(time: &Expr) -> Expr {
     Expr { kind: ExprKind::Call(call), span }
 }
 
-/// Whether all values that an expression may have are composed; null may be one of them.
+/// Whether all possible values of an expression are composed texts or null.
 fn are_composed<'e>(values: impl Iterator<Item = &'e Expr>, frame: &Frame) -> bool {
     let is_null =
         |expr: &Expr| matches!(&expr.kind, ExprKind::Call(call) if call.function.node == "null");
@@ -146,7 +145,7 @@ fn are_composed<'e>(values: impl Iterator<Item = &'e Expr>, frame: &Frame) -> bo
     values.peek().is_some() && values.all(|value| is_composed(value, frame))
 }
 
-/// The rows with a field of times: values of another type are read as epoch seconds.
+/// Returns the rows with a field converted to times: values of other types are read as epoch seconds.
 pub(super) fn timed(frame: Frame, name: &str) -> Result<Frame, Error> {
     match frame.kind(name) {
         None | Some(ValueType::Time) => Ok(frame),

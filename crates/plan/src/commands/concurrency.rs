@@ -1,4 +1,4 @@
-//! `concurrency`: what goes on at the start of each event.
+//! `concurrency`: the number of events in progress at the start of each event.
 //!
 //! Split: runs at the search head, over all rows.
 

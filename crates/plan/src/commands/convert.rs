@@ -56,7 +56,7 @@ impl CommandPlan for ConvertCommand {
                         (true, Some(_)) if value.kind.is_number() => {
                             convert(value, ValueType::Time)
                         }
-                        // A time is a number already.
+                        // A time is already a number.
                         (true, None) => frame.field(&name),
                         _ => value,
                     };
@@ -69,7 +69,7 @@ impl CommandPlan for ConvertCommand {
     }
 }
 
-/// How `ctime` writes times unless told otherwise.
+/// Default time format of `ctime`.
 const TIME_FORMAT: &str = "%m/%d/%Y %H:%M:%S";
 
 fn target(name: &str, field: &FieldPattern, alias: Option<&FieldPattern>) -> String {
@@ -140,7 +140,7 @@ fn converted(
     }))
 }
 
-/// A number if there is any way to read one, else the text as it is.
+/// Reads a number in any supported notation; otherwise, returns the text unchanged.
 fn auto(row: Row<'_>, out: &mut String) -> Option<()> {
     let text = row.text(0)?;
     match plain(&text) {

@@ -1,9 +1,9 @@
 //! Datasets of data models as commands over events: `datamodel`, `from`, and `tstats from datamodel=`.
 //!
-//! A dataset is a search for its constraints and the commands that compute its fields. Conditions on fields
-//! that events have go into that search, so that buckets are pruned by them; the others come behind it.
-//! There is no summary apart from the events, whose columns and index serve in its place: `summariesonly=`
-//! and the like change nothing.
+//! A dataset expands to a search with its constraints and the commands that compute its fields. Conditions on
+//! fields that events already have are added to this search, so that they prune buckets; the others follow as
+//! a filter. There are no acceleration summaries: the field columns and the term index of the buckets serve
+//! this purpose. So `summariesonly=` and similar options have no effect.
 
 use frames::Frame;
 use knowledge::{Calculation, DataModel, Dataset};
@@ -23,7 +23,7 @@ use crate::{Error, Rows, subsearch};
 
 type Commands = Vec<Spanned<Command>>;
 
-/// The dataset of a name such as `Web`, `Web.Proxy`.
+/// Finds the dataset of a name such as `Web` or `Web.Proxy`.
 pub(super) fn find(
     model: &str,
     dataset: Option<&str>,
@@ -48,8 +48,8 @@ fn model_of(name: &str, span: Span, env: &PlanningContext<'_>) -> Result<DataMod
     env.context.knowledge.data_model(name).map_err(|error| Error::at(error, span))
 }
 
-/// The events of a dataset that satisfy a filter, with its fields. `prefixed` puts the dataset in front of
-/// the names of fields.
+/// Returns the commands that read the events of a dataset that satisfy a filter, with its fields. With
+/// `prefixed`, field names are prefixed with the name of the dataset.
 pub(super) async fn commands(
     dataset: &Dataset,
     filter: &SearchCommand,
@@ -91,7 +91,7 @@ pub(super) async fn commands(
     Ok(commands)
 }
 
-/// What computes the fields of a dataset, and the names they have in it.
+/// Adds the commands that compute the fields of a dataset and give them their names in it.
 async fn add_fields(
     commands: &mut Commands,
     dataset: &Dataset,
@@ -130,7 +130,7 @@ async fn add_fields(
     Ok(())
 }
 
-/// The commands of a text of the configuration.
+/// Parses the commands in a text of the configuration.
 pub(super) async fn parsed(
     text: &str,
     span: Span,
@@ -143,7 +143,7 @@ pub(super) async fn parsed(
     Ok(commands)
 }
 
-/// The terms of a constraint.
+/// Parses the terms of a constraint.
 fn terms(text: &str, span: Span, env: &PlanningContext<'_>) -> Result<Option<SearchExpr>, Error> {
     let macros = crate::macros::Macros::of(&env.context.knowledge);
     let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
@@ -170,7 +170,7 @@ fn joined(mut members: Vec<SearchExpr>) -> Option<SearchExpr> {
     }
 }
 
-/// A filter with the names that fields have in events.
+/// Returns a filter with the names that the fields have in events.
 fn renamed(expr: &SearchExpr, dataset: &Dataset) -> SearchExpr {
     let mut renamed = expr.clone();
     renamed.walk_mut(&mut |part| {
@@ -185,7 +185,7 @@ fn renamed(expr: &SearchExpr, dataset: &Dataset) -> SearchExpr {
     renamed
 }
 
-/// The commands that `from` stands for.
+/// Returns the commands that `from` expands to.
 pub(super) async fn expand_from(
     command: &FromCommand,
     span: Span,
@@ -233,7 +233,7 @@ pub(super) async fn expand_from(
     Ok(Expanded { commands, range: env.context.range })
 }
 
-/// The model and the dataset of `Web.Proxy`.
+/// Splits `Web.Proxy` into the model and the dataset.
 fn split(name: &str) -> (&str, Option<&str>) {
     match name.split_once('.') {
         Some((model, dataset)) => (model, Some(dataset)),
@@ -241,7 +241,7 @@ fn split(name: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The commands that `datamodel ... search` stands for; none if it only describes.
+/// Returns the commands that `datamodel ... search` expands to; `None` if it only describes the model.
 pub(super) async fn expand_datamodel(
     command: &DatamodelCommand,
     span: Span,
@@ -257,7 +257,7 @@ pub(super) async fn expand_datamodel(
     Ok(Some(Expanded { commands, range: env.context.range }))
 }
 
-/// What data models say of themselves.
+/// Returns the descriptions of data models.
 pub(super) fn describe(
     command: &DatamodelCommand,
     env: &PlanningContext<'_>,
@@ -288,8 +288,8 @@ pub(super) fn describe(
     Ok(SourceRows { frame, range, indexes: Vec::new(), messages: Vec::new() })
 }
 
-/// The commands that `tstats` stands for where it is not asked of the fields of events alone; none where it
-/// is. Its events, without the aggregation, are what `prestats=` hands to the command behind it.
+/// Returns the commands that `tstats` expands to if it searches a data model; `None` if it aggregates events
+/// directly. With `prestats=`, the expansion has no aggregation: the next command aggregates the events.
 pub(super) async fn expand_tstats(
     command: &TstatsCommand,
     span: Span,
@@ -315,7 +315,7 @@ pub(super) async fn expand_tstats(
         }
     };
     if let Some(text) = &command.fillnull_value {
-        // Every event has a time, and a text in its place would make `_time` a text.
+        // Every event has a time, and a fill value (a text) would turn `_time` into a text field.
         let is_filled = |field: &&FieldPattern| field.text != "_time";
         let fields: Vec<_> = command.by.fields.iter().filter(is_filled).cloned().collect();
         if !fields.is_empty() {
@@ -340,7 +340,7 @@ pub(super) async fn expand_tstats(
     Ok(Some(Expanded { commands, range }))
 }
 
-/// The filter without `nodename=`, which names a dataset below the one that is searched.
+/// Removes `nodename=` from the filter; it names a child of the searched dataset.
 fn narrowed(
     filter: &SearchCommand,
     model: &str,

@@ -1,4 +1,4 @@
-//! `dbinspect`: what buckets say of themselves; planned in `eventcount`.
+//! `dbinspect`: the properties of buckets; planned in `eventcount`.
 
 use futures::future::BoxFuture;
 use spl::ast::DbinspectCommand;

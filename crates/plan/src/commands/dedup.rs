@@ -1,6 +1,6 @@
-//! `dedup`: removes rows that repeat a combination of values.
+//! `dedup`: removes rows with a combination of values that an earlier row has.
 //!
-//! Split: each indexer removes repetitions among its rows, the search head among what is left.
+//! Split: each indexer removes duplicates among its rows, the search head removes those between indexers.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::context::PlanningContext;
 use crate::sql::layer::{Key, Kind, Value, names};
 use crate::sql::{Layer, Reason, SqlText, identifier};
 
-/// The column that numbers rows of a group.
+/// The column with the number of a row within its group.
 const ROW: &str = "__row";
 
 impl CommandPlan for DedupCommand {
@@ -47,7 +47,7 @@ impl CommandPlan for DedupCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        // The first rows of another order are any rows of this one.
+        // With `sortby`, the first rows in the result are not the first rows in the input order.
         let used = first_rows(input.rest).filter(|_| self.sortby.is_empty());
         plan(self, input.frame, used, input.env).map(Step::Next)
     }
@@ -84,7 +84,7 @@ fn select(command: &DedupCommand, layer: Layer) -> Result<Layer, Reason> {
     Ok(layer)
 }
 
-/// Plans the command if only this number of its first rows is used; `None` means all rows.
+/// Plans the command if only the first `used` rows are needed; `None` means all rows.
 pub(super) fn plan(
     command: &DedupCommand,
     mut frame: Frame,

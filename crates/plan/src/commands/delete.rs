@@ -1,4 +1,4 @@
-//! `delete` and `tscollect`: what Karst does in other ways, and how.
+//! `delete` and `tscollect`: the messages that refuse them and name the alternatives.
 
 use spl::Span;
 use spl::ast::{DeleteCommand, TscollectCommand};
@@ -21,7 +21,7 @@ impl CommandPlan for DeleteCommand {
     }
 }
 
-/// Buckets never change, so nothing can be marked as gone in them.
+/// Buckets are immutable, so events cannot be marked as deleted in them.
 pub(super) fn refused(span: Span) -> Error {
     let message = "delete: buckets are immutable, so events cannot be removed from them; exclude them \
                    with a filter (NOT ... in the search or in srchFilter of a role), or let them expire \
@@ -29,7 +29,7 @@ pub(super) fn refused(span: Span) -> Error {
     Error::at(message, span)
 }
 
-/// Nothing is ever written into a namespace.
+/// Namespaces of `tscollect` never exist, as the command is refused.
 pub(super) fn unknown_namespace(namespace: &spl::ast::Field) -> Error {
     let message = format!(
         "tstats: there is no namespace \"{}\": tstats reads the fields of events themselves; choose them by \
@@ -39,7 +39,7 @@ pub(super) fn unknown_namespace(namespace: &spl::ast::Field) -> Error {
     Error::at(message, namespace.span)
 }
 
-/// Every field of an event has a column already, which is what `tscollect` is for.
+/// `tscollect` is not needed: fields of events are stored as columns already.
 pub(super) fn uncollected(command: &TscollectCommand, span: Span) -> Error {
     let name = command.namespace.as_ref().map_or("summary", |name| name.node.as_str());
     let message = format!(

@@ -1,4 +1,4 @@
-//! `delta`: differences to the row before; planned in `running`, beside `accum`.
+//! `delta`: differences from an earlier row; planned in `running`, beside `accum`.
 
 use spl::ast::DeltaCommand;
 

@@ -1,4 +1,4 @@
-//! `diff`: how two rows differ, line by line.
+//! `diff`: the differences of two rows, line by line.
 //!
 //! Split: runs at the search head, over the first rows.
 

@@ -1,7 +1,8 @@
-//! Fields whose names stand in the texts of rows, as `extract`, `xmlkv` and `fromjson` find them.
+//! Fields whose names are in the texts of rows, as extracted by `extract`, `xmlkv` and `fromjson`.
 //!
-//! Split: where the names are known, or the rest of the search names all it wants, values are looked for
-//! where the rows are; else the search head looks at all rows first, as the columns depend on them.
+//! Split: if the field names are known, or the rest of the search names all fields that it needs, values are
+//! extracted where the rows are. Otherwise, the search head reads all rows first, as the columns depend on
+//! them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -23,29 +24,30 @@ use exprs::column::Value;
 use exprs::kernel::{Row, Several, multi, text};
 use exprs::types::ValueType;
 
-/// Finds fields in the texts of a row.
+/// A field extraction from the texts of a row.
 pub(super) trait Finder: Debug + Send + Sync {
-    /// Everything the result depends on besides the texts.
+    /// Identifies the finder: a text that contains everything, except the texts, on which its result depends.
     fn identity(&self) -> String;
 
-    /// Visits fields with their values, and tells which limit cut the rest, if one did.
+    /// Calls `visit` with each field and its value; returns the name of the limit that truncated the result,
+    /// if any.
     fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String>;
 
-    /// All fields it can find; `None` if their names stand in the texts.
+    /// Names of all fields that it can find; `None` if the names are in the texts.
     fn names(&self) -> Option<Vec<String>> {
         None
     }
 }
 
-/// What is looked for, and where it goes.
+/// A field extraction: its finder, inputs and outputs.
 #[derive(Debug, Clone)]
 pub(super) struct Discovery {
-    /// The command, for messages.
+    /// The name of the command, for messages.
     pub(super) command: &'static str,
     /// The fields whose texts are read.
     pub(super) inputs: Vec<String>,
     pub(super) finder: Arc<dyn Finder>,
-    /// Whether a field that is found again has several values; else the first one counts.
+    /// Whether a field that occurs several times becomes multivalue; otherwise, its first value is used.
     pub(super) several: bool,
     pub(super) existing: Existing,
 }
@@ -67,7 +69,7 @@ impl Discovery {
         }
     }
 
-    /// Looks for fields of these names only.
+    /// Adds the fields of these names only.
     pub(super) fn named(
         self,
         mut names: Vec<String>,
@@ -95,12 +97,12 @@ impl Discovery {
         if kept.len() == all { Ok(frame) } else { frame.select(&kept) }
     }
 
-    /// The inputs that were made for it alone, under reserved names.
+    /// The inputs that were created for this extraction only, under reserved names.
     fn scratch(&self) -> impl Iterator<Item = &str> {
         self.inputs.iter().map(String::as_str).filter(|name| name.starts_with("__"))
     }
 
-    /// Names and values found, in turn, so that each text is read once for all fields.
+    /// A column that lists all names and values, alternating, so that each text is read once for all fields.
     fn pairs(&self, names: &[String], log: MessageLog) -> exprs::kernel::EvalFunction {
         let mut names = names.to_vec();
         names.sort_unstable();
@@ -128,7 +130,7 @@ impl Discovery {
         log.add(MessageKind::Warning, text);
     }
 
-    /// The values of one field.
+    /// Selects the values of one field from the pairs.
     fn pick(&self, name: &str, found: Typed, frame: &Frame) -> Typed {
         let (existing, several, wanted) = (self.existing, self.several, name.to_owned());
         let old = frame.field(name);
@@ -166,7 +168,7 @@ impl Discovery {
     }
 }
 
-/// The values behind a name, in a list of names and values in turn.
+/// The values of a name in a list of alternating names and values.
 fn values_of<'a>(pairs: Value<'a>, name: &'a str) -> impl Iterator<Item = &'a str> {
     let (list, count) = match pairs {
         Value::Multi(list) => (Some(list), list.len() / 2),

@@ -1,8 +1,8 @@
-//! What the configuration adds to events as they are searched, in Splunk's order: calculated fields, then
+//! Search-time fields that the configuration adds to events, in Splunk's order: calculated fields, then
 //! automatic lookups, then event types and tags.
 //!
-//! Only what a search requires is computed. Everything runs where the events are. Stanzas of source types
-//! that no event of the search has are left out: most stanzas of an installation with many add-ons are.
+//! Only fields that a search requires are computed, and always where the events are. Stanzas of source types
+//! that none of the searched events has are skipped: in an installation with many add-ons, these are most.
 
 mod calculated;
 mod default_fields;
@@ -29,17 +29,17 @@ use crate::renames::Renames;
 use crate::stanzas::Sourcetypes;
 use crate::{Error, event_types};
 
-/// What is added to the events of a search.
+/// The search-time fields that are added to the events of a search.
 pub(crate) struct Enrichment {
     objects: Objects,
-    /// What the calculated fields ask with `lookup()`.
+    /// The tables that `lookup()` in calculated fields reads.
     asked: Lookups,
     classes: event_types::Wanted,
-    /// The source types that the stanzas were chosen for, if any was left out.
+    /// The source types for which the stanzas were chosen; `None` if no stanza was skipped.
     sourcetypes: Option<Arc<HashSet<String>>>,
 }
 
-/// Which events a search reads.
+/// The events that a search reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Events<'a> {
     pub(super) indexes: &'a [IndexName],
@@ -54,12 +54,12 @@ struct Objects {
     lookups: Vec<Automatic>,
     /// The fields that they set.
     set: HashSet<String>,
-    /// Whether some were left out that the search would require if there were events of their source types.
+    /// Whether objects were skipped that the search would require for events of other source types.
     is_part: bool,
 }
 
 impl Enrichment {
-    /// The part of it that a search requires. Adds the fields that it is made of.
+    /// Returns the part that a search requires. Adds the fields that it reads to the required fields.
     pub(super) async fn of(
         required: &mut RequiredFields,
         events: Events<'_>,
@@ -81,7 +81,7 @@ impl Enrichment {
         let shown = there.as_ref().map(shown);
         let before = required.clone();
         let mut classes = event_types::Wanted::of(required, shown.as_ref(), events.filter, env)?;
-        // Event types may be asked of fields that are not named themselves.
+        // Event types may depend on default fields that the search does not name.
         let defaults = match asks_classes {
             true => default_fields::named(required, &parsed, env),
             false => defaults,
@@ -89,7 +89,7 @@ impl Enrichment {
         let all = All { parsed: &parsed, defaults: &defaults };
         let (mut objects, mut is_part) = chosen(required, all, shown, events.filter, env).await?;
         if classes.is_part && objects.set.contains(columns::SOURCETYPE) {
-            // Then events may be of any source type behind it.
+            // Calculated source types cannot be predicted, so all stanzas apply again.
             *required = before;
             classes = event_types::Wanted::of(required, None, events.filter, env)?;
             let defaults = default_fields::named(required, &parsed, env);
@@ -101,13 +101,12 @@ impl Enrichment {
         Ok(Self { objects, asked, classes, sourcetypes })
     }
 
-    /// The source types that events may have: what others need was left out. `None` if nothing was.
+    /// The source types that events may have; objects of other source types were skipped. `None` if none was.
     pub(super) fn sourcetypes(&self) -> Option<Arc<HashSet<String>>> {
         self.sourcetypes.clone()
     }
 
-    /// The part of it that some events require which are there already. The source says which source types
-    /// these have.
+    /// Returns the part that already collected events require. The event source provides their source types.
     pub(crate) async fn of_any(
         required: &mut RequiredFields,
         env: &PlanningContext<'_>,
@@ -116,7 +115,7 @@ impl Enrichment {
         Self::of(required, any, env).await
     }
 
-    /// The fields that it sets.
+    /// The fields that are set.
     pub(crate) fn fields(&self, env: &PlanningContext<'_>) -> Vec<String> {
         let mut fields: Vec<String> = self.objects.set.iter().cloned().collect();
         fields.extend(self.classes.fields(env));
@@ -125,20 +124,20 @@ impl Enrichment {
         fields
     }
 
-    /// Whether a filter reads something that is added here.
+    /// Whether a filter reads a field that is set here.
     pub(super) fn sets(&self, expr: &SearchExpr) -> bool {
         let mut read = RequiredFields::default();
         read.search(expr);
         read.names.iter().any(|name| self.objects.set.contains(name))
     }
 
-    /// What stored fields satisfy in all events in which a filter may hold that reads something that is added
-    /// here; `None` if that leaves nothing out.
+    /// Returns a condition on stored fields that holds for all events that may satisfy a filter on fields set
+    /// here; `None` if that condition excludes no event.
     pub(super) fn narrowed(&self, expr: &SearchExpr) -> Option<SearchExpr> {
         narrow::narrowed(expr, &self.objects)
     }
 
-    /// The events with all of it.
+    /// Returns the events with all these fields.
     pub(crate) fn apply(self, mut frame: Frame, env: &PlanningContext<'_>) -> Result<Frame, Error> {
         let Objects { calculated, lookups, .. } = self.objects;
         if !calculated.is_empty() {
@@ -149,21 +148,22 @@ impl Enrichment {
     }
 }
 
-/// Whether the configuration may set the source type of events: then it says nothing of the stored ones.
+/// Whether the configuration may change the source type of events; then a filter on it does not describe the
+/// stored source types.
 pub(super) fn may_set_sourcetype(env: &PlanningContext<'_>) -> bool {
     env.context.knowledge.compiled_of(Parsed::FILES, Parsed::of).set(columns::SOURCETYPE)
 }
 
-/// What a search may require.
+/// All objects that a search may require.
 #[derive(Clone, Copy)]
 struct All<'a> {
     parsed: &'a Parsed,
-    /// The default fields that it names. What stanzas set goes before them.
+    /// The default fields that the search names. Fields that stanzas set take precedence over them.
     defaults: &'a [Arc<ParsedField>],
 }
 
-/// The objects that a search of events of these source types requires, and whether objects of others were
-/// left out.
+/// Returns the objects that a search of events of these source types requires, and whether objects of other
+/// source types were skipped.
 async fn chosen(
     required: &mut RequiredFields,
     all: All<'_>,
@@ -175,7 +175,7 @@ async fn chosen(
     let objects = Objects::of(required, all, there.as_ref(), env).await?;
     let Some(there) = there else { return Ok((objects, false)) };
     if objects.set.contains(columns::SOURCETYPE) {
-        // Then events may be of any source type behind it.
+        // Calculated source types cannot be predicted, so all stanzas apply again.
         *required = before;
         return Ok((Objects::of(required, all, None, env).await?, false));
     }
@@ -190,7 +190,8 @@ async fn chosen(
 }
 
 impl Objects {
-    /// The objects that a search requires. Adds the fields that they read and set to what it requires.
+    /// Returns the objects that a search requires. Adds the fields that they read and set to the required
+    /// fields.
     async fn of(
         required: &mut RequiredFields,
         all: All<'_>,
@@ -205,7 +206,7 @@ impl Objects {
         Ok(found)
     }
 
-    /// Whether some of them are of other source types only.
+    /// Whether some of the objects apply only to other source types.
     fn has_others(&self, types: &Sourcetypes) -> bool {
         let calculated = self.calculated.iter().map(|one| &one.0.field.matcher);
         let mut all = calculated.chain(self.lookups.iter().map(Automatic::matcher));

@@ -1,6 +1,6 @@
-//! `erex`: values like given examples.
+//! `erex`: extracts values that resemble given examples.
 //!
-//! Split: runs at the search head, over all rows, from which a regular expression is learnt.
+//! Split: runs at the search head, over all rows, from which a regular expression is learned.
 
 use spl::ast::ErexCommand;
 use tables::text::erex::Erex;

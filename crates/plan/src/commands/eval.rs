@@ -1,4 +1,4 @@
-//! `eval` and `where`: computes fields, keeps rows.
+//! `eval` and `where`: compute fields and filter rows.
 //!
 //! Split: both run where the rows are; nothing is left to the search head.
 
@@ -77,10 +77,10 @@ fn select(command: &EvalCommand, mut layer: Layer) -> Result<Layer, Reason> {
     Ok(layer)
 }
 
-/// Functions whose truth fields hold as a text.
+/// Functions whose Boolean result is stored in fields as a text.
 const SHOWN_TRUTH: [&str; 5] = ["if", "json_has_key", "json_has_key_exact", "json_valid", "tobool"];
 
-/// Sets fields. Those that do not read each other are set at once.
+/// Sets fields. Assignments that do not read each other's results are applied in one projection.
 fn assign(
     command: &EvalCommand,
     mut frame: Frame,
@@ -114,7 +114,7 @@ fn assign(
         let value = stored(value, &assignment.expr)?;
         let value = if is_time { convert(value, ValueType::Time) } else { value };
         values.push((name.clone(), value));
-        // Of several assignments to a field the last counts.
+        // If a field is assigned several times, the last assignment counts.
         texts.retain(|text| text != name);
         texts.extend(is_text.then(|| name.clone()));
         set.insert(name);
@@ -122,7 +122,8 @@ fn assign(
     Ok(frame.with_columns(values)?.with_composed(texts))
 }
 
-/// Whether an expression may read one of these fields: it names it, or calls a function that may read any.
+/// Whether an expression may read one of these fields: it names the field, or calls a function that may read
+/// any field.
 pub(super) fn reads_any(expr: &Expr, set: &HashSet<&str>) -> bool {
     let mut read = RequiredFields::default();
     read.expr(expr);
@@ -138,7 +139,7 @@ pub(super) fn filter(
     frame.filter(condition)
 }
 
-/// An expression as a condition.
+/// Compiles an expression as a condition.
 pub(super) fn condition(
     expr: &Expr,
     frame: &Frame,
@@ -151,12 +152,12 @@ pub(super) fn condition(
     })
 }
 
-/// Whether a column of the name is a time, unless a composed text was assigned to it.
+/// Whether a column of this name is a time, unless a composed text was assigned to it.
 pub(super) fn is_time(name: &str) -> bool {
     matches!(name, "_time" | "_indextime")
 }
 
-/// The value of an expression as a field can hold it.
+/// Converts the value of an expression to a type that a field can store.
 pub(super) fn stored(value: Typed, expr: &Expr) -> Result<Typed, Error> {
     match &expr.kind {
         ExprKind::Call(call)
@@ -169,7 +170,7 @@ pub(super) fn stored(value: Typed, expr: &Expr) -> Result<Typed, Error> {
     }
 }
 
-/// A value that a field can hold: truth cannot be stored, times are numbers under other names.
+/// Converts a value to a type that a field can store: Booleans are not storable, and times become numbers.
 pub(super) fn storable(value: Typed, span: spl::ast::Span) -> Result<Typed, Error> {
     match value.kind {
         ValueType::Boolean => Err(Error::at(
@@ -182,7 +183,7 @@ pub(super) fn storable(value: Typed, span: spl::ast::Span) -> Result<Typed, Erro
     }
 }
 
-/// A value as another type.
+/// Converts a value to another type.
 pub(super) fn convert(value: Typed, kind: ValueType) -> Typed {
     if value.kind == kind {
         return value;

@@ -1,6 +1,6 @@
-//! `eval {x}=...`: fields named after the values of others.
+//! `eval {x}=...`: assignments whose field names contain values of other fields.
 //!
-//! Split: as for all fields whose names stand in texts, see `discover`.
+//! Split: as for all fields whose names are in texts, see `discover`.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use super::eval::stored;
 use crate::Error;
 use crate::context::PlanningContext;
 
-/// Where the name and the value stand until rows have them; `Discovery` takes such columns away.
+/// Temporary columns for the name and the value of the assigned field; `Discovery` removes them.
 const COLUMNS: [&str; 2] = ["__assigned_name", "__assigned_value"];
 
-/// A piece of such a name.
+/// A piece of a field name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Piece {
-    /// As it stands.
+    /// Literal text.
     Literal(String),
     /// The value of a field.
     Field(String),
 }
 
-/// The pieces of a name, if it has any `{field}`. The `{}` of JSON arrays is part of a name.
+/// Splits a name into pieces if it contains a `{field}`. The `{}` of JSON arrays is literal text.
 pub(crate) fn pieces(name: &str) -> Option<Vec<Piece>> {
     let mut pieces = Vec::new();
     let (mut rest, mut literal) = (name, String::new());
@@ -54,8 +54,8 @@ pub(crate) fn pieces(name: &str) -> Option<Vec<Piece>> {
     named.then_some(pieces)
 }
 
-/// An `eval` with such a name as several: those before it, it alone, those behind it. `None` if there is
-/// no such name.
+/// Splits an `eval` at its first such assignment: those before it, the assignment alone, and those after it.
+/// `None` if there is no such assignment.
 pub(super) fn split(command: &EvalCommand, span: Span) -> Option<Vec<Spanned<Command>>> {
     let named = |assignment: &Assignment| pieces(&assignment.field.node).is_some();
     let at = command.assignments.iter().position(named)?;
@@ -68,7 +68,7 @@ pub(super) fn split(command: &EvalCommand, span: Span) -> Option<Vec<Spanned<Com
     Some(parts.map(eval).collect())
 }
 
-/// One assignment whose name depends on the row.
+/// Plans one assignment whose field name depends on the row.
 pub(super) fn plan(
     assignment: &Assignment,
     pieces: Vec<Piece>,

@@ -1,6 +1,6 @@
-//! `eventcount` and `dbinspect`: what the catalog knows of indexes and buckets.
+//! `eventcount` and `dbinspect`: properties of indexes and buckets from the catalog.
 //!
-//! Split: answered from bucket summaries and what hot buckets are known by; no event is read.
+//! Split: answered from bucket summaries and from the properties of hot buckets; no event is read.
 
 use std::collections::BTreeMap;
 
@@ -92,7 +92,7 @@ pub(super) async fn dbinspect(
     started(found, env)
 }
 
-/// The indexes that patterns mean; the default ones if there are no patterns.
+/// The indexes that match the patterns; the default indexes if there are no patterns.
 pub(super) fn meant(patterns: &[SearchPattern], env: &PlanningContext<'_>) -> Vec<IndexName> {
     let mut indexes = env.context.source.indexes();
     indexes.sort();

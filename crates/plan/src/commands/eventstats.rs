@@ -1,6 +1,6 @@
 //! `eventstats`: adds the aggregates of its group to every row.
 //!
-//! Split: nothing runs at the indexers beyond what came before; the search head needs all rows.
+//! Split: adds no work at the indexers; the search head needs all rows.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(super) fn plan(
     frame.with_columns(outputs)
 }
 
-/// Aggregates as window functions over whole groups.
+/// Plans aggregates as window functions over whole groups.
 fn windowed(
     mut frame: Frame,
     keys: &[String],

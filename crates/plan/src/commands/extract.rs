@@ -1,6 +1,7 @@
-//! `extract`: fields of the text of events, by delimiters, by rules of `transforms.conf`, or by looking.
+//! `extract`: fields from the text of events, by delimiters, by rules of `transforms.conf`, or by automatic
+//! extraction.
 //!
-//! Split: as for all fields whose names stand in texts, see `discover`.
+//! Split: as for all fields whose names are in texts, see `discover`.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -23,7 +24,7 @@ impl CommandPlan for ExtractCommand {
     fn required_fields(&self, _: &mut RequiredFields) {}
 
     fn output_fields(&self) -> OutputFields {
-        // Fields that every event is searched for are found without it.
+        // Automatic extraction is done for every event anyway.
         if self.pairdelim.is_some() || !self.stanzas.is_empty() {
             OutputFields::Collected
         } else {
@@ -36,7 +37,7 @@ impl CommandPlan for ExtractCommand {
     }
 }
 
-/// What is read where a rule does not say otherwise.
+/// The default input of a rule.
 const RAW: &str = "_raw";
 
 pub(super) fn plan(
@@ -88,7 +89,7 @@ pub(super) fn plan(
     let finder = Arc::new(finder);
     let discovery = Discovery { command: "extract", inputs, finder, several, existing };
     if frame.open && is_automatic {
-        // Fields of events that nobody names are found when they are shown, by the same looking.
+        // Fields of events that no command names are extracted by the same rules when the events are shown.
         return discovery.named(required_by(rest).names, frame, env).map(Step::Next);
     }
     discovery.plan(frame, rest, env)
@@ -110,7 +111,7 @@ fn extractor(stanza: &Spanned<String>, env: &PlanningContext<'_>) -> Result<Extr
     }
 }
 
-/// The rule with what the command says instead of the stanza.
+/// Applies the options of the command, which override the stanza, to a rule.
 fn adapted(extractor: Extractor, command: &ExtractCommand) -> Extractor {
     let extractor = match command.clean_keys {
         Some(clean) => extractor.with_clean_keys(clean),
@@ -125,9 +126,9 @@ fn adapted(extractor: Extractor, command: &ExtractCommand) -> Extractor {
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "there are a few of them per search")]
 enum Rule {
-    /// A rule and the place of its input.
+    /// A rule and the index of its input.
     Named(Extractor, usize),
-    /// What events of no special kind are read with.
+    /// The automatic extraction of events.
     Automatic(Arc<FieldRules>),
 }
 
@@ -143,9 +144,9 @@ impl Rule {
 #[derive(Debug)]
 struct Rules {
     rules: Vec<Rule>,
-    /// Values of a row at most.
+    /// Maximum number of values per row.
     limit: usize,
-    /// Characters of a text that are read.
+    /// Maximum number of characters of a text that are read.
     chars: usize,
 }
 
@@ -184,7 +185,7 @@ impl Finder for Rules {
     fn find(&self, texts: &[Option<&str>], visit: &mut dyn FnMut(&str, &str)) -> Option<String> {
         let mut cut = None;
         let mut count = 0;
-        // A field that was found is not found again, unless a rule adds to it.
+        // The first value of a field wins, unless a rule adds further values.
         let mut seen: HashSet<String> = HashSet::new();
         for rule in &self.rules {
             let input = match rule {
@@ -214,7 +215,7 @@ impl Finder for Rules {
             match rule {
                 Rule::Named(extractor, _) => extractor.find(text, &mut take),
                 Rule::Automatic(rules) => {
-                    // Its own limits are those of all events, which this one undercuts.
+                    // The limits of the automatic extraction are ignored: those of the command are lower.
                     let _ = rules.extract(text, &mut take);
                 }
             }

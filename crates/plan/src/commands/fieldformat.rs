@@ -1,4 +1,4 @@
-//! `fieldformat`: what is shown for fields, while commands see what they hold.
+//! `fieldformat`: formats fields for display; commands see the original values.
 //!
 //! Split: runs at the search head, over the rows of the result.
 
@@ -27,7 +27,7 @@ impl CommandPlan for FieldformatCommand {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let Input { mut frame, env, .. } = input;
         for assignment in &self.assignments {
-            // Mistakes are told here, where their place is known.
+            // The expressions are checked here, where error messages can give their position.
             storable(compile(&assignment.expr, &env.scope(&frame))?, assignment.expr.span)?;
             frame.formats.set(&assignment.field.node, assignment.expr.clone());
         }

@@ -56,7 +56,7 @@ fn select(command: &FieldsCommand, mut layer: Layer) -> Result<Layer, Reason> {
     }
     let mut kept = names(&command.fields)?;
     if layer.columns.is_none() {
-        // Time and text of an event stay unless they are removed.
+        // The time and the text of an event are kept unless they are removed by name.
         for name in [model::columns::RAW, model::columns::TIME] {
             if !kept.iter().any(|known| known == name) {
                 kept.insert(0, name.to_owned());
@@ -73,7 +73,7 @@ pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame,
         let (wild, exact): (Vec<&FieldPattern>, Vec<&FieldPattern>) =
             command.fields.iter().partition(|pattern| pattern.has_wildcard());
         let exact: HashSet<&str> = exact.iter().map(|pattern| pattern.text.as_str()).collect();
-        // A wildcard does not reach internal fields.
+        // A wildcard does not match internal fields.
         let reaches = |pattern: &FieldPattern, name: &str| {
             pattern.matches(name) && (!internal(name) || pattern.text.starts_with('_'))
         };
@@ -92,7 +92,7 @@ pub(super) fn fields(command: &FieldsCommand, mut frame: Frame) -> Result<Frame,
     Ok(frame.select(&kept)?.in_order())
 }
 
-/// The filter that also keeps only these patterns.
+/// Returns the filter restricted to these patterns.
 fn narrowed(filter: &FieldFilter, patterns: Vec<String>) -> FieldFilter {
     let keep = match &filter.keep {
         Some(before) => {
@@ -112,8 +112,8 @@ pub(super) fn table(command: &TableCommand, mut frame: Frame) -> Result<Frame, E
     frame.select_named(&kept, &named)
 }
 
-/// The columns that patterns mean, in the order of the patterns; exact names that are not there
-/// are kept if `unknown`, as columns without values.
+/// Returns the columns that match patterns, in the order of the patterns. With `unknown`, exact names that do
+/// not exist are kept, as empty columns.
 pub(super) fn expand(patterns: &[FieldPattern], frame: &Frame, unknown: bool) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let mut known: HashSet<String> = HashSet::new();
@@ -138,7 +138,7 @@ pub(super) fn expand(patterns: &[FieldPattern], frame: &Frame, unknown: bool) ->
     names
 }
 
-/// As [`expand`], or all fields that are not internal if there are no patterns.
+/// Like [`expand`], but returns all fields that are not internal if there are no patterns.
 pub(super) fn expand_or_all(patterns: &[FieldPattern], frame: &Frame) -> Vec<String> {
     if patterns.is_empty() {
         let names = frame.listed().into_iter().map(|column| column.name.clone());

@@ -1,7 +1,7 @@
 //! `fieldsummary`: a row of statistics for each field.
 //!
-//! Split: indexers summarize the values of each field, the search head merges the summaries and makes rows
-//! of them.
+//! Split: indexers summarize the values of each field; the search head merges the summaries and turns them
+//! into rows.
 
 use exprs::aggregates::{FIELD_NUMBERS, field_values};
 use spl::ast::FieldsummaryCommand;

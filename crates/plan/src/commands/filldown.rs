@@ -1,4 +1,4 @@
-//! `filldown`: repeats the last value where there is none.
+//! `filldown`: replaces missing values with the last value of the field.
 //!
 //! Split: runs at the search head, which sees rows in order.
 

@@ -1,4 +1,4 @@
-//! `fillnull`: gives missing values a value.
+//! `fillnull`: replaces missing values with a fixed value.
 //!
 //! Split: runs where the rows are.
 
@@ -30,12 +30,13 @@ impl CommandPlan for FillnullCommand {
     }
 
     fn changes_source(&self) -> bool {
-        // Without names it changes none of these fields: every event has a value of each.
+        // Without field names, the command changes none of the source fields, as every event has a value of
+        // each.
         self.fields.iter().any(reaches_source)
     }
 
     fn needs_presence(&self, frame: &Frame, rest: Rest<'_>) -> bool {
-        // Where later commands name all fields that are shown, no other field matters.
+        // If later commands choose all fields that are shown by exact names, other fields do not matter.
         let later = required_by(rest);
         let named = choose_fields(rest) && later.patterns.is_empty();
         !named && presence::reaches(&self.fields, frame)
@@ -78,7 +79,7 @@ fn select(command: &FillnullCommand, mut layer: Layer) -> Result<Layer, Reason> 
     Ok(layer)
 }
 
-/// The value, or the text given where it is null.
+/// Returns the value, or the given text if it is null.
 fn filled(value: Typed, text: &str) -> Typed {
     let number = parse_number(text);
     #[allow(clippy::cast_possible_truncation)]

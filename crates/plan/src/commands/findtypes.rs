@@ -1,7 +1,7 @@
-//! `findtypes` and `typelearner`: suggestions for event types.
+//! `findtypes` and `typelearner`: suggest event types.
 //!
-//! Split: run at the search head, over all rows. Events with the same source type and the same
-//! punctuation make a group; words that all events of a group have, and few others, tell it apart.
+//! Split: run at the search head, over all rows. Events with the same source type and the same punctuation
+//! form a group; a group is characterized by words that all of its events and few other events contain.
 
 use frames::Frame;
 use spl::ast::{FindtypesCommand, TypelearnerCommand};
@@ -28,7 +28,7 @@ impl CommandPlan for FindtypesCommand {
     }
 }
 
-/// Characters of the punctuation that count.
+/// Number of punctuation characters that are compared.
 const PUNCTUATION: usize = 15;
 
 pub(super) fn findtypes(command: &FindtypesCommand, frame: Frame) -> Step {

@@ -1,17 +1,18 @@
-//! How many first rows the commands behind a command use: a later `head` limits its input, too.
+//! The number of first rows that the next commands use: a later `head` limits the input of a command, too.
 //!
-//! The engine moves no limit below an operator over rows in order, nor below the merge of several searches,
-//! so that these would read everything. How many rows `dedup`, and `head` with a condition, need depends on
-//! their values: they say themselves which they use ([`Reduction`](frames::stream::Reduction)). What a
-//! wildcard stands for may depend on all rows: no limit moves below a command that asks for it, since
-//! planning counts fields for it before [`needed`] is asked.
+//! The engine moves limits neither below an operator over ordered rows nor below the merge of several
+//! searches; without this module, such plans would read everything. `dedup`, and `head` with a condition,
+//! need a number of rows that depends on the values: they decide themselves which rows they use
+//! ([`Reduction`](frames::stream::Reduction)). The fields that match a wildcard may depend on all rows: no
+//! limit moves below a command with a wildcard, since planning counts the fields for it before [`needed`] is
+//! called.
 
 use frames::Frame;
 use spl::ast::{Command, Spanned};
 
 use super::{Rest, eval_named, head};
 
-/// How many of its first rows the commands use, if they say so.
+/// The number of first rows that the next commands use, if it is fixed.
 pub(super) fn first_rows(rest: Rest<'_>) -> Option<usize> {
     let ends = rest.iter().find(|command| !keeps_rows(command))?;
     match &ends.node {
@@ -20,7 +21,7 @@ pub(super) fn first_rows(rest: Rest<'_>) -> Option<usize> {
     }
 }
 
-/// Whether a command makes one row of each, in their order, whatever other rows there are.
+/// Whether a command returns one row for each input row, in the same order, independently of other rows.
 fn keeps_rows(command: &Spanned<Command>) -> bool {
     match &command.node {
         Command::Fields(_) | Command::Table(_) | Command::Rename(_) => true,
@@ -32,8 +33,9 @@ fn keeps_rows(command: &Spanned<Command>) -> bool {
     }
 }
 
-/// The rows that a command needs. One that keeps each row, and adds what it has seen in the rows before it,
-/// needs no more rows than the commands behind it, nor does one that makes at least one row of each.
+/// Limits the rows to those that a command needs. A command that adds values of earlier rows to each row
+/// needs no more rows than the commands after it; the same holds for a command that returns at least one row
+/// for each row.
 pub(super) fn needed(command: &Command, frame: Frame, rest: Rest<'_>) -> Frame {
     let is_enough = match command {
         Command::Accum(_)
@@ -48,7 +50,7 @@ pub(super) fn needed(command: &Command, frame: Frame, rest: Rest<'_>) -> Frame {
     limited(frame, first_rows(rest).filter(|_| is_enough))
 }
 
-/// The rows that are used: all, if it is not certain how many.
+/// Limits the frame to the rows that are used; `None` means all rows.
 pub(super) fn limited(frame: Frame, used: Option<usize>) -> Frame {
     match used {
         Some(rows) => frame.limit(rows),

@@ -1,7 +1,7 @@
-//! `fit`: a model of all rows, which is kept for `apply`.
+//! `fit`: trains a model on all rows, and stores it for `apply`.
 //!
-//! Split: runs at the search head, over all rows. A model is a lookup file, so that it has the owner, the app
-//! and the rights of one.
+//! Split: runs at the search head, over all rows. A model is stored as a lookup file, so it has an owner, an
+//! app and permissions.
 
 use futures::future::BoxFuture;
 use spl::ast::{Field, FitCommand, Spanned};
@@ -58,7 +58,7 @@ struct Fit {
     command: FitCommand,
     algorithm: Algorithm,
     settings: Settings,
-    /// Where the model is kept.
+    /// The file in which the model is stored.
     file: Option<LookupSource>,
 }
 
@@ -84,9 +84,9 @@ impl TableOp for Fit {
     }
 }
 
-/// The lookup file of a model.
+/// Returns the lookup file of a model.
 pub(super) fn file_of(model: &Spanned<String>) -> Result<LookupSource, Error> {
-    // `app:` shares a model within its app, as a lookup file is anyway.
+    // `app:` shares a model within its app, which is the default for lookup files.
     let name = model.node.strip_prefix("app:").unwrap_or(&model.node);
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     if name.is_empty() || !name.chars().all(is_name) || name.starts_with('.') {
@@ -96,7 +96,7 @@ pub(super) fn file_of(model: &Spanned<String>) -> Result<LookupSource, Error> {
     Ok(LookupSource::File(format!("__mlspl_{name}.csv")))
 }
 
-/// Parameters of Splunk's algorithms that change nothing here.
+/// Parameters of Splunk's algorithms that have no effect here.
 const IGNORED: [&str; 14] = [
     "c",
     "full_samples",
@@ -114,7 +114,7 @@ const IGNORED: [&str; 14] = [
     "tol",
 ];
 
-/// The settings that parameters give.
+/// Converts the parameters of the command to settings.
 pub(super) fn settings(
     parameters: &[(Field, Spanned<String>)],
     log: &MessageLog,

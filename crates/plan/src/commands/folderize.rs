@@ -1,4 +1,4 @@
-//! `folderize`: values such as paths, put together by what they begin with.
+//! `folderize`: groups hierarchical values, such as paths, by their prefixes.
 //!
 //! Split: runs at the search head, over all rows.
 

@@ -1,6 +1,6 @@
-//! `foreach`: a template of commands for each of several fields, or for each value of one.
+//! `foreach`: runs a template of commands for each of several fields, or for each value of a field.
 //!
-//! Split: as the commands of the template; what goes through the values of a field runs at the search head.
+//! Split: as the commands of the template; iterating over the values of a field runs at the search head.
 
 mod items;
 
@@ -25,7 +25,8 @@ use crate::stage::{Breaker, Rows, TableOp};
 use tables::text::template::{Replacement, named};
 
 impl CommandPlan for ForeachCommand {
-    /// As the commands of the template; one that cannot be read is refused when it is planned.
+    /// The place of the commands of the template; a template that cannot be parsed is refused when it is
+    /// planned.
     fn place(&self) -> Place {
         let streams = |found: &Spanned<Command>| of(&found.node).place() == Place::Streaming;
         match any(self).is_none_or(|commands| commands.iter().all(streams)) {
@@ -73,19 +74,19 @@ impl CommandPlan for ForeachCommand {
     }
 }
 
-/// Commands that are planned together. More than these work on collected rows, a part after the other:
-/// a plan of thousands of steps is one that nobody can optimise.
+/// Maximum number of commands that are planned together. Longer lists are split into parts that run over
+/// collected rows, one after the other: a plan of thousands of steps takes too long to optimize.
 const AT_ONCE: usize = 64;
 
-/// Assignments that are planned together over collected rows, with the columns of their fields alone. What
-/// reads the result of another is a projection of all columns above that of the other: projections of all of
-/// 400 fields for 400 assignments took 11 s.
+/// Number of assignments that are planned together over collected rows, with only the columns of their
+/// fields. An assignment that reads the result of another one becomes a projection of all columns above that
+/// of the other: with 400 fields and 400 assignments, these projections took 11 s.
 const ASSIGNED_AT_ONCE: usize = 8;
 
-/// Stands for the placeholders of a template.
+/// The replacement of placeholders when the required fields of a template are determined.
 const ANY: &str = "any9placeholder";
 
-/// The commands of a template with [`ANY`] for its placeholders; nothing if it cannot be read.
+/// Returns the commands of a template with [`ANY`] for its placeholders; `None` if it cannot be parsed.
 fn any(command: &ForeachCommand) -> Option<Vec<Spanned<Command>>> {
     let placeholders = &command.placeholders;
     let all = [&placeholders.field, &placeholders.matched, &placeholders.item, &placeholders.iter];
@@ -97,8 +98,8 @@ fn any(command: &ForeachCommand) -> Option<Vec<Spanned<Command>>> {
     parse(&named(&command.template.node, &replacements), command).ok()
 }
 
-/// The fields that the commands of a template require, whatever stands for its placeholders; nothing if that
-/// cannot be told.
+/// Returns the fields that the commands of a template require, whatever its placeholders are replaced with;
+/// `None` if that is unknown.
 fn required(command: &ForeachCommand) -> Option<RequiredFields> {
     let commands = any(command)?;
     let mut required = required_by(&commands);
@@ -113,15 +114,16 @@ fn required(command: &ForeachCommand) -> Option<RequiredFields> {
     Some(required)
 }
 
-/// A field that the template is for.
+/// A field to which the template is applied.
 #[derive(Debug)]
 struct Match {
     field: String,
-    /// What each wildcard stands for.
+    /// The text that each wildcard matches.
     captures: Vec<String>,
 }
 
-/// The fields that are meant, each once: those named as they are named, others in the order of the frame.
+/// Returns the matching fields, each once: exact names in the order of the command, others in the order of
+/// the frame.
 fn matches(command: &ForeachCommand, frame: &Frame) -> Vec<Match> {
     let mut found: Vec<Match> = Vec::new();
     let mut known: HashSet<String> = HashSet::new();
@@ -151,7 +153,7 @@ fn replacement<'r>(placeholder: &'r str, text: &str) -> Replacement<'r> {
 }
 
 impl Match {
-    /// The template for this field.
+    /// Returns the commands of the template for this field.
     fn commands(&self, command: &ForeachCommand) -> Result<Vec<Spanned<Command>>, Error> {
         let placeholders = &command.placeholders;
         let mut replacements = vec![
@@ -167,7 +169,7 @@ impl Match {
     }
 }
 
-/// The commands of a template whose placeholders are replaced.
+/// Parses the commands of a template whose placeholders are replaced.
 fn parse(text: &str, command: &ForeachCommand) -> Result<Vec<Spanned<Command>>, Error> {
     let options = ParseOptions { place: Some(command.template.span), ..ParseOptions::default() };
     let commands = spl::parse_commands(text, &options)?.commands;
@@ -182,8 +184,8 @@ fn parse(text: &str, command: &ForeachCommand) -> Result<Vec<Spanned<Command>>, 
     }
 }
 
-/// Lets an assignment that adds to its own field (`total=total+x`) leave it alone in rows that lack the
-/// field the template is for, where it would have no result.
+/// Changes an assignment that accumulates into its own field (`total=total+x`) so that it keeps the old value
+/// in rows that lack the template's field; otherwise, its result would be null there.
 fn adding(command: &mut Command, field: &str) {
     let Command::Eval(eval) = command else { return };
     for Assignment { field: target, expr } in &mut eval.assignments {
@@ -208,7 +210,7 @@ fn adding(command: &mut Command, field: &str) {
     }
 }
 
-/// Commands in parts, each over the rows of the one before.
+/// Lists of commands, each of which runs over the rows of the previous one.
 #[derive(Debug)]
 struct Parts(Vec<Part>);
 
@@ -216,11 +218,12 @@ struct Parts(Vec<Part>);
 #[derive(Debug)]
 struct Part {
     commands: Vec<Spanned<Command>>,
-    /// The fields that are read and set if nothing but these can change; otherwise, any may.
+    /// The fields that are read and set, if the commands affect no others; `None` if they may read or set any
+    /// field.
     fields: Option<HashSet<String>>,
 }
 
-/// Commands as parts.
+/// Splits commands into parts.
 fn parts(commands: &[Spanned<Command>]) -> Vec<Part> {
     let fields: Option<Vec<Vec<String>>> =
         commands.iter().map(|found| assigned(&found.node)).collect();
@@ -242,8 +245,8 @@ fn parts(commands: &[Spanned<Command>]) -> Vec<Part> {
     parts
 }
 
-/// The fields that assignments read and set; nothing for other commands, and for assignments of which it
-/// cannot be told.
+/// Returns the fields that assignments read and set; `None` for other commands, and for assignments that may
+/// read any field.
 fn assigned(command: &Command) -> Option<Vec<String>> {
     let Command::Eval(eval) = command else { return None };
     let mut fields = RequiredFields::default();
@@ -257,8 +260,8 @@ fn assigned(command: &Command) -> Option<Vec<String>> {
     fields.patterns.is_empty().then_some(fields.names)
 }
 
-/// Whether an expression may read fields that it does not name: a filter looks for its words in several, and
-/// a lookup whose rows have times reads `_time`.
+/// Whether an expression may read fields that it does not name: a filter looks for its words in several
+/// fields, and a time-based lookup reads `_time`.
 fn reads_unnamed(expr: &Expr) -> bool {
     let reads = matches!(
         &expr.kind,
@@ -268,7 +271,7 @@ fn reads_unnamed(expr: &Expr) -> bool {
 }
 
 impl Part {
-    /// The rows of the commands over these rows.
+    /// Runs the commands over these rows.
     async fn apply(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
         let Some(fields) = &self.fields else {
             let stage = plan_stage(Frame::of_rows(rows)?, &self.commands, env).await?;
@@ -281,7 +284,8 @@ impl Part {
     }
 }
 
-/// Rows with the columns of others that are as many: in the places of those of the same names, or behind all.
+/// Replaces or adds the columns of other rows, of which there are equally many: columns of the same name are
+/// replaced in place, others are appended.
 fn with_columns_of(mut rows: Rows, others: Rows) -> Rows {
     let places: HashMap<String, usize> =
         rows.columns.iter().enumerate().map(|(at, column)| (column.name.clone(), at)).collect();

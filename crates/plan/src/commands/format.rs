@@ -1,4 +1,4 @@
-//! `format` and `return`: the filter that rows stand for, as a subsearch gives it.
+//! `format` and `return`: convert rows to a search filter, as a subsearch does.
 //!
 //! Split: both run at the search head, over all rows.
 

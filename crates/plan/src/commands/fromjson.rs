@@ -1,6 +1,6 @@
-//! `fromjson`: the keys of a JSON object as fields; what is nested stays JSON.
+//! `fromjson`: the keys of a JSON object as fields; nested objects stay JSON.
 //!
-//! Split: as for all fields whose names stand in texts, see `discover`.
+//! Split: as for all fields whose names are in texts, see `discover`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `gauge`: one row with a value and the bounds of the ranges it is shown in.
+//! `gauge`: one row with a value and the bounds of the ranges for its display.
 //!
 //! Split: runs at the search head, over all rows.
 

@@ -1,4 +1,4 @@
-//! `gentimes`: a row for each step of a range of time.
+//! `gentimes`: a row for each step of a time range.
 //!
 //! Split: runs at the search head.
 
@@ -35,7 +35,7 @@ impl CommandPlan for GentimesCommand {
     }
 }
 
-/// How times are written for people.
+/// The format of the readable times.
 const HUMAN: &str = "%a %b %e %H:%M:%S %Y";
 
 pub(super) fn start(
@@ -89,7 +89,8 @@ fn today(env: &PlanningContext<'_>) -> Result<Zoned, Error> {
     now.start_of_day().map_err(|error| Error::internal(error.to_string()))
 }
 
-/// Calendar units keep the time of day when the clocks change.
+/// Returns the length of a step. Calendar units keep the time of day across changes to and from daylight
+/// saving time.
 fn length(span: &TimeSpan) -> Option<Length> {
     let count = i64::try_from(span.count).ok()?;
     let length = match span.unit {
@@ -98,13 +99,13 @@ fn length(span: &TimeSpan) -> Option<Length> {
         TimeUnit::Month => Length::new().try_months(count),
         TimeUnit::Quarter => Length::new().try_months(count.checked_mul(3)?),
         TimeUnit::Year => Length::new().try_years(count),
-        // Rows are of whole seconds.
+        // Rows start at whole seconds.
         _ => Length::new().try_seconds((length_of(span) / 1_000_000).max(1)),
     };
     length.ok()
 }
 
-/// `MM/DD/YYYY[:HH:MM:SS]`, or days from today.
+/// Parses `MM/DD/YYYY[:HH:MM:SS]`, or a number of days from today.
 fn point(text: &Spanned<String>, today: &Zoned) -> Result<Zoned, Error> {
     if let Ok(days) = text.node.parse::<i64>() {
         let days = Length::new().try_days(days).map_err(|_| too_far(text.span))?;
@@ -123,7 +124,7 @@ fn civil(text: &str) -> Option<DateTime> {
     let mut parts = date.splitn(3, '/');
     let (month, day, year) = (parts.next()?, parts.next()?, parts.next()?);
     let full: i16 = year.parse().ok()?;
-    // As in `strptime`, two digits are years from 1969 to 2068.
+    // As in `strptime`, two-digit years are those from 1969 to 2068.
     let full = match (year.len(), full) {
         (2, 69..) => full + 1_900,
         (2, _) => full + 2_000,

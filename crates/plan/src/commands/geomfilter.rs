@@ -34,9 +34,9 @@ impl CommandPlan for GeomfilterCommand {
     }
 }
 
-/// The field with the shape.
+/// The field that contains the shape.
 const GEOM: &str = "geom";
-/// The column of a lookup that names shapes.
+/// The column of a lookup that contains the names of shapes.
 const FEATURE: &str = "featureId";
 
 fn bounds(bounds: &GeomBounds) -> Bounds {

@@ -1,4 +1,4 @@
-//! `geostats`: aggregations for places on a map, at every level of zoom.
+//! `geostats`: aggregations for bins of a map, at every zoom level.
 //!
 //! Split: as `stats` by bin and field; the search head chooses the series and pivots.
 
@@ -89,7 +89,8 @@ pub(super) fn plan(
     Ok(Step::Materialize(grouped(frame, keys, values)?, Breaker::table(op)))
 }
 
-/// The bins of a place, one for each level of zoom; each level has four times as many.
+/// Returns the bins of a position, one per zoom level; each level has four times as many bins as the previous
+/// one.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn bins(command: &GeostatsCommand, frame: &Frame) -> Typed {
     let degrees = |text: &str| text.parse::<f64>().unwrap_or(1.0);
@@ -99,7 +100,7 @@ fn bins(command: &GeostatsCommand, frame: &Frame) -> Typed {
         let (latitude, longitude) = (row.number(0)?, row.number(1)?);
         let mut scale = 1.0;
         for level in 0..=levels {
-            // The pole and the last meridian belong to the last bin.
+            // The pole and the 180th meridian belong to the last bin.
             let place = |degrees: f64, most: f64, span: f64| {
                 let bins = (2.0 * most * scale / span).ceil().max(1.0);
                 ((degrees + most) * scale / span).floor().clamp(0.0, bins - 1.0) as u64

@@ -1,7 +1,7 @@
 //! `head` and `tail`: the first or last rows.
 //!
-//! Split: each indexer delivers its first N, the search head takes the first N of those; a
-//! condition is checked at the search head alone.
+//! Split: each indexer returns its first N rows, and the search head takes the first N of those; a condition
+//! is evaluated only at the search head.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ fn select(command: &HeadCommand, mut layer: Layer) -> Result<Layer, Reason> {
     Ok(layer)
 }
 
-/// Rows without a count.
+/// Default number of rows.
 const DEFAULT: u64 = 10;
 
 fn head(command: &HeadCommand, input: Input<'_>) -> Result<Frame, Error> {
@@ -70,7 +70,7 @@ fn head(command: &HeadCommand, input: Input<'_>) -> Result<Frame, Error> {
     Ok(frame.stream(node))
 }
 
-/// How many rows it takes at most, if that does not depend on their values.
+/// The maximum number of rows that the command returns, if it does not depend on their values.
 pub(super) fn taken(command: &HeadCommand) -> Option<usize> {
     match (&command.condition, command.limit) {
         (Some(_), limit) => limit.map(rows),
@@ -78,7 +78,7 @@ pub(super) fn taken(command: &HeadCommand) -> Option<usize> {
     }
 }
 
-/// The last rows, in reverse order as documented.
+/// Returns the last rows, in reverse order as documented.
 pub(super) fn tail(command: &TailCommand, frame: Frame) -> Frame {
     frame.reverse().limit(rows(command.limit))
 }

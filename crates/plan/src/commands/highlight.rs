@@ -1,4 +1,4 @@
-//! `highlight`: marks words in the events shown; rows stay as they are.
+//! `highlight`: highlights words in displayed events; the rows do not change.
 
 use spl::ast::HighlightCommand;
 

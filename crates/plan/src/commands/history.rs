@@ -1,4 +1,4 @@
-//! `history`: the searches run so far.
+//! `history`: the searches that were run before.
 //!
 //! Split: runs at the search head.
 

@@ -1,4 +1,4 @@
-//! `iconify`: an icon for each value of fields, for display; rows stay as they are.
+//! `iconify`: an icon for each value of fields, for display; the rows do not change.
 
 use spl::ast::IconifyCommand;
 

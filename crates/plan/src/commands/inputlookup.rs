@@ -1,4 +1,4 @@
-//! `inputlookup` and `inputcsv`: the rows of a lookup, alone or below other rows.
+//! `inputlookup` and `inputcsv`: the rows of a lookup, alone or appended to other rows.
 //!
 //! Split: runs at the search head.
 
@@ -33,12 +33,12 @@ impl CommandPlan for InputlookupCommand {
     }
 }
 
-/// What the name stands for.
+/// The kind of object that a name refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
-    /// A lookup, or a file of lookups.
+    /// A lookup definition or a lookup file.
     Lookup,
-    /// A file; `.csv` may be left out.
+    /// A file; the extension `.csv` may be omitted.
     File,
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn start(
     Ok(SourceRows { frame, range, indexes: Vec::new(), messages: Vec::new() })
 }
 
-/// Below the rows so far.
+/// Plans the command; with `append=`, its rows follow the current rows.
 pub(super) fn plan(
     command: &InputlookupCommand,
     named: Named,
@@ -130,7 +130,8 @@ async fn rows(
             let definition = lookup::table(name, env.context)?;
             let (_, rows) = lookup::read(name, env.context).await?;
             let mut rows = rows.as_ref().clone();
-            // A collection shows the fields it is defined with, and its keys only if they are among them.
+            // A collection returns the fields of its definition; keys are returned only if they are among
+            // them.
             if !definition.fields.is_empty() {
                 rows.columns.retain(|column| definition.fields.contains(&column.name));
                 for field in &definition.fields {

@@ -1,4 +1,4 @@
-//! `iplocation`: adds where addresses are.
+//! `iplocation`: adds the geographic location of IP addresses.
 //!
 //! Split: runs where the rows are.
 
@@ -35,11 +35,10 @@ impl CommandPlan for IplocationCommand {
     }
 }
 
-/// Between the parts of a location.
+/// The separator between the parts of a location.
 const SEPARATOR: char = '\u{1f}';
 
-/// The fields in the order of their names, each with its part of a location and whether it is
-/// among those that are always added.
+/// The fields in the order of their names, each with its part of a location and whether it is always added.
 const FIELDS: [(&str, Part, bool); 8] = [
     ("City", Part::City, true),
     ("Continent", Part::Continent, false),
@@ -85,7 +84,7 @@ pub(super) fn plan(
             let part = text("location_part", move |row, out| {
                 let location = row.text(0)?;
                 let part = location.split(SEPARATOR).nth(at)?;
-                // Of a known place, texts that are not known are empty; numbers are missing.
+                // If the location is known, unknown texts are empty and unknown numbers are missing.
                 if at >= 6 && part.is_empty() {
                     return None;
                 }
@@ -99,8 +98,8 @@ pub(super) fn plan(
     Ok(frame.with_columns(values)?.without_hidden(&hidden))
 }
 
-/// The parts of the location of each address, joined; null where nothing is known. An address
-/// that occurs again is not looked up again.
+/// Returns the parts of the location of each address, joined; null if the location is unknown. Each distinct
+/// address is looked up once.
 fn locations(arguments: &[Argument], rows: usize, host: &dyn Host) -> ArrayRef {
     let mut known: HashMap<String, Option<String>> = HashMap::new();
     let mut built = StringViewBuilder::with_capacity(rows);
@@ -121,7 +120,7 @@ fn locations(arguments: &[Argument], rows: usize, host: &dyn Host) -> ArrayRef {
     Arc::new(built.finish())
 }
 
-/// The address of `10.1.2.3`, `2001:db8::1` or `10.1.2.0/24`.
+/// Parses the address in `10.1.2.3`, `2001:db8::1` or `10.1.2.0/24`.
 fn address(text: &str) -> Option<IpAddr> {
     let address = text.split_once('/').map_or(text, |(address, _)| address);
     address.trim().parse().ok()

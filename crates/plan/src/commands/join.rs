@@ -1,4 +1,4 @@
-//! `join`: fields of rows of another search beside rows with the same values.
+//! `join`: adds the fields of rows of another search that have the same key values.
 //!
 //! Split: the search head joins by hash; the subsearch splits like any search.
 
@@ -53,7 +53,8 @@ fn plan(join: &JoinCommand, input: Input<'_>) -> Result<Step, Error> {
     Ok(Step::Materialize(input.frame, Breaker::table(Join { inner, join: join.clone() })))
 }
 
-/// What the right side has to read: its keys, and what is mentioned behind its alias.
+/// Returns a `table` command with the fields that the right side must read: its keys, and the fields that are
+/// mentioned with its alias.
 fn right_tail(on: &JoinOn, rest: &[Spanned<Command>], span: spl::Span) -> Vec<Spanned<Command>> {
     let keys = on.pairs.iter().map(|(_, right)| right.node.clone());
     let required = required_by_joined(&on.right, keys, rest);
@@ -99,7 +100,7 @@ impl TableOp for Join {
 }
 
 impl Join {
-    /// The fields of both sides that must be equal.
+    /// Returns the fields of both sides that must be equal.
     fn key_fields(
         &self,
         rows: &Rows,
@@ -126,7 +127,7 @@ impl Join {
     }
 }
 
-/// The rows with an alias before the names of fields, internal ones apart.
+/// Prefixes the field names with an alias, except internal ones.
 fn prefixed(mut rows: Rows, alias: &str) -> Rows {
     for column in &mut rows.columns {
         if !column.name.starts_with('_') {

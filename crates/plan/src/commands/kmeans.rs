@@ -1,7 +1,7 @@
-//! `kmeans`: rows with similar numbers.
+//! `kmeans`: clusters rows with similar numbers.
 //!
-//! Split: runs at the search head, over all rows. The starting points are chosen at random, but by
-//! the same numbers each time, so that the same rows give the same clusters.
+//! Split: runs at the search head, over all rows. The starting points are random with a fixed seed, so that
+//! the same rows give the same clusters.
 
 use spl::ast::KmeansCommand;
 use tables::analysis::kmeans::Kmeans;

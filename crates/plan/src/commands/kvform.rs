@@ -1,6 +1,6 @@
 //! `kvform`: the fields of a form, see `knowledge::Knowledge::form`.
 //!
-//! Split: as for all fields whose names stand in texts, see `discover`; those of forms are known.
+//! Split: as for all fields whose names are in texts, see `discover`; the field names of forms are known.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ fn all(span: Span, env: &PlanningContext<'_>) -> Result<BTreeMap<String, Extract
 
 #[derive(Debug)]
 struct Forms {
-    /// The form of all rows; else the second text names that of its row.
+    /// The name of the form of all rows; if `None`, the second text contains the name of the row's form.
     only: Option<String>,
     by_name: BTreeMap<String, Extractor>,
 }

@@ -1,4 +1,4 @@
-//! `loadjob`: the rows of a search that has ended.
+//! `loadjob`: the results of a finished search job.
 //!
 //! Split: runs at the search head.
 

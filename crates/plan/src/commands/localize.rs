@@ -1,4 +1,4 @@
-//! `localize`: stretches of time with events, for `map`.
+//! `localize`: time ranges that contain events, for `map`.
 //!
 //! Split: runs at the search head, over the times of all rows.
 

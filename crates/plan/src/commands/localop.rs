@@ -1,4 +1,4 @@
-//! `localop`: the commands after it run at the search head; rows stay as they are.
+//! `localop`: makes the following commands run at the search head; the rows do not change.
 
 use spl::ast::LocalopCommand;
 

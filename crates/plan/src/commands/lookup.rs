@@ -1,6 +1,6 @@
-//! `lookup`: fields from the rows of a lookup that match.
+//! `lookup`: adds fields from the matching rows of a lookup.
 //!
-//! Split: the rows of the lookup go to where the events are; nothing is left to the search head.
+//! Split: the rows of the lookup are sent to where the events are; nothing is left to the search head.
 
 mod group;
 
@@ -24,7 +24,7 @@ impl CommandPlan for LookupCommand {
 
     fn required_fields(&self, fields: &mut RequiredFields) {
         self.inputs.iter().for_each(|input| fields.name(input.event_name()));
-        // OUTPUTNEW keeps values that are there, so those are read too.
+        // OUTPUTNEW keeps existing values, so the output fields are read, too.
         let new = self.output.iter().filter(|output| output.only_new);
         let outputs = new.flat_map(|output| &output.fields);
         outputs.for_each(|field| fields.name(field.event_name()));
@@ -54,8 +54,8 @@ fn plan(command: &LookupCommand, input: Input<'_>) -> Result<Frame, Error> {
     apply(command, &lookup, input.frame)
 }
 
-/// The lookup of a command; errors are placed at its name. Programs match the sentence that they begin with,
-/// which is Splunk's.
+/// Reads the lookup of a command; errors have the position of its name. The beginning of the error message is
+/// Splunk's, as programs match it.
 pub(super) async fn read(
     command: &LookupCommand,
     env: &PlanningContext<'_>,
@@ -72,7 +72,7 @@ pub(super) async fn read(
     })
 }
 
-/// The lookup, ready to be asked by the inputs of a command; `automatic` is the place of the setting that
+/// Returns the lookup, prepared for the inputs of a command; `automatic` is the location of the setting that
 /// applies it, if there is one.
 pub(super) async fn prepare(
     command: &LookupCommand,
@@ -85,24 +85,24 @@ pub(super) async fn prepare(
     lookup::open_any(&command.name.node, &inputs, &wanted(command), asking).await
 }
 
-/// All fields of the lookup that a command names.
+/// Returns all fields of the lookup that a command names.
 fn wanted(command: &LookupCommand) -> Vec<&Field> {
     let outputs = command.output.iter().flat_map(|output| &output.fields);
     command.inputs.iter().chain(outputs).map(|field| &field.lookup).collect()
 }
 
-/// Refuses a command that names fields which the lookup does not have.
+/// Refuses a command that names fields that the lookup does not have.
 pub(super) fn check(command: &LookupCommand, lookup: &Lookup) -> Result<(), Error> {
     lookup.check(&wanted(command))
 }
 
-/// The rows with the outputs of a lookup.
+/// Adds the outputs of a lookup to the rows.
 fn apply(command: &LookupCommand, lookup: &Arc<Lookup>, frame: Frame) -> Result<Frame, Error> {
     let matcher = &StanzaMatcher::Everything;
     apply_all(&[Applied { command, lookup, matcher }], frame)
 }
 
-/// What is added: what is asked for, or all fields that are not compared.
+/// Returns the output fields: those that the command names, or all fields that are not inputs.
 pub(super) fn outputs(command: &LookupCommand, lookup: &Lookup) -> Vec<LookupField> {
     if let Some(LookupOutput { fields, .. }) = &command.output {
         return fields.clone();

@@ -1,4 +1,4 @@
-//! `makecontinuous`: bins without a hole between them.
+//! `makecontinuous`: adds rows for missing bins.
 //!
 //! Split: runs at the search head, over all rows.
 

@@ -1,4 +1,4 @@
-//! `makejson`: a JSON object of each row, nested by the dots in names.
+//! `makejson`: a JSON object for each row, nested by the dots in field names.
 //!
 //! Split: runs where the rows are.
 
@@ -71,12 +71,12 @@ enum Member {
 struct Leaf {
     at: usize,
     kind: JsonKind,
-    /// Whether it is an array also with one value: its name ends with `{}`.
+    /// Whether it is an array even with one value: its name ends with `{}`.
     is_list: bool,
 }
 
 impl Object {
-    /// Adds the member of a path. Where a member of that name is of the other sort, the first one stays.
+    /// Adds the member of a path. If a leaf and an object have the same name, the first one wins.
     fn put(&mut self, path: &str, leaf: Leaf) {
         let (name, rest) = match path.split_once('.') {
             Some((name, rest)) if !name.is_empty() && !rest.is_empty() => (name, Some(rest)),
@@ -96,7 +96,7 @@ impl Object {
         }
     }
 
-    /// Writes the members that have values; nothing, and false, if none has.
+    /// Writes the members that have values; returns false, and writes nothing, if none has.
     fn write(&self, row: &Row<'_>, out: &mut String) -> bool {
         let start = out.len();
         for (name, member) in &self.0 {

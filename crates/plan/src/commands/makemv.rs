@@ -1,4 +1,4 @@
-//! `makemv`: a text cut into several values; planned in `multivalue`.
+//! `makemv`: splits a text into several values; planned in `multivalue`.
 
 use spl::ast::MakemvCommand;
 

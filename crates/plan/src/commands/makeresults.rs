@@ -1,4 +1,4 @@
-//! `makeresults`: rows out of nothing.
+//! `makeresults`: generates rows.
 //!
 //! Split: runs at the search head.
 
@@ -60,7 +60,7 @@ pub(super) fn start(
 fn check(count: usize, env: &PlanningContext<'_>) -> Result<(), Error> {
     let limit = env.context.limits.generated_rows;
     if count > limit {
-        // Not `Exhausted`: the same search fails again later.
+        // Not `Exhausted`, which suggests a retry: the same search would fail again.
         let message = format!("makeresults makes at most {limit} rows (limit generated_rows)");
         return Err(Error::invalid_anywhere(message));
     }
@@ -68,7 +68,7 @@ fn check(count: usize, env: &PlanningContext<'_>) -> Result<(), Error> {
 }
 
 fn times(count: usize, env: &PlanningContext<'_>) -> ArrayRef {
-    // Whole seconds, as Splunk gives.
+    // Whole seconds, as in Splunk.
     let now = env.context.now.0.div_euclid(1_000_000) * 1_000_000;
     Arc::new(TimestampMicrosecondArray::from(vec![now; count]).with_timezone("UTC"))
 }
@@ -115,8 +115,7 @@ fn from_csv(data: &MakeresultsData, env: &PlanningContext<'_>) -> Result<Rows, E
     Ok(rows)
 }
 
-/// Records of comma-separated values; a field in double quotes may hold commas, line ends and
-/// doubled quotes.
+/// Parses records of comma-separated values; a quoted field may contain commas, line ends and doubled quotes.
 fn csv_records(text: &str) -> Vec<Vec<String>> {
     let mut records = Vec::new();
     let mut record = Vec::new();
@@ -170,7 +169,7 @@ fn from_json(data: &MakeresultsData, env: &PlanningContext<'_>) -> Result<Rows, 
         }
         rows.push(name.clone(), ValueType::Text, Arc::new(cells.finish()));
     }
-    // Nested values stay JSON text, as `_raw` does; spath takes them apart.
+    // Nested values stay JSON text, like `_raw`; `spath` extracts their fields.
     let raw: StringViewArray = parsed.iter().map(|o| serde_json::to_string(o).ok()).collect();
     if rows.column("_raw").is_none() {
         rows.push("_raw", ValueType::Text, Arc::new(raw));

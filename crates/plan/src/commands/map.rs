@@ -1,4 +1,4 @@
-//! `map`: a search for each row, with values of the row in its text.
+//! `map`: runs a search for each row, with values of the row inserted into its text.
 //!
 //! Split: the search head runs one search after the other; each splits like any search.
 
@@ -38,10 +38,10 @@ impl CommandPlan for MapCommand {
     }
 }
 
-/// The field that stands for the number of the run.
+/// The placeholder for the number of the run.
 const SERIAL: &str = "_serial_id";
 
-/// The fields whose values a search needs; nothing if that is known only when it runs.
+/// The fields whose values a search needs; `None` if they are known only when it runs.
 fn required(command: &MapCommand) -> Option<Vec<String>> {
     let (MapSearch::Text(text) | MapSearch::Template(text)) = &command.search else { return None };
     let mut names = Vec::new();
@@ -55,7 +55,7 @@ fn required(command: &MapCommand) -> Option<Vec<String>> {
 #[derive(Debug)]
 struct Map {
     command: MapCommand,
-    /// What the rows go through afterwards.
+    /// The commands through which the rows pass afterwards.
     tail: Vec<Spanned<Command>>,
 }
 
@@ -105,7 +105,7 @@ impl TableOp for Map {
     }
 }
 
-/// The template with the values of a row.
+/// Returns the template with the values of a row.
 fn search(template: &str, row: &Rows, run: usize, span: Span) -> Result<String, Error> {
     let value = |name: &str| {
         if name == SERIAL {
@@ -121,7 +121,7 @@ fn search(template: &str, row: &Rows, run: usize, span: Span) -> Result<String, 
     })
 }
 
-/// The template with values for `$name$`, and `$` for `$$`; fails with the first name without a value.
+/// Replaces `$name$` with values and `$$` with `$`; fails with the first name that has no value.
 fn filled(template: &str, mut value: impl FnMut(&str) -> Option<String>) -> Result<String, String> {
     let mut scan = Scan::new(template);
     while let Some(token) = scan.next(token) {
@@ -139,10 +139,10 @@ fn filled(template: &str, mut value: impl FnMut(&str) -> Option<String>) -> Resu
     Ok(scan.out)
 }
 
-/// What stands for something else in a template.
+/// A placeholder in a template.
 struct Token {
     length: usize,
-    /// `None` is `$$`.
+    /// The name of the field; `None` for `$$`.
     name: Option<String>,
 }
 
@@ -152,13 +152,13 @@ fn token(rest: &str) -> Option<Token> {
         return Some(Token { length: 2, name: None });
     }
     let name = &behind[..behind.find('$')?];
-    // Blanks are allowed inside a name, not at its ends.
+    // Spaces are allowed within a name, but not at its ends.
     let words = name.split(' ').all(|word| !word.is_empty());
     let is_name = words && is_name(&name.replace(' ', "_"));
     is_name.then(|| Token { length: name.len() + 2, name: Some(name.to_owned()) })
 }
 
-/// What stands in brackets as a search of its own: there, the first command needs no pipe.
+/// Converts the text of a subsearch to that of a search: in brackets, the first command needs no pipe.
 fn as_search(text: &str) -> String {
     let word: String =
         text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();

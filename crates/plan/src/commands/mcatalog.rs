@@ -1,6 +1,6 @@
 //! `mcatalog`: the names of metrics, and the values of their dimensions.
 //!
-//! Split: as `stats`, over the events that hold the points.
+//! Split: as `stats`, over the events that contain the data points.
 
 use futures::future::BoxFuture;
 use spl::ast::{McatalogCommand, SearchExpr, StatsArgument, StatsCall};

@@ -1,6 +1,6 @@
-//! `mcollect` and `meventcollect`: the rows are written to an index as points of metrics, and go on.
+//! `mcollect` and `meventcollect`: write the rows to an index as metric data points, and pass them on.
 //!
-//! Split: runs at the search head, over all rows. The points of a row become one event.
+//! Split: runs at the search head, over all rows. The data points of a row become one event.
 
 use exprs::column::Values;
 use frames::Frame;
@@ -33,12 +33,12 @@ impl CommandPlan for McollectCommand {
     }
 }
 
-/// The text of events whose points are in their fields.
+/// The text of events whose data points are in their fields.
 const TEXT: &str = "metric";
-/// The source type of points that are given none.
+/// Default source type of data points.
 const SOURCETYPE: &str = "metrics_csv";
 
-/// Plans `mcollect`, or the command of this name that does the same.
+/// Plans `mcollect`, or the equivalent command of this name.
 pub(super) fn plan(
     name: &'static str,
     command: &McollectCommand,
@@ -142,7 +142,7 @@ impl Mcollect {
         Ok(events)
     }
 
-    /// The indexed fields of a row's event; none if the row has no measure.
+    /// Returns the indexed fields of a row's event; `None` if the row has no measure.
     fn fields(&self, cells: &Cells<'_>) -> Option<Vec<(String, String)>> {
         let prefix = match &self.command.prefix_field {
             None => String::new(),
@@ -187,7 +187,7 @@ impl Mcollect {
         self.command.prefix_field.as_ref().is_some_and(|field| field.node == name)
     }
 
-    /// The number of a field that is a measure, or the name of the metric.
+    /// Returns the number if the field is a measure, or the name of the metric if the field is `metric_name`.
     fn measure<'v>(&self, name: &str, values: &'v [String]) -> Option<&'v str> {
         let [value] = values else { return None };
         let is_number = parse_number(value).is_some();
@@ -218,7 +218,7 @@ impl Mcollect {
     }
 }
 
-/// `a=1, b="x"`.
+/// Parses `a=1, b="x"`.
 fn pairs(text: &str) -> Vec<(String, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
     let clean = |text: &str| text.trim().trim_matches('"').to_owned();

@@ -1,6 +1,6 @@
-//! `metasearch`: where and when events are that satisfy terms.
+//! `metasearch`: the metadata of events that satisfy search terms.
 //!
-//! Split: as `search`, of which only the fixed fields of events are read.
+//! Split: as `search`, but only the default fields of events are read.
 
 use futures::future::BoxFuture;
 use spl::Span;
@@ -31,7 +31,7 @@ impl CommandPlan for MetasearchCommand {
     }
 }
 
-/// What is told of an event.
+/// The fields that are returned for an event.
 const FIELDS: [&str; 5] = ["_time", "host", "index", "source", "sourcetype"];
 
 pub(super) fn expand(

@@ -1,11 +1,11 @@
-//! Points of metrics in stored events, as the commands of metrics read them.
+//! Metric data points in stored events, as read by the metrics commands.
 //!
-//! An event holds points in one of two forms: one as `metric_name=cpu.idle` with its number in `_value`, or
-//! any number of them as `metric_name:cpu.idle=<number>`. Its other indexed fields are dimensions. Both forms
-//! come out alike here, also from the same index.
+//! An event stores data points in one of two forms: a single one as `metric_name=cpu.idle` with its number in
+//! `_value`, or any number of them as `metric_name:cpu.idle=<number>`. Its other indexed fields are
+//! dimensions. Both forms give the same rows, even within one index.
 //!
-//! Guarantees: the filter holds of each point that comes out. What of it speaks of events, and the names of
-//! metrics as far as they are known, is asked where the events are, so that buckets are pruned by it.
+//! Guarantees: every returned data point satisfies the filter. Conditions on events, and on metric names as
+//! far as these are known, are evaluated where the events are, so that buckets are pruned by them.
 
 use datafusion::logical_expr::lit;
 use exprs::Typed;
@@ -28,45 +28,46 @@ use crate::range::bounds;
 use crate::value::parse_number;
 use crate::{Error, FieldInfo, indexes};
 
-/// The name of the metric of a point.
+/// The field with the metric name of a data point.
 pub(super) const METRIC: &str = "metric_name";
-/// The number of a point.
+/// The field with the number of a data point.
 pub(super) const VALUE: &str = "_value";
-/// The names of the dimensions of an event.
+/// The field with the names of the dimensions of an event.
 const DIMENSIONS: &str = "_dims";
-/// What the fields begin with that hold a point each.
+/// The prefix of fields that contain a data point each.
 pub(super) const POINT: &str = "metric_name:";
-/// The column of points while each is one text.
+/// The column of data points while each is encoded as a text.
 const PLACE: &str = "__point";
-/// Between name and number of a point while it is one text.
+/// The separator of name and number in the text of a data point.
 const BETWEEN: char = '\u{1f}';
-/// More fields than this are not asked for one by one where the events are.
+/// Maximum number of fields that the filter on events names; with more, events are not filtered by them.
 const MAX_ASKED: usize = 64;
 
-/// What rows come out.
+/// The form of the rows that are returned.
 #[derive(Debug, Clone)]
 pub(super) enum Shape {
-    /// One for each point, which is in `metric_name` and `_value`, and also in a column of its name for the
-    /// metrics listed.
+    /// One row per data point, in `metric_name` and `_value`; for the listed metrics, also in a column of the
+    /// metric's name.
     Points(Vec<String>),
-    /// One for each event that has a point of one of the metrics, each in a column of its name.
+    /// One row per event that has a data point of one of these metrics, each metric in a column of its name.
     Metrics(Vec<String>),
-    /// One for each event that has a point; `metric_name` holds the names of all its points.
+    /// One row per event that has a data point; `metric_name` contains the names of all its data points.
     Events,
 }
 
-/// What is asked of metrics.
+/// A query for data points.
 #[derive(Debug)]
 pub(super) struct Wanted<'w> {
     pub(super) filter: &'w SearchCommand,
     pub(super) shape: Shape,
-    /// Patterns with `*`, one of which the name of a point must fit; all names fit if there are none.
+    /// Patterns with `*`; the metric name of a data point must match one of them. Without patterns, all names
+    /// match.
     pub(super) patterns: Vec<String>,
-    /// Fields that are read besides.
+    /// Further fields to read.
     pub(super) required: RequiredFields,
 }
 
-/// The names that metric events of the indexes of a filter have.
+/// Returns the fields of metric events in the indexes of a filter.
 pub(super) async fn known(
     filter: &SearchCommand,
     env: &PlanningContext<'_>,
@@ -76,14 +77,14 @@ pub(super) async fn known(
     env.context.source.fields(&indexes, &range).await
 }
 
-/// Whether a filter speaks of points rather than of events.
+/// Whether a filter has conditions on data points, not only on events.
 pub(super) fn is_about_points(expr: &SearchExpr) -> bool {
     let mut required = RequiredFields::default();
     required.search(expr);
     required.names.iter().any(|name| [METRIC, VALUE, DIMENSIONS, SERIES].contains(&name.as_str()))
 }
 
-/// The points of metrics.
+/// Reads the data points of metrics.
 pub(super) async fn read(
     wanted: Wanted<'_>,
     env: &PlanningContext<'_>,
@@ -121,17 +122,17 @@ pub(super) async fn read(
     Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }
 
-/// Whether a field of a metric event is a dimension that it was sent with.
+/// Whether a field of a metric event is a dimension that the sender set.
 fn is_dimension(name: &str) -> bool {
     let own = [METRIC, columns::HOST, columns::SOURCE, columns::SOURCETYPE, columns::INDEX];
     !name.starts_with('_') && !name.starts_with(POINT) && !own.contains(&name)
 }
 
-/// What is asked of events, and what of the points in them.
+/// The part of a query that concerns events, and the part that concerns their data points.
 #[derive(Debug)]
 struct Asked {
     shape: Shape,
-    /// Names of the metrics that have fields of their own.
+    /// Names of the metrics that are stored in fields of their own.
     metrics: Vec<String>,
     early: Option<SearchExpr>,
     late: Option<SearchExpr>,
@@ -175,7 +176,7 @@ impl Asked {
         self.late.iter().for_each(|expr| required.search(expr));
     }
 
-    /// The fields a point is looked for in: those of the one form, and those of the other.
+    /// The fields that may contain a data point, in both forms.
     fn fields(&self, frame: &Frame) -> Vec<Typed> {
         let others = self.metrics.iter().map(|name| frame.field(&format!("{POINT}{name}")));
         [frame.field(METRIC), frame.field(VALUE)].into_iter().chain(others).collect()
@@ -254,7 +255,7 @@ impl Asked {
         frame.with_columns(columns)
     }
 
-    /// Each point of an event as one text.
+    /// Returns each data point of an event as a text.
     fn texts(&self, frame: &Frame) -> Typed {
         let names = self.metrics.clone();
         let parameters = names.join("\n");
@@ -272,7 +273,8 @@ impl Asked {
             if let (Some(name), Some(value)) = (name.text(), value.text()) {
                 put(&name, &value);
             }
-            // A list has no number, as where metrics are read into columns.
+            // A field with several values is not a number; the same holds where metrics are read into
+            // columns.
             for (name, value) in names.iter().zip(values).filter(|(_, value)| value.count() == 1) {
                 value.each_text(|value| put(name, value));
             }
@@ -298,12 +300,12 @@ impl Asked {
     }
 }
 
-/// Whether a name fits one of the patterns, or there are none.
+/// Whether a name matches one of the patterns, or there are no patterns.
 fn fits(patterns: &[String], name: &str) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| wildcard(pattern, name))
 }
 
-/// Whether the expression may hold of a point of this metric.
+/// Whether the expression may be true for a data point of this metric.
 fn admits(expr: &SearchExpr, name: &str) -> bool {
     let is =
         |value: &SearchValue| wildcard(&value.pattern.text().to_lowercase(), &name.to_lowercase());
@@ -322,7 +324,7 @@ fn admits(expr: &SearchExpr, name: &str) -> bool {
     }
 }
 
-/// Whether the expression says which metrics are meant, and no more.
+/// Whether the expression is only a condition on metric names.
 fn names_metrics(expr: &SearchExpr) -> bool {
     match expr {
         SearchExpr::Or(members) => members.iter().all(names_metrics),
@@ -341,12 +343,12 @@ fn compared(field: String, pattern: SearchPattern) -> SearchExpr {
     SearchExpr::Comparison(SearchComparison { field, operator, value, span })
 }
 
-/// Events with a field of its own for the metric.
+/// A filter for events that store the metric in a field of its own.
 fn has(metric: &str) -> SearchExpr {
     compared(format!("{POINT}{metric}"), SearchPattern { parts: vec![PatternPart::Any] })
 }
 
-/// Any of these, if they are few enough to ask for.
+/// The disjunction of these filters; `None` if there are more than [`MAX_ASKED`].
 fn either(first: SearchExpr, others: Vec<SearchExpr>) -> Option<SearchExpr> {
     match others.len() {
         0 => Some(first),
@@ -355,7 +357,7 @@ fn either(first: SearchExpr, others: Vec<SearchExpr>) -> Option<SearchExpr> {
     }
 }
 
-/// Events that may have a point of one of the metrics.
+/// A filter for events that may have a data point of one of the metrics.
 fn any_of(names: &[String], fields: &[String]) -> Option<SearchExpr> {
     let mut single =
         names.iter().map(|name| compared(METRIC.to_owned(), SearchPattern::literal(name)));
@@ -363,7 +365,7 @@ fn any_of(names: &[String], fields: &[String]) -> Option<SearchExpr> {
     either(first, single.chain(fields.iter().map(|name| has(name))).collect())
 }
 
-/// The names of the dimensions that an event has.
+/// Returns the names of the dimensions that an event has.
 fn dimensions_of(names: &[String], frame: &Frame) -> Typed {
     let names = names.to_vec();
     let fields = names.iter().map(|name| frame.field(name)).collect();
@@ -376,7 +378,7 @@ fn dimensions_of(names: &[String], frame: &Frame) -> Typed {
     function.with(parameters).call(fields)
 }
 
-/// What makes the points of a row one series: origin, dimensions and metric, as JSON.
+/// Returns the identity of the time series of a row as JSON: origin, dimensions and metric.
 fn series_of(dimensions: &[String], shape: &Shape, frame: &Frame) -> Typed {
     let mut names: Vec<String> = columns::ORIGIN.iter().map(|name| (*name).to_owned()).collect();
     names.extend(dimensions.iter().cloned());
@@ -387,7 +389,7 @@ fn series_of(dimensions: &[String], shape: &Shape, frame: &Frame) -> Typed {
     object(names.into_iter().map(|name| (name.clone(), frame.field(&name))).collect())
 }
 
-/// The fields of a row that are there, as an object of JSON.
+/// Returns the existing fields of a row as a JSON object.
 pub(super) fn object(members: Vec<(String, Typed)>) -> Typed {
     let (names, fields): (Vec<String>, Vec<Typed>) = members.into_iter().unzip();
     let parameters = names.join("\n");

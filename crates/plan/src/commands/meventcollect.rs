@@ -1,4 +1,4 @@
-//! `meventcollect`: events as points of metrics; planned in `mcollect`.
+//! `meventcollect`: converts events to metric data points; planned in `mcollect`.
 
 use spl::ast::MeventcollectCommand;
 

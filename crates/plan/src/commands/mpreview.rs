@@ -1,4 +1,4 @@
-//! `mpreview`: points of metrics as JSON, a few of each series.
+//! `mpreview`: metric data points as JSON, a few of each time series.
 //!
 //! Split: the events are read and filtered where they are; the search head keeps the first of each series.
 
@@ -71,7 +71,7 @@ pub(super) async fn start(
     let points = frame.names().into_iter().filter(|name| !name.starts_with('_') || name == VALUE);
     let mut names: Vec<String> = points.collect();
     names.sort_by_key(|name| (is_dimension(name), name.clone()));
-    // Points with fields of their own have their names there.
+    // Data points in fields of their own have the metric name in the field name.
     let single = text("metric_of_value", |row, out| {
         row.number(1)?;
         out.push_str(&row.text(0)?);

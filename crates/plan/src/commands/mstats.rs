@@ -1,7 +1,7 @@
-//! `mstats`: statistics over points of metrics.
+//! `mstats`: statistics of metric data points.
 //!
-//! Split: as `stats`, over the events that hold the points. Names with wildcards are aggregated by
-//! `metric_name` where the rows are; the search head turns the metrics into columns.
+//! Split: as `stats`, over the events that contain the data points. Names with wildcards are aggregated by
+//! `metric_name` where the rows are; the search head pivots the metrics into columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -68,10 +68,11 @@ impl CommandPlan for MstatsCommand {
     }
 }
 
-/// The start of a row's span, beside the time itself, which rates are computed with.
+/// The start of a row's span; the time itself is kept beside it for the computation of rates.
 const SPAN: &str = "__span";
 
-/// The commands that stand for `prestats=` and `chart=`: the points, and what aggregates them.
+/// Returns the commands that `prestats=` and `chart=` expand to: one that reads the data points, and those
+/// that aggregate them.
 pub(super) fn expand(
     command: &MstatsCommand,
     span: Span,
@@ -85,7 +86,8 @@ pub(super) fn expand(
     let mut points = command.clone();
     let mut calls: Vec<StatsCall> = command.calls.iter().map(named).collect();
     let chart = command.chart && !command.prestats;
-    // Points of names that nobody knows yet are aggregated before, not collected.
+    // The names behind wildcards are unknown here, so their data points are aggregated first instead of
+    // collected.
     let wild = |call: &StatsCall| pattern(call).is_some_and(FieldPattern::has_wildcard);
     if chart && !auto && calls.iter().any(wild) {
         points.chart = false;
@@ -147,7 +149,8 @@ fn depends_on_time(call: &StatsCall) -> bool {
     )
 }
 
-/// What shows the one result of a call for a group again, and puts several together.
+/// Returns the call that aggregates the results of a call again: over one result, it returns this result;
+/// over several, it combines them.
 fn again(call: &StatsCall) -> StatsCall {
     let (kind, function) = match call.function.kind {
         StatsKind::Count | StatsKind::Sum | StatsKind::RateSum => (StatsKind::Sum, "sum"),
@@ -168,7 +171,7 @@ fn again(call: &StatsCall) -> StatsCall {
     again
 }
 
-/// The call with a text that does not depend on how it was quoted.
+/// Returns the call with a text that does not depend on its quotation marks.
 fn named(call: &StatsCall) -> StatsCall {
     let mut call = call.clone();
     if let StatsArgument::Field(pattern) = &call.argument {
@@ -266,7 +269,7 @@ fn check(command: &MstatsCommand, calls: &[StatsCall]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The rows that the calls and what is mentioned need.
+/// The form of the rows that the calls and the mentioned fields need.
 fn shape(
     command: &MstatsCommand,
     calls: &[StatsCall],
@@ -291,12 +294,13 @@ fn shape(
     if each { Shape::Points(metrics) } else { Shape::Metrics(metrics) }
 }
 
-/// The names in calls.
+/// The names and patterns in calls.
 fn patterns(calls: &[StatsCall]) -> Vec<String> {
     calls.iter().filter_map(pattern).map(|pattern| pattern.text.clone()).collect()
 }
 
-/// The rows with the start of their spans, and the names of the group keys, which all of them have.
+/// Adds the start of its span to each row; also returns the names of the group keys, which all returned rows
+/// have.
 fn prepared(
     command: &MstatsCommand,
     mut frame: Frame,
@@ -326,7 +330,7 @@ fn prepared(
     split_values(frame, keys, false)
 }
 
-/// The rows in the first span of each stretch of time, if `every=` says how long that is.
+/// Keeps the rows in the first span of each `every=` interval, if `every=` is given.
 fn sampled(command: &MstatsCommand, frame: Frame) -> Result<Frame, Error> {
     let span = command.bins.as_ref().and_then(|bins| bins.span.as_ref());
     let (Some(every), Some(BinSpan::Time(width))) = (&command.every, span) else {
@@ -346,7 +350,7 @@ fn sampled(command: &MstatsCommand, frame: Frame) -> Result<Frame, Error> {
     frame.filter(condition)
 }
 
-/// The rows with the start of spans as their time.
+/// Replaces the time of rows with the start of their span.
 fn timed(frame: Frame) -> Result<Frame, Error> {
     let outputs = frame.names().into_iter().map(|name| {
         let value = frame.field(&name);
@@ -356,7 +360,8 @@ fn timed(frame: Frame) -> Result<Frame, Error> {
     frame.project(outputs)
 }
 
-/// Calls of names with wildcards: aggregated by metric, which the columns are made of once they are known.
+/// Plans calls of names with wildcards: aggregates by metric, then pivots the metrics into columns, once they
+/// are known.
 async fn widened(
     command: &MstatsCommand,
     calls: &[StatsCall],
@@ -390,12 +395,12 @@ async fn widened(
     Ok(Begin::Materialize(SourceRows { frame, ..start }, Breaker::table(op)))
 }
 
-/// The column of the results of a call, before they get the names of metrics.
+/// The column with the results of a call, before the results are named after metrics.
 fn column_of(call: usize) -> String {
     format!("__call{call}")
 }
 
-/// Makes columns of metrics: a row for each group, a column for each call and metric that fits it.
+/// A pivot of metrics into columns: one row per group, one column per call and matching metric.
 #[derive(Debug)]
 struct Widen {
     keys: Vec<String>,
@@ -411,7 +416,7 @@ impl TableOp for Widen {
         Box::pin(async move {
             let keys = rows.keys(&self.keys)?;
             let metrics = rows.texts(METRIC)?;
-            // Rows of a group follow each other.
+            // Rows of a group are adjacent.
             let (mut firsts, mut group): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
             for row in 0..rows.count {
                 if row == 0 || keys[row] != keys[row - 1] {
@@ -444,7 +449,7 @@ impl TableOp for Widen {
     }
 }
 
-/// Gives points columns of the names that fit, which are values of `metric_name`.
+/// Data points with columns that are named after the matching values of `metric_name`.
 #[derive(Debug)]
 struct Named {
     patterns: Vec<FieldPattern>,

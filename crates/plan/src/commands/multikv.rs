@@ -1,6 +1,6 @@
 //! `multikv`: a row for each line of the tables in the text of events.
 //!
-//! Split: runs at the search head, over all rows, as the columns stand in the texts.
+//! Split: runs at the search head, over all rows, as the column names are in the texts.
 
 use eval::tabular::Reading;
 use spl::ast::MultikvCommand;

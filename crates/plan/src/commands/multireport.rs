@@ -1,4 +1,4 @@
-//! `multireport`: the rows of several pipelines over the rows so far, one below the other.
+//! `multireport`: runs several pipelines over the current rows, and appends their results to each other.
 //!
 //! Split: the search head runs the pipelines over the rows that it has collected.
 
@@ -33,7 +33,7 @@ impl CommandPlan for MultireportCommand {
     }
 }
 
-/// The rows of each pipeline over these rows, in the order of the pipelines.
+/// The pipelines; their results are appended in this order.
 #[derive(Debug)]
 struct Reports(Vec<Pipeline>);
 

@@ -1,4 +1,4 @@
-//! `multisearch`: the events of several searches together, newest first.
+//! `multisearch`: merges the events of several searches, newest first.
 //!
 //! Split: each search runs where its events are; the merge is a part of the plan, so no search waits for
 //! another and nothing has to fit in memory.
@@ -45,7 +45,7 @@ impl CommandPlan for MultisearchCommand {
     }
 }
 
-/// Hidden columns that rows are ordered by: their time, and when they were indexed.
+/// Hidden columns by which rows are ordered: event time and index time.
 const ORDER: [&str; 2] = ["__union_time", "__union_index_time"];
 
 async fn begin(command: &MultisearchCommand, first: First<'_>) -> Result<Begin, Error> {
@@ -56,7 +56,7 @@ async fn begin(command: &MultisearchCommand, first: First<'_>) -> Result<Begin, 
     Ok(Begin::Rows(merged(parts)?))
 }
 
-/// The events of one search.
+/// Plans one search.
 async fn part(search: &Subsearch, outer: First<'_>) -> Result<SourceRows, Error> {
     let env = outer.env;
     let mut commands = search.pipeline.commands.clone();
@@ -93,13 +93,13 @@ async fn part(search: &Subsearch, outer: First<'_>) -> Result<SourceRows, Error>
         let message = "multisearch runs only commands that process each row independently";
         return Err(Error::at(message, search.span));
     }
-    // The first rows of all are among the first ones of each. Other rows than events have no times to be
-    // ordered by.
+    // The first rows of the result are among the first rows of each search. This needs an order by time,
+    // which only events have.
     let used = first_rows(outer.rest).filter(|_| frame.sort_exprs().len() >= ORDER.len());
     Ok(SourceRows { frame: limited(frame, used), ..start })
 }
 
-/// The rows of all parts, newest first.
+/// Merges the rows of all searches, newest first.
 fn merged(parts: Vec<SourceRows>) -> Result<SourceRows, Error> {
     let columns = columns(&parts);
     let possible = possible(&parts, &columns);
@@ -132,7 +132,7 @@ fn merged(parts: Vec<SourceRows>) -> Result<SourceRows, Error> {
     Ok(SourceRows { frame, range, indexes, messages })
 }
 
-/// The columns of all parts, in a type that holds the values of each.
+/// The columns of all searches, each with a type that can store the values of all of them.
 fn columns(parts: &[SourceRows]) -> Vec<FrameColumn> {
     let mut columns: Vec<FrameColumn> = Vec::new();
     let mut places: HashMap<&str, usize> = HashMap::new();
@@ -146,7 +146,7 @@ fn columns(parts: &[SourceRows]) -> Vec<FrameColumn> {
     columns
 }
 
-/// The columns that are left out where no row has a value: in all parts that have them.
+/// The columns that are removed if no row has a value: those that are optional in every search that has them.
 fn possible(parts: &[SourceRows], columns: &[FrameColumn]) -> Vec<String> {
     let names = columns.iter().map(|column| &column.name);
     let is_possible = |name: &&String| {
@@ -156,7 +156,7 @@ fn possible(parts: &[SourceRows], columns: &[FrameColumn]) -> Vec<String> {
     names.filter(is_possible).cloned().collect()
 }
 
-/// What is shown of events beyond the columns: as the parts say if they say the same, else all.
+/// The filter on displayed fields: that of the searches if it is the same for all, otherwise no filter.
 fn filter(parts: &[SourceRows]) -> FieldFilter {
     let mut filters = parts.iter().map(|part| &part.frame.filter);
     match filters.next() {
@@ -165,7 +165,7 @@ fn filter(parts: &[SourceRows]) -> FieldFilter {
     }
 }
 
-/// A part with these columns and the two it is ordered by.
+/// Returns a search with these columns and the two that order its rows.
 fn aligned(frame: &Frame, columns: &[FrameColumn]) -> Result<LogicalPlan, Error> {
     let mut exprs: Vec<Expr> = Vec::with_capacity(columns.len() + ORDER.len());
     for FrameColumn { name, kind } in columns {
@@ -180,7 +180,8 @@ fn aligned(frame: &Frame, columns: &[FrameColumn]) -> Result<LogicalPlan, Error>
     for (at, name) in ORDER.iter().enumerate() {
         let key =
             keys.get(at).map_or(lit(datafusion::common::ScalarValue::Null), |key| key.expr.clone());
-        // As numbers: columns that are known to be equal to others are confused when sorts move.
+        // As numbers: the optimizer confuses columns that are known to be equal to others when it moves
+        // sorts.
         exprs.push(cast(key, DataType::Int64).alias(*name));
     }
     let input = Arc::new(frame.plan().clone());

@@ -1,4 +1,4 @@
-//! `makemv`, `mvexpand`, `nomv`: one value and several.
+//! `makemv`, `mvexpand`, `nomv`: conversions between single values and multivalue fields.
 //!
 //! Split: all run where the rows are.
 
@@ -64,7 +64,7 @@ fn splitter(command: &MakemvCommand) -> Result<EvalFunction, Error> {
     }
 }
 
-/// One row for each value; a row without value stays as it is.
+/// Returns one row for each value; a row without a value is kept once.
 pub(super) fn mvexpand(command: &MvexpandCommand, frame: Frame) -> Result<Frame, Error> {
     let name = command.field.node.clone();
     if frame.kind(&name) != Some(ValueType::Multi) {
@@ -76,14 +76,14 @@ pub(super) fn mvexpand(command: &MvexpandCommand, frame: Frame) -> Result<Frame,
         value.expr = array_slice(value.expr, lit(1_i64), lit(limit), None);
     }
     let frame = frame.with_columns(vec![(name.clone(), value)])?;
-    // The place among the values keeps the order of the new rows.
+    // The index of the value keeps the order of the new rows.
     let positions = positions(frame.field(&name))?;
     let (frame, added) = frame.with_hidden(vec![("position", positions)])?;
     let columns = vec![
         datafusion::common::Column::new_unqualified(&name),
         datafusion::common::Column::new_unqualified(&added[0]),
     ];
-    // Each row makes one at least: a `head` behind limits the input (`first_rows`).
+    // Each row gives at least one row; `first_rows` relies on this when a later `head` limits the input.
     let options = UnnestOptions::new().with_null_handling(NullHandling::PreserveAndExpandEmpty);
     let mut frame = frame.map_plan(|plan| {
         Ok(LogicalPlanBuilder::from(plan).unnest_columns_with_options(columns, options)?.build()?)
@@ -92,7 +92,7 @@ pub(super) fn mvexpand(command: &MvexpandCommand, frame: Frame) -> Result<Frame,
     frame.order_after(&added[0])
 }
 
-/// The places of a list's values, counted from 1, as a list.
+/// Returns the indexes of a list's values, counted from 1, as a list.
 fn positions(value: Typed) -> Result<datafusion::logical_expr::Expr, Error> {
     use datafusion::functions_nested::expr_fn::{array_length, gen_series};
     let length = array_length(value.expr.clone());
@@ -101,7 +101,7 @@ fn positions(value: Typed) -> Result<datafusion::logical_expr::Expr, Error> {
     Ok(when(value.expr.is_not_null(), series).end()?)
 }
 
-/// The values of a field as one text, a value per line.
+/// Joins the values of a field to one text, with one value per line.
 pub(super) fn nomv(command: &NomvCommand, frame: Frame) -> Result<Frame, Error> {
     let name = command.field.node.clone();
     if frame.kind(&name) != Some(ValueType::Multi) {

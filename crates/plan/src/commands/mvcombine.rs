@@ -1,4 +1,4 @@
-//! `mvcombine`: one row of rows that differ in one field only, with all values of that field.
+//! `mvcombine`: combines rows that differ in only one field, with all values of this field.
 //!
 //! Split: runs at the search head, over all rows.
 
@@ -24,7 +24,7 @@ impl CommandPlan for MvcombineCommand {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let Input { frame, rest, .. } = input;
         let field = self.field.node.clone();
-        // Between values there is nothing to see of a delimiter until `nomv` makes one text of them.
+        // The delimiter has no effect on the multivalue field until `nomv` joins its values.
         let joined = match rest.first().map(|next| &next.node) {
             Some(Command::Nomv(next)) if next.field.node == field => self.delim.clone(),
             _ => None,

@@ -1,4 +1,4 @@
-//! `nomv`: the values of a field as one text; planned in `multivalue`.
+//! `nomv`: joins the values of a field to one text; planned in `multivalue`.
 
 use spl::ast::NomvCommand;
 

@@ -1,4 +1,4 @@
-//! `outputlookup` and `outputcsv`: the rows are written to a lookup, and go on.
+//! `outputlookup` and `outputcsv`: write the rows to a lookup, and pass them on.
 //!
 //! Split: runs at the search head, over all rows.
 
@@ -13,7 +13,7 @@ use crate::context::PlanningContext;
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, LookupWrite, MessageKind, lookup};
 
-/// The field with the key of a record of a collection.
+/// The field with the key of a record in a collection.
 const KEY: &str = "_key";
 
 impl CommandPlan for OutputlookupCommand {
@@ -67,13 +67,14 @@ pub(super) fn plan(
     Ok(Step::Materialize(frame, Breaker::table(op)))
 }
 
-/// The file of a name that may lack its ending.
+/// Returns the name of a file, with its extension added if it is missing.
 pub(super) fn file_name(name: &str) -> String {
     let ended = [".csv", ".csv.gz"].iter().any(|end| name.ends_with(end));
     if ended { name.to_owned() } else { format!("{name}.csv") }
 }
 
-/// The rows that have a value in some column: without one, a row of a collection would be an empty record.
+/// Returns the rows that have a value in at least one column: other rows would become empty records of a
+/// collection.
 fn with_values(rows: Rows) -> Result<Rows, Error> {
     let columns: Vec<Values> =
         rows.columns.iter().map(|column| Values::new(&column.array)).collect::<Result<_, _>>()?;
@@ -86,14 +87,14 @@ fn with_values(rows: Rows) -> Result<Rows, Error> {
 struct Output {
     command: OutputlookupCommand,
     source: LookupSource,
-    /// The fields of a collection; all if empty.
+    /// The fields of a collection; empty for all fields.
     fields: Vec<String>,
 }
 
 impl Output {
-    /// In a collection, the values of `key_field` are the keys of the records. The field itself is stored
-    /// only if it is among those of the collection, so the key is set before the others are left out. Without
-    /// the field, the rows have no keys by it.
+    /// Sets the keys of the records of a collection from the values of `key_field`, if the rows have this
+    /// field. The field itself is stored only if it is a field of the collection, so the key is set before
+    /// other fields are removed.
     fn set_keys(&self, rows: &mut Rows, env: &PlanningContext<'_>) -> bool {
         let Some(field) = &self.command.key_field else { return false };
         let Some(column) = rows.column(&field.node).cloned() else {

@@ -1,4 +1,4 @@
-//! `outputtext`: the text of an event in the field `_xml`.
+//! `outputtext`: copies the text of an event to the field `_xml`.
 //!
 //! Split: runs where the rows are.
 

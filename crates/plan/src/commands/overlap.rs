@@ -1,4 +1,4 @@
-//! `overlap`: gaps between and overlaps of the time ranges of the searches behind a summary index.
+//! `overlap`: finds gaps and overlaps in the time ranges covered by a summary index.
 //!
 //! Split: runs at the search head, over all rows.
 

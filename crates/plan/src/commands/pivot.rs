@@ -1,7 +1,7 @@
-//! `pivot`: a table over the events of a data model's dataset.
+//! `pivot`: a pivot table over the events of a dataset of a data model.
 //!
-//! Split: as the commands it stands for: the search of the dataset, bins and labels of the fields that make
-//! rows and columns, `stats` or `chart`, an order and totals.
+//! Split: as the commands to which it expands: the search of the dataset, bins and labels of the row and
+//! column fields, `stats` or `chart`, sorting and totals.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ impl CommandPlan for PivotCommand {
 
 /// The name of totals.
 const ALL: &str = "ALL";
-/// Columns that `SPLITCOL` makes at most where nothing is said.
+/// Default maximum number of columns of `SPLITCOL`.
 const COLUMNS: u64 = 100;
 const METRIC: &str = "_pivot_metric";
 const RANK: &str = "_pivot_rank";
@@ -70,19 +70,19 @@ struct Pivot<'p> {
     dataset: &'p Dataset,
 }
 
-/// A field that makes rows or columns.
+/// A field that splits rows or columns.
 struct Split<'p> {
     split: &'p PivotSplit,
-    /// The name that its values have until the end.
+    /// Its temporary name during the aggregation.
     name: String,
-    /// The name that they have in the end.
+    /// Its name in the result.
     label: &'p str,
-    /// What computes them.
+    /// The commands that compute its values.
     text: String,
 }
 
 impl Pivot<'_> {
-    /// The name that a field of the dataset has in events.
+    /// Returns the name that a field of the dataset has in events.
     fn field(&self, field: &Field) -> Result<String, Error> {
         let inherent = ["_time", "_raw", "host", "source", "sourcetype", "index"];
         match self.dataset.field(&field.node) {
@@ -102,7 +102,7 @@ impl Pivot<'_> {
         }
     }
 
-    /// The conditions, as a search.
+    /// Returns the conditions as a search.
     fn filter(&self) -> Result<SearchCommand, Error> {
         let mut text = String::new();
         for filter in &self.command.filters {
@@ -117,13 +117,13 @@ impl Pivot<'_> {
         })
     }
 
-    /// Whether a name is that of the dataset or of one it inherits from, and so means its events.
+    /// Whether a name is that of the dataset or of one of its ancestors; an aggregation of it counts events.
     fn is_dataset(&self, name: &str) -> bool {
         let last = name.rsplit('.').next().unwrap_or(name);
         self.dataset.lineage.iter().any(|known| known == last)
     }
 
-    /// An aggregation with the names that fields have in events, and the name of its result.
+    /// Returns an aggregation with the names that fields have in events, and the name of its result.
     fn call(&self, call: &StatsCall) -> Result<(String, String), Error> {
         let label = call.output_name().to_owned();
         let text = match &call.argument {
@@ -187,7 +187,7 @@ impl Pivot<'_> {
         Ok(Split { split, name, label, text })
     }
 
-    /// The commands behind the events, as text.
+    /// Returns the commands after the events, as text.
     fn text(&self) -> Result<String, Error> {
         let command = self.command;
         let mut rows = Vec::new();
@@ -222,7 +222,8 @@ impl Pivot<'_> {
         Ok(text)
     }
 
-    /// Keeps the rows whose value of a field is among the best, or puts the others together.
+    /// Returns commands that keep the rows whose value of a field is among the top values, or combine the
+    /// others.
     fn limit(&self, limit: &PivotLimit, name: &str, other: bool) -> Result<String, Error> {
         let (call, _) = self.call(&limit.call)?;
         let (sign, count) = (if limit.bottom { '+' } else { '-' }, limit.count);
@@ -237,7 +238,7 @@ impl Pivot<'_> {
         ))
     }
 
-    /// The aggregation; gives the names of the cells as far as they are known.
+    /// Adds the aggregation; returns the names of the cells as far as they are known.
     fn table(
         &self,
         text: &mut String,
@@ -274,7 +275,7 @@ impl Pivot<'_> {
             }
             return Ok(labels);
         };
-        // One field makes the rows of `chart`: several are put into one and taken apart again.
+        // `chart` has only one row field: several fields are joined into one, and split again afterwards.
         let key = match rows {
             [one] => one.name.clone(),
             _ => "_pivot_key".to_owned(),
@@ -313,7 +314,7 @@ impl Pivot<'_> {
         for key in keys {
             let wanted = key.field.node.as_str();
             let row = rows.iter().find(|row| row.label == wanted || row.split.field.node == wanted);
-            // A cell may be meant by its call or by its name.
+            // The text may be the call or the name of a cell.
             let cell = self.command.cells.iter().find(|cell| cell.text == wanted);
             let name = row.map(|row| row.name.as_str()).or(cell.map(StatsCall::output_name));
             let sign = if key.descending { '-' } else { '+' };
@@ -321,7 +322,7 @@ impl Pivot<'_> {
         }
     }
 
-    /// Totals; the fields that make rows are no part of them, as their names begin with `_` meanwhile.
+    /// Adds totals. The row fields are not added up: their temporary names begin with `_`.
     fn totals(&self, text: &mut String, rows: &[Split<'_>], split: bool, cells: &[String]) {
         let command = self.command;
         let across = command.row_summary && split;
@@ -353,7 +354,7 @@ impl Pivot<'_> {
     }
 }
 
-/// A field in an expression.
+/// Returns a field as an operand of an expression.
 fn eval_name(name: &str) -> String {
     format!("'{}'", name.replace('\\', "\\\\").replace('\'', "\\'"))
 }
@@ -370,7 +371,7 @@ fn period_text(period: PivotPeriod) -> &'static str {
     }
 }
 
-/// A filter in the language of `search`.
+/// Returns a filter in the syntax of `search`.
 fn condition(name: &str, filter: &PivotFilter) -> String {
     let field = quoted(name);
     let value = filter.values.first().map(|value| value.node.as_str()).unwrap_or_default();

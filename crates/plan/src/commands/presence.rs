@@ -1,7 +1,8 @@
-//! Which fields of the source some row has, for commands whose result depends on what a wildcard stands for.
+//! Determines which optional fields of the source have values, for commands whose result depends on the
+//! fields that a wildcard matches. An optional field is one that no row may have.
 //!
-//! Split: indexers count the values of each field, the search head adds the counts up; then the command is
-//! planned over the fields that have any.
+//! Split: indexers count the values of each field and the search head adds up the counts; then the command is
+//! planned over the fields that have values.
 
 use datafusion::functions_aggregate::expr_fn::count;
 use exprs::Typed;
@@ -14,14 +15,14 @@ use super::{Error, Step};
 use crate::Limits;
 use crate::stage::Breaker;
 
-/// Whether rows take much more than their values, because of fields that no row may have. An empty cell
-/// takes as much as a short one: 6,000 events of 5,000 fields, which the add-ons of a large site have
-/// together, are half a gigabyte of nothing.
+/// Whether rows need much more memory than their values because of optional fields. An empty cell needs as
+/// much memory as a short one: 6,000 events with 5,000 fields (the add-ons of a large site have this many)
+/// need half a gigabyte for empty cells.
 pub(crate) fn is_wide(frame: &Frame, limits: &Limits) -> bool {
     frame.possible().nth(limits.wide_fields).is_some()
 }
 
-/// The step that counts the values of fields that no row may have.
+/// Returns the step that counts the values of optional fields.
 pub(crate) fn asked(frame: Frame) -> Result<Step, Error> {
     let values = frame.possible().map(|column| {
         let value = Typed::column(&column.name, column.kind);
@@ -31,7 +32,7 @@ pub(crate) fn asked(frame: Frame) -> Result<Step, Error> {
     Ok(Step::Materialize(counts, Breaker::Present(frame.into())))
 }
 
-/// Whether a wildcard stands for a field that no row may have; no patterns stand for all fields.
+/// Whether a wildcard matches an optional field; without patterns, all fields match.
 pub(super) fn reaches(patterns: &[FieldPattern], frame: &Frame) -> bool {
     let mut wildcards = patterns.iter().filter(|pattern| pattern.has_wildcard()).peekable();
     let matched = |name: &str, pattern: &FieldPattern| pattern.matches(name);
@@ -42,7 +43,7 @@ pub(super) fn reaches(patterns: &[FieldPattern], frame: &Frame) -> bool {
     }
 }
 
-/// The results of calls with wildcards that are about fields that no row may have.
+/// The result names of calls with wildcards that aggregate optional fields.
 pub(super) fn outputs(calls: &[StatsCall], keys: &[String], frame: &Frame) -> Vec<String> {
     if frame.possible().next().is_none() {
         return Vec::new();
@@ -61,7 +62,7 @@ pub(super) fn outputs(calls: &[StatsCall], keys: &[String], frame: &Frame) -> Ve
     possible.map(|call| call.output_name().to_owned()).collect()
 }
 
-/// Whether a call with a wildcard has a value also for a field that no row has.
+/// Whether a call with a wildcard returns a value even for a field that no row has.
 pub(super) fn counts(calls: &[StatsCall], frame: &Frame) -> bool {
     let counts = |kind| {
         use StatsKind::{Count, DistinctCount, EstimatedDistinctCount};
@@ -78,12 +79,12 @@ pub(super) fn counts(calls: &[StatsCall], frame: &Frame) -> bool {
     })
 }
 
-/// Whether a wildcard among the keys stands for a field that no row may have.
+/// Whether a wildcard among the keys matches an optional field.
 pub(super) fn keys(by: &StatsBy, frame: &Frame) -> bool {
     !by.is_empty() && reaches(&by.fields, frame)
 }
 
-/// Whether any call has a wildcard that stands for a field that no row may have.
+/// Whether any call has a wildcard that matches an optional field.
 pub(super) fn any(calls: &[StatsCall], frame: &Frame) -> bool {
     !outputs(calls, &[], frame).is_empty()
 }

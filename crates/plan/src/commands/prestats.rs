@@ -1,7 +1,8 @@
-//! `append=` of `tstats`, `mstats` and `mcatalog`: their rows beside others, for one command behind them all.
+//! `append=` of `tstats`, `mstats` and `mcatalog`: combines the rows of several such commands for one later
+//! command.
 //!
-//! Split: what stands at the beginning with `prestats=` is read like the searches of `multisearch`, where the
-//! events are; rows of others are put below at the search head.
+//! Split: leading commands with `prestats=` are read where the events are, like the searches of
+//! `multisearch`; the search head appends the rows of other commands.
 
 use futures::future::BoxFuture;
 use spl::ast::{Command, MultisearchCommand, Pipeline, Spanned, Subsearch};
@@ -12,8 +13,8 @@ use crate::context::PlanningContext;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 
-/// The pipeline in which the commands at the beginning whose rows go on unaggregated are one command; nothing
-/// if there are not several.
+/// Returns the pipeline with its leading `prestats=` commands combined into one `multisearch`; `None` if
+/// there are fewer than two.
 pub(crate) fn together(commands: &[Spanned<Command>]) -> Option<Vec<Spanned<Command>>> {
     let mut rest = commands.iter();
     let first = rest.next().filter(|first| prestats(&first.node))?;
@@ -31,7 +32,7 @@ pub(crate) fn together(commands: &[Spanned<Command>]) -> Option<Vec<Spanned<Comm
     Some([vec![Spanned::new(together, first.span)], rest.to_vec()].concat())
 }
 
-/// Puts the rows of a command below those before it.
+/// Appends the rows of a command to the previous rows.
 pub(super) fn append(input: Input<'_>) -> Step {
     let pipeline = Pipeline { commands: vec![alone(input.command)] };
     let (tail, command) = (input.tail(), input.command.node.name());
@@ -39,7 +40,7 @@ pub(super) fn append(input: Input<'_>) -> Step {
     Step::Materialize(input.frame, Breaker::table(Below(inner)))
 }
 
-/// Whether the rows of a command come below others.
+/// Whether the rows of a command are appended to others.
 fn appends(command: &Command) -> bool {
     match command {
         Command::Tstats(command) => command.append,
@@ -57,7 +58,7 @@ fn prestats(command: &Command) -> bool {
     }
 }
 
-/// The command without `append=`.
+/// Returns the command without `append=`.
 fn alone(command: &Spanned<Command>) -> Spanned<Command> {
     let mut alone = command.clone();
     match &mut alone.node {

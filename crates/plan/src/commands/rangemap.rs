@@ -1,4 +1,4 @@
-//! `rangemap`: the names of the ranges that a number is in.
+//! `rangemap`: the names of the ranges that contain a number.
 //!
 //! Split: runs where the rows are.
 
@@ -50,5 +50,5 @@ impl CommandPlan for RangemapCommand {
     }
 }
 
-/// Where the name goes.
+/// Default output field.
 const TARGET: &str = "range";

@@ -1,4 +1,4 @@
-//! `redistribute`: a hint for parallel work, which is not needed; rows stay as they are.
+//! `redistribute`: a hint for parallel execution, which is ignored; the rows do not change.
 
 use spl::ast::RedistributeCommand;
 

@@ -1,6 +1,6 @@
 //! `regex`: keeps rows whose field matches a regular expression.
 //!
-//! Split: runs where the rows are, pruned by what every match holds.
+//! Split: runs where the rows are, pruned by texts that every match contains.
 
 use exprs::predicate::{RegexTest, regex};
 use spl::ast::RegexCommand;

@@ -20,8 +20,8 @@ impl CommandPlan for RelevancyCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        // The mean over the words that the search looks for of `1 + ln(n)`, where a word is `n` times in the
-        // event, and 0 where it is not; 0 for a search without words.
+        // The relevancy is the mean over the search words of `1 + ln(n)` for a word that occurs `n` times in
+        // the event, and of 0 for a word that does not occur. It is 0 for a search without words.
         let frame = input.frame;
         let words: Vec<String> = frame.words.iter().map(|word| word.replace('*', "")).collect();
         let words: Vec<String> =

@@ -1,4 +1,4 @@
-//! `reltime`: how long ago a time is, in words.
+//! `reltime`: relative times in words.
 //!
 //! Split: runs where the rows are.
 
@@ -44,10 +44,10 @@ impl CommandPlan for ReltimeCommand {
     }
 }
 
-/// The name of the result where there is no prefix.
+/// Default output field, without a prefix.
 const TARGET: &str = "reltime";
 
-/// Units in seconds; months and years are those of 30 and 365 days.
+/// Units in seconds; a month has 30 days and a year 365.
 const UNITS: [(i64, &str); 6] = [
     (365 * 86_400, "year"),
     (30 * 86_400, "month"),
@@ -57,7 +57,7 @@ const UNITS: [(i64, &str); 6] = [
     (1, "second"),
 ];
 
-/// Seconds ago in the largest unit that fits.
+/// Formats an age in seconds in the largest unit that fits.
 fn relative(seconds: i64) -> String {
     let size = seconds.saturating_abs();
     let Some((length, unit)) = UNITS.iter().find(|(length, _)| size >= *length) else {

@@ -1,4 +1,4 @@
-//! `rename`: gives columns new names, wildcards included.
+//! `rename`: renames columns; names may contain wildcards.
 //!
 //! Split: runs where the rows are.
 
@@ -95,15 +95,15 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
         }
     }
     if renamed.is_empty() && !from.has_wildcard() {
-        // There is no such field: the other one loses its values, as in Splunk.
+        // The source field does not exist: the target field loses its values, as in Splunk.
         outputs.retain(|(name, _)| *name != to.text);
         if !to.has_wildcard() {
-            // In the filter, a star would stand for other fields, too.
+            // In the filter, a wildcard would also match other fields.
             frame.filter.drop.push(to.text.clone());
         }
     }
     frame.formats.rename(&pairs);
-    // The new name replaces a column that had it; of several renamed ones the last counts.
+    // The new name replaces an existing column; if several columns get the same name, the last one counts.
     let mut seen: HashSet<String> = HashSet::new();
     let mut kept: Vec<(String, Typed)> = Vec::new();
     let old = frame.names();
@@ -118,7 +118,7 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
     frame.project(kept)
 }
 
-/// A time is epoch seconds under any other name than `_time`; a text that was composed stays one.
+/// Under a name other than `_time`, a time becomes epoch seconds; a composed text stays a text.
 fn retyped(frame: &Frame, name: &str, new: &str) -> Typed {
     let value = frame.field(name);
     match (super::eval::is_time(name), super::eval::is_time(new)) {

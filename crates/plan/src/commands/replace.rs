@@ -1,4 +1,4 @@
-//! `replace`: gives values that match a wildcard pattern another value.
+//! `replace`: replaces values that match a wildcard pattern.
 //!
 //! Split: runs where the rows are.
 
@@ -51,7 +51,7 @@ impl CommandPlan for ReplaceCommand {
     }
 }
 
-/// The first pattern that matches the whole value decides.
+/// Replaces a value by the first pattern that matches all of it.
 fn replaced(value: &str, pairs: &[(String, SearchPattern)], out: &mut String) {
     for (old, new) in pairs {
         let pattern = spl::ast::FieldPattern::new(old.as_str(), spl::Span::default());

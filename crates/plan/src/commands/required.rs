@@ -1,15 +1,15 @@
-//! The fields that a pipeline requires: what an open frame reads from the source.
+//! The fields that a pipeline requires: the fields that an open frame reads from the source.
 //!
-//! A name that is mentioned anywhere before the first command that replaces the fields is read, even if a
-//! command sets it: unread columns are pruned from the plan later. Each command says what it reads and leaves
-//! ([`CommandPlan`](super::CommandPlan)).
+//! Every name that is mentioned before the first command that replaces the fields is read, even if a command
+//! sets it: columns that turn out to be unused are pruned from the plan later. Each command declares the
+//! fields that it reads and keeps ([`CommandPlan`](super::CommandPlan)).
 
 use model::columns;
 use spl::ast::{Command, FieldPattern, Span, Spanned, TableCommand};
 
 use super::{OutputFields, RequiredFields, of};
 
-/// What the commands of a pipeline read.
+/// The fields that the commands of a pipeline read.
 pub(crate) fn required_by(commands: &[Spanned<Command>]) -> RequiredFields {
     let mut fields = RequiredFields::default();
     for (at, command) in commands.iter().enumerate() {
@@ -27,8 +27,8 @@ pub(crate) fn required_by(commands: &[Spanned<Command>]) -> RequiredFields {
     fields
 }
 
-/// What has to be read of one side of a join whose fields have an alias before their names: its
-/// keys, and what the commands behind it mention.
+/// The fields that one side of a join with an alias must read: its keys, and the fields that later commands
+/// mention with the alias.
 pub(crate) fn required_by_joined(
     alias: &str,
     keys: impl Iterator<Item = String>,
@@ -48,13 +48,13 @@ pub(crate) fn required_by_joined(
     fields
 }
 
-/// Adds what each of several commands reads.
+/// Adds the fields that each of several commands reads.
 pub(crate) fn add_commands(fields: &mut RequiredFields, commands: &[Spanned<Command>]) {
     commands.iter().for_each(|command| of(&command.node).required_fields(fields));
 }
 
-/// What is read for the commands of a pipeline and for what its rows go through (`tail`): those commands,
-/// and all fields if rows are collected before a command chose among their fields.
+/// The fields that are read by the commands of a pipeline and by the commands that follow (`tail`); these are
+/// all fields if rows are collected before a command chooses fields.
 pub(crate) fn readers(
     commands: &[Spanned<Command>],
     tail: Option<&[Spanned<Command>]>,
@@ -73,7 +73,7 @@ pub(crate) fn readers(
     all
 }
 
-/// Whether fields are extracted from the field of this name, or their rules depend on it.
+/// Whether fields are extracted from the field of this name, or extraction rules depend on it.
 pub(crate) fn is_source(name: &str) -> bool {
     name == columns::RAW || columns::ORIGIN.contains(&name)
 }
@@ -84,7 +84,7 @@ pub(crate) fn reaches_source(pattern: &FieldPattern) -> bool {
     origin || pattern.text == columns::RAW || pattern.text == "_*"
 }
 
-/// Whether commands name all fields that are left at their end.
+/// Whether commands determine the names of all fields of the result.
 pub(crate) fn choose_fields(commands: &[Spanned<Command>]) -> bool {
     commands.iter().any(|command| {
         matches!(of(&command.node).output_fields(), OutputFields::Chosen | OutputFields::Replaced)

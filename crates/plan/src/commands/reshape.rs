@@ -9,7 +9,7 @@ use super::Step;
 use crate::stage::{Breaker, Transpose, Untable, Xyseries};
 
 pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
-    // No further row is shown: a scan below ends once it has these.
+    // Only these rows are shown: the limit ends the scan early.
     let frame = match usize::try_from(command.limit) {
         Ok(rows) if rows > 0 => frame.limit(rows),
         _ => frame,

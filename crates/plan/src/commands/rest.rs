@@ -32,7 +32,7 @@ impl CommandPlan for RestCommand {
     }
 }
 
-/// What begins a search with it: the rows are asked for when it runs.
+/// Begins a search with this command: the rows are requested when the search runs.
 pub(super) fn begin(command: &RestCommand, env: &PlanningContext<'_>) -> Result<Begin, Error> {
     let path = command.path.node.trim();
     let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
@@ -63,8 +63,8 @@ impl TableOp for Ask {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            // An endpoint that does not exist leaves the other branches of a search their results, as in
-            // Splunk.
+            // An endpoint that does not exist returns no rows instead of an error, so that other branches of
+            // the search keep their results, as in Splunk.
             match env.context.host.rest(&self.0).await {
                 Err(Error::Invalid { message, .. }) => {
                     env.log.add(MessageKind::Warning, message);

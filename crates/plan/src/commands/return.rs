@@ -1,4 +1,4 @@
-//! `return`: rows as terms of the search around; planned in `format`.
+//! `return`: rows as terms of the outer search; planned in `format`.
 
 use spl::ast::ReturnCommand;
 

@@ -1,4 +1,4 @@
-//! `reverse`: the rows from the last to the first.
+//! `reverse`: reverses the order of rows.
 
 use spl::ast::ReverseCommand;
 

@@ -1,4 +1,5 @@
-//! `rex`: named groups of a regular expression become fields; or a field is edited like with sed.
+//! `rex`: extracts the named groups of a regular expression as fields, or edits a field with a sed
+//! expression.
 //!
 //! Split: runs where the rows are.
 
@@ -60,7 +61,7 @@ pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
             let source = expression.node.clone();
             let function = exprs::kernel::text_of_each("sed", move |row, out| {
                 let before = row.text(0)?;
-                // What is longer is refused by who called.
+                // The caller refuses longer texts.
                 match edit.apply(&before, LONGEST_TEXT) {
                     Some(edited) => out.push_str(&edited),
                     None => out.push_str(&before),
@@ -107,7 +108,7 @@ fn extract(
     frame.with_columns(values)
 }
 
-/// Where the groups were found: `name=first-last`, joined by `&`, in characters from 0.
+/// Returns the positions of the groups: `name=first-last`, joined by `&`, in characters counted from 0.
 fn places(pattern: &Arc<Pattern>, source: &str, max_match: u64) -> exprs::kernel::EvalFunction {
     let pattern = Arc::clone(pattern);
     let groups = pattern.group_names();
@@ -126,7 +127,7 @@ fn places(pattern: &Arc<Pattern>, source: &str, max_match: u64) -> exprs::kernel
     function.with(format!("{limit} {source}"))
 }
 
-/// A new value where there is one, else the one the field had.
+/// Returns the new value if there is one, otherwise the previous value of the field.
 fn or_before(found: Typed, field: &str, frame: &Frame) -> Typed {
     let Some(_) = frame.kind(field) else {
         return found;

@@ -1,4 +1,4 @@
-//! `rtorder`: the order of real-time searches, which rows are in already.
+//! `rtorder`: sorts real-time events; ignored, as rows are already in this order.
 
 use spl::ast::RtorderCommand;
 

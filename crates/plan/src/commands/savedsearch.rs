@@ -1,4 +1,4 @@
-//! `savedsearch`: the commands of a saved search in its place.
+//! `savedsearch`: expands to the commands of a saved search.
 //!
 //! Split: as those commands.
 
@@ -34,7 +34,7 @@ impl CommandPlan for SavedsearchCommand {
     }
 }
 
-/// The file saved searches are in.
+/// The configuration file of saved searches.
 const FILE: &str = "savedsearches";
 
 pub(super) async fn expand(
@@ -68,14 +68,14 @@ pub(super) async fn expand(
 /// A saved search.
 #[derive(Debug)]
 pub(super) struct Saved {
-    /// The search.
+    /// The text of the search.
     pub(super) text: String,
-    /// Where it looks: the time range around it, or its own if there is none.
+    /// The time range: that of the outer search, or its own if there is none.
     pub(super) range: TimeRange,
 }
 
 impl Saved {
-    /// The saved search of a name.
+    /// Finds the saved search of a name.
     pub(super) fn find(name: &str, span: Span, env: &PlanningContext<'_>) -> Result<Self, Error> {
         let conf = env.context.knowledge.conf(FILE);
         let Some(stanza) = conf.stanzas.iter().find(|stanza| stanza.name == name) else {
@@ -108,7 +108,7 @@ impl Saved {
     }
 }
 
-/// The text with values for `$name$`, and `$` for `$$`; fails with the first name that has no value.
+/// Replaces `$name$` with values and `$$` with `$`; fails with the first name that has no value.
 fn substituted(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut left = text;
@@ -136,7 +136,7 @@ fn substituted(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<Str
     Ok(out)
 }
 
-/// Whether a text between two `$` names something.
+/// Whether the text between two `$` is a name.
 pub(super) fn is_name(text: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || "_.:{}@-".contains(c);
     text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(inside)

@@ -1,4 +1,4 @@
-//! `script` and the custom commands of apps: a program makes other rows of the rows, or makes them.
+//! `script` and the custom commands of apps: a program transforms or generates rows.
 //!
 //! Split: runs at the search head, over all rows before it.
 
@@ -34,7 +34,7 @@ impl CommandPlan for ScriptCommand {
                 let run = Run { command, arguments: self.program_arguments() };
                 Ok(Step::Materialize(input.frame, Breaker::table(run)))
             }
-            // The search was parsed with other apps than it is planned with.
+            // The command was known when the search was parsed, but not to the apps it is planned with.
             (None, Some(name)) => Err(Error::at(format!("Unknown search command '{name}'."), span)),
             (None, None) => Ok(Step::Next(not_run(self, input.frame, env))),
         }
@@ -64,7 +64,7 @@ impl TableOp for Run {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            // A preview would run the program once more, which may change something.
+            // A preview would run the program again, which may have side effects.
             if env.is_dry_run() {
                 return Ok(Rows::blank(0));
             }

@@ -1,7 +1,7 @@
-//! `scrub`: other letters and digits in the place of those that tell who or what an event is about.
+//! `scrub`: anonymizes events by replacing letters and digits in identifying words.
 //!
-//! Split: runs where the rows are. What replaces a word depends on the word and the search alone, so equal
-//! words stay equal in a result, and differ between searches.
+//! Split: runs where the rows are. The replacement of a word depends only on the word and the search, so
+//! equal words stay equal within a result, and differ between searches.
 
 use exprs::kernel::text_of_each;
 use exprs::types::ValueType;
@@ -44,7 +44,7 @@ impl CommandPlan for ScrubCommand {
             (column.name.clone(), value)
         });
         let values = values.collect();
-        // Nothing may be read from the source any more: it still says what it said.
+        // No further fields may be read from the source, as those would not be anonymized.
         frame.open = false;
         frame.with_changed(values).map(Step::Next)
     }

@@ -1,4 +1,4 @@
-//! `search`: reads events as the first command, filters rows later in a pipeline.
+//! `search`: reads events as the first command, filters rows as a later one.
 //!
 //! Split: the filter runs where events are, pruned by the term index; nothing is left to the
 //! search head.
@@ -75,7 +75,7 @@ impl CommandPlan for SearchCommand {
     }
 }
 
-/// The columns of every event, in the order users see them.
+/// The columns of every event, in their display order.
 pub(crate) const FIXED: [(&str, ValueType); 7] = [
     (columns::TIME, ValueType::Time),
     (columns::RAW, ValueType::Text),
@@ -86,7 +86,7 @@ pub(crate) const FIXED: [(&str, ValueType); 7] = [
     (columns::INDEX_TIME, ValueType::Time),
 ];
 
-/// The events a search reads.
+/// Plans the events that a search reads.
 pub(super) async fn start(
     search: &SearchCommand,
     pipeline: &[Spanned<Command>],
@@ -99,15 +99,14 @@ pub(super) async fn start(
     let mut required = required_by(pipeline.get(1..).unwrap_or_default());
     search.expr.iter().for_each(|expr| required.search(expr));
     if !choose_fields(pipeline.get(1..).unwrap_or_default()) {
-        // What was sent along is shown with the events.
+        // Indexed fields are shown with the events.
         required.name(columns::FIELDS);
     }
     let frame = events(&search, &indexes, bounds, required, env).await?;
     Ok(SourceRows { frame, range: bounds.time, indexes, messages })
 }
 
-/// The filter with what event types, tags, `splunk_server=local` and time ranges of branches stand for in
-/// place of them.
+/// Returns the filter with event types, tags, `splunk_server=local` and time ranges of branches expanded.
 pub(super) fn expanded(
     search: &SearchCommand,
     env: &PlanningContext<'_>,
@@ -117,7 +116,7 @@ pub(super) fn expanded(
     with_windows(SearchCommand { expr, time: search.time.clone() }, env.context)
 }
 
-/// The events of indexes that satisfy a filter, with the fields mentioned. Event types and tags of the
+/// Plans the events of indexes that satisfy a filter, with the required fields. Event types and tags in the
 /// filter are expanded.
 pub(super) async fn events(
     search: &SearchCommand,
@@ -155,13 +154,14 @@ pub(super) async fn events(
         }),
     );
     let renames = Renames::of(&env.context.knowledge);
-    // Stored source types: users can give them other names (`rename` in their own props.conf).
+    // The restriction applies to stored source types, as users can change the displayed ones (`rename` in
+    // their own props.conf).
     for expr in conjuncts(env.context.restriction.filter.as_ref()) {
         plan = filter_scan(plan, predicate::compile_search(expr, &Stored::default())?)?;
     }
     let order = vec![(columns::TIME, true), (columns::INDEX_TIME, true)];
-    // Conditions on stored fields stay next to the scan, which prunes by them, and so does what the others
-    // ask of these.
+    // Conditions on stored fields stay directly above the scan, which prunes by them. Conditions on stored
+    // fields that are derived from the other conditions are added to them.
     let (late, early): (Vec<_>, Vec<_>) =
         conjuncts(search.expr.as_ref()).into_iter().partition(|expr| enrichment.sets(expr));
     let shape = Frame::new(plan.clone(), columns.clone());
@@ -178,7 +178,7 @@ pub(super) async fn events(
     let fixed = |name: &String| FIXED.iter().any(|(known, _)| known == name);
     let possible: Vec<String> = frame.names().into_iter().filter(|name| !fixed(name)).collect();
     frame = frame.if_present(possible);
-    // One by one: what goes below lookups and calculated fields is not held up by the others.
+    // One filter per condition, so that each can be pushed below lookups and calculated fields independently.
     let scope = env.scope(&frame);
     let late = late.into_iter().map(|expr| {
         predicate::compile_search(expr, &scope)
@@ -191,11 +191,13 @@ pub(super) async fn events(
     Ok(frame)
 }
 
-/// Comparisons of the source type from which on a filter is looked through for those that no event satisfies.
+/// Minimum number of source type comparisons in a filter for which alternatives of absent source types are
+/// removed.
 const MANY_TYPES: usize = 8;
 
-/// The filter without alternatives that are about source types which no event has, and the source types that
-/// it is right for. A tag of an installation with many add-ons stands for hundreds of alternatives.
+/// Removes alternatives for source types that no event has from the filter; also returns the source types for
+/// which the result is valid. In an installation with many add-ons, a tag expands to hundreds of
+/// alternatives.
 async fn without_other_types(
     search: &SearchCommand,
     indexes: &[IndexName],
@@ -230,7 +232,8 @@ fn compared_types(expr: &SearchExpr) -> usize {
     }
 }
 
-/// Many conditions as one: a filter for each would make a plan as deep as they are many.
+/// Combines conditions into one expression: a separate filter for each would make the plan as deep as their
+/// number.
 fn all_of(
     conditions: Vec<&SearchExpr>,
     frame: &Frame,
@@ -241,7 +244,7 @@ fn all_of(
     Ok(predicate::balanced(Operator::And, compiled.collect::<Result<_, _>>()?))
 }
 
-/// Rows for which the terms hold.
+/// Returns the rows that satisfy the terms.
 pub(super) fn filter(
     search: &SearchCommand,
     mut frame: Frame,
@@ -264,7 +267,7 @@ pub(super) fn filter(
     Ok(frame)
 }
 
-/// The bounds that are finite, as conditions on the fields of events.
+/// The finite bounds as conditions on the fields of events.
 pub(super) fn time_filters(bounds: Bounds) -> Vec<Expr> {
     bounded(bounds, column)
 }
@@ -284,7 +287,7 @@ fn bounded(bounds: Bounds, time: impl Fn(&str) -> Expr) -> Vec<Expr> {
     conditions
 }
 
-/// The names mentioned as fields of the source, patterns resolved.
+/// Returns the required fields of the source, with wildcards resolved.
 async fn source_fields(
     required: &RequiredFields,
     indexes: &[IndexName],
@@ -298,8 +301,8 @@ async fn source_fields(
         return Ok(Vec::new());
     }
     let source = &env.context.source;
-    // The names of all fields are only found where they matter: that takes long over many buckets. Of names
-    // in lists (`a{}.b`), fields that are not known have several values.
+    // All field names are listed only if necessary, as that takes long over many buckets. An array element
+    // (`a{}.b`) needs it, too: if it is unknown, it is treated as multivalue.
     let is_plain = required.patterns.is_empty() && names.iter().all(|name| !name.contains("{}"));
     if is_plain && !(required.merges && source.has_summary_rows(indexes, range).await?) {
         if names.is_empty() {

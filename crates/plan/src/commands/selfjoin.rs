@@ -1,4 +1,4 @@
-//! `selfjoin`: rows joined with other rows of the same result.
+//! `selfjoin`: joins the rows of a result with each other.
 //!
 //! Split: runs at the search head, over all rows.
 

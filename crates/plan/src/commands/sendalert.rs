@@ -1,4 +1,4 @@
-//! `sendalert` and `sendemail`: something is done with the rows, which go on.
+//! `sendalert` and `sendemail`: run an alert action with the rows, and pass the rows on.
 //!
 //! Split: runs at the search head, over all rows.
 
@@ -53,7 +53,7 @@ impl TableOp for Act {
             if !env.is_dry_run()
                 && let Err(error) = env.context.host.act(&self.0, &rows).await
             {
-                // The rows are the answer all the same.
+                // A failed action is only a message, as the rows are valid without it.
                 let text = format!("the action \"{}\" was not carried out: {error}", self.0.name);
                 env.log.add(MessageKind::Warning, text);
             }

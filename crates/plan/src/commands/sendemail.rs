@@ -1,4 +1,4 @@
-//! `sendemail`: a mail with the rows; planned in `sendalert`.
+//! `sendemail`: sends the rows by email; planned in `sendalert`.
 
 use spl::ast::SendemailCommand;
 

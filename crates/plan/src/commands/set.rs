@@ -1,4 +1,4 @@
-//! `set`: the rows of two searches as sets.
+//! `set`: set operations on the rows of two searches.
 //!
 //! Split: the search head compares whole rows by hash; both searches split like any search.
 
@@ -35,7 +35,7 @@ impl CommandPlan for SetCommand {
     }
 }
 
-/// What becomes of no rows.
+/// Returns the step that computes the result. The command begins a search, so it has no input rows.
 fn breaker(command: &SetCommand) -> Breaker {
     let inner = command.searches.clone().map(|search| Inner {
         pipeline: *search.pipeline,

@@ -1,4 +1,4 @@
-//! `sichart`: rows of which `chart` computes its result; planned in `summary`.
+//! `sichart`: summary rows from which `chart` computes its result; planned in `summary`.
 
 use spl::ast::SichartCommand;
 

@@ -1,4 +1,4 @@
-//! `sirare`: rows of which `rare` computes its result; planned in `summary`.
+//! `sirare`: summary rows from which `rare` computes its result; planned in `summary`.
 
 use spl::ast::SirareCommand;
 

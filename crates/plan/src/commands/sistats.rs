@@ -1,4 +1,4 @@
-//! `sistats`: rows of which `stats` computes its result; planned in `summary`.
+//! `sistats`: summary rows from which `stats` computes its result; planned in `summary`.
 
 use spl::ast::SistatsCommand;
 

@@ -1,4 +1,4 @@
-//! `sitimechart`: rows of which `timechart` computes its result; planned in `summary`.
+//! `sitimechart`: summary rows from which `timechart` computes its result; planned in `summary`.
 
 use spl::ast::SitimechartCommand;
 

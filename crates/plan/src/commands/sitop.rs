@@ -1,4 +1,4 @@
-//! `sitop`: rows of which `top` computes its result; planned in `summary`.
+//! `sitop`: summary rows from which `top` computes its result; planned in `summary`.
 
 use spl::ast::SitopCommand;
 

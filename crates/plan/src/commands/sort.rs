@@ -1,4 +1,4 @@
-//! `sort`: orders rows by fields.
+//! `sort`: sorts rows by fields.
 //!
 //! Split: each indexer sorts its rows and keeps the first N, the search head merges.
 
@@ -38,7 +38,7 @@ impl CommandPlan for SortCommand {
     }
 }
 
-/// As SQL.
+/// Plans the command as SQL.
 pub(super) fn select(command: &SortCommand, layer: Layer) -> Result<Layer, Reason> {
     let mut layer = layer.unlimited()?;
     let mut order = Vec::new();
@@ -56,7 +56,7 @@ pub(super) fn select(command: &SortCommand, layer: Layer) -> Result<Layer, Reaso
         }
         order.push(sorted);
     }
-    // Rows that are equal stay in the order they were in.
+    // The sort is stable: equal rows keep their previous order.
     order.append(&mut layer.order);
     layer.order = order;
     layer.limit = command.limit.filter(|limit| *limit > 0);
@@ -67,7 +67,7 @@ fn plan(command: &SortCommand, input: Input<'_>) -> Result<Frame, Error> {
     let Input { frame, rest, env, .. } = input;
     let keys = keys(&command.keys, &frame, command.reversed);
     let frame = frame.order_by(keys, true)?;
-    // A sort that keeps few rows learns early which ones it does not want, and the scan leaves them out.
+    // A sort that keeps few rows soon knows a bound for them, by which the scan skips rows.
     let used = first_rows(rest).unwrap_or(usize::MAX);
     match command.limit {
         Some(0) => Ok(frame),
@@ -77,7 +77,7 @@ fn plan(command: &SortCommand, input: Input<'_>) -> Result<Frame, Error> {
     }
 }
 
-/// Sort expressions with direction and place of nulls, which is always last.
+/// Returns sort expressions with direction and position of nulls, which are always last.
 pub(super) fn keys(keys: &[SortKey], frame: &Frame, reversed: bool) -> Vec<(Expr, bool, bool)> {
     let expr = |key: &SortKey| {
         let value = frame.field(&key.field.node);

@@ -1,7 +1,7 @@
-//! `spath`: takes values out of JSON and XML.
+//! `spath`: extracts values from JSON and XML.
 //!
-//! Split: runs where the rows are; over computed rows without a path the columns depend on the
-//! rows, so the search head looks at all of them first.
+//! Split: runs where the rows are; over computed rows without a path, the columns depend on the rows, so the
+//! search head reads all of them first.
 
 use std::sync::Arc;
 
@@ -52,8 +52,8 @@ impl CommandPlan for SpathCommand {
         if !frame.open {
             return Ok(Step::Materialize(frame, Breaker::table(SpathAll(input.to_owned()))));
         }
-        // Over events only what later commands name is looked for; the rest is found at output. A name that
-        // `fields` or `rename` has removed is found again.
+        // Over events, only fields that later commands name are extracted; others are extracted when events
+        // are shown. A name that `fields` or `rename` removed is extracted again.
         let mut values = Vec::new();
         for name in required_by(rest).names {
             if !name.starts_with('_') && !is_metadata(&name) {
@@ -69,8 +69,8 @@ fn is_metadata(name: &str) -> bool {
     matches!(name, "host" | "source" | "sourcetype" | "index")
 }
 
-/// What is at a path; the field's values before where there is nothing. Elements of XML repeat without a mark
-/// in the path, so there may be several.
+/// Returns the values at a path, or the previous values of the field if there are none. Repeated XML elements
+/// have no `{}` in the path, so there may be several values.
 fn at_path(path: &str, input: &str, output: &str, frame: &Frame, report: Option<Report>) -> Typed {
     let parsed = Arc::new(DocumentPath::new(path));
     let function = multi("spath_at", move |row, out| {
@@ -83,7 +83,8 @@ fn at_path(path: &str, input: &str, output: &str, frame: &Frame, report: Option<
     or_before(function.call(vec![frame.field(input)]), output, frame)
 }
 
-/// The values of the leaves of a name, as `spath` without a path finds them: objects and arrays are none.
+/// Returns the leaf values of a name, as `spath` without a path extracts them: objects and arrays are not
+/// leaves.
 fn leaf(name: &str, input: &str, frame: &Frame, report: Option<Report>) -> Typed {
     let wanted = name.to_owned();
     let function = multi("spath_leaf", move |row, out| {
@@ -103,7 +104,7 @@ fn leaf(name: &str, input: &str, frame: &Frame, report: Option<Report>) -> Typed
     or_before(function.call(vec![frame.field(input)]), name, frame)
 }
 
-/// What was found; the values that the field had where there is nothing.
+/// Returns the extracted values, or the previous values of the field if there are none.
 fn or_before(found: Typed, output: &str, frame: &Frame) -> Typed {
     match frame.kind(output) {
         None => found,

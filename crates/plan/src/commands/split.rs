@@ -1,4 +1,4 @@
-//! What `chart` and `timechart` share: series, their limits and names.
+//! Shared parts of `chart` and `timechart`: series, their limits and names.
 
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::functions_nested::expr_fn::array_distinct;
@@ -21,20 +21,20 @@ use crate::stage::pivot::{
     SeriesFilter,
 };
 
-/// Which series there are, and what they hold.
+/// The series of a chart and their aggregates.
 #[derive(Debug)]
 pub(super) struct Series<'c> {
     pub(super) calls: &'c [StatsCall],
-    /// The length of a bin in microseconds, which rates refer to.
+    /// The length of a bin in microseconds, for rates.
     pub(super) span: Option<i64>,
-    /// Whether the rows have that length as a field.
+    /// Whether the rows have this length as a field.
     pub(super) shows_span: bool,
     pub(super) column: Option<&'c SplitBy>,
     pub(super) options: &'c SeriesOptions,
     pub(super) filter: Option<&'c SplitWhere>,
 }
 
-/// Aggregates by the row key and the series, then pivots. `frame` has the row key as a column.
+/// Aggregates by the row key and the series, then pivots. The row key must be a column of `frame`.
 pub(super) fn pivot(
     mut frame: Frame,
     row: String,
@@ -90,7 +90,7 @@ pub(super) fn pivot(
     Ok(Step::Materialize(long, Breaker::table(pivot)))
 }
 
-/// Adds the series as a column of text. With `distinct`, a repeated value of a row is one.
+/// Adds the series as a text column. With `distinct`, a repeated value of a row counts once.
 fn with_series(
     mut frame: Frame,
     split: &SplitBy,
@@ -128,7 +128,7 @@ fn rate_unit(kind: StatsKind) -> Option<i64> {
     Some(seconds * 1_000_000)
 }
 
-/// A rate as the sum it is before the division, under the same name.
+/// Replaces a rate with the sum from which it is computed, under the same name.
 fn as_sum(call: &StatsCall) -> StatsCall {
     let mut sum = call.clone();
     if rate_unit(call.function.kind).is_some() {
@@ -139,7 +139,7 @@ fn as_sum(call: &StatsCall) -> StatsCall {
     sum
 }
 
-/// Sums of rates divided by how often the unit fits into the span.
+/// Divides sums of rates by the number of units in the span.
 #[allow(clippy::cast_precision_loss)]
 fn per_unit(values: Vec<(String, Typed)>, calls: &[StatsCall], span: i64) -> Vec<(String, Typed)> {
     let rate = |name: &str| {
@@ -157,7 +157,7 @@ fn per_unit(values: Vec<(String, Typed)>, calls: &[StatsCall], span: i64) -> Vec
     values.into_iter().map(scale).collect()
 }
 
-/// How each value is merged and filled.
+/// Returns for each value how it is merged and filled.
 fn shapes(
     calls: &[StatsCall],
     keys: &[String],

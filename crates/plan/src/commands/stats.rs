@@ -1,6 +1,6 @@
-//! `stats`: one row per group.
+//! `stats`: one row of aggregates per group.
 //!
-//! Split: the indexers aggregate their events to partial states, the search head merges those.
+//! Split: the indexers aggregate their events to partial states, the search head merges these.
 
 use std::collections::{HashMap, HashSet};
 
@@ -71,7 +71,7 @@ impl CommandPlan for StatsCommand {
         let whole = keys.is_empty();
         let mut frame = grouped(frame, keys, values)?;
         if whole {
-            // Aggregates of no values are no row, as in Splunk: an alert must not fire on it.
+            // If all aggregates are empty, there is no row, as in Splunk: an alert must not fire on it.
             let columns = names.iter().map(|name| frame.field(name).expr).collect();
             if let Some(any) = any_present(columns) {
                 frame = frame.filter(any)?;
@@ -95,16 +95,16 @@ impl CommandPlan for StatsCommand {
     }
 }
 
-/// What a command wants of its aggregates.
+/// Options of a command for its aggregates.
 #[derive(Debug, Default)]
 pub(super) struct Rules {
-    /// Statistics of numbers are null where a value is none (`allnum=`).
+    /// Whether numeric aggregates are null if any value is not a number (`allnum=`).
     pub(super) only_numbers: bool,
-    /// The times of sparklines, where there may be some.
+    /// The time axis of sparklines, for commands that may have some.
     pub(super) sparklines: Option<SparklineAxis>,
 }
 
-/// The step that looks up the times of all rows, if a sparkline needs them and the search has none.
+/// Returns the step that finds the time range of all rows, if a sparkline needs it and the search has none.
 pub(super) fn times_needed(
     calls: &[StatsCall],
     frame: &Frame,
@@ -118,7 +118,7 @@ pub(super) fn times_needed(
     bin::extent(frame.clone(), model::columns::TIME).map(Some)
 }
 
-/// The time range of the search, as far as it is bounded, and of the rows beyond.
+/// Returns the time axis: the time range of the search where it is bounded, otherwise that of the rows.
 #[allow(clippy::cast_possible_truncation)]
 pub(super) fn sparkline_axis(frame: &Frame, env: &PlanningContext<'_>) -> Option<SparklineAxis> {
     let range = env.context.range;
@@ -131,14 +131,14 @@ pub(super) fn sparkline_axis(frame: &Frame, env: &PlanningContext<'_>) -> Option
     let (low, high) = match (from, to, frame.extent) {
         (Some(from), Some(to), _) => (from, to),
         (_, _, Some(Some((low, high)))) => (from.unwrap_or(low as i64), to.unwrap_or(high as i64)),
-        // There are no rows, so there is nothing to draw.
+        // There are no rows, so any axis is right.
         (_, _, Some(None)) => (0, 0),
         (_, _, None) => return None,
     };
     Some(SparklineAxis { zone: env.context.timezone.clone(), range: (low, high) })
 }
 
-/// Rows aggregated by keys, ordered by them.
+/// Aggregates rows by keys, and orders the result by the keys.
 pub(super) fn grouped(
     frame: Frame,
     keys: Vec<String>,
@@ -147,7 +147,7 @@ pub(super) fn grouped(
     let keys: Vec<(String, Typed)> =
         keys.into_iter().map(|name| (name.clone(), frame.field(&name))).collect();
     let names: Vec<String> = keys.iter().map(|(name, _)| name.clone()).collect();
-    // A value named like a key replaces it.
+    // A value with the name of a key replaces the key.
     let values = values.into_iter().filter(|(name, _)| !names.contains(name)).collect();
     let frame = frame.aggregate(keys, values)?;
     order_by_groups(frame, &names)
@@ -166,7 +166,7 @@ pub(super) fn by_fields(by: &StatsBy, frame: &Frame) -> Vec<String> {
     expand(&by.fields, frame, true)
 }
 
-/// Rows that have all keys, one for each value of a multivalue key.
+/// Returns the rows that have all keys, repeated for each value of a multivalue key.
 pub(super) fn split_values(
     mut frame: Frame,
     keys: Vec<String>,
@@ -189,16 +189,16 @@ pub(super) fn split_values(
     Ok((frame, keys))
 }
 
-/// What becomes of rows that have no value.
+/// Whether rows without a value are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Valueless {
-    /// They are left out.
+    /// They are removed.
     Go,
-    /// They stay, once each.
+    /// They are kept, once each.
     Stay,
 }
 
-/// One row for each value of a multivalue column.
+/// Returns one row for each value of a multivalue column.
 pub(super) fn explode(frame: Frame, name: &str, without: Valueless) -> Result<Frame, Error> {
     let column = datafusion::common::Column::new_unqualified(name);
     let stay = without == Valueless::Stay;
@@ -211,7 +211,7 @@ pub(super) fn explode(frame: Frame, name: &str, without: Valueless) -> Result<Fr
     Ok(frame)
 }
 
-/// The aggregates of calls with their output names, wildcards expanded.
+/// Returns the aggregates of calls with their output names; wildcards are expanded.
 pub(super) fn aggregates(
     calls: &[StatsCall],
     keys: &[String],
@@ -221,7 +221,7 @@ pub(super) fn aggregates(
     aggregates_by(calls, keys, frame, env, Rules::default())
 }
 
-/// The same by the rules of a command.
+/// As [`aggregates`], with the options of a command.
 pub(super) fn aggregates_by(
     calls: &[StatsCall],
     keys: &[String],
@@ -247,7 +247,7 @@ pub(super) fn aggregates_by(
         let name = call.output_name().to_owned();
         let value = exprs::aggregates::aggregate_with(&call, &scope, &order, &options)?;
         if let Some(first) = known.get(&name) {
-            // The same result twice is one.
+            // Identical results are merged.
             if call.alias.is_some() && *first != call.text {
                 let message = format!("two results are named \"{name}\"; rename one with AS");
                 return Err(Error::at(message, call.span));
@@ -266,8 +266,8 @@ pub(super) fn aggregates_by(
     Ok(values)
 }
 
-/// Calls with wildcard arguments as one call for each field, but for those whose result another call
-/// names.
+/// Expands calls with wildcard arguments to one call per field. A result that an explicit call also has is
+/// skipped.
 pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) -> Vec<StatsCall> {
     let is_exact = |call: &&StatsCall| match &call.argument {
         StatsArgument::Field(pattern) => !pattern.has_wildcard(),
@@ -298,12 +298,12 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
     expanded
 }
 
-/// Whether a call without an argument is about rows rather than about all fields.
+/// Whether a call without an argument aggregates rows, not all fields.
 fn counts_rows(call: &StatsCall) -> bool {
     matches!(call.function.kind, StatsKind::Count | StatsKind::Sparkline)
 }
 
-/// The call for one of the names that its pattern means.
+/// Returns the call for one of the names that its pattern matches.
 pub(super) fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> StatsCall {
     let mut specific = call.clone();
     specific.text = format!("{}({name})", call.function.name.node);
@@ -323,7 +323,7 @@ pub(super) fn specific(call: &StatsCall, name: &str, captures: &[&str]) -> Stats
     specific
 }
 
-/// Several values as one text.
+/// Joins several values to one text.
 pub(super) fn joined((name, value): (String, Typed), delimiter: &str) -> (String, Typed) {
     if value.kind != ValueType::Multi {
         return (name, value);

@@ -1,6 +1,6 @@
-//! `streamstats`: adds aggregates of the rows before each row.
+//! `streamstats`: adds running aggregates to each row.
 //!
-//! Split: nothing runs at the indexers beyond what came before; the search head reads rows in order.
+//! Split: adds no work at the indexers; the search head reads rows in order.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub(super) fn plan(
     frame.stream(node.with_aggregates(lifted)).with_columns(outputs)
 }
 
-/// A condition on the results of a row, and the columns of the input that it reads.
+/// Compiles a condition on the results of a row; also returns the input columns that it reads.
 fn on_results(
     expr: &spl::ast::Expr,
     frame: &Frame,

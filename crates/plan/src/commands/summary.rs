@@ -1,21 +1,21 @@
-//! Summary indexes: `sistats`, `sichart`, `sitimechart`, `sitop`, `sirare`, and what the commands without
-//! `si` make of their rows.
+//! Summary indexes: `sistats`, `sichart`, `sitimechart`, `sitop`, `sirare`, and the merging of their rows by
+//! the commands without `si`.
 //!
 //! A row of a summary stands for a group of events. It has the fields of the group, `psrsvd_v` with the
-//! version of this scheme, and for each field `x` that is aggregated what a merge needs:
+//! version of this scheme, and for each aggregated field `x` the parts that a merge needs:
 //!
 //! | field | what it is |
 //! | --- | --- |
-//! | `psrsvd_gc` | how many events there are |
-//! | `psrsvd_ct_x` | how many values |
-//! | `psrsvd_nc_x`, `psrsvd_sm_x`, `psrsvd_ss_x` | how many numbers, their sum, the sum of their squares |
-//! | `psrsvd_mn_x`, `psrsvd_mx_x` | the least and the greatest value |
-//! | `psrsvd_nn_x`, `psrsvd_nx_x` | the least and the greatest number |
+//! | `psrsvd_gc` | number of events |
+//! | `psrsvd_ct_x` | number of values |
+//! | `psrsvd_nc_x`, `psrsvd_sm_x`, `psrsvd_ss_x` | count, sum and sum of squares of the numbers |
+//! | `psrsvd_mn_x`, `psrsvd_mx_x` | minimum and maximum value |
+//! | `psrsvd_nn_x`, `psrsvd_nx_x` | minimum and maximum number |
 //!
-//! In these names other characters than letters and digits of `x` are `_`.
-//! Where an aggregation needs more than that, such as `perc95`, `values` or one of an expression, a row
-//! stands for one event with the fields that the command reads; rows that are equal are one row where that
-//! changes nothing.
+//! In these names, each character of `x` that is not an ASCII letter or digit is replaced by `_`. If an
+//! aggregation needs more than these parts, such as `perc95`, `values` or an aggregation of an expression, a
+//! row stands for one event with the fields that the command reads; equal rows are merged if that does not
+//! change the result.
 //!
 //! Split: as `stats` by the fields of the group.
 
@@ -46,12 +46,12 @@ use crate::subsearch::quoted;
 /// The field that every row of a summary has.
 pub(crate) const VERSION: &str = SUMMARY_VERSION;
 const COUNT: &str = "psrsvd_gc";
-/// Stands for a missing value of a field that makes series.
+/// The replacement of a missing value of the series field.
 const MISSING: &str = "\u{1}";
-/// The field that makes series, while rows are put together.
+/// The temporary series field while rows are grouped.
 const SERIES: &str = "_psrsvd_series";
 
-/// The name that `collect` gives to a field that its events have themselves.
+/// Returns the name under which `collect` stores a field whose name events already use.
 pub(crate) fn collected_name(name: &str) -> Cow<'_, str> {
     match ORIGIN_AND_INDEX.contains(&name) {
         true => Cow::Owned(format!("orig_{name}")),
@@ -59,13 +59,13 @@ pub(crate) fn collected_name(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether a field is one that merging reads.
+/// Whether merging reads a field of this name.
 pub(crate) fn is_part(name: &str) -> bool {
     let origin = |rest: &str| ORIGIN_AND_INDEX.contains(&rest);
     name.starts_with("psrsvd_") || name.strip_prefix("orig_").is_some_and(origin)
 }
 
-/// What a merge needs to know of a field.
+/// A part of a field's aggregates that a merge needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
     Values,
@@ -90,12 +90,12 @@ impl Part {
             Self::LeastNumber => "nn",
             Self::MostNumber => "nx",
         };
-        // Other characters do not come back out of the text of an event.
+        // Other characters do not survive the extraction from the text of an event.
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
         format!("psrsvd_{code}_{}", of.chars().map(plain).collect::<String>())
     }
 
-    /// The aggregation that computes it.
+    /// The aggregation that computes the part.
     fn aggregation(self, of: &str, frame: &Frame) -> String {
         let field = quoted(of);
         match self {
@@ -110,7 +110,7 @@ impl Part {
         }
     }
 
-    /// What it is in a row, of a summary or of an event, as an expression.
+    /// The part in a row of a summary or of an event, as an expression.
     fn of_row(self, of: &str, frame: &Frame) -> String {
         let field = eval_name(of);
         let own = match self {
@@ -124,7 +124,7 @@ impl Part {
     }
 }
 
-/// How many values of a field are numbers, as an expression.
+/// The number of numeric values of a field, as an expression.
 fn numbers(field: &str, frame: &Frame) -> String {
     let name = eval_name(field);
     match frame.kind(field) {
@@ -133,7 +133,7 @@ fn numbers(field: &str, frame: &Frame) -> String {
     }
 }
 
-/// The values of a field that are numbers, as an expression.
+/// The numeric values of a field, as an expression.
 fn number(field: &str, frame: &Frame) -> String {
     let name = eval_name(field);
     match frame.kind(field) {
@@ -142,12 +142,12 @@ fn number(field: &str, frame: &Frame) -> String {
     }
 }
 
-/// A field in an expression.
+/// Returns a field as an operand of an expression.
 fn eval_name(name: &str) -> String {
     format!("'{}'", name.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// What an aggregation needs of a field, if that is enough for it.
+/// The field and the parts that an aggregation needs; `None` if parts are not sufficient.
 fn parts(call: &StatsCall) -> Option<(&str, &'static [Part])> {
     let needed: &[Part] = match call.function.kind {
         StatsKind::Count => &[Part::Values],
@@ -177,7 +177,7 @@ fn counts_events(call: &StatsCall) -> bool {
     call.function.kind == StatsKind::Count && matches!(call.argument, StatsArgument::None)
 }
 
-/// Whether it does not matter how often equal rows are there.
+/// Whether the number of equal rows does not affect the result.
 fn ignores_repetition(call: &StatsCall) -> bool {
     matches!(
         call.function.kind,
@@ -190,22 +190,22 @@ fn ignores_repetition(call: &StatsCall) -> bool {
     )
 }
 
-/// What makes rows of a summary.
+/// The definition of the rows of a summary.
 #[derive(Debug, Default)]
 struct Summary<'s> {
     calls: Cow<'s, [StatsCall]>,
     keys: Vec<String>,
-    /// A field that makes series, of which a missing value is one too.
+    /// The series field; a missing value of it is a series, too.
     series: Option<&'s str>,
-    /// How times are put together.
+    /// The bins of times.
     bins: Option<BinOptions>,
-    /// Whether values that are no numbers matter.
+    /// Whether values that are not numbers affect the result.
     only_numbers: bool,
-    /// Whether a repeated value of a field of the group counts once.
+    /// Whether a repeated value of a group field counts once.
     distinct: bool,
 }
 
-/// The rows that `sistats` makes.
+/// Plans the rows of `sistats`.
 pub(super) fn stats(command: &StatsCommand, span: Span, frame: Frame) -> Result<Step, Error> {
     let keys = by_fields(&command.by, &frame);
     let summary = Summary {
@@ -218,7 +218,7 @@ pub(super) fn stats(command: &StatsCommand, span: Span, frame: Frame) -> Result<
     summary.step(span, frame)
 }
 
-/// The rows that `sichart` makes. Numbers are put into bins when they are read.
+/// Plans the rows of `sichart`. Numbers are binned when the summary is read.
 pub(super) fn chart(command: &ChartCommand, span: Span, frame: Frame) -> Result<Step, Error> {
     let row = command.row.as_ref();
     let binned = row.filter(|row| row.field.node == "_time" && row.bins != BinOptions::default());
@@ -233,7 +233,7 @@ pub(super) fn chart(command: &ChartCommand, span: Span, frame: Frame) -> Result<
     summary.step(span, frame)
 }
 
-/// The rows that `sitimechart` makes.
+/// Plans the rows of `sitimechart`.
 pub(super) fn timechart(
     command: &TimechartCommand,
     span: Span,
@@ -254,14 +254,14 @@ pub(super) fn timechart(
     summary.step(span, frame)
 }
 
-/// The rows that `sitop` and `sirare` make: all values, with how often they are there.
+/// Plans the rows of `sitop` and `sirare`: all values with their counts.
 pub(super) fn top(command: &TopCommand, span: Span, frame: Frame) -> Result<Step, Error> {
     let keys = command.by.iter().chain(&command.fields).map(|field| field.node.clone()).collect();
     Summary { keys, ..Summary::default() }.step(span, frame)
 }
 
 impl Summary<'_> {
-    /// The commands that make the rows.
+    /// The commands that create the rows.
     fn step(&self, span: Span, frame: Frame) -> Result<Step, Error> {
         let calls = expand_calls(&self.calls, &self.keys, &frame);
         let mut needed: Vec<(String, Part)> = Vec::new();
@@ -295,7 +295,7 @@ impl Summary<'_> {
         bins.map_or_else(String::new, |bins| format!(" | bin {bins} _time"))
     }
 
-    /// A row for each group.
+    /// Commands for one row per group.
     fn groups(&self, needed: &[(String, Part)], frame: &Frame) -> String {
         let mut text = self.binned();
         let mut by: Vec<String> = self.keys.iter().map(|key| quoted(key)).collect();
@@ -323,7 +323,7 @@ impl Summary<'_> {
         text
     }
 
-    /// A row for each event, with what the command reads.
+    /// Commands for one row per event, with the fields that the command reads.
     fn events(&self, calls: Vec<StatsCall>, span: Span) -> String {
         let repeated = !self.only_numbers && calls.iter().all(ignores_repetition);
         let stats = StatsCommand { calls, by: StatsBy::default(), ..StatsCommand::default() };
@@ -348,7 +348,7 @@ impl Summary<'_> {
     }
 }
 
-/// The frame with where the events of summaries are from, in the place of where the summaries are.
+/// Returns the frame with the origin of the summarized events instead of that of the summary rows.
 pub(super) fn prepared(frame: Frame) -> Result<Frame, Error> {
     if frame.kind(VERSION).is_none() {
         return Ok(frame);
@@ -372,7 +372,7 @@ pub(super) fn prepared(frame: Frame) -> Result<Frame, Error> {
     frame.with_columns(values)
 }
 
-/// How many events there are.
+/// The number of events.
 pub(super) fn events(frame: &Frame) -> Typed {
     let expr = match frame.kind(COUNT) {
         None => count(lit(1_i64)),
@@ -384,7 +384,7 @@ pub(super) fn events(frame: &Frame) -> Typed {
     Typed::new(expr, ValueType::Integer)
 }
 
-/// The aggregations, which over rows of summaries are those of what the rows stand for.
+/// The aggregations; over rows of summaries, those that merge the summarized events.
 pub(super) fn calls<'c>(
     calls: &'c [StatsCall],
     frame: &Frame,
@@ -415,7 +415,7 @@ fn merged(call: &StatsCall, frame: &Frame) -> Result<StatsCall, Error> {
     };
     let mut merged = call.clone();
     merged.argument = found.argument;
-    // The sum of what are squares already; other functions are known by their names behind this.
+    // The values are squares already, so they are only added up. Later steps select other functions by name.
     if call.function.kind == StatsKind::SumOfSquares {
         merged.function = found.function;
     }
@@ -424,13 +424,13 @@ fn merged(call: &StatsCall, frame: &Frame) -> Result<StatsCall, Error> {
     Ok(merged)
 }
 
-/// The aggregation of rows that are events or stand for some.
+/// Returns the aggregation of rows that are events or summaries of events.
 fn merging(kind: StatsKind, field: &str, frame: &Frame) -> String {
     let row = |part: Part| part.of_row(field, frame);
     let sum = |part: Part| format!("sum(eval({}))", row(part));
     let (count, total, squares) = (sum(Part::Numbers), sum(Part::Sum), sum(Part::Squares));
     let spread = format!("({squares} - {total} * {total} / {count})");
-    // Rounding must not make it negative, and one value alone has none.
+    // Rounding must not make the variance negative; the variance of a single value is 0.
     let variance = |divisor: &str| {
         format!(
             "if({count} > 1 AND {spread} > 0, {spread} / {divisor}, if({count} > 0, 0, null()))"

@@ -1,4 +1,4 @@
-//! `table`: only the fields named, in this order; planned in `fields`.
+//! `table`: keeps only the named fields, in this order; planned in `fields`.
 
 use spl::ast::TableCommand;
 

@@ -1,7 +1,7 @@
 //! `timechart`: rows by bins of `_time`, series by a field.
 //!
-//! Split: as `stats` by bin and field; the search head chooses the series, pivots and fills in the
-//! bins without events.
+//! Split: as `stats` by bin and field; the search head chooses the series, pivots and adds the bins without
+//! events.
 
 use datafusion::logical_expr::lit;
 use exprs::aggregates::EXACT_TIME;
@@ -58,7 +58,7 @@ impl CommandPlan for TimechartCommand {
 }
 
 const TIME: &str = "_time";
-/// Bins at most where neither a span nor a number of bins is given.
+/// Default maximum number of bins.
 const DEFAULT_BINS: u64 = 100;
 
 pub(super) fn plan(
@@ -113,7 +113,7 @@ pub(super) fn plan(
     pivot(frame, TIME.to_owned(), axis, &series, env)
 }
 
-/// The times between which all bins are shown. A search without latest ends now.
+/// The time range of which all bins are shown. A search without a latest time ends now.
 fn fill_range(env: &PlanningContext<'_>) -> (Option<i64>, Option<i64>) {
     let range = env.context.range;
     let from = (range.earliest != TimeRange::ALL.earliest).then_some(range.earliest.0);
@@ -125,7 +125,7 @@ fn fill_range(env: &PlanningContext<'_>) -> (Option<i64>, Option<i64>) {
     (from, to)
 }
 
-/// The span that cuts the range into few enough bins; `None` if the range must be looked up.
+/// The span that divides the range into few enough bins; `None` if the range must be determined first.
 fn default_width(
     command: &TimechartCommand,
     range: (Option<i64>, Option<i64>),

@@ -1,4 +1,4 @@
-//! `timewrap`: the periods of a time chart side by side.
+//! `timewrap`: shows the periods of a time chart side by side.
 //!
 //! Split: runs at the search head, over all rows.
 
@@ -48,5 +48,5 @@ impl CommandPlan for TimewrapCommand {
 }
 
 const TIME: &str = "_time";
-/// How periods are named unless told otherwise.
+/// Default format of the names of periods.
 const TIME_FORMAT: &str = "%Y-%m-%d %H:%M:%S";

@@ -1,4 +1,4 @@
-//! `tojson`: a JSON object of each row.
+//! `tojson`: a JSON object for each row.
 //!
 //! Split: runs where the rows are.
 
@@ -37,7 +37,7 @@ impl CommandPlan for TojsonCommand {
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let frame = input.frame;
         let mut fields = fields(self, &frame);
-        // As in Splunk's objects, keys are in the order of their names.
+        // As in Splunk, keys are sorted by name.
         fields.sort_by(|(one, _), (two, _)| one.cmp(two));
         let arguments = fields.iter().map(|(name, _)| frame.field(name)).collect();
         let parameters = format!("{fields:?} {}", self.fill_null);
@@ -62,7 +62,7 @@ impl CommandPlan for TojsonCommand {
     }
 }
 
-/// The fields of the objects and what is made of them; a field named twice is of the first kind.
+/// The fields of the objects and their JSON types; if a field is named twice, the first type applies.
 fn fields(command: &TojsonCommand, frame: &Frame) -> Vec<(String, JsonKind)> {
     let mut fields: Vec<(String, JsonKind)> = Vec::new();
     let wanted = |name: &str| command.include_internal || !name.starts_with('_');

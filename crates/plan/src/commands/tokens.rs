@@ -1,7 +1,7 @@
-//! `PREFIX(level=)` of `tstats`: what follows a text in the words of events.
+//! `PREFIX(level=)` of `tstats`: the rest of indexed terms that begin with a text.
 //!
-//! Words end at major breakers, as those of `TERM()`, and have no case. A word that ends with the text has no
-//! value.
+//! Terms end at major breakers, as those of `TERM()`, and are case-insensitive. A term that ends with the
+//! text has no value.
 
 use exprs::kernel::multi;
 use exprs::predicate::Breakers;
@@ -10,7 +10,7 @@ use spl::ast::{FieldPattern, StatsArgument, StatsCall, TstatsCommand};
 
 use crate::Error;
 
-/// The texts of a command's `PREFIX()`.
+/// The texts of a command's `PREFIX()` calls.
 fn texts(command: &TstatsCommand) -> Vec<String> {
     let keys = command.by.prefixes.iter().filter_map(|at| command.by.fields.get(*at));
     let mut texts: Vec<String> = keys.map(|field| field.text.clone()).collect();
@@ -24,12 +24,12 @@ fn texts(command: &TstatsCommand) -> Vec<String> {
     texts
 }
 
-/// Whether a command has any.
+/// Whether a command has a `PREFIX()`.
 pub(super) fn has_any(command: &TstatsCommand) -> bool {
     !texts(command).is_empty()
 }
 
-/// Events with a field for each `PREFIX()` of a command, named as its text.
+/// Returns events with a field for each `PREFIX()` of a command, named after its text.
 pub(super) fn with_fields(command: &TstatsCommand, frame: Frame) -> Result<Frame, Error> {
     let values = texts(command).into_iter().map(|prefix| {
         let lower = prefix.to_lowercase();
@@ -49,7 +49,7 @@ pub(super) fn with_fields(command: &TstatsCommand, frame: Frame) -> Result<Frame
     if values.is_empty() { Ok(frame) } else { frame.with_columns(values) }
 }
 
-/// The calls with fields in place of `PREFIX()`, and results named `max(took=)`.
+/// Returns the calls with fields in place of `PREFIX()`, and with results named like `max(took=)`.
 pub(super) fn calls(calls: &[StatsCall]) -> Vec<StatsCall> {
     let of_field = |call: &StatsCall| {
         let mut call = call.clone();

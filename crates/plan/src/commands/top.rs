@@ -1,6 +1,6 @@
 //! `top` and `rare`: the most and least frequent values.
 //!
-//! Split: the indexers count, the search head adds up, ranks and computes percentages.
+//! Split: the indexers count; the search head adds up the counts, ranks the values and computes percentages.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl CommandPlan for TopCommand {
     }
 }
 
-/// Which end of the ranking.
+/// The end of the ranking that is returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
     MostFrequent,
@@ -89,7 +89,7 @@ pub(super) fn plan(command: &TopCommand, order: Order, frame: Frame) -> Result<F
 const TOTAL: &str = "__total";
 const RANK: &str = "__rank";
 
-/// Adds the count of all values and the rank of each, both within the groups of `by`.
+/// Adds the total count and the rank of each value, both within the groups of `by`.
 fn ranked(
     frame: Frame,
     by: &[String],
@@ -98,7 +98,8 @@ fn ranked(
 ) -> Result<(Frame, String, String), Error> {
     let partition: Vec<Expr> = by.iter().map(|name| column(name)).collect();
     let mut ranking = vec![SortExpr::new(column(COUNT), order == Order::Rarest, false)];
-    // Equal counts: the value decides, so that the answer does not depend on the order of events.
+    // Values with equal counts are ordered by value, so that the result does not depend on the order of
+    // events.
     ranking
         .extend(keys.iter().map(|name| SortExpr::new(group_key(frame.field(name)), true, false)));
     let sum = WindowFunctionDefinition::AggregateUDF(sum_udaf());
@@ -115,7 +116,7 @@ fn ranked(
     Ok((frame, TOTAL.to_owned(), RANK.to_owned()))
 }
 
-/// Keeps the first ranks; the others become one row if asked for.
+/// Keeps the first ranks; the others are combined into one row on request.
 fn limited(
     frame: Frame,
     command: &TopCommand,
@@ -184,10 +185,10 @@ fn finished(
     frame.project(outputs)
 }
 
-/// Of how many values the percentages are, as an internal field.
+/// The total on which percentages are based, as an internal field.
 const ALL: &str = "_tc";
 
-/// The arguments of `top` and `rare` for clients of the parser.
+/// Returns the arguments of `top` and `rare` for clients of the parser.
 pub(super) fn outlined(command: &TopCommand) -> Arguments {
     Arguments::Top {
         limit: command.limit,

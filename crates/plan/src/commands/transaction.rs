@@ -1,7 +1,7 @@
-//! `transaction`: joins events that belong together.
+//! `transaction`: groups related events.
 //!
-//! Split: the marks of first and last events are tested where the rows are; the search head needs
-//! all rows, newest first: `tables::shape::transaction` makes a row of each transaction.
+//! Split: the conditions on first and last events are evaluated where the rows are; the search head needs all
+//! rows, newest first: `tables::shape::transaction` creates one row per transaction.
 
 use datafusion::logical_expr::cast;
 use exprs::Typed;
@@ -27,7 +27,7 @@ impl CommandPlan for TransactionCommand {
 
     fn required_fields(&self, fields: &mut RequiredFields) {
         if self.name.is_some() {
-            // The configuration may name any.
+            // The stanza may name any field.
             fields.all();
         }
         fields.fields(&self.fields);
@@ -49,9 +49,9 @@ impl CommandPlan for TransactionCommand {
 }
 
 const TIME: &str = "_time";
-/// Events of a transaction at most, unless `maxevents=` says otherwise.
+/// Default maximum number of events in a transaction.
 const MAX_EVENTS: i64 = 1000;
-/// Fields that events may be joined by; one bit of a mask for each.
+/// Maximum number of fields that join events; each has one bit of a mask.
 const MAX_FIELDS: usize = 64;
 
 pub(super) fn plan(
@@ -84,7 +84,7 @@ pub(super) fn plan(
     Ok(Step::Materialize(frame, Breaker::table(operation(&command))))
 }
 
-/// The command completed with the options of the stanza that `name=` names.
+/// Completes the command with the options of the stanza that `name=` names.
 fn configured(
     command: &TransactionCommand,
     env: &PlanningContext<'_>,
@@ -113,7 +113,7 @@ fn configured(
     Ok(found)
 }
 
-/// The keys of a stanza that mean the same as options.
+/// The keys of a stanza that correspond to options of the command.
 const KEYS: [&str; 15] = [
     "maxspan",
     "maxpause",
@@ -132,7 +132,7 @@ const KEYS: [&str; 15] = [
     "maxopenevents",
 ];
 
-/// A stanza of `transactiontypes.conf` as a command.
+/// Returns a stanza of `transactiontypes.conf` as a command.
 pub(super) fn definition(
     name: &Field,
     env: &PlanningContext<'_>,

@@ -18,7 +18,7 @@ impl CommandPlan for TransposeCommand {
         OutputFields::Replaced
     }
 
-    /// Fields that only further rows have are shown too, without values.
+    /// Fields that only rows beyond the limit have are shown too, without values.
     fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
         self.limit > 0 && self.include_empty && frame.possible().next().is_some()
     }

@@ -57,7 +57,7 @@ pub(super) fn plan(
     frame.stream(node).with_columns(values)
 }
 
-/// For each argument a moving average of its numbers: over how many.
+/// For each argument, the moving average of its numbers and its window length in rows.
 #[derive(Debug, Clone)]
 struct Trendline {
     averages: Vec<(TrendKind, usize)>,

@@ -1,4 +1,4 @@
-//! `tscollect`: refused, as there are no namespaces; the message is in `delete`.
+//! `tscollect`: refused, as there are no namespaces; `delete` has the message.
 
 use spl::ast::TscollectCommand;
 

@@ -1,7 +1,6 @@
-//! `tstats`: statistics over fixed and indexed fields.
+//! `tstats`: statistics of default and indexed fields.
 //!
-//! Split: as `stats`; the scan answers counts, extremes and distinct values from summaries where
-//! it can.
+//! Split: as `stats`; where possible, the scan answers counts, extremes and distinct values from summaries.
 
 use exprs::Typed;
 use exprs::types::ValueType;

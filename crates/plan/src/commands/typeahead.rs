@@ -1,6 +1,6 @@
-//! `typeahead`: what a text of a search can go on with.
+//! `typeahead`: completions of a search text.
 //!
-//! Split: answered from bucket summaries: hosts, sources, source types and names of fields; no event is read.
+//! Split: answered from bucket summaries: hosts, sources, source types and field names; no event is read.
 
 use std::collections::BTreeMap;
 

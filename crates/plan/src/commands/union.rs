@@ -1,7 +1,7 @@
-//! `union`: the rows of several searches together.
+//! `union`: combines the rows of several searches.
 //!
-//! Split: searches of events that only stream run where the events are and are merged by time; the search
-//! head puts the rows of others below.
+//! Split: event searches with only streaming commands run where the events are, and are merged by time; the
+//! search head appends the rows of others.
 
 use frames::Frame;
 use futures::future::BoxFuture;
@@ -38,7 +38,8 @@ impl CommandPlan for UnionCommand {
     }
 }
 
-/// At the beginning: the streaming searches up to the first other one together, the rest below.
+/// Expands a leading `union`: streaming searches before the first other one are merged, and the rest is
+/// appended.
 pub(super) fn expand(
     command: &UnionCommand,
     span: Span,
@@ -70,7 +71,7 @@ pub(super) fn expand(
     Ok(Expanded { commands, range: env.context.range })
 }
 
-/// Whether a pipeline gives events, newest first, as they come.
+/// Whether a pipeline returns events, newest first, without collecting them.
 fn streams(pipeline: &Pipeline) -> bool {
     let Some((first, rest)) = pipeline.commands.split_first() else { return false };
     let streaming =
@@ -96,9 +97,9 @@ pub(super) fn plan(
 
 #[derive(Debug)]
 struct Union {
-    /// Whether the rows before are events.
+    /// Whether the input rows are events.
     events: bool,
-    /// The other searches, and whether they stream.
+    /// The other searches, and whether each is streaming.
     searches: Vec<(bool, Inner)>,
 }
 
@@ -109,7 +110,7 @@ impl TableOp for Union {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            // What is in the order of time stays so; from the first search that does not stream, rows follow.
+            // Streaming searches are merged by time; from the first other search on, rows are appended.
             let mut merging = self.events && rows.newest_first()?;
             let mut parts = vec![rows];
             let most = env.context.limits.stage_rows;

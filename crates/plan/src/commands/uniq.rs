@@ -1,4 +1,4 @@
-//! `uniq`: rows that are not the same as the row before.
+//! `uniq`: removes rows that equal the previous row.
 //!
 //! Split: runs at the search head, which sees rows in order.
 
@@ -25,7 +25,7 @@ impl CommandPlan for UniqCommand {
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let frame = input.frame;
-        // When an event arrived is no part of what it says.
+        // The index time is not part of the content of an event.
         let names = frame.names().into_iter().filter(|name| name != "_indextime");
         let arguments: Vec<_> = names.map(|name| column(&name)).collect();
         let order = frame.sort_exprs();

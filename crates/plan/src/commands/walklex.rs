@@ -1,8 +1,8 @@
-//! `walklex`: the terms of events, and how many events have each.
+//! `walklex`: the terms of events, with the number of events that contain each.
 //!
-//! Split: names of fields and values of `host`, `source` and `sourcetype` are answered from bucket
-//! summaries. The index of a bucket has the hashes of words, not the words: those are read from the events
-//! of the time range and counted where the events are.
+//! Split: field names and values of `host`, `source` and `sourcetype` are answered from bucket summaries. The
+//! term index of a bucket contains hashes of words, not the words: these are read from the events of the time
+//! range and counted where the events are.
 
 use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::logical_expr::lit;
@@ -119,7 +119,7 @@ async fn values(
     Frame::of_rows(Rows::of_records(records))
 }
 
-/// The words of events; with `all`, also the values of `host`, `source` and `sourcetype`.
+/// Returns the words of events; with `all`, also the values of `host`, `source` and `sourcetype`.
 async fn terms(
     indexes: &[IndexName],
     pattern: Option<String>,
@@ -160,7 +160,8 @@ async fn terms(
     order_by_groups(frame, &names)
 }
 
-/// The distinct words of a text: what stands between major breakers, and between breakers of any kind.
+/// Returns the distinct words of a text: those between major breakers, and those between breakers of any
+/// kind.
 fn words(text: &str) -> Vec<String> {
     let is = |breakers: Breakers| {
         move |c: char| u8::try_from(c).is_ok_and(|c| c.is_ascii() && breakers.contains(c))

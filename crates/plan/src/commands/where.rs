@@ -1,4 +1,4 @@
-//! `where`: rows for which a condition is true; planned in `eval`.
+//! `where`: keeps rows for which a condition is true; planned in `eval`.
 
 use spl::ast::WhereCommand;
 

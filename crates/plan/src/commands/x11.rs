@@ -1,4 +1,4 @@
-//! `x11`: time series without their seasons.
+//! `x11`: removes seasonal components from time series.
 //!
 //! Split: runs at the search head, over all rows.
 

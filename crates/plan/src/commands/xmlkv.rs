@@ -1,6 +1,6 @@
 //! `xmlkv`: the simple elements of XML as fields.
 //!
-//! Split: as for all fields whose names stand in texts, see `discover`.
+//! Split: as for all fields whose names are in texts, see `discover`.
 
 use std::sync::Arc;
 

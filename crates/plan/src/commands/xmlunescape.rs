@@ -1,4 +1,4 @@
-//! `xmlunescape`: characters in the place of their XML references, in all texts of a row.
+//! `xmlunescape`: replaces XML character references in all texts of a row.
 //!
 //! Split: runs where the rows are.
 

@@ -1,4 +1,4 @@
-//! `xpath`: what a path leads to in XML.
+//! `xpath`: extracts values from XML with an XPath expression.
 //!
 //! Split: runs where the rows are.
 

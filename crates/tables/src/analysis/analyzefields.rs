@@ -1,5 +1,5 @@
-//! How well numbers predict a class: a number predicts the class whose mean it is nearest to, in deviations
-//! of the numbers of that class.
+//! How well numeric fields predict a class: the predicted class of a number is the one with the nearest mean,
+//! where the distance is measured in standard deviations of the class.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Record, Rows};
 
-/// A row for each numeric field: how many rows have it, and how well it predicts a class.
+/// A row for each numeric field: the number of rows that have it, and how well it predicts a class.
 #[derive(Debug)]
 pub struct Analyzefields {
     /// The field whose values are the classes.
@@ -35,7 +35,7 @@ impl Operation for Analyzefields {
     }
 }
 
-/// What is known of a field: how many rows have it, and how good it is.
+/// Returns the statistics of a field: its number of rows, and the quality of its predictions.
 fn record(name: String, classes: &[Option<String>], numbers: &[Option<f64>]) -> Record {
     let mut by_class: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     let mut both = 0;

@@ -1,5 +1,6 @@
-//! How unexpected texts are. How much a set of texts says is measured by its distinct runs of three
-//! characters; a text is unexpected by the part of them that it adds to those of the texts before it.
+//! Scores the unexpectedness of texts. The information of a set of texts is measured by its number of
+//! distinct character trigrams; the unexpectedness of a text is the share of trigrams that it adds to those
+//! of the preceding texts.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,36 +11,36 @@ use crate::error::Error;
 use crate::operation::{Steps, Stop};
 use crate::rows::Rows;
 
-/// Where the score goes.
+/// The output field of the score.
 const SCORE: &str = "unexpectedness";
 
-/// How unexpected each row is, from 0 to 1.
+/// The rows with their unexpectedness, from 0 to 1.
 #[derive(Debug)]
 pub struct Anomalies {
     /// The field whose texts are compared.
     pub field: String,
-    /// Rows are compared with those of equal values of these fields; with all if empty.
+    /// Rows are compared only with rows that have equal values of these fields; with all rows if empty.
     pub by: Vec<FieldPattern>,
-    /// With how many rows before it a row is compared.
+    /// Number of preceding rows with which a row is compared.
     pub window: usize,
-    /// Whether all digits are the same.
+    /// Whether all digits are treated as equal.
     pub normalize: bool,
     /// The score above which a row is unexpected.
     pub threshold: f64,
-    /// The score up to which a text is as one that is expected.
+    /// The maximum score, relative to an expected text, at which a text counts as expected.
     pub alike: f64,
-    /// Whether all rows stay; else only unexpected ones.
+    /// Whether all rows are kept; otherwise, only unexpected ones.
     pub label_only: bool,
 }
 
-/// Runs of three characters, each once.
+/// The distinct trigrams of a text.
 type Runs = HashSet<[char; 3]>;
 
 impl Anomalies {
-    /// Gives rows their scores; texts like those of `expected` have a score of 0.
+    /// Adds scores to rows; texts similar to one of `expected` have the score 0.
     ///
     /// # Errors
-    /// If a column is of a type that SPL has no value of; [`Error::Cancelled`], if nobody waits any more.
+    /// If SPL has no values of the type of a column; [`Error::Cancelled`] if the search was cancelled.
     pub fn scored(
         &self,
         mut rows: Rows,
@@ -53,7 +54,7 @@ impl Anomalies {
         let mut windows: HashMap<&str, Window> = HashMap::new();
         let mut scores = Vec::with_capacity(rows.count);
         for (text, group) in texts.iter().zip(&groups) {
-            // To compare two texts takes a microsecond for each of their characters.
+            // Comparing two texts takes about a microsecond per character.
             let length = text.as_ref().map_or(1, String::len);
             steps.take(length.saturating_mul(1 + expected.len()))?;
             let score = text.as_ref().map(|text| {
@@ -80,7 +81,7 @@ impl Anomalies {
         characters.windows(3).map(|run| [run[0], run[1], run[2]]).collect()
     }
 
-    /// The values that separate events, joined.
+    /// Returns the joined values of the `by` fields.
     fn groups(&self, rows: &Rows) -> Result<Vec<String>, Error> {
         let mut groups = vec![String::new(); rows.count];
         if self.by.is_empty() {
@@ -96,7 +97,7 @@ impl Anomalies {
     }
 }
 
-/// The last events and how many of them have each run.
+/// The last events, with the number of events that contain each trigram.
 #[derive(Default)]
 struct Window {
     events: VecDeque<Runs>,
@@ -104,7 +105,7 @@ struct Window {
 }
 
 impl Window {
-    /// How unexpected an event is, which becomes the last one.
+    /// Returns the unexpectedness of an event, and adds the event to the window.
     fn take(&mut self, runs: Runs, size: usize) -> f64 {
         let new = runs.iter().filter(|run| !self.counts.contains_key(*run)).count();
         let score = score(new, self.counts.len(), runs.len());
@@ -126,12 +127,12 @@ impl Window {
     }
 }
 
-/// How unexpected a text is after another one.
+/// Returns the unexpectedness of a text after another one.
 fn unexpected(before: &Runs, text: &Runs) -> f64 {
     score(text.difference(before).count(), before.len(), text.len())
 }
 
-/// What is new, by all there is.
+/// The share of new trigrams among all.
 fn score(new: usize, before: usize, own: usize) -> f64 {
     let all = before + own;
     if all == 0 { 0.0 } else { statistics::number(new) / statistics::number(all) }

@@ -1,5 +1,5 @@
-//! Values that are rare or far from the mean. A number is anomalous if one so far from the mean is improbable
-//! in a normal distribution, any other value if it is rare.
+//! Values that are rare or far from the mean. A number is anomalous if its distance from the mean is
+//! improbable in a normal distribution; any other value is anomalous if it is rare.
 
 use std::collections::HashMap;
 
@@ -14,29 +14,29 @@ use crate::rows::{Record, Rows};
 /// Rows with anomalous values, scores of the values, or a row of statistics for each field.
 #[derive(Debug)]
 pub struct Anomalousvalue {
-    /// What becomes of the rows.
+    /// Whether rows are filtered, annotated or summarized.
     pub action: AnomalyAction,
     /// The probability below which a value is anomalous.
     pub threshold: f64,
-    /// In how many rows a field must be to be looked at.
+    /// Minimum number of rows in which a field must occur to be analyzed.
     pub least_count: usize,
-    /// In what part of the rows a field must be.
+    /// Minimum share of the rows in which a field must occur.
     pub least_support: f64,
-    /// The greatest part of the values of a field that may be anomalous.
+    /// Maximum share of anomalous values of a field; fields with more are ignored.
     pub most_anomalous: f64,
-    /// The least part of the values of a field that must be anomalous.
+    /// Minimum share of anomalous values of a field; fields with fewer are ignored.
     pub least_anomalous: f64,
-    /// The fields; all that are not internal if empty.
+    /// The fields; all except internal ones if empty.
     pub fields: Vec<FieldPattern>,
 }
 
-/// What is known of a field.
+/// The analysis of a field.
 struct Finding {
     count: usize,
     distinct: usize,
     numeric: bool,
     moments: Option<(f64, f64)>,
-    /// The score of each row that is anomalous.
+    /// For each row, the score of the value if it is anomalous.
     scores: Vec<Option<f64>>,
     anomalous: f64,
     support: f64,
@@ -134,11 +134,12 @@ impl Finding {
     }
 }
 
-/// How probable a number is that is at least so many deviations from the mean.
+/// Returns the probability that a normally distributed number is at least this many standard deviations from
+/// the mean.
 fn beyond(deviations: f64) -> f64 {
     let x = deviations.abs() / std::f64::consts::SQRT_2;
     if x < 2.5 {
-        // The series of the error function converges fast near zero.
+        // The power series of the error function converges fast near zero.
         let (mut term, mut sum, mut n) = (x, x, 0.0);
         while term.abs() > 1e-17 * sum.abs() && n < 200.0 {
             n += 1.0;
@@ -147,7 +148,7 @@ fn beyond(deviations: f64) -> f64 {
         }
         return 1.0 - sum * std::f64::consts::FRAC_2_SQRT_PI;
     }
-    // Far from zero its continued fraction does.
+    // Far from zero, its continued fraction converges fast.
     let fraction = (1..=60).rev().fold(x, |rest, k| x + f64::from(k) / 2.0 / rest);
     (-x * x).exp() / (fraction * std::f64::consts::PI.sqrt())
 }

@@ -1,5 +1,5 @@
-//! Events that are improbable. The probability of an event is the product of the frequencies of its values;
-//! numbers are as frequent as the bin of a histogram they lie in.
+//! Improbable events. The probability of an event is the product of the frequencies of its values; the
+//! frequency of a number is that of its bin in a histogram.
 
 use eval::value::parse_number;
 use hashbrown::HashMap;
@@ -10,35 +10,35 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Rows, Values};
 
-/// How many quartile distances below the first quartile an event is an anomaly.
+/// An event is an anomaly if it is more than this many interquartile ranges below the first quartile.
 const REACH: f64 = 1.5;
-/// The part of the events that may be anomalies at most, if the number is cut off.
+/// Maximum share of anomalies among the events, with `cutoff`.
 const CUTOFF: f64 = 0.05;
-/// Bins of a histogram at most.
+/// Maximum number of bins of a histogram.
 const MOST_BINS: f64 = 1000.0;
 
-/// Improbable rows, their probability, or one row of statistics.
+/// The improbable rows, all rows with their probability, or one row of statistics.
 #[derive(Debug)]
 pub struct Histogram {
-    /// What becomes of the rows.
+    /// Whether rows are filtered, annotated or summarized.
     pub action: AnomalyAction,
-    /// The logarithm of the probability below which an event is an anomaly; found from the quartiles if
+    /// The logarithm of the probability below which an event is an anomaly; computed from the quartiles if
     /// absent.
     pub threshold: Option<f64>,
-    /// Whether a threshold that is found limits the number of anomalies.
+    /// Whether a computed threshold limits the number of anomalies.
     pub cutoff: bool,
-    /// The fields; all that are not internal if empty.
+    /// The fields; all except internal ones if empty.
     pub fields: Vec<FieldPattern>,
 }
 
-/// What is known of an event.
+/// The probability of an event.
 #[derive(Debug, Clone, Copy, Default)]
 struct Event {
     /// The logarithm of its probability.
     logarithm: f64,
-    /// The field with the rarest value, and how frequent that is.
+    /// The field with the rarest value, and the frequency of that value.
     rarest: Option<(usize, f64)>,
-    /// How frequent its most frequent value is.
+    /// The frequency of its most frequent value.
     greatest: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ impl Operation for Histogram {
 }
 
 impl Histogram {
-    /// The logarithm of the probability below which an event is an anomaly.
+    /// Returns the logarithm of the probability below which an event is an anomaly.
     fn threshold(&self, sorted: &[f64]) -> f64 {
         let quartiles = statistics::quantile(sorted, 0.25).zip(statistics::quantile(sorted, 0.75));
         match (self.threshold, quartiles) {
@@ -96,7 +96,7 @@ impl Histogram {
     }
 }
 
-/// How frequent the value in each row is; of several, all together.
+/// Returns the frequency of the value in each row; several values of a field count as one combination.
 fn frequencies(values: &Values, count: usize) -> Vec<Option<f64>> {
     let mut lengths = Vec::with_capacity(count);
     let mut numbers = Vec::new();
@@ -122,7 +122,7 @@ fn frequencies(values: &Values, count: usize) -> Vec<Option<f64>> {
     lengths.into_iter().map(all).collect()
 }
 
-/// For each number, how many lie in its bin of the histogram.
+/// Returns for each number the count of numbers in its bin of the histogram.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn counts_of_bins(numbers: &[f64]) -> Vec<f64> {
     let mut sorted = numbers.to_vec();
@@ -130,7 +130,7 @@ fn counts_of_bins(numbers: &[f64]) -> Vec<f64> {
     let low = sorted.first().copied().unwrap_or_default();
     let width = width(&sorted);
     let bin = |number: f64| ((number - low) / width).floor() as u64;
-    // The bins that have numbers, in order.
+    // The non-empty bins in ascending order.
     let mut bins: Vec<(u64, f64)> = Vec::new();
     for at in sorted.iter().map(|number| bin(*number)) {
         match bins.last_mut() {
@@ -145,7 +145,7 @@ fn counts_of_bins(numbers: &[f64]) -> Vec<f64> {
     numbers.iter().map(count).collect()
 }
 
-/// For each value, how many are the same text.
+/// Returns for each value the count of equal texts.
 fn counts_of_texts(values: &Values, count: usize) -> Vec<f64> {
     let mut known: HashMap<String, usize> = HashMap::new();
     let (mut counts, mut places) = (Vec::new(), Vec::new());
@@ -166,8 +166,8 @@ fn counts_of_texts(values: &Values, count: usize) -> Vec<f64> {
     places.into_iter().map(|place: usize| counts[place]).collect()
 }
 
-/// The width of a bin after Freedman and Diaconis: the fewer numbers and the wider they are spread,
-/// the wider.
+/// Returns the bin width by the Freedman-Diaconis rule: the width grows with the spread of the numbers, and
+/// falls with their count.
 fn width(sorted: &[f64]) -> f64 {
     let quartiles = statistics::quantile(sorted, 0.25).zip(statistics::quantile(sorted, 0.75));
     let distance = quartiles.map_or(0.0, |(first, third)| third - first);

@@ -1,5 +1,5 @@
-//! Values that imply others: sets of values that occur together often enough are found level by level
-//! (Apriori); each gives a rule for each of its values that the others imply.
+//! Association rules: the Apriori algorithm finds frequent sets of values level by level; each set gives a
+//! rule for each of its values that is implied by the others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,24 +10,24 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Record, Rows};
 
-/// Values in a set at most.
+/// Maximum number of values in a set.
 const LARGEST: usize = 4;
 
-/// What a set of values takes in memory.
+/// Size of a set of values in memory, in bytes.
 const SET: usize = 120;
 
 /// A row for each rule, the strongest first.
 #[derive(Debug)]
 pub struct Arules {
-    /// In how many rows values must occur together.
+    /// Minimum number of rows in which values must occur together.
     pub support: usize,
-    /// The least strength of a rule, from 0 to 1.
+    /// Minimum confidence of a rule, from 0 to 1.
     pub confidence: f64,
-    /// The fields whose values make rules.
+    /// The fields whose values occur in rules.
     pub fields: Vec<String>,
 }
 
-/// Values of fields, sorted.
+/// Numbers of values, sorted.
 type Items = Vec<u32>;
 
 impl Operation for Arules {
@@ -67,7 +67,7 @@ impl Operation for Arules {
 }
 
 impl Arules {
-    /// The values of each row as numbers, and what they stand for: `field=value`.
+    /// Returns the value names, `field=value`, and the values of each row as indexes into them.
     fn items(&self, rows: &Rows) -> Result<(Vec<String>, Vec<Items>), Error> {
         let mut names = Vec::new();
         let mut known: HashMap<String, u32> = HashMap::new();
@@ -91,7 +91,7 @@ impl Arules {
         Ok((names, events))
     }
 
-    /// The sets of values that occur together often enough, and how often.
+    /// Returns the frequent sets of values with their counts.
     fn frequent(
         &self,
         events: &[Items],
@@ -107,7 +107,7 @@ impl Arules {
                 if all.len() + counts.len() > most {
                     return Err(Error::Exhausted { message: self.too_many(context) });
                 }
-                // A set can only be frequent if all that it holds is.
+                // A set can be frequent only if all of its subsets are.
                 let single = |item: &u32| all.contains_key(&vec![*item]);
                 let items: Items =
                     event.iter().copied().filter(|item| size == 1 || single(item)).collect();
@@ -139,7 +139,7 @@ impl Arules {
     }
 }
 
-/// Visits the subsets of a size, in order.
+/// Visits the subsets of a given size, in order.
 fn subsets(items: &[u32], size: usize, chosen: &mut Items, visit: &mut dyn FnMut(&[u32])) {
     if chosen.len() == size {
         visit(chosen);

@@ -1,5 +1,5 @@
-//! Values that tell something about other fields: how much the entropy of a field falls where another one has
-//! a value.
+//! Correlations between values and fields: by how much the entropy of a field falls if another field has a
+//! certain value.
 
 use std::collections::HashMap;
 
@@ -10,20 +10,20 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Record, Rows};
 
-/// A row for each value and each field whose entropy falls enough where the value occurs.
+/// A row for each value and each field whose entropy falls enough in the rows with this value.
 #[derive(Debug)]
 pub struct Associate {
-    /// How often a value must occur.
+    /// Minimum number of occurrences of a value.
     pub least_count: usize,
-    /// In what part of the rows a value must occur, from 0 to 1.
+    /// Minimum share of the rows in which a value occurs, from 0 to 1.
     pub least_share: f64,
-    /// By how many bits the entropy must fall.
+    /// Minimum decrease of the entropy, in bits.
     pub improvement: f64,
-    /// The fields; all that are not internal if empty.
+    /// The fields; all except internal ones if empty.
     pub fields: Vec<FieldPattern>,
 }
 
-/// A field with its values as numbers.
+/// A field with its values as integers.
 struct Coded {
     name: String,
     values: Vec<String>,
@@ -48,7 +48,7 @@ impl Coded {
     }
 }
 
-/// How often each value occurs.
+/// The counts of the values of a field.
 struct Distribution {
     counts: Vec<usize>,
     total: usize,
@@ -69,18 +69,18 @@ impl Distribution {
         statistics::number(self.counts[code]) / statistics::number(self.total)
     }
 
-    /// The entropy in bits.
+    /// Returns the entropy in bits.
     fn entropy(&self) -> f64 {
         let occurring = (0..self.counts.len()).filter(|code| self.counts[*code] > 0);
         let bits = |code| {
             let share = self.share(code);
             -share * share.log2()
         };
-        // Of -0 and 0 the greater one is either, as the compiler likes.
+        // `abs` and not `max(0.0)`, as the maximum of -0 and 0 may be either of them.
         occurring.map(bits).sum::<f64>().abs()
     }
 
-    /// The most frequent value, the first of several.
+    /// Returns the most frequent value; of equally frequent ones, the first.
     fn top(&self) -> Option<usize> {
         (0..self.counts.len()).rev().max_by_key(|code| self.counts[*code])
     }
@@ -119,7 +119,7 @@ impl Operation for Associate {
 }
 
 impl Associate {
-    /// The values that occur often enough, the most frequent one first.
+    /// Returns the values that occur often enough, the most frequent first.
     fn supported(&self, distribution: &Distribution, rows: usize) -> Vec<usize> {
         let least = self.least_share * statistics::number(rows);
         let often = |value: &usize| {

@@ -1,4 +1,4 @@
-//! Texts that are alike: each is compared with the first text of each cluster before it.
+//! Clusters similar texts: each text is compared with the first text of each existing cluster.
 
 mod alike;
 
@@ -11,25 +11,25 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// Terms of a text that count; what stands behind them does not make events different.
+/// Maximum number of compared terms of a text; the terms after these do not distinguish events.
 const MOST_TERMS: usize = 1_000;
 
-/// The first row of each cluster, or all rows with the number of their cluster.
+/// The first row of each cluster, or all rows with their cluster numbers.
 #[derive(Debug)]
 pub struct Cluster {
-    /// How alike texts of a cluster are, between 0 and 1.
+    /// Minimum similarity of the texts of a cluster, between 0 and 1.
     pub threshold: f64,
     /// The field whose texts are compared.
     pub field: String,
-    /// What texts are compared by.
+    /// How texts are compared.
     pub matching: ClusterMatch,
-    /// The characters between terms; all but letters, digits and `_` if absent.
+    /// The delimiters of terms; all characters except letters, digits and `_` if absent.
     pub delimiters: Option<String>,
-    /// Whether all rows stay; else the first of each cluster.
+    /// Whether all rows are kept; otherwise, only the first of each cluster.
     pub label_only: bool,
-    /// Where the number of the cluster goes, counted from 1.
+    /// The output field of the cluster number, counted from 1.
     pub label_field: String,
-    /// Where the size of the cluster goes; nowhere if absent.
+    /// The output field of the cluster size; no output if absent.
     pub count_field: Option<String>,
 }
 
@@ -68,7 +68,7 @@ impl Operation for Cluster {
     }
 }
 
-/// Texts as numbers of their terms.
+/// A mapping of the terms of texts to integers.
 struct Terms<'c> {
     matching: ClusterMatch,
     delimiters: Option<&'c str>,
@@ -80,7 +80,7 @@ impl<'c> Terms<'c> {
         Self { matching, delimiters, known: HashMap::new() }
     }
 
-    /// The terms in their order, or sorted and each once where the order does not matter.
+    /// Returns the terms in order; if order does not matter, sorted and without duplicates.
     fn of(&mut self, text: &str) -> Vec<u32> {
         let mut found = Vec::new();
         if self.matching == ClusterMatch::NgramSet {

@@ -1,4 +1,4 @@
-//! How many users two items have in common.
+//! The number of users that two items have in common.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// A row for each pair of items that have a user in common.
+/// A row for each pair of items with a common user.
 #[derive(Debug)]
 pub struct Cofilter {
     /// The field with the users.
@@ -36,7 +36,7 @@ impl Operation for Cofilter {
         }
         let mut popular = vec![0_i64; names.len()];
         of_user.values().flatten().for_each(|item| popular[*item] += 1);
-        // Items by popularity, then in the order they were first seen.
+        // Orders items by popularity, then by their first occurrence.
         let mut order: Vec<usize> = (0..names.len()).collect();
         order.sort_by_key(|item| Reverse(popular[*item]));
         let mut rank = vec![0; names.len()];
@@ -48,7 +48,7 @@ impl Operation for Cofilter {
             let mut ranks: Vec<usize> = items.iter().map(|item| rank[*item]).collect();
             ranks.sort_unstable();
             for (at, one) in ranks.iter().enumerate() {
-                // A user of 100,000 items makes five billion pairs.
+                // A user with 100,000 items makes five billion pairs.
                 steps.take(ranks.len() - at)?;
                 for two in &ranks[at + 1..] {
                     *pairs.entry((*one, *two)).or_default() += 1;

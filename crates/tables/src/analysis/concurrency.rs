@@ -1,4 +1,4 @@
-//! What goes on at the start of each event.
+//! The number of concurrent events.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,14 +7,14 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// How many events go on at the start of each.
+/// The events with the number of events in progress at their start.
 #[derive(Debug)]
 pub struct Concurrency {
-    /// The field with the length of an event, in the unit of `start`.
+    /// The field with the duration of an event, in the unit of `start`.
     pub duration: String,
-    /// The field with the start of an event.
+    /// The field with the start time of an event.
     pub start: String,
-    /// Where the count goes.
+    /// The output field of the count.
     pub output: String,
 }
 
@@ -30,7 +30,7 @@ impl Operation for Concurrency {
     }
 }
 
-/// The end of a span, ordered as numbers are.
+/// The end of a span, with a total order.
 struct End(f64);
 
 impl PartialEq for End {
@@ -53,8 +53,8 @@ impl Ord for End {
     }
 }
 
-/// How many spans (start, length, row) hold the start of each; a span does not hold its end, but
-/// always its own start.
+/// Returns the number of spans (start, length, row) that contain the start of each span. The end of a span is
+/// exclusive, but a span always contains its own start.
 fn counts(mut spans: Vec<(f64, f64, usize)>, rows: usize) -> Vec<Option<i64>> {
     spans.sort_by(|one, two| one.0.total_cmp(&two.0));
     let mut counts = vec![None; rows];

@@ -1,4 +1,4 @@
-//! How often values of two fields occur together.
+//! Contingency tables: how often values of two fields occur together.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,17 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{FreeNames, Rows};
 
-/// What stands for the empty text.
+/// The representation of the empty text.
 const EMPTY: &str = "EMPTY_STR";
 
 /// A table of the counts of pairs of values.
 #[derive(Debug)]
 pub struct Contingency {
-    /// The field whose values make rows.
+    /// The field whose values become rows.
     pub rows: Side,
-    /// The field whose values make columns.
+    /// The field whose values become columns.
     pub columns: Side,
-    /// The name of a row and a column with totals; there are none if absent.
+    /// The name of the row and the column with totals; no totals if absent.
     pub total: Option<String>,
 }
 
@@ -27,7 +27,7 @@ pub struct Side {
     pub field: String,
     /// Maximum number of values, the most common ones.
     pub most: usize,
-    /// The part of the values of all rows that those shown cover, from 0 to 1.
+    /// The minimum share of all values that the shown values cover, from 0 to 1.
     pub cover: f64,
 }
 
@@ -80,7 +80,7 @@ fn shown(value: &str) -> &str {
     if value.is_empty() { EMPTY } else { value }
 }
 
-/// How often values occur, in the order they first do.
+/// The counts of values, in the order of their first occurrence.
 #[derive(Debug, Default)]
 struct Counts<'v> {
     known: HashMap<&'v str, usize>,
@@ -97,7 +97,7 @@ impl<'v> Counts<'v> {
         self.counts[at].1 += 1;
     }
 
-    /// The most common values: as many as are allowed and needed to cover a share of all.
+    /// Returns the most common values: as many as are needed to cover a share of all, up to the maximum.
     #[allow(clippy::cast_precision_loss)]
     fn most(&self, side: &Side) -> Vec<&'v str> {
         let mut sorted = self.counts.clone();

@@ -6,15 +6,15 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{FreeNames, Rows, Values};
 
-/// The column that names the field of a row.
+/// The column with the field name of a row.
 const ROW: &str = "RowField";
-/// Fields at most.
+/// Maximum number of fields.
 const MOST: usize = 1000;
 
-/// A table of the parts of the rows with one of two fields that have both.
+/// A table of field pairs: of the rows with at least one of two fields, the share that has both.
 #[derive(Debug)]
 pub struct Correlate {
-    /// The fields; all that are not internal if empty.
+    /// The fields; all except internal ones if empty.
     pub fields: Vec<FieldPattern>,
 }
 
@@ -43,7 +43,7 @@ impl Operation for Correlate {
     }
 }
 
-/// One bit for each row: whether it has the field.
+/// Returns a bitmap of the rows that have the field.
 fn present(rows: &Rows, name: &str) -> Result<Vec<u64>, Error> {
     let mut bits = vec![0; rows.count.div_ceil(64)];
     if let Some(column) = rows.column(name) {
@@ -55,7 +55,7 @@ fn present(rows: &Rows, name: &str) -> Result<Vec<u64>, Error> {
     Ok(bits)
 }
 
-/// Of the rows that have one of two fields, the part that has both.
+/// Returns the share of the rows with at least one of two fields that have both.
 fn together(one: &[u64], two: &[u64]) -> f64 {
     let pairs = one.iter().zip(two);
     let count = |pick: fn((&u64, &u64)) -> u64| {

@@ -1,4 +1,4 @@
-//! Rows of statistics, one for each field, of what an aggregate says of the fields.
+//! Converts the result of the field statistics aggregate to one row per field.
 
 use serde_json::json;
 
@@ -6,13 +6,13 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// Makes a row for each column of the only row, whose lists hold numbers about the values of a field, and
-/// then values and their numbers of occurrences in turn.
+/// A row for each column of the only input row. A column contains a list: numbers about the values of
+/// a field, followed by alternating values and counts.
 #[derive(Debug)]
 pub struct Fieldsummary {
-    /// How many values are listed.
+    /// Maximum number of listed values.
     pub values: usize,
-    /// The names of the numbers; an empty text is none.
+    /// The names of the numbers; a number with an empty name is skipped.
     pub numbers: &'static [&'static str],
 }
 

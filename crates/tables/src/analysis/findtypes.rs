@@ -1,5 +1,5 @@
-//! Suggestions for event types. Events with the same source type and the same punctuation make a group; words
-//! that all events of a group have, and few others, tell it apart.
+//! Suggestions for event types. Events with the same source type and the same punctuation form a group; a
+//! group is characterized by words that all of its events and few other events contain.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -14,31 +14,31 @@ use crate::rows::{Record, Rows};
 const RAW: &str = "_raw";
 const PUNCT: &str = "punct";
 const SOURCETYPE: &str = "sourcetype";
-/// Events that are looked at.
+/// Maximum number of examined events.
 const MOST_EVENTS: usize = 5_000;
-/// Words of a suggestion.
+/// Maximum number of words of a suggestion.
 const WORDS: usize = 3;
 
-/// A row for each suggested search, those of the most events first.
+/// A row for each suggested search, ordered by number of events, descending.
 #[derive(Debug)]
 pub struct Learner {
-    /// Whose values group events; the punctuation if absent.
+    /// The field whose values group events; the punctuation if absent.
     pub field: Option<String>,
-    /// How many characters of a value count; all if absent.
+    /// Number of compared characters of a value; all if absent.
     pub length: Option<usize>,
-    /// Whether words are suggested.
+    /// Whether suggestions contain words.
     pub words: bool,
-    /// Whether only events without event type count.
+    /// Whether only events without an event type are used.
     pub uncovered: bool,
     /// Maximum number of suggestions.
     pub most: usize,
 }
 
-/// Events that look the same.
+/// A group of events.
 #[derive(Default)]
 struct Look {
     count: usize,
-    /// The words that all of them have.
+    /// The words that all events contain.
     words: Option<BTreeSet<String>>,
 }
 
@@ -75,7 +75,7 @@ impl Operation for Learner {
 }
 
 impl Learner {
-    /// The groups of events, by source type and value, in the order they are first seen.
+    /// Returns the groups of events by source type and value, in the order of their first event.
     #[allow(clippy::type_complexity, reason = "said in full in the line above")]
     fn looks(&self, rows: &Rows) -> Result<Vec<((String, String), Look)>, Error> {
         let raw = rows.texts(RAW)?;
@@ -111,7 +111,7 @@ impl Learner {
         Ok(looks)
     }
 
-    /// A search for the events of a group.
+    /// Returns a search for the events of a group.
     fn search(
         &self,
         sourcetype: &str,
@@ -142,7 +142,7 @@ impl Learner {
     }
 }
 
-/// The signs of a text; a blank is `_`.
+/// Returns the punctuation of a text, with spaces as `_`.
 fn punctuation(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     let sign = |c: char| match c {
@@ -153,7 +153,7 @@ fn punctuation(text: &str) -> String {
     line.chars().filter_map(sign).collect()
 }
 
-/// The words of a text that are no numbers.
+/// Returns the words of a text that are not numbers.
 fn words(text: &str) -> BTreeSet<String> {
     let is_word = |word: &&str| word.len() > 2 && word.chars().all(char::is_alphabetic);
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));

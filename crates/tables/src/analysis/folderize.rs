@@ -1,4 +1,4 @@
-//! Values such as paths, put together by what they begin with.
+//! Groups hierarchical values, such as paths, by their prefixes.
 
 use std::collections::HashMap;
 
@@ -9,19 +9,20 @@ use crate::rows::Rows;
 /// A row for each folder.
 #[derive(Debug)]
 pub struct Folderize {
-    /// The field with the paths, and where the folders go.
+    /// The field with the paths, which is also the output field of the folders.
     pub field: String,
-    /// The field with the size of a row, and where that of a folder goes. Rows are of size 1 without it.
+    /// The field with the size of a row, which is also the output field of the folder size. Without it, each
+    /// row has size 1.
     pub size: String,
-    /// What stands between the parts of a path.
+    /// The separator between the parts of a path.
     pub separator: String,
-    /// Minimum number of folders, as far as there are deeper ones.
+    /// Minimum number of folders, if there are deeper ones.
     pub least: usize,
-    /// Maximum number of folders, unless those above are too few.
+    /// Maximum number of folders, unless the level above has too few.
     pub most: usize,
 }
 
-/// A folder: its members' common beginning, or the whole value of its only member.
+/// A folder: the common prefix of its members, or the whole value of its only member.
 #[derive(Debug, PartialEq)]
 struct Folder {
     name: String,
@@ -50,7 +51,8 @@ impl Operation for Folderize {
     }
 }
 
-/// The folders of the greatest depth at which there are not too many; one deeper if those are too few.
+/// Returns the folders of the greatest depth at which there are not too many; if these are too few, those one
+/// level deeper.
 fn folders(values: &[String], separator: &str, (least, most): (usize, usize)) -> Vec<Folder> {
     let deepest = values.iter().map(|value| value.matches(separator).count() + 1).max();
     let mut chosen = at_depth(values, separator, 1);

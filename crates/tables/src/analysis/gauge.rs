@@ -1,4 +1,4 @@
-//! One row with a value and the bounds of the ranges that it is shown in.
+//! One row with a value and the bounds of the ranges for its display.
 
 use eval::value::parse_number;
 use spl::ast::GaugeNumber;
@@ -7,12 +7,12 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// One row with a value, `x`, and bounds, `y1` and so on; no row of no rows.
+/// One row with a value, `x`, and bounds, `y1` and so on; no row if there are no input rows.
 #[derive(Debug)]
 pub struct Gauge {
     /// The value.
     pub value: GaugeNumber,
-    /// Where ranges begin and end; 0 and 100 if empty.
+    /// The bounds of the ranges; 0 and 100 if empty.
     pub bounds: Vec<GaugeNumber>,
 }
 
@@ -35,7 +35,7 @@ impl Operation for Gauge {
     }
 }
 
-/// The number, or the first one of a field.
+/// Returns the number, or the first number of a field.
 fn number(number: &GaugeNumber, rows: &Rows) -> Result<Option<f64>, Error> {
     match number {
         GaugeNumber::Number(text) => Ok(parse_number(text)),

@@ -1,5 +1,5 @@
-//! Rows with similar numbers. The starting points are chosen at random, but by the same numbers each time, so
-//! that the same rows give the same clusters.
+//! Clusters rows with similar numbers. The starting points are random with a fixed seed, so that the same
+//! rows give the same clusters.
 
 use eval::value::NumberText;
 use spl::ast::{FieldPattern, KmeansDistance};
@@ -9,29 +9,29 @@ use crate::error::Error;
 use crate::operation::{Context, Operation, Stop};
 use crate::rows::{Record, Rows, Values};
 
-/// Points between two questions whether anybody waits.
+/// Number of points between two cancellation checks.
 const CHUNK: usize = 1024;
 
-/// The rows by cluster, or a row for each number of clusters.
+/// The rows ordered by cluster, or a row for each tried number of clusters.
 #[derive(Debug)]
 pub struct Kmeans {
-    /// The fields; all with a number in every row if empty.
+    /// The fields; if empty, all fields that have a number in every row.
     pub fields: Vec<FieldPattern>,
-    /// The least number of clusters.
+    /// The minimum number of clusters.
     pub least: usize,
-    /// The greatest number of clusters; if it is greater than the least one, each number is tried.
+    /// The maximum number of clusters; if it exceeds the minimum, each number in between is tried.
     pub greatest: usize,
-    /// What distance is.
+    /// The distance measure.
     pub distance: KmeansDistance,
-    /// How often clusters are looked for from other starting points.
+    /// Number of tries with different starting points.
     pub tries: u64,
-    /// Maximum number of steps of a try.
+    /// Maximum number of steps per try.
     pub steps: u64,
-    /// A try ends when a step improves the mean distance by no more than this.
+    /// A try ends when a step improves the mean distance by at most this amount.
     pub tolerance: f64,
-    /// Where the number of the cluster goes, counted from 1.
+    /// The output field of the cluster number, counted from 1.
     pub label_field: String,
-    /// Whether the centres of the clusters are shown.
+    /// Whether the centres of the clusters are added to the rows.
     pub show_centers: bool,
 }
 
@@ -57,15 +57,15 @@ impl Operation for Kmeans {
     }
 }
 
-/// Points, one behind the other: of hundreds of thousands, each is looked at in every step.
+/// Points in one contiguous buffer, as each step reads all of them (possibly hundreds of thousands).
 struct Points {
     values: Vec<f64>,
-    /// How many numbers a point has; at least one.
+    /// Number of dimensions of a point; at least one.
     width: usize,
 }
 
 impl Points {
-    /// None yet, with room for so many.
+    /// Creates an empty list with capacity for this many points.
     fn new(width: usize, count: usize) -> Self {
         let width = width.max(1);
         Self { values: Vec::with_capacity(width.saturating_mul(count)), width }
@@ -89,19 +89,19 @@ struct Clusters {
     /// The cluster of each point.
     labels: Vec<usize>,
     centers: Points,
-    /// The mean distance of a point from the centre of its cluster.
+    /// The mean distance between a point and the centre of its cluster.
     distortion: f64,
 }
 
 impl Kmeans {
-    /// The fields with their numbers: those named, or those with a number in every row.
+    /// Returns the named fields, or the fields with a number in every row, with their numbers.
     #[allow(clippy::type_complexity, reason = "names, and the numbers of each")]
     fn columns(&self, rows: &Rows) -> Result<(Vec<String>, Vec<Vec<Option<f64>>>), Error> {
         let (mut names, mut columns) = (Vec::new(), Vec::new());
         for name in rows.matching(&self.fields) {
             let Some(column) = rows.column(&name) else { continue };
             let values = Values::new(&column.array)?;
-            // Most fields are texts: nothing behind the first one is looked at.
+            // Most fields are texts: the check stops at the first value that is not a number.
             let numbers = (0..rows.count).map(|row| values.get(row).number());
             let is_used = |number: &Option<f64>| !self.fields.is_empty() || number.is_some();
             let numbers: Vec<Option<f64>> = numbers.take_while(is_used).collect();
@@ -131,7 +131,7 @@ impl Kmeans {
         Ok(record)
     }
 
-    /// The rows by cluster, those without numbers last.
+    /// Returns the rows ordered by cluster; rows without numbers come last.
     fn labelled(
         &self,
         rows: Rows,
@@ -158,7 +158,7 @@ impl Kmeans {
         Ok(made)
     }
 
-    /// The best clusters of several tries, numbered by the first row of each.
+    /// Returns the best clusters of several tries, numbered by their first row.
     fn best(&self, points: &Points, count: usize, stop: &Stop) -> Result<Clusters, Error> {
         let mut random = Random(0x9E37_79B9_7F4A_7C15);
         let mut best = self.clusters(points, count, &mut random, stop)?;
@@ -187,7 +187,7 @@ impl Kmeans {
         Ok(best)
     }
 
-    /// One try.
+    /// Computes the clusters of one try.
     fn clusters(
         &self,
         points: &Points,
@@ -213,7 +213,7 @@ impl Kmeans {
             }
             let before =
                 std::mem::replace(&mut distortion, sum / statistics::number(points.len().max(1)));
-            // The same clusters have the same centres, and would be found again.
+            // Unchanged clusters have unchanged centres, so further steps would change nothing.
             if before - distortion <= self.tolerance || !is_changed {
                 break;
             }
@@ -223,7 +223,8 @@ impl Kmeans {
         Ok(Clusters { labels, centers, distortion })
     }
 
-    /// Points far from each other: each is chosen by its distance from those before.
+    /// Chooses starting points far from each other: the probability of a point depends on its distance from
+    /// the previously chosen ones.
     fn seeds(
         &self,
         points: &Points,
@@ -255,7 +256,7 @@ impl Kmeans {
         Ok(centers)
     }
 
-    /// The lengths of the centres, where distance depends on them.
+    /// Returns the lengths of the centre vectors, if the distance measure needs them.
     fn lengths(&self, centers: &Points) -> Vec<f64> {
         match self.distance {
             KmeansDistance::Cosine => centers.iter().map(length).collect(),
@@ -263,9 +264,9 @@ impl Kmeans {
         }
     }
 
-    /// The nearest centre of a point, and how far it is.
+    /// Returns the nearest centre of a point and its distance.
     fn nearest(&self, point: &[f64], centers: &Points, lengths: &[f64]) -> (usize, f64) {
-        // What distance is, is asked once for all centres.
+        // The distance measure is selected once for all centres.
         match self.distance {
             KmeansDistance::Cityblock => least(centers.iter().map(|c| cityblock(point, c))),
             KmeansDistance::Squared => least(centers.iter().map(|c| squared(point, c))),
@@ -286,7 +287,7 @@ impl Kmeans {
     }
 }
 
-/// The place of the least distance, and that distance.
+/// Returns the index of the minimum distance, and that distance.
 fn least(distances: impl Iterator<Item = f64>) -> (usize, f64) {
     let mut best = (0, f64::INFINITY);
     for (at, distance) in distances.enumerate() {
@@ -305,7 +306,7 @@ fn squared(one: &[f64], two: &[f64]) -> f64 {
     one.iter().zip(two).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// By the product of both lengths.
+/// Returns the cosine distance; `lengths` is the product of both vector lengths.
 fn cosine(one: &[f64], two: &[f64], lengths: f64) -> f64 {
     let product: f64 = one.iter().zip(two).map(|(a, b)| a * b).sum();
     if lengths > 0.0 { 1.0 - product / lengths } else { 1.0 }
@@ -322,7 +323,7 @@ fn normalise(point: &mut [f64]) {
     }
 }
 
-/// Moves each centre into the middle of its points; one without points stays.
+/// Moves each centre to the mean of its points; a centre without points stays.
 fn move_centers(centers: &mut Points, points: &Points, labels: &[usize]) {
     let width = centers.width;
     let mut sums = vec![0.0; centers.values.len()];
@@ -340,7 +341,7 @@ fn move_centers(centers: &mut Points, points: &Points, labels: &[usize]) {
     }
 }
 
-/// Numbers that look random and are the same each time (xorshift).
+/// A pseudo-random generator with a fixed seed (xorshift).
 struct Random(u64);
 
 impl Random {
@@ -351,7 +352,7 @@ impl Random {
         self.0
     }
 
-    /// From 0 to 1, without 1.
+    /// Returns a number from 0 (inclusive) to 1 (exclusive).
     #[allow(clippy::cast_precision_loss)]
     fn next(&mut self) -> f64 {
         (self.step() >> 11) as f64 / (1_u64 << 53) as f64
@@ -386,7 +387,7 @@ mod tests {
         }
     }
 
-    /// Points on both sides, and a text.
+    /// Returns points in two groups, and a text.
     fn rows() -> Rows {
         let mut rows = Rows::blank(6);
         let numbers = [1.0, 101.0, 2.0, 102.0, 3.0, 103.0].map(Some);
@@ -396,7 +397,7 @@ mod tests {
         rows
     }
 
-    /// What it makes of the rows, and how often it asked whether anybody waits.
+    /// Returns the result, and the number of cancellation checks.
     fn made(kmeans: &Kmeans) -> (Rows, usize) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
@@ -430,7 +431,7 @@ mod tests {
     #[test]
     fn a_try_ends_with_the_step_that_changes_no_cluster() {
         let (_, asked) = made(&two_clusters(KmeansDistance::Squared));
-        // Once for each starting point and each step: the first one finds the clusters, the second one moves
+        // One check per starting point and per step: the first step finds the clusters, the second one moves
         // no point.
         assert_eq!(asked, 4);
     }

@@ -8,18 +8,18 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// Rows without outliers, or with outliers cut to the numbers that are not far.
+/// The rows without outliers, or with outliers replaced by the nearest bound.
 #[derive(Debug)]
 pub struct Outlier {
-    /// What becomes of outliers.
+    /// Whether outliers are removed or replaced.
     pub action: OutlierAction,
-    /// Whether `000` is written before numbers that are cut.
+    /// Whether replaced numbers get the prefix `000`.
     pub mark: bool,
-    /// Whether numbers below the others are outliers too.
+    /// Whether low numbers are outliers, too.
     pub lower: bool,
-    /// How many interquartile ranges are far.
+    /// Number of interquartile ranges beyond which a number is an outlier.
     pub reach: f64,
-    /// The fields; all that are not internal if empty.
+    /// The fields; all except internal ones if empty.
     pub fields: Vec<FieldPattern>,
 }
 
@@ -54,7 +54,7 @@ impl Operation for Outlier {
 }
 
 impl Outlier {
-    /// Between which numbers a number is like the others.
+    /// Returns the range of numbers that are not outliers.
     fn bounds(&self, numbers: &[Option<f64>]) -> Option<(f64, f64)> {
         let mut sorted: Vec<f64> = numbers.iter().flatten().copied().collect();
         sorted.sort_by(f64::total_cmp);

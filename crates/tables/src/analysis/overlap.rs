@@ -1,4 +1,4 @@
-//! Gaps between and overlaps of the time ranges of the searches behind a summary index.
+//! Gaps and overlaps between the time ranges of the searches that fill a summary index.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ impl Operation for Overlap {
     fn apply(&self, rows: Rows, _: &mut Context) -> Result<Rows, Error> {
         let names = rows.texts("search_name")?;
         let (starts, ends) = (rows.numbers("info_min_time")?, rows.numbers("info_max_time")?);
-        // Whole milliseconds are exact and have an order.
+        // Integers, so that comparisons are exact and times have a total order.
         #[allow(clippy::cast_possible_truncation)]
         let millis = |seconds: f64| (seconds * 1_000.0).round() as i64;
         let mut ranges: BTreeMap<Option<&String>, BTreeSet<(i64, i64)>> = BTreeMap::new();
@@ -38,7 +38,7 @@ impl Operation for Overlap {
     }
 }
 
-/// What is between the end of what was covered and the start of the next range.
+/// Returns the row for a gap or overlap between the end of the covered range and the start of the next range.
 fn record(name: Option<&String>, covered: i64, start: i64, end: i64) -> Record {
     let (kind, from, to) = match covered < start {
         true => ("gap", covered, start),

@@ -1,6 +1,6 @@
 //! Statistics of numbers.
 
-/// The number below which a share of sorted numbers lies, interpolated between neighbours.
+/// Returns the quantile of sorted numbers, interpolated between neighbours.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
@@ -11,7 +11,7 @@ pub(crate) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     Some(sorted[below] + part * (sorted[above] - sorted[below]))
 }
 
-/// The mean and the standard deviation of a sample.
+/// Returns the mean and the standard deviation of a sample.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn moments(numbers: &[f64]) -> Option<(f64, f64)> {
     let count = numbers.len() as f64;
@@ -21,7 +21,7 @@ pub(crate) fn moments(numbers: &[f64]) -> Option<(f64, f64)> {
     (!numbers.is_empty()).then_some((mean, deviation))
 }
 
-/// A count as a number.
+/// Converts a count to a floating-point number.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn number(count: usize) -> f64 {
     count as f64

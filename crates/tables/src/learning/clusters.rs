@@ -1,16 +1,16 @@
-//! Groups of rows around centres.
+//! K-means clustering for `fit`.
 
 use super::{Learnt, Model};
 use crate::error::Error;
 use crate::operation::Stop;
 use crate::rows::Rows;
 
-/// Points between two questions whether anybody waits.
+/// Number of points between two cancellation checks.
 const CHUNK: usize = 1024;
-/// Steps at most until the centres stay where they are.
+/// Maximum number of steps until the centres no longer move.
 const STEPS: usize = 300;
 
-/// The numbers of each row; none where one is missing.
+/// Returns the numbers of each row; `None` if one is missing.
 fn points(model: &Model, rows: &Rows) -> Result<Vec<Option<Vec<f64>>>, Error> {
     let columns: Vec<Vec<Option<f64>>> =
         model.features.iter().map(|field| rows.numbers(field)).collect::<Result<_, _>>()?;
@@ -48,7 +48,8 @@ pub(super) fn fit(
     Ok(learnt)
 }
 
-/// The first centres: the first point, then the point that is farthest from those chosen.
+/// Returns the initial centres: the first point, then repeatedly the point that is farthest from the chosen
+/// ones.
 fn starts(points: &[Vec<f64>], count: usize, stop: &Stop) -> Result<Vec<Vec<f64>>, Error> {
     let mut centres = vec![points[0].clone()];
     // The distance of each point from the nearest centre so far.
@@ -66,7 +67,7 @@ fn starts(points: &[Vec<f64>], count: usize, stop: &Stop) -> Result<Vec<Vec<f64>
     Ok(centres)
 }
 
-/// The centres of the points that are nearest to each centre; one without points stays.
+/// Returns the means of the points that are nearest to each centre; a centre without points stays.
 #[allow(clippy::cast_precision_loss)]
 fn means(points: &[Vec<f64>], centres: &[Vec<f64>], stop: &Stop) -> Result<Vec<Vec<f64>>, Error> {
     let mut sums: Vec<(usize, Vec<f64>)> =
@@ -86,7 +87,7 @@ fn means(points: &[Vec<f64>], centres: &[Vec<f64>], stop: &Stop) -> Result<Vec<V
     Ok(sums.into_iter().zip(centres).map(mean).collect())
 }
 
-/// The nearest centre and its distance.
+/// Returns the nearest centre and its distance.
 fn nearest(point: &[f64], centres: &[Vec<f64>]) -> (usize, f64) {
     let distance = |centre: &Vec<f64>| {
         point.iter().zip(centre).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt()

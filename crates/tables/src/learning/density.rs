@@ -1,4 +1,4 @@
-//! Values that are rare in the distribution of a field, in the group of their row.
+//! Outliers: values that are rare in the distribution of a field, within the group of their row.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use super::{Distribution, Learnt, Model, Settings, moments};
 use crate::error::Error;
 use crate::rows::Rows;
 
-/// The share of values that are outliers.
+/// Default share of values that are outliers.
 const THRESHOLD: f64 = 0.01;
 
-/// A distribution with its numbers.
+/// A distribution with its parameters.
 #[derive(Debug, Clone, Copy)]
 enum Fitted {
     Normal { mean: f64, deviation: f64 },
     Exponential { least: f64, scale: f64 },
 }
 
-/// The group of each row; none where a `by` field is missing.
+/// Returns the group of each row; `None` if a `by` field is missing.
 fn groups(model: &Model, rows: &Rows) -> Result<Vec<Option<String>>, Error> {
     let columns: Vec<Vec<Option<String>>> =
         model.groups.iter().map(|field| rows.texts(field)).collect::<Result<_, _>>()?;
@@ -90,14 +90,15 @@ impl Fitted {
         }
     }
 
-    /// Below and above which numbers values are outliers.
+    /// Returns the lower and the upper bound beyond which values are outliers.
     fn bounds(self, (lower, upper): (f64, f64)) -> (Option<f64>, Option<f64>) {
         match self {
             Self::Normal { mean, deviation } => {
                 let at = |share: f64| mean + deviation * quantile(share);
                 ((lower > 0.0).then(|| at(lower)), (upper > 0.0).then(|| at(1.0 - upper)))
             }
-            // Most values are the least ones: only great ones are rare.
+            // In an exponential distribution, small values are the most frequent: only great ones are
+            // outliers.
             Self::Exponential { least, scale } => {
                 let share = lower + upper;
                 (None, (share > 0.0).then(|| least - scale * share.ln()))
@@ -169,8 +170,7 @@ pub(super) fn apply(
     Ok(())
 }
 
-/// The number below which a share of the values of the standard normal distribution lies (Acklam's
-/// approximation, within 1.15e-9).
+/// Returns the quantile of the standard normal distribution (Acklam's approximation, within 1.15e-9).
 fn quantile(share: f64) -> f64 {
     const A: [f64; 6] = [
         -39.696_830_286_653_76,

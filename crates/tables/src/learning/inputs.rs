@@ -1,4 +1,5 @@
-//! Fields as numbers that regressions compute with: a text is a number for each of its values, 1 or 0.
+//! Fields as numeric inputs of regressions: a text field becomes one 0/1 indicator per value (one-hot
+//! encoding).
 
 use std::collections::BTreeSet;
 
@@ -6,21 +7,21 @@ use super::{Learnt, Model};
 use crate::error::Error;
 use crate::rows::Rows;
 
-/// Maximum number of different texts of a field.
+/// Maximum number of distinct texts of a field.
 const CATEGORIES: usize = 100;
 
-/// Maximum number of inputs: the work grows with its third power.
+/// Maximum number of inputs: the work grows with the cube of this number.
 const INPUTS: usize = 500;
 
-/// A number of each row.
+/// A numeric input.
 #[derive(Debug, Clone)]
 pub(super) struct Input {
     pub(super) field: String,
-    /// The text for which it is 1.
+    /// The text for which the indicator is 1; `None` for a numeric field.
     pub(super) category: Option<String>,
 }
 
-/// The inputs of fields.
+/// Returns the inputs of the fields.
 pub(super) fn of(model: &Model, rows: &Rows) -> Result<Vec<Input>, Error> {
     let mut inputs = Vec::new();
     for field in &model.features {
@@ -38,7 +39,7 @@ pub(super) fn of(model: &Model, rows: &Rows) -> Result<Vec<Input>, Error> {
             );
             return Err(Error::invalid_anywhere(message));
         }
-        // One of them follows from the others.
+        // One indicator is omitted, as it follows from the others.
         inputs.extend(
             distinct
                 .into_iter()
@@ -53,7 +54,7 @@ pub(super) fn of(model: &Model, rows: &Rows) -> Result<Vec<Input>, Error> {
     Ok(inputs)
 }
 
-/// The inputs that a model has weights for.
+/// Returns the inputs for which a model has weights.
 pub(super) fn learnt(learnt: &[&Learnt]) -> Vec<Input> {
     let inputs = learnt.iter().filter(|learnt| !learnt.name.is_empty());
     inputs
@@ -61,7 +62,7 @@ pub(super) fn learnt(learnt: &[&Learnt]) -> Vec<Input> {
         .collect()
 }
 
-/// The inputs of each row; none where a field is missing. `fields` are those that have to be there.
+/// Returns the inputs of each row; `None` if one of `fields` is missing.
 pub(super) fn vectors(
     inputs: &[Input],
     fields: &[String],
@@ -78,7 +79,7 @@ pub(super) fn vectors(
             }
         });
     }
-    // A field of one text has no inputs, and has to be there all the same.
+    // A field with only one distinct text has no inputs, but it must still be present.
     let mut there = vec![true; rows.count];
     for field in fields {
         for (there, text) in there.iter_mut().zip(rows.texts(field)?) {

@@ -9,13 +9,13 @@ use crate::error::Error;
 use crate::operation::Stop;
 use crate::rows::Rows;
 
-/// Keeps equations solvable where inputs follow from others.
+/// The ridge term: keeps the equations solvable if inputs are linearly dependent.
 const RIDGE: f64 = 1e-9;
 
-/// Rows between two questions whether anybody waits.
+/// Number of rows between two cancellation checks.
 const CHUNK: usize = 64;
 
-/// Steps of the search for the weights of a logistic regression.
+/// Maximum number of Newton steps of a logistic regression.
 const STEPS: usize = 50;
 
 fn nothing(algorithm: &str) -> Error {
@@ -23,7 +23,7 @@ fn nothing(algorithm: &str) -> Error {
     Error::invalid_anywhere(message)
 }
 
-/// The weights with which the sum of the inputs comes closest to the target.
+/// Returns the weights that minimize the squared error of the weighted sum of the inputs.
 pub(super) fn linear(
     model: &Model,
     intercept: bool,
@@ -55,7 +55,7 @@ pub(super) fn linear(
     Ok(learnt("", &inputs, &weights, intercept))
 }
 
-/// For each class, the weights of its likelihood; of two classes, those of the second one.
+/// Returns the weights of each class; for two classes, those of the second one.
 pub(super) fn logistic(
     model: &Model,
     intercept: bool,
@@ -94,7 +94,7 @@ pub(super) fn logistic(
 /// Maximum number of classes.
 const MOST_CLASSES: usize = 100;
 
-/// The weights of the likelihood of a class: the steps of Newton, with the penalty of weights that is usual.
+/// Fits the weights of a class with Newton's method and the usual (L2) penalty of weights.
 fn likelihood(
     known: &[(Vec<f64>, String)],
     class: &str,
@@ -133,7 +133,7 @@ fn likelihood(
     Ok(Some(weights))
 }
 
-/// Adds an observation to the equations of least squares.
+/// Adds an observation to the normal equations of weighted least squares.
 fn add(matrix: &mut [Vec<f64>], right: &mut [f64], vector: &[f64], weight: f64, target: f64) {
     for (row, one) in vector.iter().enumerate() {
         for (column, other) in vector.iter().enumerate() {
@@ -167,7 +167,7 @@ fn sigmoid(number: f64) -> f64 {
     1.0 / (1.0 + (-number).exp())
 }
 
-/// The weighted sums of the rows, by the weights of a group.
+/// Returns the weighted sum of each row, with the weights of a group.
 fn sums(model: &Model, group: &str, rows: &Rows) -> Result<Vec<Option<f64>>, Error> {
     let learnt: Vec<&Learnt> = model.learnt.iter().filter(|learnt| learnt.group == group).collect();
     let constant = learnt.iter().find(|learnt| learnt.name.is_empty());
@@ -179,12 +179,12 @@ fn sums(model: &Model, group: &str, rows: &Rows) -> Result<Vec<Option<f64>>, Err
     Ok(vectors.into_iter().map(sum).collect())
 }
 
-/// The prediction of a linear regression for each row.
+/// Returns the prediction of a linear regression for each row.
 pub(super) fn numbers(model: &Model, rows: &Rows) -> Result<Vec<Option<f64>>, Error> {
     sums(model, "", rows)
 }
 
-/// The likeliest class of each row.
+/// Returns the most probable class of each row.
 pub(super) fn classes(model: &Model, rows: &Rows) -> Result<Vec<Option<String>>, Error> {
     let classes: BTreeSet<&str> = model.learnt.iter().map(|learnt| learnt.group.as_str()).collect();
     let mut best: Vec<Option<(f64, &str)>> = vec![None; rows.count];

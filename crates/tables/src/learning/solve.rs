@@ -1,6 +1,6 @@
 //! Systems of linear equations.
 
-/// The solution of `matrix * x = right`, by elimination with pivots; `None` if there is none.
+/// Solves `matrix * x = right` by Gaussian elimination with pivoting; `None` if there is no unique solution.
 pub(super) fn solve(mut matrix: Vec<Vec<f64>>, mut right: Vec<f64>) -> Option<Vec<f64>> {
     let size = right.len();
     for column in 0..size {

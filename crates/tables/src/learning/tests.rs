@@ -1,4 +1,4 @@
-//! What models learn, and that they are the same once they are read.
+//! Tests of fitted models, and of reading them back from rows.
 
 #![allow(clippy::unwrap_used)]
 

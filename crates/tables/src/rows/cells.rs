@@ -1,4 +1,4 @@
-//! Collected rows as commands read and write them: by field, as texts, lists of texts, or numbers.
+//! Reading and writing collected rows by field: as texts, lists of texts, or numbers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use spl::ast::FieldPattern;
 use super::{Column, Rows, Texts, Values};
 use crate::error::Error;
 
-/// A row as names and values, in the order they are first shown.
+/// A row as field names and values, in the order of their first occurrence.
 pub type Record = Vec<(String, Vec<String>)>;
 
 impl Rows {
-    /// Rows without columns.
+    /// Creates rows without columns.
     #[must_use]
     pub fn blank(count: usize) -> Self {
         Self { columns: Vec::new(), count }
     }
 
-    /// Rows of records; a field is a column of texts, or of lists if some row has several values.
+    /// Creates rows from records; a field becomes a column of texts, or of lists if a row has several values.
     #[must_use]
     pub fn of_records(records: Vec<Record>) -> Self {
         let mut names: Vec<String> = Vec::new();
@@ -48,13 +48,13 @@ impl Rows {
         rows
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
         self.columns.iter().map(|column| column.name.clone()).collect()
     }
 
-    /// The columns that patterns mean, all that are not internal if there are none.
+    /// Returns the columns that match patterns; all except internal ones if there are no patterns.
     #[must_use]
     pub fn matching(&self, patterns: &[FieldPattern]) -> Vec<String> {
         let meant = |name: &String| match patterns {
@@ -67,7 +67,7 @@ impl Rows {
         self.names().into_iter().filter(meant).collect()
     }
 
-    /// A name that no column has yet: the one given, or that with a number behind it.
+    /// Returns an unused column name: the given one, or the given one with a number appended.
     #[must_use]
     pub fn free_name(&self, name: &str) -> String {
         let mut candidate = name.to_owned();
@@ -79,10 +79,10 @@ impl Rows {
         candidate
     }
 
-    /// The number in each row of a column; times are seconds.
+    /// Returns the number in each row of a column; times are in seconds.
     ///
     /// # Errors
-    /// If the array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of the array.
     pub fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>, Error> {
         let Some(column) = self.column(name) else {
             return Ok(vec![None; self.count]);
@@ -91,10 +91,10 @@ impl Rows {
         Ok((0..self.count).map(|row| values.get(row).number()).collect())
     }
 
-    /// The values in each row of a column; none where the field is missing.
+    /// Returns the values in each row of a column; an empty list if the field is missing.
     ///
     /// # Errors
-    /// If the array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of the array.
     pub fn lists(&self, name: &str) -> Result<Vec<Vec<String>>, Error> {
         let Some(column) = self.column(name) else {
             return Ok(vec![Vec::new(); self.count]);
@@ -108,7 +108,7 @@ impl Rows {
         Ok((0..self.count).map(list).collect())
     }
 
-    /// Sets a column: one that exists keeps its place.
+    /// Sets a column; an existing one keeps its position.
     pub fn set(&mut self, name: &str, kind: ValueType, array: ArrayRef) {
         match self.columns.iter_mut().find(|column| column.name == name) {
             Some(column) => (column.kind, column.array) = (kind, array),
@@ -138,7 +138,7 @@ impl Rows {
         self.set(name, ValueType::Integer, Arc::new(array));
     }
 
-    /// Adds a column of numbers under a name that no column has yet.
+    /// Adds a column of numbers under an unused name.
     pub(crate) fn push_numbers(
         &mut self,
         name: String,
@@ -148,7 +148,7 @@ impl Rows {
         self.push(name, ValueType::Float, Arc::new(array));
     }
 
-    /// Adds a column of whole numbers under a name that no column has yet.
+    /// Adds a column of whole numbers under an unused name.
     pub(crate) fn push_integers(
         &mut self,
         name: String,
@@ -164,7 +164,7 @@ impl Rows {
         self.set(name, ValueType::Time, Arc::new(array.with_timezone("UTC")));
     }
 
-    /// Sets a column of lists; one of texts if no row has several values.
+    /// Sets a column of lists; of texts if no row has several values.
     pub fn set_lists(&mut self, name: &str, lists: Vec<Vec<String>>) {
         if lists.iter().all(|list| list.len() <= 1) {
             self.set_texts(name, lists.iter().map(|list| list.first()));
@@ -178,10 +178,10 @@ impl Rows {
         self.set(name, ValueType::Multi, Arc::new(built.finish()));
     }
 
-    /// The rows at these places, in this order; a place may occur more than once.
+    /// Returns the rows at these indexes, in this order; an index may occur several times.
     ///
     /// # Errors
-    /// None in practice: the places must be those of rows.
+    /// None in practice: the indexes must be valid.
     pub fn take(&self, places: &[usize]) -> Result<Self, Error> {
         let indices = places.iter().map(|place| u32::try_from(*place).ok());
         let indices: UInt32Array = indices.collect();
@@ -192,7 +192,7 @@ impl Rows {
         Ok(Self { columns: columns.collect::<Result<_, Error>>()?, count: places.len() })
     }
 
-    /// Some rows in a row.
+    /// Returns consecutive rows.
     #[must_use]
     pub fn slice(&self, from: usize, count: usize) -> Self {
         let from = from.min(self.count);
@@ -202,7 +202,7 @@ impl Rows {
         Self { columns: self.columns.iter().map(slice).collect(), count }
     }
 
-    /// Without a column.
+    /// Removes a column.
     pub fn remove(&mut self, name: &str) {
         self.columns.retain(|column| column.name != name);
     }

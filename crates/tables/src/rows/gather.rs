@@ -1,6 +1,6 @@
-//! Rows put together from other rows: by key, beside each other, below each other.
+//! Combines rows: by key, side by side, and appended to each other.
 //!
-//! Guarantees: one pass over each column; nothing here compares rows with each other.
+//! Guarantees: one pass over each column; rows are not compared with each other.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -14,21 +14,21 @@ use eval::ValueType;
 use super::{ArrowType, Column, Rows, Values, check_count, united};
 use crate::error::Error;
 
-/// Between the values of a field, and between fields, in a key.
+/// The separator between the values of a field, and between fields, in a key.
 const VALUE: char = '\u{1f}';
 const FIELD: char = '\u{1e}';
 
-/// The places of rows; nothing where no row is meant.
+/// Returns row indexes; null for rows of nulls.
 pub fn places(places: impl IntoIterator<Item = Option<usize>>) -> UInt32Array {
     places.into_iter().map(|place| u32::try_from(place?).ok()).collect()
 }
 
 impl Rows {
-    /// What the fields hold in each row, as one text; nothing where a field is missing. Rows with equal
-    /// values have equal keys, whatever the types of the columns.
+    /// Returns the values of the fields of each row as one text; `None` if a field is missing. Rows with
+    /// equal values have equal keys, independently of the types of the columns.
     ///
     /// # Errors
-    /// If an array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of an array.
     pub fn keys(&self, fields: &[String]) -> Result<Vec<Option<String>>, Error> {
         let mut keys = vec![Some(String::new()); self.count];
         for field in fields {
@@ -53,10 +53,10 @@ impl Rows {
         Ok(keys)
     }
 
-    /// All that each row holds, as one text: fields in the order of their names, missing ones left out.
+    /// Returns the contents of each row as one text: fields ordered by name, without missing ones.
     ///
     /// # Errors
-    /// If an array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of an array.
     pub fn whole_keys(&self) -> Result<Vec<String>, Error> {
         let mut columns: Vec<&Column> = self.columns.iter().collect();
         columns.sort_by(|a, b| a.name.cmp(&b.name));
@@ -66,7 +66,7 @@ impl Rows {
             for (row, key) in keys.iter_mut().enumerate() {
                 let value = values.get(row);
                 if !value.is_null() {
-                    // Writing to a text cannot fail.
+                    // Writing to a string cannot fail.
                     let _ = write!(key, "{}{VALUE}", column.name);
                     value.each_text(|value| {
                         key.push_str(value);
@@ -79,11 +79,11 @@ impl Rows {
         Ok(keys)
     }
 
-    /// Rows beside each other: the row at each place of `left` with the row of `other` at the same place
-    /// of `right`. Where both have a value, `overwrite` says whether that of `other` counts.
+    /// Joins rows side by side: each row of `left` with the row of `other` at the same position of `right`.
+    /// If both have a value, `overwrite` selects that of `other`.
     ///
     /// # Errors
-    /// If an array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of an array.
     pub fn beside(
         &self,
         left: &UInt32Array,
@@ -117,10 +117,10 @@ impl Rows {
         Ok(joined)
     }
 
-    /// Rows below each other; a field that a part lacks is missing in its rows.
+    /// Appends tables to each other; fields that a table lacks are null in its rows.
     ///
     /// # Errors
-    /// [`Error::Exhausted`], if there are more than `most` rows.
+    /// [`Error::Exhausted`] if there are more than `most` rows.
     pub fn stacked(parts: Vec<Self>, most: usize) -> Result<Self, Error> {
         let mut columns: Vec<(String, ValueType)> = Vec::new();
         let mut places: HashMap<&str, usize> = HashMap::new();
@@ -148,24 +148,25 @@ impl Rows {
         Ok(stacked)
     }
 
-    /// The columns by their names. There may be thousands.
+    /// Indexes the columns by name, as there may be thousands.
     fn by_name(&self) -> HashMap<&str, &Column> {
         let each = self.columns.iter().rev();
         each.map(|column| (column.name.as_str(), column)).collect()
     }
 
-    /// Whether `_time` falls from row to row, or stays.
+    /// Whether `_time` never increases from row to row.
     ///
     /// # Errors
-    /// If an array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of an array.
     pub fn newest_first(&self) -> Result<bool, Error> {
         Ok(self.column("_time").is_some() && self.numbers("_time")?.is_sorted_by(|a, b| a >= b))
     }
 
-    /// The rows by `_time`, newest first; rows of one time keep their order, those without come last.
+    /// Sorts the rows by `_time`, newest first; rows with equal times keep their order, rows without a time
+    /// come last.
     ///
     /// # Errors
-    /// If an array is of a type that SPL has no value of.
+    /// If SPL has no values of the type of an array.
     pub fn by_time(&self) -> Result<Self, Error> {
         let times = self.numbers("_time")?;
         let mut order: Vec<usize> = (0..self.count).collect();
@@ -175,7 +176,7 @@ impl Rows {
     }
 }
 
-/// The first of two values that is there.
+/// Returns the first non-null value of two arrays in each row.
 fn either(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef, Error> {
     if first.null_count() == 0 {
         return Ok(ArrayRef::clone(first));

@@ -1,25 +1,25 @@
-//! Names of columns that are made one after the other.
+//! Unique names for newly created columns.
 
 use std::collections::{HashMap, HashSet};
 
 use super::Rows;
 
-/// Gives each of many columns a name of its own, in a time linear in their number.
+/// A generator of unique names for many columns, in time linear in their number.
 #[derive(Debug, Default)]
 pub(crate) struct FreeNames {
     taken: HashSet<String>,
-    /// The first number that may be free behind a name that was asked for again.
+    /// For each repeated name, the first number that may be unused as its suffix.
     next: HashMap<String, usize>,
 }
 
 impl FreeNames {
-    /// Names beside those of the columns that rows have already.
+    /// Avoids the names of the existing columns.
     pub(crate) fn beside(rows: &Rows) -> Self {
         let taken = rows.columns.iter().map(|column| column.name.clone()).collect();
         Self { taken, next: HashMap::new() }
     }
 
-    /// Takes the name as it is, or with the first number behind it that is free, as [`Rows::free_name`] does.
+    /// Returns the name unchanged, or with the first unused number appended, like [`Rows::free_name`].
     ///
     /// [`Rows::free_name`]: super::Rows::free_name
     pub(crate) fn take(&mut self, name: &str) -> String {

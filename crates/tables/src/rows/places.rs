@@ -1,4 +1,4 @@
-//! Rows at chosen places, with rows of nulls between them.
+//! Selects rows by index, with rows of nulls in between.
 
 use arrow::array::UInt32Array;
 use arrow::compute::take;
@@ -7,10 +7,10 @@ use super::{Column, Rows};
 use crate::error::Error;
 
 impl Rows {
-    /// The rows at these places, in this order; nulls where there is none.
+    /// Returns the rows at these indexes, in this order; `None` gives a row of nulls.
     ///
     /// # Errors
-    /// None in practice: the places must be those of rows.
+    /// None in practice: the indexes must be valid.
     pub fn take_or_null(&self, places: &[Option<usize>]) -> Result<Self, Error> {
         let place = |place: &Option<usize>| place.and_then(|place| u32::try_from(place).ok());
         let indices: UInt32Array = places.iter().map(place).collect();

@@ -1,4 +1,4 @@
-//! What rows take of memory, and whether a search may hold them.
+//! The memory size of rows, and limits on it.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
@@ -7,16 +7,16 @@ use super::Rows;
 use crate::error::Error;
 
 impl Rows {
-    /// Bytes that the values take at least, as [`array_bytes`] counts them.
+    /// Returns the minimum size of the values in bytes, as counted by [`array_bytes`].
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.columns.iter().map(|column| array_bytes(&column.array)).sum()
     }
 
-    /// Fails if the rows take more than `most` bytes, the memory of a search.
+    /// Fails if the rows need more than `most` bytes, the memory of a search.
     ///
     /// # Errors
-    /// [`Error::Exhausted`], if they do.
+    /// [`Error::Exhausted`].
     pub fn check_bytes(&self, most: usize) -> Result<(), Error> {
         let bytes = self.bytes();
         if bytes <= most {
@@ -31,13 +31,14 @@ impl Rows {
     }
 }
 
-/// Bytes that an array takes at least: the values of its rows, without what its buffers hold beside them.
+/// Returns the minimum size of an array in bytes: the values of its rows, without unused parts of its
+/// buffers.
 #[must_use]
 pub fn array_bytes(array: &dyn Array) -> usize {
     match array.data_type() {
         DataType::Utf8View => {
             let array = array.as_string_view();
-            // Texts of 12 bytes and fewer are in their views.
+            // Texts of up to 12 bytes are stored within their views.
             let long = array.views().iter().map(|view| *view as u32).filter(|bytes| *bytes > 12);
             array.len() * 16 + long.map(|bytes| bytes as usize).sum::<usize>()
         }
@@ -61,12 +62,13 @@ pub fn array_bytes(array: &dyn Array) -> usize {
     }
 }
 
-/// Fails if a table of so many rows and columns takes more memory than a search may hold, before it is made.
+/// Fails if a table with this many rows and columns would need more memory than a search may use, before the
+/// table is created.
 ///
 /// # Errors
-/// [`Error::Exhausted`], if it takes more than `most` bytes.
+/// [`Error::Exhausted`] if it would need more than `most` bytes.
 pub fn check_cells(rows: usize, columns: usize, most: usize) -> Result<(), Error> {
-    /// What a cell takes at least: a view, and its part of what it is made of.
+    /// Minimum size of a cell in bytes: a view, and its share of the data from which it is created.
     const CELL: usize = 20;
     if rows.saturating_mul(columns).saturating_mul(CELL) <= most {
         return Ok(());
@@ -79,10 +81,10 @@ pub fn check_cells(rows: usize, columns: usize, most: usize) -> Result<(), Error
     Err(Error::Exhausted { message })
 }
 
-/// Fails if there are more rows than a stage may hold.
+/// Fails if there are more rows than a stage may have.
 ///
 /// # Errors
-/// [`Error::Exhausted`], if there are more than `limit`.
+/// [`Error::Exhausted`] if there are more than `limit`.
 pub fn check_count(count: usize, limit: usize) -> Result<(), Error> {
     if count <= limit {
         return Ok(());

@@ -1,8 +1,8 @@
-//! The Arrow types of values of SPL.
+//! The Arrow types of SPL values.
 //!
-//! Guarantees: every column that a command or a plan makes has exactly one of these types. Dictionaries,
-//! narrower integers and the like occur only in columns that are read, and are read as the type named here.
-//! It leaves conversions between values to [`eval::value`].
+//! Guarantees: every column that a command or a plan creates has exactly one of these types. Other types,
+//! such as dictionaries and narrower integers, occur only in input columns, and are converted to the type
+//! named here. Conversions between values are left to [`eval::value`].
 
 use std::sync::Arc;
 
@@ -10,13 +10,14 @@ use arrow::datatypes::{DataType, Field, TimeUnit};
 
 use eval::ValueType;
 
-/// The Arrow type that each type of value is.
+/// A value type with a corresponding Arrow type.
 pub trait ArrowType: Sized {
-    /// The Arrow type of a column of such values.
+    /// Returns the Arrow type of a column of such values.
     #[must_use]
     fn data_type(self) -> DataType;
 
-    /// What a column of an Arrow type is read as; `None` where SPL has no such value (structs, maps).
+    /// Returns the value type that an Arrow type is read as; `None` if SPL has no such values (structs,
+    /// maps).
     #[must_use]
     fn of(data_type: &DataType) -> Option<Self>;
 }

@@ -1,8 +1,8 @@
-//! Arrays as commands and functions read them: any Arrow array becomes one of a few arrays, any place in it
-//! one [`Value`].
+//! Read access to arrays for commands and functions: any Arrow array is converted to one of a few types, and
+//! each of its elements is a [`Value`].
 //!
 //! Guarantees: reading a value never allocates.
-//! It leaves what a value means (number, truth) to [`eval::value`].
+//! The interpretation of values (as numbers, Booleans) is left to [`eval::value`].
 
 use std::sync::Arc;
 
@@ -29,27 +29,27 @@ impl Texts for ListTexts {
     }
 }
 
-/// An array in the form functions read.
+/// An array in the form that functions read.
 #[derive(Debug, Clone)]
 pub enum Values {
-    /// No row has a value.
+    /// All rows are null.
     Null,
     /// Texts.
     Text(StringViewArray),
-    /// The lists and the texts of all of them.
+    /// Lists, and the texts of all of them.
     Multi(ListArray, ListTexts),
     /// Whole numbers.
     Integer(Int64Array),
     /// Numbers.
     Float(Float64Array),
-    /// Truths.
+    /// Booleans.
     Boolean(BooleanArray),
     /// Microseconds since 1970.
     Time(TimestampMicrosecondArray),
 }
 
 impl Values {
-    /// Takes an array of any type that SPL has values of.
+    /// Converts an array of any type that has SPL values.
     ///
     /// # Errors
     /// If SPL has no values of the type of the array.
@@ -74,7 +74,7 @@ impl Values {
         })
     }
 
-    /// The array itself; none where all is null.
+    /// Returns the array itself; `None` if all rows are null.
     #[must_use]
     pub fn array(&self) -> Option<ArrayRef> {
         Some(match self {
@@ -88,8 +88,8 @@ impl Values {
         })
     }
 
-    /// The value in a row; null where the row has none.
-    // Called for each cell by the functions of other crates.
+    /// Returns the value in a row; null if there is none.
+    // Inlined, because functions of other crates call it for each cell.
     #[inline]
     #[must_use]
     pub fn get(&self, row: usize) -> Value<'_> {
@@ -100,7 +100,7 @@ impl Values {
                 let offsets = lists.value_offsets();
                 let start = offsets[row].unsigned_abs();
                 let length = offsets[row + 1].unsigned_abs() - start;
-                // A field without values is a missing field.
+                // An empty list is a missing field.
                 if length == 0 {
                     Value::Null
                 } else {

@@ -21,7 +21,7 @@ impl Operation for Localize {
         for seconds in rows.numbers("_time")?.into_iter().flatten() {
             times.push(model::EventTime::from_seconds(seconds).0);
         }
-        // Newest first, the usual order of events.
+        // Newest first, the usual order of events, which sorts fast.
         times.sort_unstable_by(|one, two| two.cmp(one));
         let mut regions: Vec<(i64, i64)> = Vec::new();
         for time in times {

@@ -1,6 +1,6 @@
 //! Forecasts of time series. The models are Kalman filters over a hidden state: `level` has those with a
-//! level and a trend, `periodic` those with seasons, `bivariate` those over two series. What is forecast for
-//! a row is what the rows before it tell.
+//! level and a trend, `periodic` those with seasons, `bivariate` those over two series. The forecast for a
+//! row depends only on the rows before it (LLB: and on the other series in the same row).
 
 mod bivariate;
 mod level;
@@ -37,7 +37,7 @@ pub struct Predict {
     pub zone: TimeZone,
 }
 
-/// A forecast under the names of its fields.
+/// A forecast with the names of its output fields.
 struct Named {
     forecast: Forecast,
     mean: String,
@@ -108,11 +108,13 @@ impl Predict {
         let local = |micros| Some(self.zone.to_datetime(Timestamp::from_microsecond(micros).ok()?));
         let (one, two) = (local(before)?, local(last)?);
         if one.time() != two.time() {
+            // The times of day differ: the step is a length of time, not a number of days or months.
             return None;
         }
         let month = |date: jiff::civil::Date| i64::from(date.year()) * 12 + i64::from(date.month());
         let months = month(two.date()) - month(one.date());
         let days = two.date().since(one.date()).ok()?.get_days();
+        // The same day of the month: a step of whole months, whatever their lengths.
         let span = if one.day() == two.day() && months > 0 {
             Span::new().try_months(months).ok()?
         } else if days > 0 {
@@ -215,6 +217,7 @@ fn univariate(
             need(name, numbers, 2)?;
             Ok(periodic::seasons(numbers, period, ahead))
         }
+        // LLP5. Without a period, or with fewer than two of them, there are no seasons to learn: LLT alone.
         _ => {
             need(name, numbers, 3)?;
             let trend = level::trend(numbers, ahead);
@@ -247,6 +250,7 @@ fn weighted(one: &Forecast, two: &Forecast, numbers: &[Option<f64>], learning: u
         let squares = rows.filter_map(|(number, mean)| number.map(|n| (n - mean).powi(2)));
         squares.sum::<f64>() + f64::MIN_POSITIVE
     };
+    // The weights are the inverse sums of squared errors, so the more accurate forecast dominates.
     let (first, second) = (error(one).recip(), error(two).recip());
     let share = if (first + second).is_finite() { first / (first + second) } else { 0.5 };
     let mix = |(a, b): (&f64, &f64)| share * a + (1.0 - share) * b;
@@ -295,6 +299,7 @@ fn quantile_of_normal(percent: u64) -> f64 {
         coefficients.iter().fold(0.0, |sum, coefficient| sum * x + coefficient)
     };
     let upper = (1.0 + percent.min(99) as f64 / 100.0) / 2.0;
+    // The tail, where the function is too steep for the rational approximation of the centre.
     if upper > 0.975_75 {
         let x = (-2.0 * (1.0 - upper).ln()).sqrt();
         return -polynomial(&C, x) / polynomial(&D, x);

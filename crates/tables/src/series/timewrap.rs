@@ -54,7 +54,7 @@ impl Operation for Timewrap {
             let Some(time) = time else { continue };
             let period = self.period_of(time, &mut starts, context.limits.bins)?;
             let shown = self.within_last(time, starts[period], starts[0])?;
-            // Where clocks are set back, two rows of a period have the same time.
+            // After clocks are set back, two rows of a period have the same local time.
             let again = before.entry((shown, period)).or_insert(0_usize);
             let place = Place { time: shown, again: *again };
             *again += 1;

@@ -1,6 +1,6 @@
-//! Time series without their seasons. As in the method X-11 the trend is a moving average over a period, what
-//! is left is averaged by season, and both are computed again from what is left without the first estimate
-//! of the seasons.
+//! Seasonal adjustment of time series. As in the X-11 method, the trend is a moving average over a period,
+//! and the detrended series is averaged by season. Both are then computed again from the series without the
+//! first estimate of the seasons.
 
 use spl::ast::Field;
 
@@ -119,13 +119,14 @@ fn adjusted(
     Ok(apply(&seasons(&without(series, &trend), SECOND, steps)?))
 }
 
-/// A moving average over a period, the two ends counting half if it is even; near the ends of the
-/// series that of the nearest whole period, as a part of one has seasons that do not cancel out.
+/// Computes a moving average over a period, where both ends count half if the period is even. Near the ends
+/// of the series, the average of the nearest whole period is used, as the seasons of an incomplete period do
+/// not cancel out.
 fn centred(series: &[f64], period: usize, steps: &mut Steps) -> Result<Vec<f64>, Error> {
     let half = period / 2;
     let end = if period.is_multiple_of(2) { 0.5 } else { 1.0 };
     let average = |at: usize| {
-        // Rows times the period may be billions.
+        // The number of rows times the period may be billions.
         steps.take(period)?;
         let last = (series.len() - 1).saturating_sub(half);
         let at = if half <= last { at.clamp(half, last) } else { at };

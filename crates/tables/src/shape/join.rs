@@ -23,7 +23,7 @@ impl Matching {
     /// Returns the indexes of matching rows of both sides, in the order of the left side.
     ///
     /// # Errors
-    /// [`Error::Exhausted`], if there are more than `limit`; [`Error::Cancelled`], if nobody waits any more.
+    /// [`Error::Exhausted`] if there are more than `limit`; [`Error::Cancelled`] if the search was cancelled.
     pub fn pairs(
         &self,
         (rows, left_fields): (&Rows, &[String]),
@@ -62,7 +62,7 @@ impl Matching {
         for (left, key) in rows.keys(left_fields)?.iter().enumerate() {
             let before = pairs.len();
             let group = key.as_deref().and_then(|key| groups.get(key));
-            // Rows that do not match by time are visited too.
+            // Rows that do not match by time take time, too.
             steps.take(group.map_or(1, Vec::len))?;
             let found = group.into_iter().flatten().filter(|right| in_time(left, **right));
             pairs.extend(found.take(most).map(|right| (left, Some(*right))));

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// The first of the rows that differ in a field only, with the values of all of them.
+/// The first of the rows that differ only in one field, with the values of all of them.
 #[derive(Debug)]
 pub struct Mvcombine {
     /// The field.

@@ -275,7 +275,7 @@ mod tests {
         let names = made.names();
         assert_eq!(names[..5], ["column", "row 1", "host", "host 2", "host 3"]);
         assert_eq!(names[5..9], ["row 5", "host 4", "host 5", "host 3 2"]);
-        // As if each column had looked for its name among those before it.
+        // The result must be as if each column had checked its name against the previous ones.
         let mut before = Rows::blank(1);
         for (row, header) in headers.iter().enumerate().take(200) {
             let given = header.clone().unwrap_or_else(|| format!("row {}", row + 1));

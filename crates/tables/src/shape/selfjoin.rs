@@ -1,8 +1,8 @@
-//! Rows joined with other rows of the same result.
+//! Joins the rows of a result with each other.
 //!
-//! Of rows with equal values each is joined with those after it in time, as many as `most` says; the later
-//! one's values win, and its place is that of the result. Rows of one time are taken from the last one on,
-//! as if the result were newest first.
+//! Each row is joined with later rows that have equal values, up to `most` of them; the values of the later
+//! row take precedence, and the result has its position. Rows with equal times are processed from the last
+//! one on, as if the result were ordered newest first.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::rows::{Rows, check_count, places};
 /// A row for each pair of rows with equal values.
 #[derive(Debug)]
 pub struct Selfjoin {
-    /// The fields whose values are equal.
+    /// The fields that must have equal values.
     pub fields: Vec<String>,
     /// Maximum number of later rows that a row is joined with; 0 for all.
     pub most: u64,

@@ -1,4 +1,4 @@
-//! Set operations on the rows of two tables: whole rows are compared, by hash.
+//! Set operations on the rows of two tables; whole rows are compared, by hash.
 
 use std::collections::HashSet;
 
@@ -7,10 +7,10 @@ use spl::ast::SetOperation;
 use crate::error::Error;
 use crate::rows::Rows;
 
-/// The distinct rows of both tables that a set operation keeps, those of the first one before.
+/// Returns the distinct rows of both tables that a set operation keeps; those of the first table come first.
 ///
 /// # Errors
-/// [`Error::Exhausted`], if there are more than `most`.
+/// [`Error::Exhausted`] if there are more than `most`.
 pub fn combined(
     one: &Rows,
     other: &Rows,

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::{Rows, Values};
 
-/// Which columns are summed and how the row is labelled.
+/// The rows, followed by one with the sums of columns and a label.
 #[derive(Debug, Clone)]
 pub struct ColumnTotals {
     /// The fields to sum, if they are numeric.

@@ -1,5 +1,5 @@
-//! Groups events into transactions: `grouping` decides which events belong together, `rendering` makes a row
-//! of each transaction.
+//! Groups events into transactions: `grouping` decides which events belong together, `rendering` creates a
+//! row for each transaction.
 
 mod grouping;
 mod rendering;

@@ -1,4 +1,4 @@
-//! How two rows differ, line by line.
+//! The differences of two rows, line by line.
 
 use super::lines::{Style, difference};
 use crate::error::Error;
@@ -16,11 +16,11 @@ pub struct Diff {
     pub first: u64,
     /// The second row.
     pub second: u64,
-    /// Whether the difference is one with context; else a unified one.
+    /// Whether the difference is in context format; otherwise, it is in unified format.
     pub context: bool,
-    /// Whether two lines name the rows.
+    /// Whether two header lines name the rows.
     pub header: bool,
-    /// How many bytes of a row are compared; 0 for all.
+    /// Maximum number of compared bytes of a row; 0 for all.
     pub most: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Values like given examples: a regular expression is learnt from the rows that hold an example
-//! (`learning`), then applied to all.
+//! Extracts values similar to given examples: a regular expression is learned from the rows that contain an
+//! example (`learning`), then applied to all rows.
 
 mod learning;
 
@@ -9,18 +9,18 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// The rows with values like the examples.
+/// The rows with values similar to the examples.
 #[derive(Debug)]
 pub struct Erex {
-    /// Where the values go.
+    /// The output field.
     pub field: Field,
     /// The field with the texts.
     pub from: String,
-    /// Values that are found; at least one.
+    /// Example values; at least one.
     pub examples: Vec<String>,
-    /// Values that are not.
+    /// Values that must not be extracted.
     pub counterexamples: Vec<String>,
-    /// From how many rows with examples, and from how many without, is learnt.
+    /// Maximum number of rows with examples, and of rows without, from which the expression is learned.
     pub trainers: usize,
 }
 
@@ -63,7 +63,7 @@ impl Operation for Erex {
     }
 }
 
-/// The field as the name of a group.
+/// Returns the field as the name of a capture group.
 fn name(field: &Field) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     field.node.chars().map(plain).collect()

@@ -1,9 +1,9 @@
-//! The lines of a text that hold most words of a search.
+//! Selects the lines of a text that contain the most search words.
 
 use std::cmp::Reverse;
 
-/// Appends the `most` best lines of a text in their order, those with most of the words, which are in lower
-/// case; `...` stands before a line that does not follow the one before it.
+/// Appends the `most` best lines of a text in their original order; the best lines contain the most words,
+/// which are in lower case. `...` precedes a line that does not follow the previous one directly.
 pub fn shorten(text: &str, words: &[String], most: usize, out: &mut String) {
     let lines: Vec<&str> = text.lines().collect();
     if lines.len() <= most {
@@ -15,7 +15,7 @@ pub fn shorten(text: &str, words: &[String], most: usize, out: &mut String) {
         words.iter().filter(|word| line.contains(word.as_str())).count()
     };
     let hits: Vec<usize> = lines.iter().map(hits).collect();
-    // A line next to a hit explains it: it counts half of its neighbours.
+    // A line next to a match explains it, so it counts half as much as its neighbours.
     let score = |at: usize| {
         let before = at.checked_sub(1).map_or(0, |before| hits[before]);
         let behind = hits.get(at + 1).copied().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Rows as a filter, as a subsearch gives it.
+//! Converts rows to a search filter, as for subsearches.
 
 use spl::ast::{Returned, ReturnedForm};
 
@@ -6,27 +6,27 @@ use crate::error::Error;
 use crate::operation::{Context, Operation};
 use crate::rows::Rows;
 
-/// The field with the filter.
+/// The output field of the filter.
 const TARGET: &str = "search";
 
-/// How rows become a filter, as the options of `format` say.
+/// The texts between and around values, from the options of `format`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Format {
-    /// Before the rows.
+    /// Precedes the rows.
     pub row_prefix: String,
-    /// Before the fields of a row.
+    /// Precedes the fields of a row.
     pub column_prefix: String,
-    /// Between the fields of a row.
+    /// Separates the fields of a row.
     pub column_separator: String,
-    /// Behind the fields of a row.
+    /// Follows the fields of a row.
     pub column_end: String,
-    /// Between rows.
+    /// Separates rows.
     pub row_separator: String,
-    /// Behind the rows.
+    /// Follows the rows.
     pub row_end: String,
-    /// Between the values of one field.
+    /// Separates the values of one field.
     pub mvsep: String,
-    /// What stands for no rows.
+    /// The filter for an empty result.
     pub emptystr: String,
 }
 
@@ -47,14 +47,14 @@ impl Default for Format {
     }
 }
 
-/// Fields whose values are terms of a search, not values of a field.
+/// Fields whose values are search terms, not field values.
 const VERBATIM: [&str; 2] = ["search", "query"];
 
 impl Format {
-    /// The filter that the rows stand for.
+    /// Returns the filter for the rows.
     ///
     /// # Errors
-    /// If a column is of a type that SPL has no value of.
+    /// If SPL has no values of the type of a column.
     pub fn text(&self, rows: &Rows) -> Result<String, Error> {
         let shown = |name: &&String| !name.starts_with('_');
         let names: Vec<String> = rows.names().iter().filter(shown).cloned().collect();
@@ -62,7 +62,7 @@ impl Format {
         for name in &names {
             columns.push((name, rows.lists(name)?));
         }
-        // What `return` and `format` give is the filter itself.
+        // The output of `return` and `format` is already a filter.
         if let ([(name, cells)], 1) = (columns.as_slice(), rows.count)
             && VERBATIM.contains(&name.as_str())
             && let [text] = cells[0].as_slice()
@@ -88,8 +88,8 @@ impl Format {
         Ok(format!("{} {filters} {}", self.row_prefix, self.row_end))
     }
 
-    /// The value that the rows stand for: that of `search` or `query` in a single row, whatever columns are
-    /// beside it, as a filter cannot be a value. Otherwise the filter.
+    /// Returns the value for the rows: that of `search` or `query` in a single row, whatever other columns
+    /// there are, as a filter cannot be used as a value. Otherwise, the filter.
     ///
     /// # Errors
     /// As [`Self::text`].
@@ -120,7 +120,7 @@ impl Format {
     }
 }
 
-/// `name="value"`.
+/// Returns `name="value"`.
 #[must_use]
 pub fn comparison(name: &str, value: &str) -> String {
     let bare = name.chars().all(|c| c.is_alphanumeric() || "_.:{}@#-".contains(c));
@@ -128,18 +128,18 @@ pub fn comparison(name: &str, value: &str) -> String {
     format!("{name}={}", quoted(value))
 }
 
-/// A text in double quotes.
+/// Returns a text in double quotes.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// One row with the filter that rows stand for.
+/// One row with the filter for the rows.
 #[derive(Debug)]
 pub struct Formatted {
-    /// How they become a filter.
+    /// How rows are converted to a filter.
     pub format: Format,
-    /// Maximum number of rows, the first ones, that count.
+    /// Maximum number of rows, the first ones, that are used.
     pub most: usize,
 }
 
@@ -150,14 +150,14 @@ impl Operation for Formatted {
     }
 }
 
-/// The only row of a filter.
+/// Returns a single row with a filter.
 fn one(text: String) -> Rows {
     let mut rows = Rows::blank(1);
     rows.set_texts(TARGET, [Some(text)]);
     rows
 }
 
-/// One row with the filter that these fields of rows stand for.
+/// One row with the filter for these fields of the rows.
 #[derive(Debug)]
 pub struct ReturnedRows(pub Vec<Returned>);
 
@@ -188,7 +188,7 @@ impl Operation for ReturnedRows {
     }
 }
 
-/// What a field adds to the filter of a row; any of several values will do.
+/// Returns the term of a field in the filter of a row; several values are alternatives.
 fn term(field: &str, form: &ReturnedForm, values: &[String]) -> Option<String> {
     let term = |value: &String| match form {
         ReturnedForm::Named => comparison(field, value),

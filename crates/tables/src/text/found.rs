@@ -1,4 +1,4 @@
-//! Fields whose names stand in the texts of rows, as they are found.
+//! Collects extracted fields whose names are in the texts of rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,29 +9,29 @@ use eval::ValueType;
 use crate::error::Error;
 use crate::rows::{Rows, Texts, Values, convert};
 
-/// What becomes of the value that a field has already.
+/// The treatment of an existing value of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
-    /// The one found takes its place.
+    /// It is replaced.
     Replaced,
-    /// It stays.
+    /// It is kept.
     Kept,
-    /// The one found comes behind it.
+    /// The extracted values are appended to it.
     Extended,
 }
 
-/// Fields found in rows, whose order they keep; values are held once.
+/// Fields extracted from rows, in row order; each value is stored once.
 #[derive(Debug)]
 pub struct FoundFields {
     fields: Vec<FoundField>,
     place: HashMap<String, usize>,
-    /// Fields at most.
+    /// Maximum number of fields.
     most: usize,
-    /// Whether there were more.
+    /// Whether the maximum was exceeded.
     pub too_many: bool,
 }
 
-/// What was found of one field: places of rows in order, with their values.
+/// The values of one field, with their row indexes in ascending order.
 #[derive(Debug)]
 struct FoundField {
     name: String,
@@ -39,14 +39,14 @@ struct FoundField {
 }
 
 impl FoundFields {
-    /// No fields, and at most so many to come.
+    /// Creates an empty collection for at most this many fields.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self { fields: Vec::new(), place: HashMap::new(), most, too_many: false }
     }
 
-    /// Takes a value of a row, which may not come before that of the last call. A field that the row
-    /// has already gets a further value, or keeps its first one.
+    /// Adds a value of a row; rows must be added in order. A field that the row already has gets a further
+    /// value (if `several`), or keeps its first one.
     pub fn add(&mut self, row: usize, name: &str, value: &str, several: bool) {
         if name.starts_with('_') {
             return;
@@ -69,17 +69,17 @@ impl FoundFields {
         }
     }
 
-    /// How many fields there are.
+    /// Returns the number of fields.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "a number for limits")]
     pub fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Puts the fields into the rows.
+    /// Adds the fields to the rows.
     ///
     /// # Errors
-    /// If a column of the rows is of a type that SPL has no value of.
+    /// If SPL has no values of the type of a column of the rows.
     pub fn put(&self, rows: &mut Rows, existing: Existing) -> Result<(), Error> {
         for field in &self.fields {
             field.put(rows, existing)?;

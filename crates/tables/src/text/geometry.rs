@@ -2,28 +2,29 @@
 
 use serde_json::Value;
 
-/// A box in degrees.
+/// A bounding box in degrees.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// The least longitude.
+    /// The minimum longitude.
     pub west: f64,
-    /// The least latitude.
+    /// The minimum latitude.
     pub south: f64,
-    /// The greatest longitude.
+    /// The maximum longitude.
     pub east: f64,
-    /// The greatest latitude.
+    /// The maximum latitude.
     pub north: f64,
 }
 
 impl Bounds {
-    /// A shape of GeoJSON without the points outside; nothing if no point is left, or the text is not JSON.
+    /// Returns a GeoJSON shape without the points outside the box; `None` if no point is left, or the text is
+    /// not JSON.
     #[must_use]
     pub fn clipped(&self, shape: &str) -> Option<String> {
         let mut shape: Value = serde_json::from_str(shape).ok()?;
         self.clip(&mut shape).then(|| shape.to_string())
     }
 
-    /// Removes the points outside; whether any are left.
+    /// Removes the points outside the box; returns whether any are left.
     fn clip(&self, value: &mut Value) -> bool {
         match value {
             Value::Array(values) => {

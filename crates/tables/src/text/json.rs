@@ -5,11 +5,11 @@ use eval::value::parse_number;
 use serde_json::Value;
 use spl::ast::JsonKind;
 
-/// How deep nesting is followed; deeper values are given as JSON text.
+/// Maximum nesting depth; deeper values are returned as JSON text.
 const DEPTH: usize = 64;
 
-/// Calls `found` with path and text of every leaf, in the order of the text. A text that is not a
-/// JSON object or array has none. False if values are nested too deep.
+/// Calls `found` with path and text of every leaf, in text order. A text that is not a JSON object or array
+/// has no leaves. Returns false if values are nested too deep.
 pub(crate) fn flatten(text: &str, found: &mut dyn FnMut(&str, &str)) -> bool {
     let trimmed = text.trim_start();
     if !trimmed.starts_with(['{', '[']) {
@@ -62,8 +62,8 @@ fn walk(
     is_whole
 }
 
-/// The JSON of a field: an array of several values. A value that does not fit the kind is left out, or `null`
-/// with `fill_null`; `None` if no value is left.
+/// Returns a field as JSON: several values become an array. A value that does not fit the kind is omitted, or
+/// `null` with `fill_null`; `None` if no value is left.
 #[must_use]
 pub fn of_value(value: eval::Value<'_>, kind: JsonKind, fill_null: bool) -> Option<String> {
     let mut texts = Vec::new();
@@ -78,7 +78,7 @@ pub fn of_value(value: eval::Value<'_>, kind: JsonKind, fill_null: bool) -> Opti
     }
 }
 
-/// The JSON of one value; `None` where it does not fit its kind.
+/// Returns one value as JSON; `None` if it does not fit the kind.
 fn of_text(text: &str, kind: JsonKind) -> Option<String> {
     match kind {
         JsonKind::Str => Some(quoted(text)),
@@ -98,13 +98,13 @@ fn of_text(text: &str, kind: JsonKind) -> Option<String> {
     }
 }
 
-/// The JSON of a text.
+/// Returns a text as a JSON string.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The text itself, where JSON reads it as a number.
+/// Returns the text itself if it is a JSON number.
 fn number(text: &str) -> Option<String> {
     let text = text.trim();
     let begins = text.starts_with(|c: char| c == '-' || c.is_ascii_digit());
@@ -120,7 +120,7 @@ fn truth(text: &str) -> Option<bool> {
     }
 }
 
-/// The text as JSON without blanks.
+/// Returns a JSON text without whitespace.
 fn whole(text: &str) -> Option<String> {
     serde_json::from_str::<Value>(text).ok().map(|json| json.to_string())
 }

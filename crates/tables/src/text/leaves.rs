@@ -1,4 +1,4 @@
-//! What `spath` finds in a text without a path: the leaves of JSON and of XML.
+//! The values that `spath` without a path extracts: the leaves of JSON and XML.
 
 use std::ops::ControlFlow;
 
@@ -6,12 +6,12 @@ use eval::xml;
 
 use super::json;
 
-/// What searches say if values are not taken apart for this reason.
+/// The message if values are not extracted because of their nesting depth.
 pub const TOO_DEEP: &str = "values of JSON that are nested deeper than 64 levels are extracted as JSON \
     text by spath without a path; name a path with path=";
 
-/// Calls `found` with path and text of every leaf, in the order of the text. A text that is neither has none.
-/// False if JSON is nested too deep ([`TOO_DEEP`]).
+/// Calls `found` with path and text of every leaf, in text order. A text that is neither JSON nor XML has no
+/// leaves. Returns false if JSON is nested too deep ([`TOO_DEEP`]).
 pub fn leaves(text: &str, found: &mut dyn FnMut(&str, &str)) -> bool {
     if xml::begins(text) {
         let _ = xml::walk(text, &mut |path, value| {

@@ -1,16 +1,16 @@
-//! Differences between two texts by line, written as `diff` does: unified or with context.
+//! Line-based differences of two texts in the formats of `diff`: unified or context.
 //!
-//! Guarantees: effort and memory are bounded; texts that differ too much are shown as replaced whole.
+//! Guarantees: time and memory are bounded; texts that differ too much are shown as completely replaced.
 
 use std::fmt::Write;
 use std::ops::Range;
 
-/// Lines shown around a difference.
+/// Number of unchanged lines shown around a difference.
 const CONTEXT: usize = 3;
-/// Lines added and removed that are looked for one by one.
+/// Maximum number of added and removed lines for which a minimal difference is computed.
 const MOST_EDITS: usize = 1_000;
 
-/// How a difference is written.
+/// The format of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// `@@ -1 +1 @@`.
@@ -20,7 +20,7 @@ pub(crate) enum Style {
 }
 
 impl Style {
-    /// What stands before the names of the two texts.
+    /// Returns the prefixes of the names of the two texts.
     pub(crate) fn marks(self) -> (&'static str, &'static str) {
         match self {
             Self::Unified => ("---", "+++"),
@@ -29,7 +29,7 @@ impl Style {
     }
 }
 
-/// A run of lines that are the same, or in one text only.
+/// A run of lines that are in both texts, or in only one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Part {
     one: Range<usize>,
@@ -37,7 +37,7 @@ struct Part {
     same: bool,
 }
 
-/// How two texts differ; `None` if they do not.
+/// Returns the difference of two texts; `None` if they are equal.
 pub(crate) fn difference(one: &str, two: &str, style: Style) -> Option<String> {
     let (one, two): (Vec<&str>, Vec<&str>) = (one.lines().collect(), two.lines().collect());
     let parts = parts(&one, &two);
@@ -56,7 +56,7 @@ pub(crate) fn difference(one: &str, two: &str, style: Style) -> Option<String> {
     Some(out)
 }
 
-/// The texts as runs of lines, same and different ones in turn.
+/// Returns the texts as alternating runs of equal and different lines.
 fn parts(one: &[&str], two: &[&str]) -> Vec<Part> {
     let begin = one.iter().zip(two).take_while(|(a, b)| a == b).count();
     let (rest_one, rest_two) = (&one[begin..], &two[begin..]);
@@ -83,10 +83,10 @@ fn parts(one: &[&str], two: &[&str]) -> Vec<Part> {
     parts
 }
 
-/// The lines of a longest common sequence, as places in both texts (Myers, greedy).
+/// Returns the lines of a longest common subsequence, as indexes in both texts (Myers' greedy algorithm).
 fn common(one: &[&str], two: &[&str]) -> Vec<(usize, usize)> {
     let most = (one.len() + two.len()).min(MOST_EDITS);
-    // `reach[most + k]` is how far into the first text the diagonal `k` got.
+    // `reach[most + k]` is the farthest index in the first text that was reached on diagonal `k`.
     let mut reach = vec![0_usize; 2 * most + 2];
     let mut trace: Vec<Vec<usize>> = Vec::new();
     for edits in 0..=most {
@@ -142,7 +142,7 @@ fn walk_back(mut a: usize, mut b: usize, trace: &[Vec<usize>]) -> Vec<(usize, us
     matches
 }
 
-/// Differences that are close together, with the lines around them.
+/// Returns the hunks: differences that are close together, with the lines around them.
 fn hunks(parts: &[Part]) -> Vec<Vec<Part>> {
     let mut hunks: Vec<Vec<Part>> = Vec::new();
     let mut hunk: Vec<Part> = Vec::new();
@@ -181,7 +181,7 @@ fn hunks(parts: &[Part]) -> Vec<Vec<Part>> {
     hunks
 }
 
-/// The lines of both texts that a hunk covers.
+/// Returns the line ranges of both texts that a hunk covers.
 fn covered(hunk: &[Part]) -> (Range<usize>, Range<usize>) {
     let (first, last) = (hunk.first(), hunk.last());
     let range = |pick: fn(&Part) -> &Range<usize>| {

@@ -1,4 +1,4 @@
-//! A row for each line of the tables in the text of events.
+//! Converts tables in the text of events to rows, one per line.
 
 use super::found::{Existing, FoundFields};
 use eval::tabular::{self, Reading};
@@ -12,13 +12,13 @@ const RAW: &str = "_raw";
 /// A row for each line.
 #[derive(Debug)]
 pub struct Multikv {
-    /// How tables are read.
+    /// The options for parsing tables.
     pub reading: Reading,
-    /// The only columns wanted; all if empty.
+    /// The columns to extract; all if empty.
     pub fields: Vec<String>,
-    /// Texts of which a row holds one, in lower case; all rows if empty.
+    /// Texts in lower case, of which a row must contain at least one; all rows are kept if empty.
     pub filter: Vec<String>,
-    /// Whether rows have the fields of their event.
+    /// Whether rows get the fields of their event.
     pub copy_fields: bool,
     /// Whether the event itself follows its rows.
     pub keep_original: bool,

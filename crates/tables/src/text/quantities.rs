@@ -1,14 +1,14 @@
-//! Numbers of texts with units, commas or colons; `None` where a text is not such a number.
+//! Parses numbers with units, commas or colons; `None` if a text is not such a number.
 
 use eval::value::parse_number;
 
-/// A number, with commas between its digits or without.
+/// Parses a number with or without digit-grouping commas.
 #[must_use]
 pub fn plain(text: &str) -> Option<f64> {
     parse_number(text).or_else(|| parse_number(&text.replace(',', "")))
 }
 
-/// The number a text begins with.
+/// Parses the number with which a text begins.
 #[must_use]
 pub fn leading(text: &str) -> Option<f64> {
     let text = text.trim();
@@ -16,7 +16,7 @@ pub fn leading(text: &str) -> Option<f64> {
     plain(&text[..end.unwrap_or(text.len())])
 }
 
-/// Kilobytes of `12m`, `3g`, `700k`.
+/// Parses sizes such as `12m`, `3g`, `700k`, and returns kilobytes.
 #[must_use]
 pub fn memk(text: &str) -> Option<f64> {
     let factor = match text.trim().chars().last()?.to_ascii_lowercase() {
@@ -27,7 +27,7 @@ pub fn memk(text: &str) -> Option<f64> {
     Some(leading(text)? * factor)
 }
 
-/// Seconds of `[D+]HH:MM:SS`.
+/// Parses `[D+]HH:MM:SS`, and returns seconds.
 #[must_use]
 pub fn duration(text: &str) -> Option<f64> {
     let (days, clock) = match text.trim().split_once('+') {
@@ -41,7 +41,7 @@ pub fn duration(text: &str) -> Option<f64> {
     Some(days * 86_400.0 + seconds)
 }
 
-/// Seconds of `[MM:]SS.SSS`.
+/// Parses `[MM:]SS.SSS`, and returns seconds.
 #[must_use]
 pub fn minutes(text: &str) -> Option<f64> {
     match text.trim().split_once(':') {

@@ -1,10 +1,10 @@
-//! Other letters and digits in the place of those that tell who or what a text is about.
+//! Anonymizes texts by replacing letters and digits of identifying words.
 
 use std::hash::Hasher;
 
 use siphasher::sip::SipHasher13;
 
-/// Words that tell nothing, in lower case and sorted.
+/// Words that identify nobody, in lower case and sorted.
 const PUBLIC: &[&str] = &[
     "a",
     "accept",
@@ -106,9 +106,9 @@ const PUBLIC: &[&str] = &[
     "yes",
 ];
 
-/// The text with words replaced by others of the same length, upper and lower case and digits in the
-/// same places. Words before `=` or `":` are names of fields and stay. What replaces a word depends on the word
-/// and the salt.
+/// Appends the text with words replaced by others of the same length, with upper case, lower case and digits
+/// in the same positions. Words before `=` or `":` are field names and are kept. The replacement of a word
+/// depends only on the word and the salt.
 pub fn scrub(text: &str, salt: &str, out: &mut String) {
     let mut rest = text;
     while let Some(start) = rest.find(char::is_alphanumeric) {
@@ -142,7 +142,8 @@ fn replace(word: &str, lower: &str, salt: &str, out: &mut String) {
             c if c.is_uppercase() => out.push(letter(state).to_ascii_uppercase()),
             _ => out.push(letter(state)),
         }
-        // A step of a generator of random numbers: the next character does not follow from this one.
+        // A step of a pseudo-random generator, so that the next character cannot be derived from this one
+        // alone.
         state = (state ^ (state >> 31)).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17);
     }
 }

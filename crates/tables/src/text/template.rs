@@ -1,18 +1,19 @@
-//! Templates of commands: texts in which placeholders stand for names and values.
+//! Templates of commands: texts with placeholders for names and values.
 //!
-//! Guarantees: what is put in stays one piece, whatever characters it holds: inside quotes it is escaped,
-//! alone it is quoted if it has to be. Next to other characters of a name it is put in as it is.
+//! Guarantees: an inserted text stays one token, whatever characters it contains: within quotes it is
+//! escaped, and on its own it is quoted if necessary. Adjacent to other characters of a name, it is inserted
+//! unchanged.
 
-/// Something that stands for a text.
+/// The replacement of a placeholder.
 #[derive(Debug, Clone)]
 pub struct Replacement<'r> {
-    /// What stands for it in a template.
+    /// The placeholder in a template.
     pub placeholder: &'r str,
-    /// The text.
+    /// The text that replaces it.
     pub text: String,
 }
 
-/// The template with names of fields for placeholders.
+/// Returns the template with placeholders replaced by field names.
 #[must_use]
 pub fn named(template: &str, replacements: &[Replacement<'_>]) -> String {
     let mut scan = Scan::new(template);
@@ -33,44 +34,44 @@ fn longest(rest: &str, replacements: &[Replacement<'_>]) -> Option<usize> {
     found.max_by_key(|(_, found)| found.placeholder.len()).map(|(at, _)| at)
 }
 
-/// What a text is where it stands on its own.
+/// The meaning of an inserted text that stands on its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The name of a field.
+    /// A field name.
     Name,
     /// A value.
     Value,
-    /// A piece of a search, such as the terms that `format` makes.
+    /// A part of a search, such as the terms that `format` creates.
     Terms,
 }
 
-/// A way through a template.
+/// A scan over a template.
 #[derive(Debug)]
 pub struct Scan<'t> {
     rest: &'t str,
-    /// What is written so far.
+    /// The output so far.
     pub out: String,
     quote: Option<char>,
-    /// Where the command being written begins.
+    /// The start of the current command in the output.
     command: usize,
-    /// Whether what was put in last is what stands before.
+    /// Whether the output ends with an inserted text.
     after_piece: bool,
 }
 
 impl<'t> Scan<'t> {
-    /// A way from the beginning of a template.
+    /// Starts at the beginning of a template.
     #[must_use]
     pub fn new(template: &'t str) -> Self {
         Self { rest: template, out: String::new(), quote: None, command: 0, after_piece: false }
     }
 
-    /// What is left of the template.
+    /// Returns the rest of the template.
     #[must_use]
     pub fn rest(&self) -> &'t str {
         self.rest
     }
 
-    /// Copies up to the next place where `find` finds something.
+    /// Copies text up to the next position at which `find` returns a result.
     pub fn next<T>(&mut self, find: impl Fn(&str) -> Option<T>) -> Option<T> {
         loop {
             if let Some(found) = find(self.rest) {
@@ -102,20 +103,20 @@ impl<'t> Scan<'t> {
         self.rest = &self.rest[c.len_utf8()..];
     }
 
-    /// Puts a piece in place of what is next.
+    /// Replaces the next `length` bytes by a text.
     pub fn put(&mut self, length: usize, piece: &str) {
         self.out.push_str(piece);
         self.rest = &self.rest[length..];
         self.after_piece = true;
     }
 
-    /// The quotes around, if there are any.
+    /// Returns the enclosing quotation mark, if there is one.
     #[must_use]
     pub fn quote(&self) -> Option<char> {
         self.quote
     }
 
-    /// Whether what is next stands apart from other characters of a name.
+    /// Whether the next token is not adjacent to other characters of a name.
     #[must_use]
     pub fn alone(&self, length: usize, is_piece: impl Fn(&str) -> bool) -> bool {
         let behind = &self.rest[length..];
@@ -125,7 +126,7 @@ impl<'t> Scan<'t> {
         !before && !after && !self.after_piece && !is_piece(behind)
     }
 
-    /// A text as it has to be written here.
+    /// Returns a text in the form that is required at this position.
     #[must_use]
     pub fn fit(&self, text: &str, alone: bool, kind: Kind) -> String {
         match self.quote {
@@ -143,7 +144,7 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Whether the command being written is `search`, which knows no single quotes.
+    /// Whether the current command is `search`, which does not support single quotes.
     fn in_search(&self) -> bool {
         let written = self.out.get(self.command..).unwrap_or_default().trim_start();
         let word = written.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -151,7 +152,7 @@ impl<'t> Scan<'t> {
     }
 }
 
-/// A text between quotes of a kind.
+/// Returns a text escaped for quotes of a kind.
 fn escaped(text: &str, quote: char) -> String {
     text.replace('\\', "\\\\").replace(quote, &format!("\\{quote}"))
 }

@@ -1,16 +1,16 @@
-//! XML as searches see it: references to characters, simple elements in any text, paths into documents
+//! XML functions of searches: character references, simple elements in any text, and paths into documents
 //! (docs/decisions/0019).
 //!
-//! Guarantees: no input makes it fail or recurse without bound; where a text stops being XML, what
-//! precedes counts.
+//! Guarantees: no input causes a failure or unbounded recursion; if a text is not well-formed, the part
+//! before the error is used.
 
 mod document;
 mod path;
 
 pub use path::XPath;
 
-/// Appends a text with characters in the place of their references: `&lt;`, `&#8364;`, `&#x20AC;`.
-/// References that are not known stay as they are.
+/// Appends a text with character references replaced: `&lt;`, `&#8364;`, `&#x20AC;`. Unknown references are
+/// kept.
 pub fn unescape(text: &str, out: &mut String) {
     let mut rest = text;
     while let Some(at) = rest.find('&') {
@@ -30,7 +30,8 @@ pub fn unescape(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-/// The character that a text begins with a reference to, and the length of the reference.
+/// Parses the character reference at the start of a text; returns the character and the length of the
+/// reference.
 fn reference(text: &str) -> Option<(char, usize)> {
     const LONGEST: usize = 12;
     let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
@@ -53,8 +54,8 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((character, end + 1))
 }
 
-/// Visits each element that holds nothing but text, with its name and its text. The text around may be
-/// anything.
+/// Visits each element that contains only text, with its name and its text. The surrounding text need not be
+/// XML.
 pub fn simple_elements(text: &str, visit: &mut dyn FnMut(&str, &str)) {
     let mut rest = text;
     let mut value = String::new();

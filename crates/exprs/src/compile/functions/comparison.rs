@@ -1,5 +1,5 @@
-//! Every function and operator with arguments of every shape, in both ways: as events arrive
-//! ([`eval::Expression`], one event at a time) and in a search (columns of a batch).
+//! Compares the two evaluators for every function and operator, with arguments of every shape: at ingestion
+//! ([`eval::Expression`], one event at a time), and in a search (columns of a batch).
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write;
@@ -19,11 +19,11 @@ use crate::compile::testing::{Table, shown};
 use crate::types::ValueType;
 use crate::{Scope, compile};
 
-/// Differences that are shown of a function, at most.
+/// Maximum number of differences that are shown per function.
 const SHOWN: usize = 4;
-/// Rows of the batch: enough for the texts of two fields to meet in many pairs.
+/// Rows of the batch: enough for many pairs of the texts of two fields.
 const ROWS: usize = 48;
-/// Calls with three arguments and more, of each function.
+/// Number of calls with three or more arguments, per function.
 const SAMPLE: usize = 500;
 
 const TEXTS: [Option<&str>; 16] = [
@@ -86,7 +86,7 @@ const SHAPES: &[&str] = &[
     "if(a > 3, f, b)",
 ];
 
-/// Not comparable: random or the present, and what only a search has.
+/// Excluded functions: random or time-dependent results, and functions that exist only in searches.
 const EXCEPT: [&str; 4] = ["lookup", "random", "searchmatch", "time"];
 
 /// The batch, whose columns are also the fields of events.
@@ -122,7 +122,7 @@ impl Events {
         Self { table }
     }
 
-    /// What an expression gives in a search, or the message that refuses it.
+    /// Returns the result of an expression in a search, or the message that refuses it.
     fn search(&self, text: &str) -> Result<Vec<Option<String>>, String> {
         let expr = spl::parse_expression(text).map_err(|error| error.to_string())?;
         let typed = compile(&expr, self).map_err(|error| error.to_string())?.shown();
@@ -136,9 +136,9 @@ impl Events {
         Ok(shown(&result))
     }
 
-    /// What it gives event by event.
+    /// Returns its result event by event.
     fn arrival(&self, text: &str) -> Result<Vec<Option<String>>, String> {
-        // A search knows that there is no such field.
+        // In a search, the type of an unknown field is null.
         let kind = |name: &str| self.field(name).unwrap_or(ValueType::Null);
         let expression = Expression::compile(text, &kind)?;
         let value = |row| {
@@ -150,7 +150,7 @@ impl Events {
         Ok((0..ROWS).map(value).collect())
     }
 
-    /// The first difference between the two ways.
+    /// Returns the first difference between the two evaluators.
     fn difference(&self, text: &str) -> Option<String> {
         let (search, arrival) = (self.search(text), self.arrival(text));
         match (search, arrival) {
@@ -218,7 +218,7 @@ impl eval::Scope for Event<'_> {
     }
 }
 
-/// Lists of so many arguments: all for one and two, a sample for more.
+/// Returns lists of `count` arguments: all lists for one and two, a sample for more.
 fn arguments(count: usize) -> Vec<Vec<&'static str>> {
     let all = SHAPES.len();
     match count {
@@ -236,7 +236,7 @@ fn arguments(count: usize) -> Vec<Vec<&'static str>> {
     }
 }
 
-/// Fails with the differences of the expressions, grouped by what they are of.
+/// Fails with the differences of the expressions, grouped by function or operator.
 fn agree(expressions: impl Iterator<Item = (String, Vec<String>)>) {
     let events = Events::new();
     let mut report = String::new();

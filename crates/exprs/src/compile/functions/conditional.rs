@@ -11,12 +11,13 @@ pub(super) fn if_(condition: Typed, then: Typed, otherwise: Typed) -> Typed {
     choose(vec![(condition, then)], Some(otherwise))
 }
 
-/// Pairs of a condition and a value.
+/// Compiles pairs of a condition and a value.
 pub(super) fn case(arguments: impl Iterator<Item = Typed>) -> Typed {
     choose(pairs(arguments), None)
 }
 
-/// Pairs of a condition and a message; the message of the first condition that does not hold.
+/// Compiles pairs of a condition and a message; the result is the message of the first condition that is not
+/// true.
 pub(super) fn validate(arguments: impl Iterator<Item = Typed>) -> Typed {
     let fails = |(condition, message): (Typed, Typed)| {
         let condition = condition.to(ValueType::Boolean).expr;
@@ -33,7 +34,7 @@ fn pairs(mut arguments: impl Iterator<Item = Typed>) -> Vec<(Typed, Typed)> {
     branches
 }
 
-/// The value of the first branch whose condition is true; the branches take one type.
+/// Returns the value of the first branch whose condition is true; all branches are converted to one type.
 fn choose(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Typed {
     let kinds = branches.iter().map(|(_, value)| value.kind);
     let kind = kinds
@@ -43,7 +44,7 @@ fn choose(branches: Vec<(Typed, Typed)>, otherwise: Option<Typed>) -> Typed {
     let any_carries =
         branches.iter().any(|(_, value)| carries(value)) || otherwise.as_ref().is_some_and(carries);
     if kind == ValueType::Float && any_carries {
-        // The decimals are those of the branch that is taken.
+        // The number of decimals is that of the selected branch.
         let places = |value: &Typed| match value.carried() {
             Some((_, places)) => Typed::new(places.clone(), ValueType::Integer),
             None => Typed::null(ValueType::Integer),

@@ -1,7 +1,7 @@
 //! `mvfilter(condition)` and `mvmap(field, expression)`: an expression for each value of a field.
 //!
-//! Guarantees: the inner expression is compiled once, when planning, and evaluated once per batch
-//! over all values of all rows.
+//! Guarantees: the inner expression is compiled once during planning, and evaluated once per batch over all
+//! values of all rows.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -25,11 +25,11 @@ use crate::ledger::Meter;
 use crate::types::{ArrowType, ValueType};
 use crate::{AskedLookup, Report, Scope, Typed, compile};
 
-/// Bytes that one value takes in each of the columns that the inner expression is evaluated over: its view,
-/// the row it belongs to, its result.
+/// Size in bytes of a value in all columns over which the inner expression is evaluated: its view, its row
+/// number, its result.
 const VALUE: usize = 48;
 
-/// The scope of the inner expression: one field is a single text.
+/// The scope of the inner expression, in which the field is a single text.
 struct Inner<'a> {
     outer: &'a dyn Scope,
     field: &'a str,
@@ -61,7 +61,7 @@ impl Scope for Inner<'_> {
     }
 }
 
-/// The names of all fields an expression reads.
+/// Collects the names of all fields that an expression reads.
 fn fields(expr: &Expr, found: &mut Vec<String>) {
     expr.walk(&mut |expr| match &expr.kind {
         ExprKind::Field(field) if !found.contains(&field.name) => found.push(field.name.clone()),
@@ -84,8 +84,8 @@ pub(super) fn mvfilter(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typ
     build("mvfilter", &call.arguments[0], (name, values), scope, true)
 }
 
-/// The values are those of a field, or of an expression over one field; in both cases the name of the
-/// field means one of them.
+/// Compiles `mvmap`. The values are those of a field, or of an expression over one field; in both cases, the
+/// field's name refers to a single value within the inner expression.
 pub(super) fn mvmap(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, Error> {
     let mut names = Vec::new();
     fields(&call.arguments[0], &mut names);
@@ -103,12 +103,12 @@ pub(super) fn mvmap(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed,
     build("mvmap", &call.arguments[1], (name, values.shown()), scope, false)
 }
 
-/// The inner expression and the columns it reads: the field's value first, others after it.
+/// The inner expression and the columns that it reads: the field's value first, then the others.
 struct Each {
     expr: datafusion::logical_expr::Expr,
     schema: Arc<Schema>,
     physical: OnceLock<Arc<dyn PhysicalExpr>>,
-    /// Whether the expression decides which values stay, rather than giving new ones.
+    /// Whether the expression filters the values instead of mapping them.
     filters: bool,
 }
 
@@ -148,7 +148,7 @@ fn build(
 }
 
 impl Each {
-    /// The expression as it runs in a session of these options.
+    /// Returns the expression, planned for a session with these options.
     fn plan(&self, config: &Arc<ConfigOptions>) -> EngineResult<Arc<dyn PhysicalExpr>> {
         let schema = DFSchema::try_from(Arc::clone(&self.schema))?;
         let context = PhysicalPlanningContext::default();
@@ -157,7 +157,7 @@ impl Each {
         create_physical_expr(&self.expr, &schema, &props, &context)
     }
 
-    /// The same, made once: a function runs in the session of its search only.
+    /// Returns the planned expression, which is cached: a function runs only in the session of its search.
     fn physical(&self, config: &Arc<ConfigOptions>) -> EngineResult<&Arc<dyn PhysicalExpr>> {
         if let Some(ready) = self.physical.get() {
             return Ok(ready);
@@ -213,7 +213,7 @@ impl Each {
         Ok(Arc::new(built.finish()))
     }
 
-    /// The inner expression for every value, with the other columns repeated to fit.
+    /// Evaluates the inner expression for every value, with the other columns repeated accordingly.
     fn evaluate(
         &self,
         texts: &arrow::array::StringViewArray,

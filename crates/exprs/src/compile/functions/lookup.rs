@@ -1,8 +1,8 @@
-//! `lookup(table, json_object(field, value, ...), json_array(output, ...))`: fields of the rows of a
-//! lookup that match, as a JSON object; null where no row does.
+//! `lookup(table, json_object(field, value, ...), json_array(output, ...))`: fields of the matching row of a
+//! lookup as a JSON object; null if no row matches.
 //!
-//! Guarantees: a lookup is read once for all events, before the expression is built ([`lookup_calls`]), so
-//! only commands that read them first may ask ([`Scope::lookup`]).
+//! Guarantees: a lookup is read once for all events, before the expression is compiled ([`lookup_calls`]), so
+//! only commands that read lookups first can use the function ([`Scope::lookup`]).
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::kernel::text;
 use crate::types::ValueType;
 use crate::{Scope, Typed, compile};
 
-/// What a call asks: a table by the values of fields of it, for other fields of it.
+/// A call: the lookup, its input fields and its output fields.
 #[derive(Debug)]
 pub struct LookupQuestion<'a> {
     /// The name of the lookup.
     pub table: &'a str,
-    /// Fields of the lookup with the expressions whose values they are asked by.
+    /// Input fields of the lookup, with the expressions of their values.
     pub inputs: Vec<(Spanned<String>, &'a Expr)>,
-    /// Fields of the lookup that are wanted.
+    /// Output fields of the lookup.
     pub outputs: Vec<Spanned<String>>,
 }
 
 impl<'a> LookupQuestion<'a> {
-    /// What a call asks.
+    /// Parses a call.
     ///
     /// # Errors
-    /// If its arguments do not have the form of the module's first line.
+    /// If its arguments do not have the form in the module documentation.
     pub fn of(call: &'a Call) -> Result<Self, Error> {
         let [table, inputs, outputs] = call.arguments.as_slice() else {
             return Err(Error::at("lookup() takes 3 arguments", call.function.span));
@@ -57,14 +57,14 @@ impl<'a> LookupQuestion<'a> {
         })
     }
 
-    /// The fields of the lookup that it is asked by.
+    /// Returns the names of the input fields.
     #[must_use]
     pub fn input_names(&self) -> Vec<String> {
         self.inputs.iter().map(|(name, _)| name.node.clone()).collect()
     }
 }
 
-/// The arguments, at least one, if it is a call of the function.
+/// Returns the arguments, at least one, if the expression is a call of the function.
 fn arguments_of<'a>(expr: &'a Expr, function: &str) -> Option<&'a [Expr]> {
     match &expr.kind {
         ExprKind::Call(call) if call.function.node == function && !call.arguments.is_empty() => {
@@ -81,7 +81,7 @@ fn field(expr: &Expr) -> Result<Spanned<String>, Error> {
     }
 }
 
-/// All calls of `lookup()` in an expression.
+/// Collects all calls of `lookup()` in an expression.
 pub fn lookup_calls<'a>(expr: &'a Expr, found: &mut Vec<&'a Call>) {
     expr.walk(&mut |expr| match &expr.kind {
         ExprKind::Call(call) if call.function.node == "lookup" => found.push(call),

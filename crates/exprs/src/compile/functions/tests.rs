@@ -16,7 +16,7 @@ fn table() -> Table {
         .multi("empty", &[&[]])
 }
 
-/// What an expression gives; null is `-`.
+/// Checks the result of an expression; null is `-`.
 fn check(expr: &str, expected: &str) {
     let found = table().eval(expr);
     assert_eq!(found[0].as_deref().unwrap_or("-"), expected, "{expr}");

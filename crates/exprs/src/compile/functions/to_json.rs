@@ -7,7 +7,8 @@ use crate::kernel::text;
 use crate::types::ValueType;
 use crate::{Scope, Typed};
 
-/// The fields of the row that have values; with a true argument also those that begin with `_`.
+/// Compiles `tojson`: the fields of the row that have values; if the argument is true, including those whose
+/// names begin with `_`.
 pub(super) fn to_json(argument: &Typed, scope: &dyn Scope) -> Typed {
     let internal = *argument == Typed::truth(true);
     let mut names = scope.fields();

@@ -1,7 +1,7 @@
-//! A choice among expressions by a number: each is evaluated for its own rows, over its own columns.
+//! A `CASE` over integers: each branch is evaluated only for its rows, over the columns that it reads.
 //!
-//! It stands in place of `CASE <number> WHEN 0 THEN ... WHEN 1 THEN ...`, which calculated fields are. The
-//! engine copies the rows of a branch of all columns that any branch reads.
+//! It replaces `CASE <number> WHEN 0 THEN ... WHEN 1 THEN ...`, the form of calculated fields. For each
+//! branch, the engine copies its rows with all columns that any of the branches reads.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -21,17 +21,18 @@ use super::parts::Part;
 
 #[derive(Debug)]
 pub(super) struct Branches {
-    /// What it stands for.
+    /// The original expression.
     case: Arc<dyn PhysicalExpr>,
     number: Arc<dyn PhysicalExpr>,
-    /// The place of a number among the branches.
+    /// The index of the branch of each number.
     places: HashMap<i64, usize>,
-    /// Behind those of numbers that of all others, which may be missing.
+    /// The branches; the last one is `ELSE`, which is `None` if it is missing.
     branches: Vec<Option<Part>>,
 }
 
 impl Branches {
-    /// `None` if the expression chooses by something else, or among constants, which the engine does well.
+    /// Returns the replacement; `None` if the `WHEN` values are not integers, or all results are constants,
+    /// for which the engine is efficient.
     pub(super) fn of(expr: &Arc<dyn PhysicalExpr>, case: &CaseExpr) -> Option<Self> {
         let number = case.expr()?;
         let otherwise = case.else_expr();
@@ -50,7 +51,7 @@ impl Branches {
         Some(Self { case: Arc::clone(expr), number: Arc::clone(number), places, branches })
     }
 
-    /// The branch of each row.
+    /// Returns the branch of each row; `None` if the numbers have another type.
     fn of_rows(&self, numbers: &dyn Array) -> Option<Vec<usize>> {
         let numbers = numbers.as_primitive_opt::<Int64Type>()?;
         let others = self.branches.len() - 1;
@@ -60,7 +61,8 @@ impl Branches {
         Some(numbers.iter().map(place).collect())
     }
 
-    /// The values of a branch for its rows, and whether they are those of all rows.
+    /// Returns the values of a branch for its rows, and whether the array has values for all rows of the
+    /// batch.
     fn values(&self, branch: usize, rows: &[u32], batch: &RecordBatch) -> Result<(ArrayRef, bool)> {
         let Some(part) = &self.branches[branch] else {
             return Ok((new_null_array(&self.data_type(&batch.schema())?, rows.len()), false));
@@ -116,7 +118,7 @@ impl PhysicalExpr for Branches {
         for (row, branch) in (0..).zip(&of_rows) {
             rows[*branch].push(row);
         }
-        // The array of each branch that has rows, and where its next value is.
+        // The arrays of branches with rows; for each branch, the index of its array and of its next value.
         let mut arrays: Vec<ArrayRef> = Vec::new();
         let mut next: Vec<(usize, bool, usize)> = vec![(0, false, 0); self.branches.len()];
         for (branch, rows) in rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {

@@ -1,9 +1,9 @@
-//! Rows that leave a large sort, without the memory they do not show.
+//! Compacts the rows that leave a large sort, so that they do not keep unused memory alive.
 //!
-//! Merging takes rows from many spilled batches into one, and texts are views: a batch of 8,192 rows then
-//! holds on to every batch that one of its texts came from. The operator above accounts for all of that,
-//! as it has to, and a sort of more than its memory fails at its last step. Copying the texts that are
-//! seen costs one pass over them.
+//! The merge collects rows from many spilled batches into one, and texts are views: a batch of 8,192 rows
+//! keeps alive every batch from which one of its texts came. The operator above accounts for all of them, and
+//! rightly so; thus a sort larger than its memory would fail at its last step. Copying the referenced texts
+//! costs one pass over them.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use futures::StreamExt;
 
 use super::rewrites::{Rewritten, with_below};
 
-/// Bytes that a column may hold without anybody looking at them.
+/// Maximum number of unreferenced bytes that a column may keep alive.
 const SLACK: Slack = Slack::Passing(1 << 16);
 
-/// Puts a [`Compact`] between a sort that may spill and the merge of its partitions.
+/// Inserts a [`Compact`] between a sort that may spill and the merge of its partitions.
 pub(super) fn below_merge(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     if node.downcast_ref::<SortPreservingMergeExec>().is_none() {
         return Ok(None);

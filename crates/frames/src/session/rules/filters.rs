@@ -1,8 +1,9 @@
-//! Filters that go down a plan, kept from growing on their way.
+//! Filter pushdown with a limit on the size of the pushed conditions.
 //!
-//! Below a projection a filter reads what the projection is computed of: `where a!=""` after `eval a=a.a`
-//! becomes `a.a!=""`. Behind sixty such evals that is an expression of 2^60 steps. Here a condition goes
-//! down as long as it stays small, or does not grow; else it stays where its values are there already.
+//! A filter that is pushed below a projection reads the expressions of the projection: `where a!=""` after
+//! `eval a=a.a` becomes `a.a!=""`. After sixty such evals, the condition has 2^60 nodes. Here, a condition is
+//! pushed down only while it stays small or does not grow; otherwise, it stays above the projection, where
+//! the values are computed already.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,18 +23,18 @@ use datafusion::physical_plan::projection::ProjectionExec;
 use exprs::by_origin::hidden_steps;
 use exprs::predicate::balanced;
 
-/// Steps of a condition that may grow on its way down, at most.
+/// Maximum number of nodes of a condition that grows when it is pushed down.
 const LARGEST: usize = 100;
-/// Steps that a column of a plan is of, at most, for what sorts learn to go down that plan.
+/// Maximum number of nodes per column of a plan into which filters learned by sorts are pushed down.
 const HEAVIEST: usize = 10_000;
 
-/// DataFusion's rule for filters of logical plans, bounded. Many conditions are left as a tree of little
-/// depth, where DataFusion makes a chain of them.
+/// DataFusion's pushdown rule for filters of logical plans, with a limit. A conjunction of many conditions
+/// stays a balanced tree, where DataFusion makes a chain of them, as deep as their number.
 #[derive(Debug)]
 pub(crate) struct PushFilters(Arc<dyn OptimizerRule + Send + Sync>);
 
 impl PushFilters {
-    /// Puts the rule around DataFusion's.
+    /// Replaces DataFusion's rule by the limited one.
     pub(crate) fn instead(
         rules: Vec<Arc<dyn OptimizerRule + Send + Sync>>,
     ) -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
@@ -74,8 +75,8 @@ impl OptimizerRule for PushFilters {
     }
 }
 
-/// The conditions of filters over a projection: those that stay, those that may go below it, and the
-/// projection.
+/// Splits the conditions of filters above a projection into those that stay and those that may be pushed
+/// below it; also returns the projection.
 fn divided(plan: &LogicalPlan) -> Option<(Vec<Expr>, Vec<Expr>, Arc<LogicalPlan>)> {
     let LogicalPlan::Filter(filter) = plan else { return None };
     let mut filters = vec![filter];
@@ -85,7 +86,7 @@ fn divided(plan: &LogicalPlan) -> Option<(Vec<Expr>, Vec<Expr>, Arc<LogicalPlan>
     let below = &filters.last()?.input;
     let LogicalPlan::Projection(projection) = below.as_ref() else { return None };
     let sizes = sizes(projection);
-    // The lowest come first, as they did.
+    // The conditions of the lowest filter come first, as in the plan.
     let conditions = filters.iter().rev().map(|filter| filter.predicate.clone());
     let (go, stay) = conditions.flat_map(split_conjunction_owned).partition(|condition| {
         let (now, then) = grown(condition, &sizes);
@@ -94,7 +95,7 @@ fn divided(plan: &LogicalPlan) -> Option<(Vec<Expr>, Vec<Expr>, Arc<LogicalPlan>
     Some((stay, go, Arc::clone(below)))
 }
 
-/// The columns of a projection that are computed, and of how many steps.
+/// Returns the computed columns of a projection with their number of nodes.
 fn sizes(projection: &Projection) -> HashMap<&str, usize> {
     let columns = projection.schema.fields().iter().zip(&projection.expr);
     let sizes = columns.map(|(field, expr)| (field.name().as_str(), size(expr)));
@@ -110,7 +111,7 @@ fn size(expr: &Expr) -> usize {
     steps
 }
 
-/// The steps of a condition above a projection, and below it.
+/// Returns the number of nodes of a condition above and below a projection.
 fn grown(condition: &Expr, sizes: &HashMap<&str, usize>) -> (usize, usize) {
     let (mut now, mut more) = (0_usize, 0_usize);
     let _ = condition.apply(|node| {
@@ -123,10 +124,10 @@ fn grown(condition: &Expr, sizes: &HashMap<&str, usize>) -> (usize, usize) {
     (now, now.saturating_add(more))
 }
 
-/// Operators down from where the rule was applied among which there may be filters that it made.
+/// Number of levels below the node to which the rule was applied at which it may have created filters.
 const TOUCHED: usize = 3;
 
-/// The same with the conditions of its filters in trees of little depth.
+/// Returns the plan with the conditions of its filters as balanced trees.
 fn rebalanced(plan: Transformed<LogicalPlan>) -> Result<Transformed<LogicalPlan>> {
     if plan.transformed { plan.map_data(|node| flat_down(node, TOUCHED)) } else { Ok(plan) }
 }
@@ -150,20 +151,21 @@ fn flat(filter: Filter) -> LogicalPlan {
     LogicalPlan::Filter(Filter::new(predicate, input))
 }
 
-/// DataFusion's rule for what sorts learn while they run, where no column of the plan would grow by it.
+/// DataFusion's pushdown rule for the filters that sorts learn while they run, applied only if no column of
+/// the plan would grow too much.
 ///
-/// The rule runs a second time, for filters that do not change: those have reached the scan before, and it
-/// would undo what [`PushFilters`] does. It is left out.
+/// The engine runs the rule a second time for static filters. This is skipped: these filters have reached the
+/// scan already, and the rule would undo the limit of [`PushFilters`].
 #[derive(Debug)]
 pub(crate) struct PushLearned(Arc<dyn PhysicalOptimizerRule + Send + Sync>);
 
 impl PushLearned {
-    /// The name of DataFusion's rule.
+    /// Returns the name of DataFusion's rule.
     pub(crate) fn name_of_theirs() -> String {
         FilterPushdown::new_post_optimization().name().to_owned()
     }
 
-    /// Puts the rule around DataFusion's.
+    /// Replaces DataFusion's rule by the limited one.
     pub(crate) fn instead(
         rules: &[Arc<dyn PhysicalOptimizerRule + Send + Sync>],
     ) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
@@ -212,8 +214,8 @@ impl PhysicalOptimizerRule for PushLearned {
     }
 }
 
-/// Of how many steps the columns of a plan are, down to the first operator that is no projection and takes
-/// rows of several others; none if one is of too many.
+/// Returns the number of nodes of each column of a plan, computed down to the first operator with several
+/// inputs; `None` if a column has too many.
 fn weights(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<usize>>> {
     let mut inputs = Vec::new();
     for input in plan.children() {
@@ -223,7 +225,7 @@ fn weights(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Vec<usize>>> {
     let columns = plan.schema().fields().len();
     let [input] = inputs.as_slice() else { return Ok(Some(vec![1; columns])) };
     let Some(projection) = plan.downcast_ref::<ProjectionExec>() else {
-        // Which of them are which columns is not known.
+        // The mapping of output to input columns is unknown, so the maximum is used.
         let heaviest = input.iter().max().copied().unwrap_or(1);
         let same = input.len() == columns;
         return Ok(Some(if same { input.clone() } else { vec![heaviest; columns] }));

@@ -1,8 +1,8 @@
-//! Sorts that keep more first rows than the memory of their search holds.
+//! Sorts whose limit (`fetch`) exceeds the memory of the search.
 //!
-//! A sort that keeps its first N rows (`head`, `tail`, `sort N`) has them in memory and cannot spill. That is
-//! best as long as they fit: the scan below learns which rows are not wanted any more. Where N rows of about
-//! the smallest size do not fit, such a sort fails as soon as there are as many. Here it becomes an ordinary
+//! A sort with a limit N (`head`, `tail`, `sort N`) keeps its N rows in memory and cannot spill. This is the
+//! best plan if they fit: the scan learns which rows are no longer needed. If N rows of about the smallest
+//! size do not fit, such a sort would fail as soon as it has this many rows. So it is replaced by an ordinary
 //! sort, which spills, below a limit.
 
 use std::sync::Arc;
@@ -20,12 +20,12 @@ use exprs::ledger::Ledger;
 
 use super::rewrites::Rewritten;
 
-/// Bytes that a kept row takes at least, besides its cells: its key, and its place in the heap.
+/// Minimum size in bytes of a kept row in addition to its cells: its key and its entry in the heap.
 const ROW: usize = 64;
-/// Bytes of a cell, about: texts and lists have as many at least, numbers half of it.
+/// Approximate minimum size of a cell in bytes: that of texts and lists; numbers need half of it.
 const CELL: usize = 16;
 
-/// Replaces such sorts.
+/// A rule that replaces such sorts.
 #[derive(Debug)]
 pub(super) struct SpillingSorts;
 
@@ -58,7 +58,7 @@ impl PhysicalOptimizerRule for SpillingSorts {
 fn spilling(node: &Arc<dyn ExecutionPlan>, memory: usize) -> Rewritten {
     if let Some(sort) = node.downcast_ref::<SortExec>() {
         let Some(fetch) = too_many(sort, memory) else { return Ok(None) };
-        // The limit of several partitions is that of the merge above them.
+        // If there are several partitions, the merge above applies the limit.
         if node.output_partitioning().partition_count() > 1 {
             return Ok(None);
         }
@@ -77,7 +77,7 @@ fn spilling(node: &Arc<dyn ExecutionPlan>, memory: usize) -> Rewritten {
     }
 }
 
-/// How many rows a sort keeps, if so many do not fit into memory.
+/// Returns the number of rows that a sort keeps, if they do not fit into memory.
 fn too_many(sort: &SortExec, memory: usize) -> Option<usize> {
     let row = ROW + CELL * sort.schema().fields().len();
     sort.fetch().filter(|fetch| fetch.saturating_mul(row) > memory)

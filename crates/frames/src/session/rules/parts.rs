@@ -1,8 +1,9 @@
-//! Expressions that are evaluated for some of the rows only, over the columns that they read.
+//! Expressions that are evaluated for a part of the rows, over only the columns that they read.
 //!
-//! `AND` evaluates its right side for the rows that its left side leaves, `CASE` each branch for its own.
-//! The engine copies those rows of all columns of the batch first. With the add-ons of an installation events
-//! have hundreds of fields, of which an event type or a calculated field reads a few.
+//! `AND` evaluates its right side for the rows in which its left side is true, and `CASE` evaluates each
+//! branch for its own rows. The engine first copies these rows with all columns of the batch. With the
+//! add-ons of a large installation, events have hundreds of fields, of which an event type or a calculated
+//! field reads a few.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -24,22 +25,22 @@ use hashbrown::HashSet;
 use super::branches::Branches;
 use super::rewrites::Rewritten;
 
-/// Columns besides those that an expression reads from which on it gets batches of its own.
+/// Minimum number of unread columns for which an expression is evaluated over a batch of its own.
 const OTHERS: usize = 4;
 
-/// What an expression is evaluated over.
+/// The batch over which an expression is evaluated.
 #[derive(Debug, Clone, Copy)]
 struct Over {
-    /// The columns of the batch.
+    /// The number of columns of the batch.
     columns: usize,
-    /// Whether these are the columns that an expression around it reads.
+    /// Whether the batch has only the columns that an enclosing expression reads.
     is_part: bool,
 }
 
 impl Over {
-    /// Whether an expression that reads so many columns is worth a batch of its own. Within another part it
-    /// has to be half of its columns: each part renumbers those within it, so that in a chain of conditions
-    /// over other columns each, a part for every few of them would double the work with each of these.
+    /// Whether a batch of its own is worthwhile for an expression that reads `own` columns. Within another
+    /// part, it must halve the number of columns: each part renumbers the parts within it, so in a chain of
+    /// conditions over different columns, a part for every few columns would double the work with each level.
     fn is_wide_for(self, own: usize) -> bool {
         own + OTHERS <= self.columns && (!self.is_part || 2 * own <= self.columns)
     }
@@ -72,7 +73,7 @@ pub(super) fn in_operator(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     Ok(None)
 }
 
-/// How many columns an expression reads, and each of those that it is made of.
+/// The number of columns that an expression reads, and the same for each of its children.
 #[derive(Debug)]
 struct Reads {
     columns: usize,
@@ -84,8 +85,8 @@ impl Reads {
         Self::with_columns(expr).0
     }
 
-    /// With the columns. Each set is put into the largest one beside it, so that a chain of thousands of
-    /// conditions is not read again for each of them.
+    /// Also returns the columns. Smaller sets are merged into the largest one, so that a chain of thousands
+    /// of conditions takes almost linear time.
     fn with_columns(expr: &Arc<dyn PhysicalExpr>) -> (Self, HashSet<usize>) {
         let mut columns = HashSet::new();
         columns.extend(expr.downcast_ref::<Column>().map(Column::index));
@@ -102,12 +103,12 @@ impl Reads {
     }
 }
 
-/// The expression over a batch; `None` if it stays as it is.
+/// Returns the expression rewritten for a batch; `None` if it does not change.
 fn in_expression(
     expr: &Arc<dyn PhysicalExpr>,
     over: Over,
 ) -> Result<Option<Arc<dyn PhysicalExpr>>> {
-    // Most of those of a projection.
+    // Most expressions of a projection are plain columns.
     if expr.is::<Column>() {
         return Ok(None);
     }
@@ -130,7 +131,7 @@ fn rewritten(
     Ok(branches.map(|branches| Arc::new(branches) as _).or(made))
 }
 
-/// The same for what an expression is made of.
+/// Rewrites the children of an expression.
 fn in_children(
     expr: &Arc<dyn PhysicalExpr>,
     reads: &Reads,
@@ -146,31 +147,31 @@ fn in_children(
     if changed { Arc::clone(expr).with_new_children(children).map(Some) } else { Ok(None) }
 }
 
-/// Whether evaluating an expression copies rows of all columns.
+/// Whether evaluating an expression copies rows with all columns.
 fn copies(expr: &Arc<dyn PhysicalExpr>) -> bool {
     match expr.downcast_ref::<BinaryExpr>() {
         Some(binary) => matches!(binary.op(), Operator::And | Operator::Or),
-        // One with a number before its branches becomes a choice.
+        // A `CASE` over a number is replaced by `Branches`.
         None => expr.downcast_ref::<CaseExpr>().is_some_and(|case| case.expr().is_none()),
     }
 }
 
-/// An expression over a batch of the columns that it reads.
+/// An expression that is evaluated over a batch of only the columns that it reads.
 #[derive(Debug)]
 pub(super) struct Part {
-    /// Over the columns of the batch around it.
+    /// The expression over the columns of the enclosing batch.
     expr: Arc<dyn PhysicalExpr>,
-    /// Made when it is first evaluated. While expressions are put together, those within them are made anew
-    /// again and again, for example by each `CASE` around them: if each was numbered every time, the steps
-    /// would double with each part around it.
+    /// Created on the first evaluation. While expressions are rewritten, their children are rebuilt
+    /// repeatedly, for example once by each enclosing `CASE`: if they were renumbered every time, the work
+    /// would double with each enclosing part.
     numbered: OnceLock<Numbered>,
 }
 
-/// An expression over the columns that it reads.
+/// An expression whose column indexes refer to the reduced batch.
 #[derive(Debug)]
 struct Numbered {
     expr: Arc<dyn PhysicalExpr>,
-    /// The places of its columns in the batch around it, in order.
+    /// The indexes of its columns in the enclosing batch, in ascending order.
     columns: Vec<usize>,
 }
 
@@ -210,12 +211,12 @@ impl Part {
         Ok(self.numbered.get_or_init(|| numbered))
     }
 
-    /// Its values.
+    /// Returns its values for all rows.
     pub(super) fn of_all(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         self.evaluate(batch, batch.num_rows(), |column| Ok(Arc::clone(column)))
     }
 
-    /// Its values for some of the rows.
+    /// Returns its values for the given rows.
     pub(super) fn of_rows(&self, rows: &UInt32Array, batch: &RecordBatch) -> Result<ColumnarValue> {
         self.evaluate(batch, rows.len(), |column| Ok(take(column, rows, None)?))
     }
@@ -229,19 +230,20 @@ impl Part {
         let Numbered { expr, columns } = self.numbered()?;
         let schema = Arc::new(batch.schema_ref().project(columns)?);
         let columns = columns.iter().map(|at| column(batch.column(*at)));
-        // It may read none.
+        // The expression may read no column, so the number of rows is set explicitly.
         let rows = RecordBatchOptions::new().with_row_count(Some(rows));
         let columns = columns.collect::<Result<_>>()?;
         expr.evaluate(&RecordBatch::try_new_with_options(schema, columns, &rows)?)
     }
 
-    /// The place of a column, if it is no more than that.
+    /// Returns the index of the column if the expression is a plain column.
     pub(super) fn as_column(&self) -> Option<usize> {
         self.expr.downcast_ref::<Column>().map(Column::index)
     }
 }
 
-/// An expression that is evaluated over its own columns.
+/// An expression that is evaluated over a batch of only the columns that it reads, in place of the original
+/// one.
 #[derive(Debug)]
 struct Narrow {
     part: Part,
@@ -311,7 +313,7 @@ mod tests {
 
     use super::*;
 
-    /// A batch of the columns `c0` to `c19`, of which each row has other values.
+    /// Returns a batch of the columns `c0` to `c19` with different values in each row.
     fn batch() -> RecordBatch {
         let column = |at: i64| -> ArrayRef {
             Arc::new(Int64Array::from_iter(
@@ -339,7 +341,7 @@ mod tests {
         Over { columns, is_part: false }
     }
 
-    /// How deep parts are within each other.
+    /// Returns the maximum nesting depth of parts.
     fn depth(expr: &Arc<dyn PhysicalExpr>) -> usize {
         let within = expr.children().into_iter().map(depth).max().unwrap_or(0);
         within + usize::from(expr.is::<Narrow>())
@@ -350,7 +352,7 @@ mod tests {
         for op in [Operator::And, Operator::Or] {
             let conditions = (0..400).map(|at| is(at, Operator::Gt, 1));
             let chain = conditions.reduce(|left, right| both(left, op, right)).unwrap();
-            // 2^100 steps, if there was a part for every four of them.
+            // 2^100 nodes, if there was a part for every four of them.
             let narrow = in_expression(&chain, over(500)).unwrap().unwrap();
             assert!((5..10).contains(&depth(&narrow)), "{}", depth(&narrow));
         }
@@ -360,7 +362,7 @@ mod tests {
     fn choices_deep_within_each_other_are_numbered_once() {
         let column =
             |at: usize| -> Arc<dyn PhysicalExpr> { Arc::new(Column::new(&format!("c{at}"), at)) };
-        // 2^40 steps, if each choice was made anew twice with the one around it.
+        // 2^40 nodes, if each choice was rebuilt twice with the enclosing one.
         let choice = (0..40_i64).fold(column(1), |inner, at| {
             let tests = vec![(lit(at % 13), column(2)), (lit(at % 7), inner)];
             case(Some(column(0)), tests, Some(column(3))).unwrap()

@@ -1,10 +1,11 @@
-//! Few rows at a time below operators that make many rows of one.
+//! Limits the number of rows that operators such as `mvexpand` create at a time.
 //!
-//! `mvexpand` makes as many rows of a batch as its lists have values, all at once: a list of 100,000 values
-//! in a row of 300 fields are 30 million cells. A second list of the row is copied as often: two lists of
-//! 10,000 values become 100 million. Below such an operator batches are cut, and lists in pieces, so that
-//! what it makes of one is bounded in rows, cells and bytes. Above it, [`Copies`] counts the copied lists for
-//! the computed values of the search, so that operators that collect them are bounded, too.
+//! `mvexpand` (the engine's unnest operator) expands the lists of a whole batch at once: a list of 100,000
+//! values in a row of 300 fields becomes 30 million cells. A second list in the row is copied to every new
+//! row: two lists of 10,000 values become 100 million values. So the batches below such an operator are
+//! sliced, and long lists are split, so that the output for one batch is limited in rows, cells and bytes.
+//! Above it, [`Copies`] charges the copied lists to the computed values of the search, so that operators that
+//! collect them are limited, too.
 
 use std::fmt;
 use std::sync::Arc;
@@ -23,20 +24,20 @@ use futures::{StreamExt, stream};
 
 use super::rewrites::{Rewritten, with_below};
 
-/// Cells that are made of a batch at most, about.
+/// Approximate maximum number of cells that are created from a batch.
 const CELLS: usize = 1 << 20;
-/// Bytes that are made of a batch at most, unless one row has more.
+/// Maximum number of bytes that are created from a batch, unless a single row exceeds it.
 const BYTES: usize = 4 * CELLS;
-/// Bytes of a cell, or of a value of a list, besides those of a text that is no view.
+/// Size in bytes of a cell or a list value, without the bytes of a text that is not a view.
 const CELL: usize = 16;
-/// Rows that are made of a batch at most.
+/// Maximum number of rows that are created from a batch.
 const ROWS: usize = 8192;
 
-/// Puts [`Pieces`] below operators that make rows of lists, and [`Copies`] above them.
+/// Inserts [`Pieces`] below operators that expand lists, and [`Copies`] above them.
 pub(super) fn below_unnest(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     let Some(unnest) = node.downcast_ref::<UnnestExec>() else { return Ok(None) };
     let of = unnest.list_column_indices();
-    // Lists of lists are taken apart as a whole.
+    // Nested lists are not split.
     let is_flat = of.iter().all(|list| list.depth == 1);
     if !is_flat || of.is_empty() {
         return Ok(None);
@@ -47,7 +48,7 @@ pub(super) fn below_unnest(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     Ok(below.map(|unnest| PassThroughExec::above(unnest, Copies)))
 }
 
-/// Counts lists that were copied with their rows, as long as anybody holds them.
+/// An operator that charges lists copied with their rows, as long as they are referenced.
 #[derive(Debug)]
 struct Copies;
 
@@ -76,9 +77,9 @@ fn counted(batch: &RecordBatch, charge: &Charge) -> Result<RecordBatch> {
 
 #[derive(Debug)]
 struct Pieces {
-    /// The columns with lists.
+    /// The indexes of the columns that are expanded.
     lists: Vec<usize>,
-    /// Rows that may be made of a piece.
+    /// Maximum number of rows that may be created from a piece.
     rows: usize,
 }
 
@@ -105,17 +106,18 @@ impl PassThrough for Pieces {
             };
             stream::iter(cut)
         });
-        // A billion rows may be made of one that is at hand: without turns of others between the pieces, a
-        // cancelled search would run to its end.
+        // A single row may expand to a billion rows: without yielding between the pieces, a cancelled search
+        // would run to its end.
         Ok(make_cooperative(Box::pin(RecordBatchStreamAdapter::new(schema, batches))))
     }
 }
 
-/// The pieces of a batch, each made when it is asked for.
+/// The pieces of a batch, created lazily.
 struct Cut {
     pieces: Arc<Pieces>,
     batch: RecordBatch,
-    /// What each row has besides its lists, which is copied into every row that is made of it.
+    /// For each row, the bytes outside its expanded lists, which are copied to every row that is created from
+    /// it.
     bytes: Vec<usize>,
     /// The next row, and the next value of its lists.
     row: usize,
@@ -128,12 +130,12 @@ impl Cut {
         Self { pieces, batch, bytes, row: 0, value: 0 }
     }
 
-    /// How many rows may be made of rows that have so many bytes each at most.
+    /// Returns the maximum number of rows to create if each has up to this many bytes.
     fn most(&self, bytes: usize) -> usize {
         (BYTES / bytes.max(1)).clamp(1, self.pieces.rows.max(1))
     }
 
-    /// How many rows are made of a row.
+    /// Returns the number of rows that are created from a row.
     fn made(&self, row: usize) -> usize {
         let length = |column: &usize| match self.batch.column(*column).as_list_opt::<i32>() {
             Some(lists) if lists.is_valid(row) => lists.value_length(row),
@@ -143,7 +145,7 @@ impl Cut {
         usize::try_from(longest).unwrap_or(1).max(1)
     }
 
-    /// A row with the values of its lists from one place on.
+    /// Returns a row with up to `most` values of its lists, starting at an index.
     fn part(&self, row: usize, from: usize, most: usize) -> Result<RecordBatch> {
         let one = with_own_values(&self.batch.slice(row, 1))?;
         let mut columns = one.columns().to_vec();
@@ -156,7 +158,7 @@ impl Cut {
     }
 }
 
-/// Bytes of each row in the columns that are not taken apart.
+/// Returns the bytes of each row in the columns that are not expanded.
 fn copied_bytes(batch: &RecordBatch, lists: &[usize]) -> Vec<usize> {
     let mut bytes = vec![0; batch.num_rows()];
     for (at, column) in batch.columns().iter().enumerate() {
@@ -167,8 +169,8 @@ fn copied_bytes(batch: &RecordBatch, lists: &[usize]) -> Vec<usize> {
     bytes
 }
 
-/// Adds the bytes of each row of a column. Rows that are made share the texts of views: only the views are
-/// copied.
+/// Adds the bytes of each row of a column. Copies of a row share the bytes of text views: only the views
+/// count.
 fn add_bytes(column: &ArrayRef, bytes: &mut [usize]) {
     bytes.iter_mut().for_each(|of_row| *of_row += CELL);
     if let Some(texts) = column.as_string_opt::<i32>() {
@@ -183,8 +185,8 @@ fn add_bytes(column: &ArrayRef, bytes: &mut [usize]) {
     }
 }
 
-/// Rows whose lists have no values but their own. The engine makes room for copies by the average of all
-/// values that the columns hold, also of those of rows that were cut off.
+/// Drops list values that belong to rows outside the batch. The engine allocates memory for copies by the
+/// average of all values in the value arrays, including those of rows that were sliced off.
 fn with_own_values(batch: &RecordBatch) -> Result<RecordBatch> {
     let own = |column: &ArrayRef| match column.as_list_opt::<i32>() {
         Some(lists) => own_values(lists),
@@ -200,7 +202,8 @@ fn own_values(lists: &ListArray) -> Result<ArrayRef> {
     let start = usize::try_from(first).unwrap_or_default();
     let length = usize::try_from(last - first).unwrap_or_default();
     if length == values.len() {
-        // What was counted for them is given back with their places.
+        // Not rebuilt: the offsets buffer carries the memory charge of the values, which a new one would
+        // release.
         return Ok(Arc::new(lists.clone()));
     }
     let places: Vec<i32> = offsets.iter().map(|place| place - first).collect();
@@ -208,7 +211,7 @@ fn own_values(lists: &ListArray) -> Result<ArrayRef> {
     Ok(Arc::new(ListArray::try_new(field, offsets, values.slice(start, length), nulls)?))
 }
 
-/// Some values of a list that is the only one of its column.
+/// Returns some values of the only list of a column.
 fn shortened(lists: &ListArray, from: usize, most: usize) -> Result<ArrayRef> {
     let (field, offsets, values, nulls) = lists.clone().into_parts();
     let bounds = |at: usize| usize::try_from(offsets[at]).unwrap_or_default();
@@ -261,7 +264,8 @@ mod tests {
 
     use super::*;
 
-    /// Rows with lists of so many values, counted through; a negative number is a missing list.
+    /// Returns rows whose lists have these lengths, with consecutive values; a negative length is a null
+    /// list.
     fn batch(lengths: &[i32]) -> RecordBatch {
         let mut lists = ListBuilder::new(StringBuilder::new());
         let mut next = 0;
@@ -280,7 +284,7 @@ mod tests {
         .unwrap()
     }
 
-    /// What the pieces have: the numbers of the rows, and the values of the lists.
+    /// Returns the contents of the pieces: the numbers of the rows, and the values of the lists.
     fn pieces(lengths: &[i32], rows: usize) -> Vec<(Vec<i64>, Vec<String>)> {
         let pieces = Arc::new(Pieces { lists: vec![1], rows });
         let shown = |piece: Result<RecordBatch>| {
@@ -320,7 +324,7 @@ mod tests {
         assert_eq!(found, wanted);
     }
 
-    /// Lists of so many numbers each.
+    /// Returns lists of numbers with these lengths.
     fn numbers(lengths: &[usize]) -> ArrayRef {
         let mut lists = ListBuilder::new(Int64Builder::new());
         for length in lengths {

@@ -1,12 +1,12 @@
-//! DataFusion's rule for projections, kept from dropping one of two that are alike.
+//! DataFusion's rule for projections, without its merging of equal projections.
 //!
-//! The rule drops a projection over an equal one. That is right only where doing it twice does nothing more
-//! than doing it once: of two `eval n=n+n` behind each other one was lost. Here the values of projections
-//! that lie over each other are marked, each projection with a mark of its own, while the rule runs: no two
-//! are equal then, and all else it does is the same.
+//! The rule drops a projection over an equal one. This is correct only if the projection is idempotent: of
+//! two successive `eval n=n+n`, one was lost. Here, while the rule runs, the values of projections above
+//! other projections are wrapped in marks that differ for each projection: so no two projections are equal,
+//! and everything else works as before.
 //!
-//! Plans over many columns are for [`super::wide`] where it knows all of them. The rule asks marks for their
-//! types again and again, so planning may end there.
+//! Plans over many columns are handled by [`super::wide`] if it supports all of their operators. The rule
+//! repeatedly asks marks for their types, so planning can be aborted there.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -26,16 +26,16 @@ use exprs::kernel::any_arguments;
 use super::wide;
 use crate::session::planning::PlanningTime;
 
-/// The rule.
+/// The replacement of DataFusion's rule.
 #[derive(Debug)]
 pub(crate) struct Projections {
     theirs: OptimizeProjections,
-    /// Columns of an operator from which on a plan is wide.
+    /// Number of columns of an operator from which on a plan is wide.
     wide: usize,
 }
 
 impl Projections {
-    /// Puts the rule into the place of DataFusion's.
+    /// Replaces DataFusion's rule.
     pub(crate) fn instead(
         rules: &[Arc<dyn OptimizerRule + Send + Sync>],
         wide: usize,
@@ -76,7 +76,7 @@ impl OptimizerRule for Projections {
     }
 }
 
-/// Whether it is a projection that lies over another.
+/// Whether a node is a projection above another projection.
 fn is_over_another(node: &LogicalPlan) -> bool {
     let LogicalPlan::Projection(projection) = node else { return false };
     matches!(&*projection.input, LogicalPlan::Projection(_))
@@ -112,7 +112,7 @@ fn unmark(node: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     })
 }
 
-/// What is inside of marks, which may be several around each other.
+/// Removes marks, which may be nested.
 fn without_marks(mut call: ScalarFunction) -> Result<Transformed<Expr>> {
     loop {
         match call.args.pop() {
@@ -127,12 +127,12 @@ fn is_mark(call: &ScalarFunction) -> bool {
     call.func.inner().is::<Mark>()
 }
 
-/// A function that gives its argument.
+/// The identity function.
 #[derive(Debug)]
 struct Mark {
     number: usize,
     signature: Signature,
-    /// Of the search that is planned.
+    /// The planning time of the search.
     time: Option<PlanningTime>,
 }
 

@@ -1,4 +1,4 @@
-//! Rewrites of single operators of the finished physical plan, in one walk over it.
+//! Rewrites of single operators in the final physical plan, in one traversal.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use exprs::pass_through::{PassThrough, PassThroughExec};
 use super::{compact, parts, pieces, slices, texts};
 use crate::stream;
 
-/// What stands in place of an operator; `None` if it stays as it is.
+/// The replacement of an operator; `None` if the operator does not change.
 pub(super) type Rewritten = Result<Option<Arc<dyn ExecutionPlan>>>;
 
 type Rewrite = fn(&Arc<dyn ExecutionPlan>) -> Rewritten;
 
-/// Applies rewrites, in the order in which they see an operator, whose inputs they have seen before.
+/// A rule that applies rewrites bottom-up; each operator is passed through them in order.
 #[derive(Debug)]
 pub(crate) struct Rewrites {
     name: &'static str,
@@ -36,10 +36,10 @@ impl Rewrites {
         ],
     };
 
-    /// Before filters that operators learn are pushed down: these have one.
+    /// Runs before the filters that operators learn are pushed down: these rewrites create such filters.
     pub(crate) const OF_STREAMS: Self = Self { name: "rows_of_streams", all: &[stream::reduced] };
 
-    /// After all rules that look into expressions.
+    /// Runs after all other rules that inspect expressions.
     pub(crate) const OF_EXPRESSIONS: Self =
         Self { name: "expressions_over_parts", all: &[parts::in_operator] };
 }
@@ -71,7 +71,7 @@ impl PhysicalOptimizerRule for Rewrites {
     }
 }
 
-/// An operator of one input, with another one between the two.
+/// Inserts an operator below an operator with one input.
 pub(super) fn with_below(node: &Arc<dyn ExecutionPlan>, between: impl PassThrough) -> Rewritten {
     let [input] = node.children()[..] else { return Ok(None) };
     let input = PassThroughExec::above(Arc::clone(input), between);

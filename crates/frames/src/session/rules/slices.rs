@@ -1,8 +1,8 @@
-//! Fewer rows at a time where there are many columns.
+//! Smaller batches for wide rows.
 //!
-//! A batch has 8,192 rows whatever they are of: of 10,000 columns, as `eval` of many fields makes them, each
-//! takes more than a gigabyte. Before such a projection batches are cut, so that what it makes of one is
-//! bounded.
+//! A batch has 8,192 rows, independently of their width: with 10,000 columns, as `eval` of many fields
+//! creates them, a batch takes more than a gigabyte. Batches are sliced below such a projection, so that its
+//! output for one batch is limited.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use futures::{StreamExt, stream};
 
 use super::rewrites::{Rewritten, with_below};
 
-/// Cells of a batch at most, about.
+/// Approximate maximum number of cells of a batch.
 const CELLS: usize = 1 << 20;
-/// Columns from which on batches are cut; with fewer a whole batch is within [`CELLS`].
+/// Number of columns from which on batches are sliced; with fewer columns, a whole batch is within [`CELLS`].
 const WIDE: usize = 128;
 
-/// Puts a [`Slice`] below wide projections.
+/// Inserts a [`Slice`] below wide projections.
 pub(super) fn below_wide(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     let columns = node.downcast_ref::<ProjectionExec>().map_or(0, |of| of.expr().len());
     if columns <= WIDE {
@@ -58,7 +58,7 @@ impl PassThrough for Slice {
     }
 }
 
-/// A batch in parts of so many rows.
+/// Slices a batch into batches of at most `most` rows.
 fn sliced(batch: Result<RecordBatch>, most: usize) -> Vec<Result<RecordBatch>> {
     match batch {
         Ok(batch) if batch.num_rows() > most => {

@@ -1,7 +1,7 @@
-//! Constant texts in memory once.
+//! Stores long constant texts only once in memory.
 //!
-//! DataFusion writes a constant out for each row of a batch: `fillnull value=<text>` of 200 fields with a
-//! text of 10,000 bytes takes 16 GB for 8,192 rows. Here the rows of a column share the bytes of the text.
+//! DataFusion repeats a constant for each row of a batch: `fillnull value=<text>` of 200 fields with a text
+//! of 10,000 bytes takes 16 GB for 8,192 rows. Here, the rows of a column share the bytes of the text.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -20,7 +20,7 @@ use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 
 use super::rewrites::Rewritten;
 
-/// Texts from this length on are shared; shorter ones take little.
+/// Minimum length of a shared text in bytes; shorter ones need little memory.
 const LONG: usize = 64;
 
 /// Shares the long constant texts of projections.
@@ -39,7 +39,7 @@ pub(super) fn in_projection(node: &Arc<dyn ExecutionPlan>) -> Rewritten {
     Ok(Some(Arc::new(made)))
 }
 
-/// Bytes of the longest text among the constants of an expression that are long.
+/// Returns the length of the longest of the long constant texts in an expression.
 pub(crate) fn longest(expr: &Arc<dyn PhysicalExpr>) -> usize {
     let own = match expr.downcast_ref::<Literal>().map(Literal::value) {
         Some(ScalarValue::Utf8View(Some(text))) => text.len(),
@@ -49,7 +49,7 @@ pub(crate) fn longest(expr: &Arc<dyn PhysicalExpr>) -> usize {
     own.max(expr.children().into_iter().map(longest).max().unwrap_or(0))
 }
 
-/// The same text, shared, of a long constant one.
+/// Returns a shared text that replaces a long constant text.
 fn shared(expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
     match expr.downcast_ref::<Literal>()?.value() {
         ScalarValue::Utf8View(Some(text)) if text.len() >= LONG => {

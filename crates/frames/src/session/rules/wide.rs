@@ -1,15 +1,15 @@
-//! DataFusion's rule for projections over many columns, in a time linear in their number.
+//! DataFusion's rule for projections over many columns, in time linear in their number.
 //!
-//! The rule drops columns that nothing above reads, and makes one of projections that lie over each other. It
-//! looks for each column that an operator reads, and for the type of each value, among all columns below: for
-//! each projection over the 15,000 fields of `table *`, in each pass. That took a third of all planning. Here
-//! columns are found by their names.
+//! The rule drops unused columns and merges adjacent projections. It finds each column that an operator
+//! reads, and the type of each value, by a linear search of the columns below: for each projection over the
+//! 15,000 fields of `table *`, in each pass. That took a third of the planning time. Here, columns are found
+//! by name in an index.
 //!
-//! The result is the same, with two exceptions. A projection over an equal one is not dropped, which would be
-//! wrong (see [`super::projections`]). Which columns depend on others is not handed on by projections, as the
-//! frames of searches do not hand it on either, so keys of groups that others determine stay.
+//! The result is the same, with two exceptions. A projection over an equal one is not dropped, as that would
+//! be wrong (see [`super::projections`]). Projections do not propagate functional dependencies, nor do the
+//! frames of searches, so group keys that depend on other keys are kept.
 //!
-//! Plans with operators or expressions that searches have not are left to DataFusion's rule.
+//! Plans with operators or expressions that do not occur in searches are left to DataFusion's rule.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ use datafusion::optimizer::optimize_projections::is_projection_unnecessary;
 use crate::frame::schemas::{Columns, aggregation, projection};
 use crate::session::planning::PlanningTime;
 
-/// Whether a plan has an operator of so many columns, and all of it is known here.
+/// Whether a plan has an operator of at least this many columns, and all of its operators and expressions are
+/// supported.
 pub(super) fn is_for(plan: &LogicalPlan, columns: usize) -> Result<bool> {
     let is_wide = plan.exists(|node| Ok(node.schema().fields().len() >= columns))?;
     Ok(is_wide && !plan.exists(|node| Ok(!is_known(node)?))?)
@@ -64,18 +65,18 @@ fn is_known(node: &LogicalPlan) -> Result<bool> {
     Ok(is_known && !has_more)
 }
 
-/// The plan without columns that nothing reads.
+/// Returns the plan without unused columns.
 pub(super) fn pruned(plan: LogicalPlan, time: Option<&PlanningTime>) -> Result<LogicalPlan> {
     let read = Read::all(&plan);
     of_plan(plan, read, time)
 }
 
-/// Which columns of an operator are read above it.
+/// The columns of an operator that are read above it.
 #[derive(Debug, Clone)]
 struct Read {
-    /// Their places, in order, each once.
+    /// Their distinct indexes, in ascending order.
     places: Vec<usize>,
-    /// Whether an operator above gains from rows of fewer columns.
+    /// Whether an operator above benefits from narrower rows.
     narrow: bool,
 }
 
@@ -95,7 +96,8 @@ impl Read {
         self
     }
 
-    /// Those among the first columns, of which there are so many, and the places of the others behind them.
+    /// Splits the columns into those of the left input, which has `first` columns, and those of the right
+    /// input, as indexes in that input.
     fn split(mut self, first: usize) -> (Self, Vec<usize>) {
         let rest = self.places.split_off(self.places.partition_point(|at| *at < first));
         (self, rest.into_iter().map(|at| at - first).collect())
@@ -166,7 +168,7 @@ fn of_scan(of: TableScan, read: Read) -> Result<LogicalPlan> {
     Ok(LogicalPlan::TableScan(scan))
 }
 
-/// An operator that hands on the columns of its inputs.
+/// Prunes the inputs of an operator that passes their columns on.
 fn of_inputs(plan: LogicalPlan, read: &Read, time: Option<&PlanningTime>) -> Result<LogicalPlan> {
     let mut reads = read_of_inputs(&plan, read)?.into_iter();
     let done = plan.map_children(|input| {
@@ -183,7 +185,7 @@ fn of_inputs(plan: LogicalPlan, read: &Read, time: Option<&PlanningTime>) -> Res
     done.data.recompute_schema()
 }
 
-/// What is read of the inputs of such an operator: what is read above it, and what it reads itself.
+/// Returns the columns that are read from the inputs of such an operator, by it or above it.
 fn read_of_inputs(plan: &LogicalPlan, read: &Read) -> Result<Vec<Read>> {
     let inputs = plan.inputs();
     let above: Vec<Read> = match plan {
@@ -191,7 +193,7 @@ fn read_of_inputs(plan: &LogicalPlan, read: &Read) -> Result<Vec<Read>> {
             Some(each) => each.into_iter().map(Read::of).collect(),
             None => return Ok(inputs.into_iter().map(Read::all).collect()),
         },
-        // It holds no rows.
+        // A limit does not buffer rows, so it does not benefit from narrower ones.
         LogicalPlan::Limit(_) => vec![read.clone(); inputs.len()],
         _ => vec![Read { narrow: true, ..read.clone() }; inputs.len()],
     };
@@ -210,7 +212,7 @@ fn read_of_inputs(plan: &LogicalPlan, read: &Read) -> Result<Vec<Read>> {
     each.collect()
 }
 
-/// Those of the expressions that are at these places.
+/// Returns the expressions at these indexes.
 fn taken(exprs: Vec<Expr>, places: &[usize]) -> Vec<Expr> {
     let mut places = places.iter().copied().peekable();
     let each = exprs.into_iter().enumerate();
@@ -222,7 +224,7 @@ fn columns_at(schema: &DFSchema, places: &[usize]) -> Vec<Expr> {
     each.map(Expr::Column).collect()
 }
 
-/// The rows with these columns only, if they have more.
+/// Projects the rows to these columns, if they have others.
 fn narrowed(plan: LogicalPlan, columns: Vec<Expr>) -> Result<LogicalPlan> {
     if columns.len() >= plan.schema().fields().len() {
         return Ok(plan);
@@ -230,7 +232,7 @@ fn narrowed(plan: LogicalPlan, columns: Vec<Expr>) -> Result<LogicalPlan> {
     projection(columns, Arc::new(plan)).map(LogicalPlan::Projection)
 }
 
-/// A projection with those below it as one, as far as nothing is computed twice by that.
+/// Merges a projection with those below it, as long as no value is computed twice because of that.
 fn merged(mut upper: Projection) -> Result<Projection> {
     loop {
         let Transformed { data, transformed, .. } = merged_once(upper)?;
@@ -280,7 +282,8 @@ fn computes_twice(above: &[Expr], lower: &Projection) -> bool {
     })
 }
 
-/// An expression over the columns of a projection as one over what is below that, under the same name.
+/// Rewrites an expression over the columns of a projection to one over the projection's input, under the same
+/// name.
 fn through(expr: Expr, lower: &Projection, below: &Columns<'_>) -> Result<Transformed<Expr>> {
     let named = NamePreserver::new_for_projection().save(&expr);
     let value = match expr {
@@ -342,14 +345,14 @@ mod tests {
         LogicalPlan::Projection(projection(exprs.collect(), Arc::new(plan)).unwrap())
     }
 
-    /// The columns of a scan, as frames begin.
+    /// Returns the columns of a scan, with which frames begin.
     fn events(columns: usize) -> LogicalPlan {
         let column = |name: &String| Expr::Column(Column::new(Some("events"), name));
         let each = (0..columns).map(name);
         over(scan(columns), each.map(|name| column(&name).alias(name)))
     }
 
-    /// All columns again, with another value for one of them.
+    /// Returns all columns, one of them replaced by another value.
     fn set(plan: LogicalPlan, column: usize, value: Expr) -> LogicalPlan {
         let each = (0..plan.schema().fields().len()).map(|at| match at == column {
             true => value.clone().alias(name(at)),
@@ -387,7 +390,7 @@ mod tests {
         found
     }
 
-    /// Plans of operators over each other, with columns that nothing reads.
+    /// Returns plans of nested operators with unused columns.
     fn plans() -> Vec<LogicalPlan> {
         let more = |at: usize| col(name(at)) + lit(1_i64);
         let filtered = || built(builder(events(WIDE)).filter(col("c7").gt(lit(1_i64))).unwrap());
@@ -405,7 +408,7 @@ mod tests {
             built(sorted.unwrap()),
             built(builder(set(events(WIDE), 1, more(1))).limit(1, Some(10)).unwrap()),
             set(set(events(WIDE), 1, more(1)), 2, more(3)),
-            // What is computed is read more than once.
+            // A computed value is read more than once.
             set(computed(), 4, col("c3") * col("c3")),
             over(set(events(WIDE), 0, lit(7_i64)), std::iter::once(lit(1_i64).alias("one"))),
             built(counted()),

@@ -1,4 +1,4 @@
-//! Calculated fields (`EVAL-<field>`): a choice for each field among the expressions of the stanzas.
+//! Calculated fields (`EVAL-<field>`): each field is a choice among the expressions of the stanzas.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::{Error, MessageKind};
 /// A field that the configuration computes for some events; its expression is valid.
 pub(super) struct Calculated(pub(super) Arc<ParsedField>);
 
-/// Takes the calculated fields among those that are meant; what they read is meant, too.
+/// Chooses the required calculated fields, and adds the fields that they read to the required fields.
 pub(super) fn choose(
     all: All<'_>,
     meant: &mut Meant,
@@ -42,9 +42,9 @@ pub(super) fn choose(
             Err(reason) => leave_out(one, reason, env),
         }
     }
-    // All see the values of before: what one reads does not make another one meant. What the events have
-    // under its name itself is read if the search names it or a pattern reaches it: thousands of fields that
-    // no event has would make plans as wide.
+    // All calculated fields see the original values: a field that one of them reads does not make another one
+    // required. The stored value of a calculated field is read only if the search names it or a pattern
+    // matches it: otherwise, thousands of fields that no event has would make plans equally wide.
     for Calculated(one) in &found.calculated {
         if let Ok(expr) = &one.expr {
             meant.expr(expr);
@@ -54,7 +54,7 @@ pub(super) fn choose(
     Ok(())
 }
 
-/// Reads the lookups that calculated fields ask. Fields whose lookup cannot be read are left out.
+/// Reads the lookups that calculated fields use. Fields whose lookup cannot be read are skipped.
 pub(super) async fn read_lookups(
     fields: &mut Vec<Calculated>,
     env: &PlanningContext<'_>,
@@ -73,22 +73,22 @@ pub(super) async fn read_lookups(
     Ok(read)
 }
 
-/// Says that a calculated field is not computed: a mistake in an app must not end searches.
+/// Reports that a calculated field is skipped: a mistake in an app must not fail searches.
 fn leave_out(one: &ParsedField, reason: &str, env: &PlanningContext<'_>) {
     let (place, field) = (&one.field.place, &one.field.field);
     let text = format!("{place}: the calculated field EVAL-{field} was left out: {reason}");
     env.log.add(MessageKind::Warning, text);
 }
 
-/// The stanzas that set a field, by their numbers among all, and the values that they give it.
+/// The stanzas that set a field, by their index among all stanzas, and their expressions for it.
 #[derive(Default)]
 struct Choices {
     stanzas: Vec<u32>,
     values: Vec<Typed>,
 }
 
-/// Sets calculated fields. All see the values before any of them, as documented; of several
-/// stanzas that apply to an event the first one counts.
+/// Sets calculated fields. All of them see the original values, as documented; if several stanzas apply to an
+/// event, the first one wins.
 pub(super) fn calculate(
     frame: Frame,
     fields: Vec<Calculated>,
@@ -141,7 +141,7 @@ pub(super) fn calculate(
     frame.with_columns(values)
 }
 
-/// The value of the first stanza that applies to an event, or that of before.
+/// Returns the value of the first stanza that applies to an event, or the original value.
 fn choice(stanza: Typed, values: Vec<Typed>, old: Typed) -> Typed {
     let kind = values.iter().fold(old.kind, |kind, value| kind.union(value.kind));
     let whens = (0_i64..)

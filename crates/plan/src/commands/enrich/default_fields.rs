@@ -1,5 +1,5 @@
-//! The fields that events have by default in Splunk and that are not stored: parts of the time, the number of
-//! lines, the server. They are computed where a search names them; patterns do not reach them.
+//! Fields that events have by default in Splunk and that are not stored here: parts of the time, the number
+//! of lines, the server. They are computed only if a search names them; wildcards do not match them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use spl::ast::{SearchExpr, SearchPattern, SearchValue};
 use super::parsed::{Parsed, ParsedField, Zones};
 use crate::context::PlanningContext;
 
-/// What a field is where an event does not have it itself.
+/// The computation of each field, for events that do not have it themselves.
 const FIELDS: [(&str, &str); 9] = [
     ("date_hour", r#"tonumber(strftime(_time, "%H"))"#),
     ("date_mday", r#"tonumber(strftime(_time, "%d"))"#),
@@ -25,13 +25,13 @@ const FIELDS: [(&str, &str); 9] = [
     (SERVER, ""),
 ];
 
-/// The server that has read an event.
+/// The field with the name of the server that returned an event.
 const SERVER: &str = "splunk_server";
 
-/// Splunk's name of the server that runs the search, in filters.
+/// Splunk's name in filters for the server that runs the search.
 const LOCAL: &str = "local";
 
-/// A filter in which the server that runs the search is called by its name.
+/// Replaces `splunk_server=local` with the name of the server that runs the search.
 pub(crate) fn with_local_server(mut expr: SearchExpr, env: &PlanningContext<'_>) -> SearchExpr {
     expr.walk_mut(&mut |part| match part {
         SearchExpr::Comparison(comparison) | SearchExpr::Cased(comparison)
@@ -53,9 +53,9 @@ fn name_local_server(value: &mut SearchValue, env: &PlanningContext<'_>) {
     }
 }
 
-/// Those that a search names. Parts of the time are those of the zone in which the timestamps of the events
-/// are read, not of the user's, so that all users count the same events. So the zones are those of all apps,
-/// whatever the user sees of them.
+/// Returns the default fields that a search names. Parts of the time are in the time zone in which the
+/// timestamps of the events are parsed, not in the user's, so that all users get the same counts. For the
+/// same reason, the time zones of all apps count, whatever the user may see of them.
 pub(super) fn named(
     required: &RequiredFields,
     parsed: &Parsed,
@@ -63,7 +63,7 @@ pub(super) fn named(
 ) -> Vec<Arc<ParsedField>> {
     let is_named = |name: &str| required.names.iter().any(|named| named == name);
     let wanted = FIELDS.iter().filter(|(name, _)| is_named(name));
-    // What the configuration sets for all events needs no default.
+    // A field that the configuration sets for all events needs no default.
     let is_set = |name: &str| {
         parsed.calculated.iter().any(|one| {
             one.field.field == name && matches!(one.field.matcher, StanzaMatcher::Everything)

@@ -1,4 +1,4 @@
-//! Automatic lookups (`LOOKUP-<class>`), as few steps of the plan as they depend on each other.
+//! Automatic lookups (`LOOKUP-<class>`), grouped into the fewest plan steps that their dependencies allow.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,11 +23,11 @@ pub(super) struct Automatic {
     pub(super) outputs: Vec<String>,
 }
 
-/// Lookups that are read, by name and inputs: a table is made ready once, however many stanzas ask it.
+/// Opened lookups, by name and inputs: a table is prepared once, however many stanzas use it.
 type Read = HashMap<(String, Vec<String>), Result<Arc<Lookup>, String>>;
 
-/// Takes the lookups that set fields which are meant; what they read is meant, too, and so are lookups that
-/// set that.
+/// Chooses the lookups that set required fields. Adds the fields that these lookups read to the required
+/// fields, and so also chooses the lookups that set those.
 pub(super) async fn choose(
     parsed: &Parsed,
     meant: &mut Meant,
@@ -73,8 +73,8 @@ pub(super) async fn choose(
     Ok(())
 }
 
-/// A lookup with its table. One that cannot be read is left out with a message: it must not stop searches
-/// that hardly need it.
+/// Opens a lookup with its table. A lookup that cannot be read is skipped with a message: it must not fail
+/// searches that hardly need it.
 async fn opened(
     one: &Arc<ParsedLookup>,
     read: &mut Read,
@@ -115,7 +115,7 @@ async fn opened(
 }
 
 impl Automatic {
-    /// The events that it is applied to.
+    /// Matches the events to which the lookup is applied.
     pub(super) fn matcher(&self) -> &StanzaMatcher {
         &self.parsed.lookup.matcher
     }
@@ -127,7 +127,7 @@ impl Automatic {
     }
 }
 
-/// The events with the outputs of lookups, each where its stanza applies.
+/// Adds the outputs of lookups to the events to which their stanzas apply.
 pub(super) fn look_up(
     lookups: &[Automatic],
     mut frame: Frame,
@@ -145,17 +145,17 @@ pub(super) fn look_up(
     Ok(frame)
 }
 
-/// Up to which level a field was read or set, by the source types of the stanzas.
+/// The last level that read or set a field, by the source types of the stanzas.
 #[derive(Default)]
 struct Touched<'a> {
     sourcetypes: HashMap<&'a str, usize>,
-    /// By stanzas of which it is not certain which source types they are about.
+    /// The last level of stanzas that may apply to any source type.
     others: Option<usize>,
     any: Option<usize>,
 }
 
 impl<'a> Touched<'a> {
-    /// The last level at which it was touched in events that a stanza is about.
+    /// The last level that touched the field in events that a stanza may apply to.
     fn level(&self, matcher: &StanzaMatcher) -> Option<usize> {
         match matcher {
             StanzaMatcher::Sourcetype(name) => {
@@ -175,8 +175,9 @@ impl<'a> Touched<'a> {
     }
 }
 
-/// The lookups in levels, in each of which none reads what another one sets. A lookup sees what those before
-/// it have set and no more, and the last that sets a field decides, as if they were applied one by one.
+/// Groups lookups into levels such that no lookup reads a field that another one in the same level sets. The
+/// result is the same as if they were applied one by one: a lookup sees only the outputs of earlier ones, and
+/// the last one that sets a field wins.
 fn levels(lookups: &[Automatic]) -> Vec<Vec<&Automatic>> {
     let mut levels: Vec<Vec<&Automatic>> = Vec::new();
     let mut set: HashMap<&str, Touched<'_>> = HashMap::new();

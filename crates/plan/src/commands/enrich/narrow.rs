@@ -1,9 +1,10 @@
-//! What a filter on fields that the configuration sets asks of the stored fields, so that the scan prunes by
-//! it and only such events get calculated fields and lookups.
+//! Derives a condition on stored fields from a filter on fields that the configuration sets. The scan prunes
+//! by this condition, and only the remaining events get calculated fields and lookups.
 //!
-//! Guarantees: every event that satisfies the filter satisfies it. Events whose stanzas do not set a field
-//! are compared as they are stored; of the others only those are left out whose stanzas cannot give a value
-//! that is asked for: by the texts, fields and conditions in an expression, by the rows of a lookup.
+//! Guarantees: every event that satisfies the filter satisfies the derived condition. Events whose stanzas do
+//! not set a field are compared by their stored value. Other events are excluded only if their stanzas cannot
+//! produce a requested value: according to the texts, fields and conditions in an expression, or the rows of
+//! a lookup.
 
 mod bound;
 mod expression;
@@ -27,17 +28,18 @@ use super::Objects;
 use super::lookups::Automatic;
 use super::parsed::ParsedField;
 
-/// Comparisons that a filter may turn into; one that needs more is left to the calculated values: to compare
-/// takes time, too.
+/// Maximum number of comparisons in a derived condition; filters that need more are evaluated only on the
+/// calculated values, as comparisons take time, too.
 const MOST: usize = 300;
-/// Comparisons of a filter that is narrowed, such as one of event types: more are not worth making twice.
+/// Maximum number of comparisons in a filter from which a condition is derived, such as that of an event
+/// type: evaluating more of them twice is not worth it.
 const MOST_ASKED: usize = 30;
-/// Rows of lookups that are looked through for it, over all.
+/// Maximum number of lookup rows that are examined for one filter.
 const MOST_ROWS: usize = 50_000;
-/// Lookups behind each other, each of which gives what the next one asks for, at most.
+/// Maximum number of chained lookups, where each one sets an input of the next.
 const MAX_DEPTH: usize = 4;
 
-/// What a value is asked: a comparison with one, or equality to any of several.
+/// A test of a value: a comparison with one value, or equality to any of several.
 #[derive(Debug, Clone)]
 struct Question {
     operator: ComparisonOperator,
@@ -51,12 +53,12 @@ impl Question {
         Self { operator, values, compiled }
     }
 
-    /// Whether a text satisfies it.
+    /// Whether a text passes the test.
     fn holds(&self, text: &str) -> bool {
         self.compiled.iter().any(|value| value.compare_text(self.operator, text))
     }
 
-    /// The same of a stored field.
+    /// The same test as a filter on a stored field.
     fn of_field(&self, name: &str) -> SearchExpr {
         let span = Span::default();
         let field = spl::Spanned::new(name.to_owned(), span);
@@ -76,7 +78,7 @@ impl Question {
     }
 }
 
-/// Which objects set a field.
+/// The objects that set a field.
 #[derive(Default)]
 struct Setters<'a> {
     calculated: Vec<&'a ParsedField>,
@@ -84,25 +86,27 @@ struct Setters<'a> {
 }
 
 impl Setters<'_> {
-    /// The stanzas that set it.
+    /// The stanzas that set the field.
     fn stanzas(&self) -> impl Iterator<Item = &StanzaMatcher> {
         let calculated = self.calculated.iter().map(|one| &one.field.matcher);
         calculated.chain(self.lookups.iter().map(|one| one.matcher()))
     }
 }
 
-/// Turns filters into those of stored fields.
+/// The derivation of conditions on stored fields from filters.
 struct Narrowing<'a> {
     setters: HashMap<&'a str, Setters<'a>>,
-    /// Comparisons that may still be made.
+    /// Number of comparisons that may still be added.
     left: Cell<usize>,
-    /// Rows that may still be looked through.
+    /// Number of rows that may still be examined.
     rows_left: Cell<usize>,
 }
 
-/// What stored fields satisfy where a filter may hold; `None` if that is not known.
+/// Returns a condition on stored fields that holds wherever a filter may hold; `None` if there is no such
+/// condition.
 pub(super) fn narrowed(filter: &SearchExpr, objects: &Objects) -> Option<SearchExpr> {
-    // Lookups are of the stanzas of an event as it is behind the calculated fields.
+    // The stanzas of lookups are chosen by these fields as they are after the calculated fields, so they are
+    // unknown if a calculated field sets one of them.
     if [columns::SOURCETYPE, columns::SOURCE, columns::HOST]
         .iter()
         .any(|name| objects.set.contains(*name))
@@ -113,7 +117,7 @@ pub(super) fn narrowed(filter: &SearchExpr, objects: &Objects) -> Option<SearchE
         .then(|| Narrowing::new(objects).filter(filter).into_filter())?
 }
 
-/// The words and comparisons of a filter.
+/// The number of words and comparisons of a filter.
 fn comparisons(filter: &SearchExpr) -> usize {
     match filter {
         SearchExpr::And(members) | SearchExpr::Or(members) => members.iter().map(comparisons).sum(),
@@ -164,7 +168,7 @@ impl<'a> Narrowing<'a> {
         }
     }
 
-    /// Where a field may satisfy a question behind all lookups.
+    /// Where a field may pass a test after all lookups.
     fn field(&self, name: &str, question: &Question, depth: usize) -> Bound {
         let stored = self.stored(name, question);
         let Some(setters) = self.setters.get(name) else { return stored };
@@ -180,20 +184,21 @@ impl<'a> Narrowing<'a> {
             let found = self.looked_up(one, name, question, depth - 1);
             Bound::all([self.stanza(one.matcher()), found].into_iter())
         });
-        // Some stanza's value is not there, or does not replace that of before.
+        // A stanza may have no value, or not replace the previous one, so the stored value is an alternative,
+        // too.
         Bound::any(std::iter::once(stored).chain(calculated).chain(looked_up))
     }
 
-    /// Where a field as it is stored satisfies a question.
+    /// Where the stored value of a field passes a test.
     fn stored(&self, name: &str, question: &Question) -> Bound {
-        // Such as `_time`, which is no text.
+        // For example `_time`, which is not a text.
         if name.starts_with('_') {
             return Bound::Anything;
         }
         self.made(question.of_field(name))
     }
 
-    /// The events that a stanza may be about.
+    /// The events that a stanza may apply to.
     fn stanza(&self, matcher: &StanzaMatcher) -> Bound {
         let (name, pattern) = match matcher {
             StanzaMatcher::Everything => return Bound::Anything,
@@ -220,7 +225,8 @@ impl<'a> Narrowing<'a> {
     }
 }
 
-/// The pattern of a stanza with wildcards, which match no less; `None` if it takes more than those.
+/// Converts the pattern of a stanza to a wildcard pattern that matches at least the same texts; `None` if
+/// that is not possible.
 fn wildcards(pattern: &Pattern) -> Option<SearchPattern> {
     let text = pattern.as_str();
     let folded = text.strip_prefix("(?is)^(?:");
@@ -229,7 +235,7 @@ fn wildcards(pattern: &Pattern) -> Option<SearchPattern> {
     let mut literal = String::new();
     while let Some(c) = rest.chars().next() {
         let any = rest.strip_prefix(".*").or_else(|| rest.strip_prefix(r"[^/\\]*"));
-        // Other letters than those of ASCII are their other cases: the Kelvin sign, the long s.
+        // A non-ASCII letter may be another case of an ASCII letter: the Kelvin sign, the long s.
         let any =
             any.or_else(|| rest.strip_prefix(['k', 'K', 's', 'S']).filter(|_| folded.is_some()));
         if let Some(after) = any {

@@ -1,5 +1,5 @@
-//! The calculated fields and automatic lookups of a configuration, parsed once for all searches, and which of
-//! their fields a search means.
+//! The calculated fields and automatic lookups of a configuration, parsed once for all searches, and the
+//! choice of those that a search requires.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) struct Parsed {
     pub(super) lookups: Vec<Arc<ParsedLookup>>,
 }
 
-/// The time zones in which timestamps of events are read; the last one is that of all others.
+/// The time zones in which timestamps of events are parsed; the last one applies to all other events.
 #[derive(Debug)]
 pub(super) struct Zones(pub(super) Vec<(StanzaMatcher, TimeZone)>);
 
@@ -26,16 +26,16 @@ pub(super) struct Zones(pub(super) Vec<(StanzaMatcher, TimeZone)>);
 #[derive(Debug)]
 pub(super) struct ParsedField {
     pub(super) field: CalculatedField,
-    /// Its expression, or what is wrong with it.
+    /// Its expression, or the reason why it is invalid.
     pub(super) expr: Result<Expr, String>,
-    /// The time zone that it is computed in; `None` for that of the search.
+    /// The time zone in which it is computed; `None` for that of the search.
     pub(super) zone: Option<TimeZone>,
 }
 
-/// Refuses an expression that could not be the one of a calculated field.
+/// Checks the expression of a calculated field.
 ///
 /// # Errors
-/// [`Error::Syntax`], with the place.
+/// [`Error::Syntax`] with the position, if the expression is invalid.
 pub fn check_calculated_field(expression: &str) -> Result<(), Error> {
     spl::parse_expression(expression)?;
     Ok(())
@@ -45,12 +45,12 @@ pub fn check_calculated_field(expression: &str) -> Result<(), Error> {
 #[derive(Debug)]
 pub(super) struct ParsedLookup {
     pub(super) lookup: AutomaticLookup,
-    /// As a command, or what is wrong with it.
+    /// The lookup as a command, or the reason why it is invalid.
     pub(super) command: Result<LookupCommand, String>,
 }
 
 impl Parsed {
-    /// The files that it is made of.
+    /// The configuration files from which the objects are parsed.
     pub(super) const FILES: &[&str] = &["props"];
 
     pub(super) fn of(knowledge: &Knowledge) -> Self {
@@ -66,7 +66,7 @@ impl Parsed {
         Self { calculated: calculated.collect(), lookups: lookups.collect() }
     }
 
-    /// Whether one of them names a field that it sets.
+    /// Whether one of the objects sets a field of this name.
     pub(super) fn set(&self, name: &str) -> bool {
         let outputs = |one: &Arc<ParsedLookup>| match &one.command {
             Ok(LookupCommand { output: Some(output), .. }) => {
@@ -78,7 +78,7 @@ impl Parsed {
             || self.lookups.iter().any(outputs)
     }
 
-    /// Whether a search means anything that they set.
+    /// Whether a search requires a field that one of the objects sets.
     pub(super) fn has_any(&self, meant: &Meant) -> bool {
         self.calculated.iter().any(|one| meant.has(&one.field.field))
             || self.lookups.iter().any(|one| one.may_be_meant(meant))
@@ -86,7 +86,7 @@ impl Parsed {
 }
 
 impl Zones {
-    /// Those of the rules by which events are taken in.
+    /// Returns the objects of the rules by which events are ingested.
     pub(super) fn of(rules: &Knowledge) -> Self {
         let mut zones = rules.time_zones();
         if !zones.iter().any(|(matcher, _)| matches!(matcher, StanzaMatcher::Everything)) {
@@ -97,8 +97,8 @@ impl Zones {
 }
 
 impl ParsedLookup {
-    /// Whether a search may mean a field that it sets. What it sets is not known where it names no
-    /// fields; and where it is wrong, that is said.
+    /// Whether a search may require a field that the lookup sets. If the lookup names no output fields, these
+    /// are unknown; if it is invalid, it is included so that the mistake is reported.
     pub(super) fn may_be_meant(&self, meant: &Meant) -> bool {
         match &self.command {
             Ok(LookupCommand { output: Some(output), .. }) => {
@@ -109,7 +109,7 @@ impl ParsedLookup {
     }
 }
 
-/// The fields that a search requires, for many questions.
+/// The fields that a search requires, prepared for many checks.
 #[derive(Debug)]
 pub(super) struct Meant {
     required: RequiredFields,
@@ -130,7 +130,7 @@ impl Meant {
         self.names.contains(name) || self.patterns.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// The search requires a field.
+    /// Adds a field to the required fields.
     pub(super) fn name(&mut self, name: &str) {
         if !self.names.contains(name) {
             self.names.insert(name.to_owned());
@@ -138,7 +138,7 @@ impl Meant {
         }
     }
 
-    /// The search requires what an expression reads.
+    /// Adds the fields that an expression reads to the required fields.
     pub(super) fn expr(&mut self, expr: &Expr) {
         let mut read = RequiredFields::default();
         read.expr(expr);

@@ -1,8 +1,8 @@
-//! The values of a field one after the other: the first of all rows at once, then the second, and so on.
+//! Iteration over the values of a field: the first value of all rows at once, then the second, and so on.
 //!
-//! Guarantees: a row takes part as often as it has values, and the work is that many rows in all. Where an
-//! item is only a value, the commands are the same for all of them; where it is a piece of a name, rows
-//! with equal items run together.
+//! Guarantees: a row is processed once per value, and the total work is proportional to the number of values.
+//! If the item is used only as a value, the commands are the same for all items; if it is part of a name,
+//! rows with equal items run together.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,7 @@ const ITEM: &str = "__item";
 #[derive(Debug)]
 pub(super) struct Items {
     command: ForeachCommand,
-    /// Whether an item is a piece of a name somewhere in the template.
+    /// Whether the template uses the item as part of a name.
     names: bool,
 }
 
@@ -44,21 +44,21 @@ impl Items {
         Ok(Self { command: command.clone(), names })
     }
 
-    /// The commands for an item.
+    /// Returns the commands for an item.
     fn commands(&self, iter: usize, item: &str) -> Result<Vec<Spanned<Command>>, Error> {
         parse(&instance(&self.command, iter, item).0, &self.command)
     }
 
-    /// The fields gone through.
+    /// The fields whose values are iterated.
     fn fields(&self, rows: &Rows) -> Vec<String> {
         match self.command.fields.first() {
-            // A wildcard is a part of the name here.
+            // A wildcard is a literal part of the name here.
             Some(field) => vec![field.text.clone()],
             None => rows.names().into_iter().filter(|name| !name.starts_with('_')).collect(),
         }
     }
 
-    /// The elements in each row.
+    /// Returns the items of each row.
     fn items(&self, rows: &Rows, field: &str) -> Result<Vec<Vec<Item>>, Error> {
         let lists = rows.lists(field)?.into_iter();
         let plain = |list: Vec<String>| list.into_iter().map(|text| (text, false)).collect();
@@ -67,7 +67,7 @@ impl Items {
                 .map(|list| single(&list).and_then(|text| array(text)).unwrap_or_default())
                 .collect(),
             ForeachMode::AutoCollections => {
-                // Where no field is named, a single value is no collection.
+                // If no field is named, a field with a single value is not treated as a collection.
                 let named = !self.command.fields.is_empty();
                 let items = |list: Vec<String>| match single(&list).and_then(|text| array(text)) {
                     Some(items) => items,
@@ -80,7 +80,7 @@ impl Items {
         })
     }
 
-    /// The rows with the commands done for every item of a field.
+    /// Runs the commands for every item of a field.
     async fn through(
         &self,
         rows: Rows,
@@ -118,7 +118,7 @@ impl Items {
         in_order(done, env)
     }
 
-    /// The rows with the commands done for one item of each.
+    /// Runs the commands for one item of each row.
     async fn step(
         &self,
         rows: Rows,
@@ -177,7 +177,7 @@ async fn run(
     Ok(rows)
 }
 
-/// Parts of rows, put where they were.
+/// Merges parts of rows, restoring the original order.
 fn in_order(parts: Vec<(Vec<usize>, Rows)>, env: &PlanningContext<'_>) -> Result<Rows, Error> {
     let (places, rows): (Vec<Vec<usize>>, Vec<Rows>) = parts.into_iter().unzip();
     let places = places.concat();
@@ -196,7 +196,7 @@ fn single(list: &[String]) -> Option<&String> {
     }
 }
 
-/// The elements of a JSON array.
+/// Parses the elements of a JSON array.
 fn array(text: &str) -> Option<Vec<Item>> {
     if !text.trim_start().starts_with('[') {
         return None;
@@ -210,7 +210,7 @@ fn array(text: &str) -> Option<Vec<Item>> {
     Some(elements.into_iter().map(item).collect())
 }
 
-/// The template for an item, and whether it is a piece of a name somewhere.
+/// Returns the template for an item, and whether the template uses the item as part of a name.
 fn instance(command: &ForeachCommand, iter: usize, item: &str) -> (String, bool) {
     let placeholders = &command.placeholders;
     let mut names = false;
@@ -228,7 +228,7 @@ fn instance(command: &ForeachCommand, iter: usize, item: &str) -> (String, bool)
         }
         let alone = scan.alone(length, |rest| starts(rest).is_some()) || beside_dots(&scan, length);
         let piece = match scan.quote() {
-            // A piece of a text: the text before, the value, and the text behind.
+            // Within a string literal: closes the string, concatenates the value, and opens the next string.
             Some('"') => format!("\".'{ITEM}'.\""),
             None if alone => format!("'{ITEM}'"),
             _ => {
@@ -241,7 +241,7 @@ fn instance(command: &ForeachCommand, iter: usize, item: &str) -> (String, bool)
     (scan.out, names)
 }
 
-/// Whether what is next is joined to others by dots only, which put values together.
+/// Whether the next token is adjacent to others only through dots, the concatenation operator.
 fn beside_dots(scan: &Scan<'_>, length: usize) -> bool {
     let joins = |c: char| c.is_alphanumeric() || "_:{}@*$>".contains(c);
     let before = scan.out.chars().next_back().is_some_and(joins);

@@ -1,8 +1,9 @@
-//! Lookups as functions of the plan: one that finds the matching rows of all of them, and one for each field
-//! that they set.
+//! Lookups as functions of the plan: one function that finds the matching rows of all lookups, and one for
+//! each field that they set.
 //!
-//! Guarantees: the plan grows with the fields that are read and set, not with the lookups. A function for
-//! each lookup made plans of a thousand columns where a thousand source types look up one field.
+//! Guarantees: the size of the plan depends on the number of fields that are read and set, not on the number
+//! of lookups. One function per lookup made plans of a thousand columns when a thousand source types look up
+//! one field.
 
 use std::fmt::Write;
 use std::mem::replace;
@@ -26,9 +27,9 @@ use crate::Error;
 use crate::lookup::{Key, Lookup};
 use crate::stanzas::{OfBatch, Stanzas, names_in};
 
-/// Stands between the lookups of a text of [`matches`].
+/// The separator of lookups in a text of [`matches`].
 const LOOKUPS: char = ';';
-/// Stands before each row of a lookup in it.
+/// The prefix of each row number in such a text.
 const ROWS: char = ' ';
 
 /// A lookup, and the events to which it is applied.
@@ -38,14 +39,14 @@ pub(in crate::commands) struct Applied<'a> {
     pub(in crate::commands) matcher: &'a StanzaMatcher,
 }
 
-/// The lookups of a group, numbered as their stanzas are.
+/// The lookups of a group, in the order of their stanzas.
 #[derive(Debug)]
 struct Group {
     stanzas: Stanzas,
     asked: Vec<Asked>,
 }
 
-/// A lookup with the arguments that it is asked by.
+/// A lookup with the indexes of its arguments.
 #[derive(Debug)]
 struct Asked {
     lookup: Arc<Lookup>,
@@ -53,7 +54,7 @@ struct Asked {
     time: Option<usize>,
 }
 
-/// The rows with the outputs of lookups that do not read each other's outputs.
+/// Adds the outputs of lookups that do not read each other's outputs.
 pub(in crate::commands) fn apply_all(
     lookups: &[Applied<'_>],
     frame: Frame,
@@ -92,8 +93,8 @@ pub(in crate::commands) fn apply_all(
     Ok(frame.with_columns(values)?.without_hidden(&hidden))
 }
 
-/// The lookups as a group, and what its function takes: the names of the event if that matters, then each
-/// field that is read once.
+/// Returns the lookups as a group, and the arguments of its function: the host, source and source type of the
+/// event if stanzas depend on them, then each input field once.
 fn group(lookups: &[Applied<'_>], frame: &Frame) -> (Arc<Group>, Vec<Typed>) {
     let stanzas = Stanzas::new(lookups.iter().map(|one| one.matcher));
     let mut arguments = if stanzas.are_everywhere() { Vec::new() } else { Stanzas::names(frame) };
@@ -113,13 +114,13 @@ fn group(lookups: &[Applied<'_>], frame: &Frame) -> (Arc<Group>, Vec<Typed>) {
     (Arc::new(Group { stanzas, asked }), arguments)
 }
 
-/// The field with the time that a time-based lookup is asked by.
+/// The field with the time for a time-based lookup.
 pub(in crate::commands) fn time_field(command: &LookupCommand) -> &str {
     command.event_time_field.as_ref().map_or(TIME, |field| &field.node)
 }
 
 impl Applied<'_> {
-    /// Whether a row has one value of an output at most.
+    /// Whether an output has at most one value per row.
     fn gives_one(&self, frame: &Frame) -> bool {
         let kind = |name| frame.kind(name).unwrap_or(ValueType::Null);
         let mut inputs = self.command.inputs.iter();
@@ -128,11 +129,11 @@ impl Applied<'_> {
     }
 }
 
-/// The lookups that apply to an event, with the numbers of the rows that match: `0 17 23;4;7 1`. Null where
-/// none applies.
+/// Returns the lookups that apply to an event, with the numbers of the matching rows: `0 17 23;4;7 1`. Null
+/// if no lookup applies.
 fn matches(group: Arc<Group>, arguments: Vec<Typed>) -> Typed {
     let identity = format!("{:p}", Arc::as_ptr(&group));
-    // A program is asked once, where the plan has it.
+    // Calls to programs are volatile, so that the optimizer neither moves nor repeats them.
     let is_volatile = group.asked.iter().any(|asked| asked.lookup.program.is_some());
     let function = columns("lookup_matches", ValueType::Text, move |arguments, rows| {
         Ok(Arc::new(group.matches(arguments, rows)?))
@@ -189,7 +190,7 @@ impl Group {
         Ok(built.finish())
     }
 
-    /// Calls `visit` with the numbers of the lookups that apply to an event.
+    /// Calls `visit` with the indexes of the lookups that apply to an event.
     fn each_applying(
         &self,
         event: Event<'_>,
@@ -203,7 +204,8 @@ impl Group {
         stanzas.iter().for_each(|number| visit(*number as usize));
     }
 
-    /// What the programs among the lookups answer, in the order in which events ask: all at once.
+    /// Asks the programs among the lookups for the keys of all events at once; the answers are in the order
+    /// of the events.
     fn answers(
         &self,
         arguments: &[Argument],
@@ -237,7 +239,8 @@ impl Group {
 }
 
 impl Asked {
-    /// Gives the numbers of the rows that match to `write`, of each value if the only field has several.
+    /// Calls `write` with the numbers of the matching rows; if the only input field has several values, once
+    /// for each value.
     fn find(&self, event: Event<'_>, mut write: impl FnMut(&[u32])) {
         let time = self.time.and_then(|at| event.value(at).number());
         if let [only] = *self.inputs
@@ -251,7 +254,7 @@ impl Asked {
         write(&self.lookup.find(&texts, time));
     }
 
-    /// The keys that an event asks a program with: none if a value is missing.
+    /// Calls `ask` with each key of an event for a program; an event with a missing value has no key.
     fn each_key(&self, event: Event<'_>, mut ask: impl FnMut(Key)) {
         if let [only] = *self.inputs
             && let Value::Multi(values) = event.value(only)
@@ -267,38 +270,38 @@ impl Asked {
 }
 
 fn write_number(number: usize, out: &mut String) {
-    // A text takes whatever is written.
+    // Writing to a string cannot fail.
     let _ = write!(out, "{number}");
 }
 
 /// A field that lookups set.
 #[derive(Debug, Default)]
 struct Output {
-    /// By the number of the lookup.
+    /// The lookups that set the field, by index.
     of_lookup: HashMap<usize, Found>,
-    /// Whether a lookup sets it in all events, whatever its value was.
+    /// Whether a lookup sets the field in all events, replacing its value.
     replaces: bool,
-    /// Whether a lookup keeps a value that is there.
+    /// Whether a lookup keeps an existing value.
     keeps: bool,
 }
 
-/// What a lookup sets a field to.
+/// A lookup that sets a field.
 #[derive(Debug)]
 struct Found {
     lookup: Arc<Lookup>,
-    /// Its field.
+    /// The field of the lookup that is copied.
     field: String,
-    /// The values of that, by row.
+    /// The values of this field, by row.
     values: Values,
-    /// Whether that is one at most.
+    /// Whether an event gets at most one value.
     single: bool,
-    /// Whether a value that is there stays.
+    /// Whether an existing value is kept.
     only_new: bool,
 }
 
 impl Output {
-    /// The field behind the lookups. It is a function of two fields: a filter that is moved below takes a
-    /// copy of what it reads.
+    /// Returns the field after the lookups. It is a function of only two fields, the old value and the
+    /// matches, because a filter that is pushed down copies the expressions that it reads.
     fn value(self, old: Typed, matches: &[Typed]) -> Typed {
         let kinds = self.of_lookup.values().map(|found| match found.single {
             true => ValueType::Text,
@@ -310,7 +313,8 @@ impl Output {
         let mut arguments = vec![convert(old, kind)];
         arguments.extend_from_slice(matches);
         let output = Arc::new(self);
-        // The name of the function is that of what holds its state, which no other has.
+        // The function is named after the address of its state, as two functions with equal names are
+        // considered equal.
         let identity = format!("{:p}", Arc::as_ptr(&output));
         let function = match kind {
             ValueType::Multi => several(output),
@@ -319,7 +323,8 @@ impl Output {
         function.with(identity).call(arguments)
     }
 
-    /// The lookup whose values an event gets, with the numbers of its rows; `None` if it keeps its own.
+    /// Returns the lookup that sets the field in an event, with the numbers of its rows; `None` if the event
+    /// keeps its value.
     fn setter<'m>(&self, matches: &'m str, is_there: bool) -> Option<(&Found, &'m str)> {
         let (mut setter, mut is_there) = (None, is_there);
         for part in matches.split(LOOKUPS) {
@@ -340,7 +345,7 @@ impl Output {
 }
 
 impl Found {
-    /// Calls `emit` with each value of some rows.
+    /// Calls `emit` with each value of the given rows.
     fn each(&self, rows: &str, mut emit: impl FnMut(&str)) {
         let mut is_done = false;
         let mut emit = |text: &str| {
@@ -365,7 +370,7 @@ impl Found {
     }
 }
 
-/// A field with one value.
+/// The function of a field with at most one value.
 fn one(output: Arc<Output>) -> EvalFunction {
     text("lookup_value", move |row, out| {
         let matches = row.text(1);
@@ -385,7 +390,7 @@ fn one(output: Arc<Output>) -> EvalFunction {
     })
 }
 
-/// A field with several values.
+/// The function of a field with several values.
 fn several(output: Arc<Output>) -> EvalFunction {
     multi("lookup_values", move |row, out| {
         let matches = row.text(1);

@@ -1,30 +1,31 @@
-//! Lists of terms that are alike.
+//! Clusters similar lists of terms.
 //!
-//! Two lists are as alike as the share of their terms that they have in common (in the same order
-//! where order counts): twice the terms in common, by the terms of both. Clusters that share too
-//! few terms are never looked at: a list that is alike enough has some of its rarest terms.
+//! The similarity of two lists is twice the number of common terms (in the same order, if order matters),
+//! divided by the number of terms of both. Clusters with too few common terms are never compared: a similar
+//! list must contain some of the rarest terms.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::analysis::statistics::number;
 
-/// Lists whose cluster is remembered.
+/// Maximum number of lists whose cluster is cached.
 const REMEMBERED: usize = 100_000;
 
-/// A cluster is compared with a list in the time in which a term is counted for about this many clusters.
+/// Comparing a cluster with a list takes as long as counting a term for about this many clusters.
 const COMPARED: usize = 8;
 
-/// Clusters, each by its first list.
+/// The clusters, each represented by its first list.
 pub(super) struct Clusters {
     threshold: f64,
     ordered: bool,
     firsts: Vec<First>,
-    /// The clusters that have a term.
+    /// The clusters that contain a term.
     with_term: HashMap<u32, Vec<usize>>,
-    /// How many terms of a list each cluster has, while candidates are found; else 0.
+    /// The number of terms of the current list that each cluster contains, while candidates are searched;
+    /// otherwise 0.
     hits: Vec<usize>,
-    /// Clusters of lists seen before.
+    /// The clusters of previous lists.
     known: HashMap<Vec<u32>, usize>,
 }
 
@@ -34,7 +35,8 @@ struct First {
 }
 
 impl Clusters {
-    /// No clusters. The order of terms counts if `ordered`; else lists are sorted.
+    /// Creates an empty set of clusters. If `ordered`, the order of terms matters; otherwise, lists must be
+    /// sorted.
     pub(super) fn new(threshold: f64, ordered: bool) -> Self {
         Self {
             threshold,
@@ -46,7 +48,7 @@ impl Clusters {
         }
     }
 
-    /// The cluster of a list, counted from 0; a new one if there is none that is alike.
+    /// Returns the cluster of a list, counted from 0; creates one if no cluster is similar.
     pub(super) fn label(&mut self, terms: Vec<u32>) -> usize {
         if let Some(label) = self.known.get(&terms) {
             return *label;
@@ -69,7 +71,7 @@ impl Clusters {
         label
     }
 
-    /// The cluster that a list is most like, the oldest of several.
+    /// Returns the most similar cluster; of equally similar ones, the oldest.
     fn nearest(&mut self, terms: &[u32], sorted: &[u32]) -> Option<usize> {
         let mut best: Option<(f64, usize)> = None;
         for label in self.candidates(sorted) {
@@ -89,10 +91,11 @@ impl Clusters {
         best.map(|(_, label)| label)
     }
 
-    /// The clusters that may be alike enough, each once, oldest first.
+    /// Returns the distinct clusters that may be similar enough, oldest first.
     ///
-    /// A cluster that is alike lacks few terms of the list, so that it has one of the rarest of one term more
-    /// than it may lack, two of the rarest of two more, and so on.
+    /// A similar cluster lacks at most a certain number of terms of the list. So it contains at least one of
+    /// the rarest terms if one more than this number are examined, at least two if two more are examined, and
+    /// so on.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn candidates(&mut self, sorted: &[u32]) -> Vec<usize> {
         if sorted.is_empty() {
@@ -103,7 +106,7 @@ impl Clusters {
         let least = (least - 1e-9).ceil().max(1.0) as usize;
         let may_lack = sorted.len() - least.min(sorted.len());
         let (with_term, hits) = (&self.with_term, &mut self.hits);
-        // Each term once, with how often the list has it.
+        // Each distinct term, with its count in the list.
         let same = sorted.chunk_by(|one, two| one == two);
         let clusters = |term: &u32| with_term.get(term).map_or(&[][..], Vec::as_slice);
         let mut rarest: Vec<(&[usize], usize)> =
@@ -144,8 +147,8 @@ impl Clusters {
     }
 }
 
-/// How many members two sorted lists share, if that is no less than this. From the end: terms that were seen
-/// late are rare, so that what is not alike shows soon.
+/// Returns the number of common elements of two sorted lists, if it is at least `least`. Compares from the
+/// end: terms that were first seen late are rare, so that dissimilar lists are rejected soon.
 fn common(mut one: &[u32], mut two: &[u32], least: f64) -> Option<usize> {
     let mut count = 0;
     while let ([rest_of_one @ .., a], [rest_of_two @ .., b]) = (one, two) {
@@ -161,7 +164,7 @@ fn common(mut one: &[u32], mut two: &[u32], least: f64) -> Option<usize> {
     (number(count) >= least).then_some(count)
 }
 
-/// How long the longest list is that both lists hold in their order.
+/// Returns the length of the longest common subsequence.
 fn common_in_order(mut one: &[u32], mut two: &[u32]) -> usize {
     let mut count = 0;
     while let ([a, rest_of_one @ ..], [b, rest_of_two @ ..]) = (one, two)
@@ -200,8 +203,8 @@ mod tests {
         assert_eq!(common(&[], &[], 0.0), Some(0));
     }
 
-    /// The labels of lists, each compared with the first list of every cluster. A list that was seen before
-    /// keeps its label, even if a cluster since then is more like it.
+    /// Returns the labels of lists, each computed by comparing with the first list of every cluster. A
+    /// repeated list keeps its label, even if a newer cluster is more similar.
     fn compared(lists: &[Vec<u32>], threshold: f64, ordered: bool) -> Vec<usize> {
         let sorted = |list: &[u32]| {
             let mut sorted = list.to_vec();
@@ -244,7 +247,7 @@ mod tests {
             (state >> 33) % below
         };
         let mut next = 100_000_u64;
-        // Common terms, some of few values, and one that no other list has.
+        // Common terms, some with few different values, and one unique term.
         let mut lists: Vec<Vec<u64>> = Vec::new();
         for _ in 0..200 {
             let mut list: Vec<u64> = (0..random(9)).collect();

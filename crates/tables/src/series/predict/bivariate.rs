@@ -6,15 +6,16 @@
 //! x = x' + K v and P = P' - K P'. The symbols are those of [`level`](super::level), but no variance is
 //! relative.
 //!
-//! R and Q follow from the differences d of neighbouring rows: noise differs once and comes back in the next
-//! difference, a step does not. So `E[d(t) d(t-1)^t] = -R` and `E[d(t) d(t)^t] = Q + 2 R`.
+//! R and Q are estimated from the differences d of successive rows: the noise of a row appears in two
+//! successive differences with opposite signs, a step appears in only one. So `E[d(t) d(t-1)^t] = -R` and
+//! `E[d(t) d(t)^t] = Q + 2 R`.
 
 use super::Forecast;
 
 /// A symmetric matrix of two rows: variance, covariance, variance.
 type Matrix = (f64, f64, f64);
 
-/// BiLL: both series from what both were.
+/// BiLL: forecasts both series from the past values of both.
 pub(super) fn together(one: &[Option<f64>], two: &[Option<f64>], ahead: usize) -> [Forecast; 2] {
     let mut filter = Filter::new(one, two);
     let mut found = [Forecast::default(), Forecast::default()];
@@ -29,14 +30,15 @@ pub(super) fn together(one: &[Option<f64>], two: &[Option<f64>], ahead: usize) -
     found
 }
 
-/// LLB: a series from what it was and from what another one is.
+/// LLB: forecasts a series from its past values and from the current value of another series.
 pub(super) fn from_other(one: &[Option<f64>], other: &[Option<f64>]) -> Forecast {
     let mut filter = Filter::new(one, other);
     let mut found = Forecast::default();
     for (row, beside) in other.iter().copied().enumerate() {
         filter.step(row > 0);
         let number = one.get(row).copied().flatten();
-        // What the other one is now tells of the level, and of the noise around it.
+        // Steps and noise of both series are correlated, so the current value of the other series improves
+        // the forecast.
         let (mean, variance) = filter.given_other(beside);
         push(&mut found, mean, variance);
         filter.see(number, beside);
@@ -60,12 +62,14 @@ impl Filter {
     fn new(one: &[Option<f64>], two: &[Option<f64>]) -> Self {
         let first = |series: &[Option<f64>]| series.iter().flatten().next().copied();
         let (noise, steps) = covariances(one, two);
+        // x starts at the first values, and P at R + Q, the uncertainty that a value one row earlier would
+        // leave.
         let known = (noise.0 + steps.0, noise.1 + steps.1, noise.2 + steps.2);
         let level = (first(one).unwrap_or_default(), first(two).unwrap_or_default());
         Self { level, known, noise, steps }
     }
 
-    /// Goes on to the next row: P' = P + Q. No step precedes the first row.
+    /// Predicts the state of the next row: P' = P + Q. No step precedes the first row.
     fn step(&mut self, moved: bool) {
         if moved {
             self.known.0 += self.steps.0;
@@ -74,14 +78,14 @@ impl Filter {
         }
     }
 
-    /// S, the covariance of the values of a row around what is expected.
+    /// Returns S, the covariance of the innovation.
     fn total(&self) -> Matrix {
         let ((a, b, c), (d, e, f)) = (self.known, self.noise);
         (a + d, b + e, c + f)
     }
 
-    /// The mean and the variance of the first value, given the second: x1 + S12 / S22 v2 and
-    /// S11 - S12^2 / S22, the conditional distribution of normal variables.
+    /// Returns the mean and the variance of the first value, given the second: x1 + S12 / S22 v2 and
+    /// S11 - S12^2 / S22, the conditional distribution of a bivariate normal distribution.
     fn given_other(&self, beside: Option<f64>) -> (f64, f64) {
         let (a, b, c) = self.total();
         match beside {
@@ -92,7 +96,7 @@ impl Filter {
         }
     }
 
-    /// Learns from the values of a row. If one is missing, H is the row of the other, and S one variance.
+    /// Updates x and P with the values of a row. If one is missing, H selects the other, and S is a scalar.
     fn see(&mut self, one: Option<f64>, two: Option<f64>) {
         // S and P'.
         let (a, b, c) = self.total();
@@ -128,18 +132,19 @@ impl Filter {
                 self.level = (self.level.0 + q / c * error, self.level.1 + r / c * error);
                 self.known = (p - q * q / c, q - q * r / c, r - r * r / c);
             }
+            // No value, or an innovation variance of 0: there is nothing to learn, and P stays P'.
             _ => {}
         }
     }
 
-    /// S has no inverse: the values are taken for the levels, without uncertainty.
+    /// Updates the state if S is singular and K does not exist: both values become the levels, and P is 0.
     fn see_one(&mut self, one: f64, two: f64) {
         self.level = (one, two);
         self.known = (0.0, 0.0, 0.0);
     }
 }
 
-/// R and Q.
+/// Estimates R and Q.
 fn covariances(one: &[Option<f64>], two: &[Option<f64>]) -> (Matrix, Matrix) {
     let rows: Vec<Option<(f64, f64)>> = one.iter().zip(two).map(|(a, b)| a.zip(*b)).collect();
     let differences: Vec<Option<(f64, f64)>> = rows
@@ -149,6 +154,7 @@ fn covariances(one: &[Option<f64>], two: &[Option<f64>]) -> (Matrix, Matrix) {
             _ => None,
         })
         .collect();
+    // Pairs with a missing value are not in the mean, so gaps do not distort the moments.
     let mean = |pairs: &mut dyn Iterator<Item = ((f64, f64), (f64, f64))>| {
         let (mut sum, mut count) = ((0.0, 0.0, 0.0), 0.0);
         for (now, before) in pairs {
@@ -160,19 +166,19 @@ fn covariances(one: &[Option<f64>], two: &[Option<f64>]) -> (Matrix, Matrix) {
         let count = f64::max(count, 1.0);
         (sum.0 / count, sum.1 / count, sum.2 / count)
     };
-    // E[d(t) d(t)^t] and, made symmetric, E[d(t) d(t-1)^t].
+    // The moments `E[d(t) d(t)^t]` and, made symmetric, `E[d(t) d(t-1)^t]`.
     let same = mean(&mut differences.iter().flatten().map(|one| (*one, *one)));
     let next = mean(&mut differences.windows(2).filter_map(|pair| pair[1].zip(pair[0])));
     let noise = valid((-next.0, -next.1, -next.2));
     let steps = (same.0 - 2.0 * noise.0, same.1 - 2.0 * noise.1, same.2 - 2.0 * noise.2);
     let steps = valid(steps);
-    // With R = 0 the gain is 1, and every value replaces the level: there is always a little noise.
+    // With R = 0, K would be 1, and every value would replace the level. So R has a lower limit.
     let least = |total: f64| 1e-6 * total;
     ((noise.0 + least(same.0), noise.1, noise.2 + least(same.2)), steps)
 }
 
-/// Makes a matrix one of covariances: moments of few rows can give negative variances, or a correlation
-/// beyond 1.
+/// Makes a matrix a valid covariance matrix: moments of few rows may give negative variances, or a
+/// correlation beyond 1. The limit of 0.999 keeps S invertible.
 fn valid((a, b, c): Matrix) -> Matrix {
     let (a, c) = (a.max(0.0), c.max(0.0));
     let most = (a * c).sqrt() * 0.999;

@@ -1,8 +1,8 @@
 //! LL and LLT: a level, or a level and a trend, that change by random steps (Kalman filters).
 //!
-//! Model: a value is the level plus noise of variance R; from row to row the state changes by its transition
-//! T and by steps of variance Q. The quantities of the filter and their names here, x' and P' being those of
-//! a row before its value is seen:
+//! Model: a value is the level plus noise of variance R; from row to row, the state changes by its transition
+//! T and by steps of covariance Q. The quantities of the filter and their names here; x' and P' are the
+//! values of a row before its observation y is processed:
 //!
 //! | | quantity | LL: one number | LLT: level and trend |
 //! | --- | --- | --- | --- |
@@ -22,16 +22,16 @@
 use super::Forecast;
 use super::search::{best_ratio, best_ratios};
 
-/// Maximum number of values, the last ones, from which ratios are chosen: that filters them 71 times for one
-/// ratio and 382 times for two (see `search`).
+/// Maximum number of values, the last ones, from which ratios are estimated: the estimation filters them 71
+/// times for one ratio and 382 times for two (see `search`).
 const LEARNT: usize = 10_000;
 
-/// What a filter says of each row: the expected value x' and the variance S around it, in units of R; and how
-/// likely the values are.
+/// The output of a filter: for each row, the expected value x' and the innovation variance S, in units of R;
+/// and the likelihood of the values.
 struct Filtered {
     means: Vec<f64>,
     factors: Vec<f64>,
-    /// R, the variance that a factor of 1 stands for.
+    /// R, the variance that corresponds to a factor of 1.
     scale: f64,
     likelihood: f64,
 }
@@ -78,7 +78,7 @@ fn first(numbers: &[Option<f64>]) -> f64 {
     numbers.iter().flatten().next().copied().unwrap_or_default()
 }
 
-/// LL: the level is what it was, plus a step.
+/// LL: the level changes by random steps only.
 pub(super) fn level(numbers: &[Option<f64>], ahead: usize) -> Forecast {
     let learnt = tail(numbers);
     let ratio = best_ratio(|ratio| filter_level(learnt, 0, ratio).likelihood);
@@ -124,8 +124,8 @@ pub(super) fn trend(numbers: &[Option<f64>], ahead: usize) -> Forecast {
     filter_trend(numbers, ahead, level, slope).forecast()
 }
 
-/// The initial variance of level and trend, in units of R: so large that the first values decide (a diffuse
-/// prior).
+/// The initial variance of level and trend, in units of R: so large that the first values determine the state
+/// (a diffuse prior).
 const DIFFUSE: f64 = 1e7;
 
 fn filter_trend(numbers: &[Option<f64>], ahead: usize, level: f64, slope: f64) -> Filtered {
@@ -139,14 +139,15 @@ fn filter_trend(numbers: &[Option<f64>], ahead: usize, level: f64, slope: f64) -
     let mut seen = 0_u32;
     for row in 0..rows {
         if row > 0 {
-            // T = [[1, 1], [0, 1]]: the trend is added to the level. P' = T P T^t + diag(level, slope).
+            // T = [[1, 1], [0, 1]]: the trend is added to the level. P' = T P T^t + Q with Q = diag(level,
+            // slope).
             let (a, b, c) = known;
             state.0 += state.1;
             known = (a + 2.0 * b + c + level, b + c, c + slope);
         }
         let factor = known.0 + 1.0;
-        // Two values determine level and trend. Before, the first value is the forecast, and innovations do
-        // not count: their variance is that of the diffuse prior.
+        // Two values determine level and trend. Before, the first value is the forecast with S = 2 R, as if
+        // P' were R, and innovations do not count: their variance is that of the diffuse prior.
         means.push(if seen < 2 { start } else { state.0 });
         factors.push(if seen < 2 { 2.0 } else { factor });
         let Some(number) = numbers.get(row).copied().flatten() else { continue };

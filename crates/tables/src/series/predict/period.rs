@@ -3,27 +3,29 @@
 
 use crate::analysis::statistics::number;
 
-/// Maximum number of values, the last ones, that are used. The cost is quadratic: 6 million products for
-/// these.
+/// Maximum number of values, the last ones, that are used. The cost is quadratic: 6 million products for this
+/// number.
 const LOOKED_AT: usize = 4_000;
-/// Least autocorrelation at a period.
+/// Minimum autocorrelation at a period.
 const LEAST: f64 = 0.3;
-/// A shorter period is preferred if its autocorrelation is at least this part of the greatest: a series is
-/// as like itself after two periods as after one.
+/// A shorter period is preferred if its autocorrelation is at least this share of the maximum: a periodic
+/// series correlates with itself after two periods as much as after one.
 const NEARLY: f64 = 0.9;
 
-/// The number of rows after which the series, without its linear trend, repeats; `None` if it does not.
+/// Returns the number of rows after which the series, without its linear trend, repeats; `None` if it does
+/// not.
 pub(crate) fn of(numbers: &[Option<f64>]) -> Option<usize> {
     let numbers = &numbers[numbers.len().saturating_sub(LOOKED_AT)..];
     let flat = without_trend(numbers)?;
     let variance: f64 = flat.iter().map(|number| number * number).sum();
+    // A constant, or a line, has no period; its residuals are only rounding errors.
     if variance <= f64::EPSILON * number(flat.len()) {
         return None;
     }
-    // Two periods must be in the series.
+    // The series must contain at least two periods.
     let longest = flat.len() / 2;
-    // The biased autocorrelation: the sum of the few products of a long lag is divided by the same variance
-    // as that of many, since a high mean of few products is more often chance.
+    // The biased autocorrelation: the sum is always divided by the variance of the whole series, not by the
+    // number of products. A long lag has few products, whose mean is more often high by chance.
     let alike = |lag: usize| {
         let products = flat.iter().zip(&flat[lag..]).map(|(one, two)| one * two);
         products.sum::<f64>() / variance
@@ -31,18 +33,20 @@ pub(crate) fn of(numbers: &[Option<f64>]) -> Option<usize> {
     let correlations: Vec<f64> = (0..=longest).map(alike).collect();
     let peak = |lag: &usize| {
         let here = correlations[*lag];
-        // Lag 1 is not a period; lag 2 must be greater than it, which it is not in a smooth series.
+        // Lag 1 is not a period; lag 2 is one only if its correlation exceeds that of lag 1, which is not the
+        // case in a smooth series.
         let before = *lag <= 2 || correlations[lag - 1] <= here;
         let behind = correlations.get(lag + 1).is_none_or(|next| *next < here);
         here >= LEAST && before && behind && (*lag > 2 || correlations[1] < here)
     };
     let peaks: Vec<usize> = (2..=longest).filter(peak).collect();
     let best = peaks.iter().map(|lag| correlations[*lag]).fold(0.0, f64::max);
+    // The first, not the greatest: multiples of the period are peaks, too.
     peaks.into_iter().find(|lag| correlations[*lag] >= NEARLY * best)
 }
 
-/// The series less its regression line. Missing values are 0, the mean, and so add nothing to the products.
-/// `None` for fewer than 4 values.
+/// Returns the residuals of the linear regression. Missing values become 0, the mean, and so add nothing to
+/// the products. `None` for fewer than 4 values.
 fn without_trend(numbers: &[Option<f64>]) -> Option<Vec<f64>> {
     let place = number;
     let known: Vec<(f64, f64)> = numbers

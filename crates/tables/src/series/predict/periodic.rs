@@ -1,12 +1,14 @@
-//! LLP: each place in a period has a level of its own, which changes by a random step from period to period.
+//! LLP: each position in a period has its own level, which changes by a random step from period to period.
 //!
-//! Each place is a Kalman filter of LL over the rows of that place ([`level`](super::level) has the equations
-//! and names), so Q is the variance of a step per period, not per row. All places have the same ratio Q / R.
+//! Each position is an LL Kalman filter over the rows at that position ([`level`](super::level) has the
+//! equations and names), so Q is the variance of a step per period, not per row. All positions share the
+//! ratio Q / R.
 
 use super::Forecast;
 use super::level::Errors;
 use super::search::best_ratio;
 
+/// Returns the forecast of LLP with the ratio Q / R of the maximum likelihood.
 pub(super) fn seasons(numbers: &[Option<f64>], period: usize, ahead: usize) -> Forecast {
     let ratio = best_ratio(|ratio| filter(numbers, period, 0, ratio).1.likelihood());
     let (mut forecast, errors) = filter(numbers, period, ahead, ratio);
@@ -14,29 +16,31 @@ pub(super) fn seasons(numbers: &[Option<f64>], period: usize, ahead: usize) -> F
     forecast
 }
 
-/// The forecast, with variances in units of R.
+/// Returns the forecast, with variances in units of R.
 fn filter(numbers: &[Option<f64>], period: usize, ahead: usize, ratio: f64) -> (Forecast, Errors) {
     let rows = numbers.len() + ahead;
     let mut forecast = Forecast::default();
     let mut errors = Errors::default();
-    // x and P of each place.
+    // x and P of each position.
     let mut levels: Vec<Option<(f64, f64)>> = vec![None; period];
     let (mut sum, mut count) = (0.0, 0.0);
     for row in 0..rows {
         let number = numbers.get(row).copied().flatten();
         let place = &mut levels[row % period];
         let Some((level, variance)) = *place else {
-            // No value of this place yet: the mean of the first values of the other places stands for it. As
-            // in LL, the first value gives x = y and P = R, and its innovation does not count.
+            // There is no earlier value at this position: the mean of the first values of the other positions
+            // is the forecast. As in LL, the first value gives x = y and P = R, and its innovation does not
+            // count.
             let mean = if count > 0.0 { sum / count } else { number.unwrap_or_default() };
             forecast.means.push(mean);
+            // S = P + Q + R with P = R, as after a single value.
             forecast.variances.push(2.0 + ratio);
             *place = number.map(|number| (number, 1.0));
             sum += number.unwrap_or_default();
             count += f64::from(number.is_some());
             continue;
         };
-        // P' = P + Q, S = P' + R.
+        // P' = P + Q; the variance of the innovation is S = P' + R.
         let before = variance + ratio;
         forecast.means.push(level);
         forecast.variances.push(before + 1.0);

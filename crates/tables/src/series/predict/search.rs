@@ -1,23 +1,23 @@
-//! Maximises a function, the likelihood of a filter, over one or two positive ratios of variances.
+//! Maximizes a function (the likelihood of a filter) over one or two positive ratios of variances.
 //!
-//! The search is over logarithms, by a grid and then by halving steps: no derivative, and always as many
-//! evaluations, 71 for one ratio and 382 for two.
+//! The search is over logarithms, first on a grid and then with repeatedly halved steps. It needs no
+//! derivative, and its number of evaluations is constant: 71 for one ratio and 382 for two.
 
-/// Bounds of the natural logarithm of a ratio Q / R: from 8e-7, a level that hardly moves, to 3,000, a level
-/// that follows every value.
+/// Bounds of the natural logarithm of a ratio Q / R: from 8e-7 (the level hardly moves) to 3,000 (the level
+/// follows every value).
 const BOUNDS: (f64, f64) = (-14.0, 8.0);
-/// Places of the grid for one ratio, which are 1 apart within [`BOUNDS`].
+/// Number of grid points for one ratio; within [`BOUNDS`], their distance is 1.
 const PLACES: u32 = 23;
-/// Halvings around the best place.
+/// Number of times that the step around the best point is halved.
 const STEPS: u32 = 24;
 
-/// Where a function of a ratio is greatest.
+/// Returns the ratio that maximizes a function.
 pub(super) fn best_ratio(value: impl Fn(f64) -> f64) -> f64 {
     best(|logarithm| value(logarithm.exp()), BOUNDS, PLACES).exp()
 }
 
-/// Where a function of two ratios is greatest: the best place of a grid of both, then three rounds in which
-/// each ratio is improved while the other one is kept.
+/// Returns the two ratios that maximize a function: the best point of a grid of both, then three rounds of
+/// improving each ratio while the other one is fixed (coordinate ascent).
 pub(super) fn best_ratios(value: impl Fn(f64, f64) -> f64) -> (f64, f64) {
     let mut found = (f64::NEG_INFINITY, 0.0, 0.0);
     for one in places(BOUNDS, 8) {
@@ -30,7 +30,7 @@ pub(super) fn best_ratios(value: impl Fn(f64, f64) -> f64) -> (f64, f64) {
     }
     let (_, mut one, mut two) = found;
     for _ in 0..3 {
-        // The grid's places are 3.1 apart.
+        // The distance of the grid points is 3.1, so this reaches to the neighbours.
         let around = |place: f64| (place - 3.0, place + 3.0);
         one = best(|place| value(place.exp(), two.exp()), around(one), 5);
         two = best(|place| value(one.exp(), place.exp()), around(two), 5);
@@ -38,11 +38,15 @@ pub(super) fn best_ratios(value: impl Fn(f64, f64) -> f64) -> (f64, f64) {
     (one.exp(), two.exp())
 }
 
+/// Returns equidistant points, including both bounds.
 fn places((from, to): (f64, f64), count: u32) -> impl Iterator<Item = f64> {
     let step = (to - from) / f64::from(count.max(2) - 1);
     (0..count).map(move |at| from + f64::from(at) * step)
 }
 
+/// Maximizes a function within bounds: takes the best of `count` grid points, then repeatedly halves the step
+/// and moves to a neighbour if that is better. The grid comes first because the likelihood may have several
+/// local maxima.
 fn best(value: impl Fn(f64) -> f64, bounds: (f64, f64), count: u32) -> f64 {
     let mut found = (f64::NEG_INFINITY, bounds.0);
     for place in places(bounds, count) {

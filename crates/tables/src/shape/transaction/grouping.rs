@@ -1,51 +1,50 @@
-//! Which events belong together.
+//! Decides which events belong to the same transaction.
 //!
-//! Events are seen newest first, as the search delivers them: a transaction begins with its last
-//! event, takes in what shares the values of its fields, and is closed by its first event, by a
-//! constraint, or by the end of the events. Guarantees: an event is part of at most one
-//! transaction; of several that it could be part of, the one with most values in common takes it,
-//! then the one that took an event last.
+//! Events are processed newest first, in the order of the search: a transaction begins with its last event,
+//! takes events that share the values of its fields, and is closed by its first event, by a constraint, or at
+//! the end of the events. Guarantees: an event is part of at most one transaction. If several transactions
+//! could take it, the one with the most common values does; of these, the one that took an event last.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::error::Error;
 use crate::rows::{Rows, Values};
 
-/// What a transaction is.
+/// The rules of a transaction.
 #[derive(Debug)]
 pub struct Rules {
-    /// Microseconds from the first to the last event at most.
+    /// Maximum time between the first and the last event, in microseconds.
     pub max_span: Option<i64>,
-    /// Microseconds between neighbours at most.
+    /// Maximum time between successive events, in microseconds.
     pub max_pause: Option<i64>,
     /// Maximum number of events of a transaction.
     pub max_events: Option<usize>,
-    /// Whether first events are marked.
+    /// Whether first events are marked (`startswith`).
     pub starts: bool,
-    /// Whether last events are marked.
+    /// Whether last events are marked (`endswith`).
     pub ends: bool,
-    /// Whether an event must share a value to belong.
+    /// Whether an event must share a value with a transaction to be taken.
     pub connected: bool,
-    /// Whether marked events must have one of the fields.
+    /// Whether marked events must have at least one of the fields.
     pub unify_ends: bool,
-    /// Maximum number of transactions that are not closed yet.
+    /// Maximum number of open transactions.
     pub max_open: Option<usize>,
-    /// Maximum number of their events.
+    /// Maximum number of events in open transactions.
     pub max_open_events: Option<usize>,
 }
 
-/// The events by row.
+/// The events, indexed by row.
 #[derive(Debug)]
 pub(super) struct Events {
-    /// Microseconds.
+    /// Times in microseconds.
     pub(super) times: Vec<i64>,
-    /// One for each field that events are joined by.
+    /// The values of each field that joins events.
     pub(super) keys: Vec<Keys>,
     pub(super) starts: Vec<bool>,
     pub(super) ends: Vec<bool>,
 }
 
-/// The values of a field as numbers, equal for equal texts.
+/// The values of a field as integers; equal texts have equal integers.
 #[derive(Debug)]
 pub(super) struct Keys {
     offsets: Vec<u32>,
@@ -78,41 +77,41 @@ impl Keys {
 }
 
 impl Events {
-    /// The fields that an event has, as bits.
+    /// Returns a bit mask of the fields that an event has.
     fn mask(&self, row: usize) -> u64 {
         let has = |(at, keys): (usize, &Keys)| u64::from(!keys.get(row).is_empty()) << at;
         self.keys.iter().enumerate().map(has).sum()
     }
 }
 
-/// Events that belong together.
+/// A group of related events.
 #[derive(Debug)]
 pub(super) struct Group {
     /// Rows, newest first.
     pub(super) rows: Vec<usize>,
     /// Whether a rule closed it.
     pub(super) closed: bool,
-    /// Whether it lacks its first or its last event.
+    /// Whether its first or its last event is missing.
     pub(super) evicted: bool,
-    /// Whether it is an event that is part of no transaction.
+    /// Whether it is a single event that belongs to no transaction.
     pub(super) orphan: bool,
-    /// How many values its events have in the fields they are joined by.
+    /// Number of values of its events in the fields that join them.
     pub(super) matches: usize,
 }
 
-/// All of them.
+/// The resulting groups.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// In the order they were closed.
+    /// The groups in the order in which they were closed.
     pub(super) found: Vec<Group>,
-    /// Rows that are part of no transaction.
+    /// Rows that belong to no transaction.
     orphans: Vec<usize>,
-    /// How many were closed because there were too many.
+    /// Number of groups that were closed because too many were open.
     pub(super) crowded: usize,
 }
 
 impl Groups {
-    /// Groups events that are given newest first.
+    /// Groups events, which are given newest first.
     pub(super) fn of(rules: &Rules, events: &Events, order: &[usize]) -> Self {
         let groups = Self { found: Vec::new(), orphans: Vec::new(), crowded: 0 };
         let mut builder = Builder { rules, events, open: Pool::default(), groups };
@@ -123,7 +122,7 @@ impl Groups {
         builder.end(last)
     }
 
-    /// Makes a group of each event that is part of none; those of groups that were left out count.
+    /// Creates a group for each event that belongs to none, including events of discarded groups.
     pub(super) fn adopt_orphans(&mut self, events: &Events) {
         let mut part = vec![false; events.times.len()];
         self.found.iter().flat_map(|group| &group.rows).for_each(|row| part[*row] = true);
@@ -139,32 +138,32 @@ impl Groups {
     }
 }
 
-/// A transaction that may take in more events.
+/// A transaction that may take more events.
 #[derive(Debug)]
 struct Open {
     rows: Vec<usize>,
     newest: i64,
     oldest: i64,
-    /// The values seen of each field.
+    /// The values of each field so far.
     values: Vec<Vec<u32>>,
-    /// The fields with values, as bits.
+    /// A bit mask of the fields with values.
     mask: u64,
     matches: usize,
     /// Whether its newest event is marked as the last one.
     ended: bool,
-    /// When it took an event, as a number that grows.
+    /// The sequence number of its last change.
     touched: u64,
 }
 
-/// The transactions that are open, by what they have in common with events.
+/// The open transactions, indexed by the fields and values that they share with events.
 #[derive(Debug, Default)]
 struct Pool {
     open: HashMap<u64, Open>,
-    /// Transactions with these fields (a mask) and this value of a field.
+    /// Transactions by their set of fields (a mask) and their value of a field.
     by_value: HashMap<(u64, usize, u32), BTreeSet<u64>>,
-    /// How many transactions have these fields.
+    /// Number of transactions by set of fields.
     masks: BTreeMap<u64, usize>,
-    /// Transactions by when they took an event.
+    /// Transactions by sequence number of their last change.
     by_use: BTreeMap<u64, u64>,
     events: usize,
     next: u64,
@@ -267,12 +266,12 @@ impl Pool {
         Some(group)
     }
 
-    /// The transaction that took an event last.
+    /// Returns the transaction that took an event last.
     fn latest(&self) -> Option<u64> {
         self.by_use.last_key_value().map(|(_, id)| *id)
     }
 
-    /// The transaction that an event shares most values with and contradicts in none.
+    /// Returns the transaction that has the most values in common with an event, and no conflicting value.
     fn matching(&self, row: usize, events: &Events) -> Option<u64> {
         let own = events.mask(row);
         let mut best: Option<(u32, u64, u64)> = None;
@@ -292,7 +291,7 @@ impl Pool {
         best.map(|(_, _, id)| id)
     }
 
-    /// The field that fewest transactions share a value of with an event.
+    /// Returns the field in which the fewest transactions share a value with an event.
     fn rarest(&self, mask: u64, common: u64, row: usize, events: &Events) -> Option<usize> {
         let shared = |field: &usize| -> usize {
             let ids = |value| self.by_value.get(&(mask, *field, value)).map_or(0, BTreeSet::len);
@@ -301,7 +300,7 @@ impl Pool {
         (0..events.keys.len()).filter(|field| common >> field & 1 == 1).min_by_key(shared)
     }
 
-    /// The last used transaction that an event contradicts in no field.
+    /// Returns the last used transaction that has no value in conflict with an event.
     fn compatible(&self, row: usize, events: &Events) -> Option<u64> {
         let own = events.mask(row);
         let mut used = self.by_use.values().rev();
@@ -313,7 +312,7 @@ impl Pool {
     }
 }
 
-/// Whether an event and a transaction share a value of each of the fields.
+/// Whether an event and a transaction share a value in each of the fields.
 fn consistent(group: &Open, common: u64, row: usize, events: &Events) -> bool {
     let mut fields = (0..events.keys.len()).filter(|field| common >> field & 1 == 1);
     fields.all(|field| {
@@ -322,16 +321,16 @@ fn consistent(group: &Open, common: u64, row: usize, events: &Events) -> bool {
     })
 }
 
-/// Why a transaction is closed.
+/// The reason why a transaction is closed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Reason {
-    /// Its first event came.
+    /// Its first event was found.
     SourceRows,
-    /// The last event of another one came.
+    /// The last event of another transaction was found.
     Displaced,
-    /// It is as long or as large as it may be.
+    /// It reached a maximum length or size.
     Constraint,
-    /// There are too many.
+    /// Too many transactions are open.
     Crowded,
     /// There are no more events.
     End,
@@ -390,7 +389,7 @@ impl Builder<'_> {
         })
     }
 
-    /// Whether an event of a time is too far from a transaction.
+    /// Whether a time is too far from a transaction.
     fn is_over(&self, id: u64, time: i64) -> bool {
         self.open.open.get(&id).is_some_and(|group| self.is_past(group, time))
     }
@@ -417,7 +416,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Closes the transactions that took no event for longest, if there are too many.
+    /// Closes the least recently used transactions if too many are open.
     fn make_room(&mut self) {
         let over = |count: usize, most: Option<usize>| most.is_some_and(|most| count > most);
         while over(self.open.open.len(), self.rules.max_open)

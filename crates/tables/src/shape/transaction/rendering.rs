@@ -1,7 +1,7 @@
-//! A row for each transaction.
+//! Creates a row for each transaction.
 //!
-//! Guarantees: a row has the time of the earliest event, the texts of all events, and of every
-//! other field the values that occur, sorted, or those of all events in the order of time.
+//! Guarantees: a row has the time of the earliest event and the texts of all events. Every other field has
+//! the distinct values, sorted, or the values of all events in time order.
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use crate::rows::{Column, Rows, Texts, Values, convert};
 const RAW: &str = "_raw";
 const LINES: &str = "linecount";
 
-/// How values of several events are shown.
+/// How the values of several events are combined.
 #[derive(Debug)]
 pub struct Rendering {
-    /// The name of the kind of transaction.
+    /// The name of the transaction type.
     pub name: Option<String>,
     /// Whether all fields list the values of all events.
     pub all_lists: bool,
-    /// The fields that do.
+    /// The fields that list the values of all events.
     pub lists: Vec<String>,
-    /// Whether the texts stay apart.
+    /// Whether the texts stay separate values.
     pub raw_list: bool,
-    /// What stands for a missing value in a list.
+    /// Represents a missing value in a list.
     pub missing: String,
-    /// Whether there is a field that tells orphans.
+    /// Whether a field marks orphans.
     pub orphans: bool,
 }
 
@@ -58,7 +58,7 @@ impl Rendering {
         Ok(made)
     }
 
-    /// The texts of the events, earliest first.
+    /// Sets the texts of the events, earliest first.
     fn raw(&self, made: &mut Rows, column: &Column, groups: &[Group]) -> Result<(), Error> {
         if self.raw_list {
             return self.listed(made, column, groups, false);
@@ -108,7 +108,7 @@ impl Rendering {
         set(made, &column.name, built, several)
     }
 
-    /// The values of all events, earliest first.
+    /// Returns the values of all events, earliest first.
     fn listed(
         &self,
         made: &mut Rows,
@@ -136,7 +136,7 @@ impl Rendering {
         set(made, &column.name, built, several)
     }
 
-    /// The fields that tell about transactions.
+    /// Sets the fields that describe transactions.
     fn facts(
         &self,
         made: &mut Rows,
@@ -169,7 +169,7 @@ impl Rendering {
     }
 }
 
-/// Seconds from the first to the last event.
+/// Returns the seconds between the first and the last event.
 #[allow(clippy::cast_precision_loss)]
 fn duration(group: &Group, events: &Events) -> Option<f64> {
     let (newest, oldest) = (group.rows.first()?, group.rows.last()?);
@@ -177,7 +177,7 @@ fn duration(group: &Group, events: &Events) -> Option<f64> {
     (!group.orphan).then_some(micros as f64 / 1e6)
 }
 
-/// How many lines each event has, at least one.
+/// Returns the number of lines of each event, at least one.
 #[allow(clippy::cast_possible_truncation)]
 fn lines(rows: &Rows) -> Result<Vec<i64>, Error> {
     let known = rows.numbers(LINES)?;
@@ -190,7 +190,7 @@ fn lines(rows: &Rows) -> Result<Vec<i64>, Error> {
     Ok((0..rows.count).map(count).collect())
 }
 
-/// Sets a column of lists, or of texts if no list has several.
+/// Sets a column of lists; of texts if no list has several values.
 fn set(made: &mut Rows, name: &str, mut built: Texts, several: bool) -> Result<(), Error> {
     let lists: arrow::array::ArrayRef = Arc::new(built.finish());
     if several {

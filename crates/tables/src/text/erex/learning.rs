@@ -1,15 +1,15 @@
-//! A regular expression for values like given examples.
+//! Learns a regular expression for values similar to given examples.
 //!
-//! Values are described by their kinds of characters; where they stand by the text before and
-//! behind them that is always the same. Of the expressions that give the examples where there are
-//! examples, and no counterexample anywhere, the most general one is taken.
+//! Values are described by their character classes, and their position by the text that always precedes and
+//! follows them. Of the expressions that match the examples in the texts that contain one, and match no
+//! counterexample, the most general one is used.
 
 use regex::Regex;
 
-/// Characters of the text before a value that are looked at.
+/// Number of characters before a value that are examined.
 const CONTEXT: usize = 24;
 
-/// An expression with a group `value`; `None` if none of those tried fits.
+/// Returns an expression with a group `value`; `None` if no candidate fits.
 pub(super) fn learn(
     with: &[&str],
     others: &[&str],
@@ -45,8 +45,8 @@ pub(super) fn learn(
     candidates.iter().filter_map(|pattern| Regex::new(pattern).ok()).find(fits)
 }
 
-/// How values look, the most exact description first: kinds of characters in their order, then any
-/// run of the characters that occur.
+/// Returns descriptions of the values, the most exact first: the sequence of their character classes, then
+/// any run of the characters that occur.
 fn descriptions(examples: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut shapes: Vec<String> = examples.iter().map(|example| described(example)).collect();
@@ -86,10 +86,10 @@ fn is_sign(c: char) -> bool {
     !(c.is_numeric() || c.is_alphabetic() || c.is_whitespace())
 }
 
-/// A run of characters of a kind, or a sign.
+/// A run of characters of a class, or a single punctuation character.
 #[derive(PartialEq)]
 struct Run {
-    /// The expression for one character.
+    /// The expression for one of its characters.
     one: String,
     length: usize,
     is_sign: bool,
@@ -112,13 +112,13 @@ fn runs(text: &str) -> Vec<Run> {
     runs
 }
 
-/// A text with its runs of digits, letters and blanks generalised.
+/// Returns a text with its runs of digits, letters and spaces generalized.
 fn described(text: &str) -> String {
     let piece = |run: Run| if run.is_sign { run.one } else { format!("{}+", run.one) };
     runs(text).into_iter().map(piece).collect()
 }
 
-/// Texts of the same description, with the lengths that their runs have.
+/// Returns texts with the same description, with the lengths of their runs.
 fn sized(texts: &[String]) -> String {
     let all: Vec<Vec<Run>> = texts.iter().map(|text| runs(text)).collect();
     let mut pattern = String::new();
@@ -134,7 +134,7 @@ fn sized(texts: &[String]) -> String {
     pattern
 }
 
-/// Where the first example of each text stands: the text before, the value, the text behind.
+/// Returns the position of the first example of each text: the text before, the value, the text after.
 fn places<'t>(
     with: &'t [&'t str],
     examples: &'t [String],
@@ -146,7 +146,7 @@ fn places<'t>(
     })
 }
 
-/// The text that always stands before values, and an expression for what always stands behind.
+/// Returns the text that always precedes values, and an expression for the text that always follows them.
 fn host(with: &[&str], examples: &[String]) -> (String, String) {
     let mut before: Option<String> = None;
     let mut behind: Option<Option<char>> = None;
@@ -176,13 +176,13 @@ fn last_characters(text: &str) -> &str {
     &text[from..]
 }
 
-/// From the last word on: of a longer text before values the end is telling.
+/// Returns the text from its last word on: the end of a long text before values is its significant part.
 fn whole_words(text: String) -> String {
     let word = text.trim_end().rfind(char::is_whitespace).map_or(0, |at| at + 1);
     text[word..].to_owned()
 }
 
-/// Values behind the same number of the same sign: `^(?:[^,]*,){3}`.
+/// Returns expressions for values after a fixed number of the same punctuation character: `^(?:[^,]*,){3}`.
 fn by_place<'t>(with: &'t [&'t str], examples: &'t [String]) -> impl Iterator<Item = String> + 't {
     [' ', ',', ';', '\t', '|', ':', '/'].into_iter().filter_map(move |sign| {
         let counts: Vec<usize> =

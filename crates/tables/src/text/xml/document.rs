@@ -1,20 +1,20 @@
-//! A document as a tree: elements in the order they begin, attributes and texts with them.
+//! A document as a tree: elements in document order, with their attributes and texts.
 
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
-/// Elements inside each other, at most.
+/// Maximum nesting depth of elements.
 const DEPTH: usize = 200;
 
-/// What an element holds.
+/// The content of an element.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// The place of an element.
+    /// The index of a child element.
     Element(usize),
     Text(String),
 }
 
-/// An element; the first one of a document stands for the document itself.
+/// An element; the first one of a document represents the document itself.
 #[derive(Debug, Default)]
 pub(super) struct Element {
     pub(super) name: String,
@@ -22,14 +22,14 @@ pub(super) struct Element {
     pub(super) children: Vec<Node>,
 }
 
-/// The elements of a text, which may be several documents in a row.
+/// The elements of a text, which may consist of several documents.
 #[derive(Debug)]
 pub(super) struct Document {
     pub(super) elements: Vec<Element>,
 }
 
 impl Document {
-    /// Reads a text as far as it is XML.
+    /// Parses a text up to the first XML error.
     pub(super) fn parse(text: &str) -> Self {
         let mut document = Self { elements: vec![Element::default()] };
         let mut open = vec![0];
@@ -86,7 +86,7 @@ impl Document {
         }
     }
 
-    /// The elements directly inside one.
+    /// Returns the child elements of an element.
     pub(super) fn children(&self, element: usize) -> impl Iterator<Item = usize> {
         self.elements[element].children.iter().filter_map(|node| match node {
             Node::Element(at) => Some(*at),
@@ -94,7 +94,7 @@ impl Document {
         })
     }
 
-    /// The texts directly inside an element.
+    /// Returns the texts directly inside an element.
     pub(super) fn texts(&self, element: usize) -> impl Iterator<Item = &str> {
         self.elements[element].children.iter().filter_map(|node| match node {
             Node::Element(_) => None,
@@ -102,7 +102,7 @@ impl Document {
         })
     }
 
-    /// All text inside an element.
+    /// Appends all text inside an element.
     pub(super) fn content(&self, element: usize, out: &mut String) {
         for node in &self.elements[element].children {
             match node {

@@ -1,9 +1,9 @@
-//! The part of XPath that searches use: `/a/b`, `//b`, `*`, `@b`, `text()`, and conditions in square
-//! brackets: `[2]`, `[last()]`, `[@a]`, `[@a='x']`, `[b='x']`, `[text()='x']`, with `!=` as well.
+//! The supported part of XPath: `/a/b`, `//b`, `*`, `@b`, `text()`, and predicates in square brackets: `[2]`,
+//! `[last()]`, `[@a]`, `[@a='x']`, `[b='x']`, `[text()='x']`, also with `!=`.
 
 use super::document::Document;
 
-/// A path, compiled.
+/// A compiled path.
 #[derive(Debug)]
 pub struct XPath {
     steps: Vec<Step>,
@@ -13,21 +13,21 @@ pub struct XPath {
 /// A step to elements.
 #[derive(Debug)]
 struct Step {
-    /// Whether elements at any depth are meant.
+    /// Whether elements at any depth match.
     deep: bool,
-    /// The name; all elements if absent.
+    /// The element name; all elements match if absent.
     name: Option<String>,
     conditions: Vec<Condition>,
 }
 
-/// What is taken of the elements that the steps lead to.
+/// The part of the selected elements that is returned.
 #[derive(Debug)]
 enum End {
-    /// Their text, however deep.
+    /// Their text, including that of descendants.
     Content,
-    /// Each text directly inside; `//text()` of elements at any depth.
+    /// Each text directly inside; for `//text()`, of elements at any depth.
     Texts { deep: bool },
-    /// An attribute, or all; `//@a` of elements at any depth.
+    /// An attribute, or all attributes; for `//@a`, of elements at any depth.
     Attribute { deep: bool, name: Option<String> },
 }
 
@@ -39,7 +39,7 @@ enum Condition {
     Equals { part: Part, value: String, equal: bool },
 }
 
-/// What a condition looks at.
+/// The operand of a predicate.
 #[derive(Debug)]
 enum Part {
     Attribute(String),
@@ -51,7 +51,7 @@ impl XPath {
     /// Compiles a path.
     ///
     /// # Errors
-    /// What is not understood, as a sentence.
+    /// A message about the unsupported part.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         let mut reader = Reader { rest: text.strip_prefix('.').unwrap_or(text) };
@@ -79,7 +79,7 @@ impl XPath {
         Ok(path)
     }
 
-    /// Visits the texts that the path leads to, in their order in the document.
+    /// Visits the texts that the path selects, in document order.
     pub fn visit(&self, xml: &str, visit: &mut dyn FnMut(&str)) {
         let document = Document::parse(xml);
         let mut current = vec![0];
@@ -114,7 +114,7 @@ impl XPath {
     }
 }
 
-/// Elements and all inside them, each once, in their order.
+/// Returns elements and their descendants, without duplicates, in document order.
 fn with_descendants(document: &Document, elements: &[usize]) -> Vec<usize> {
     let mut seen = vec![false; document.elements.len()];
     let mut waiting = elements.to_vec();
@@ -169,7 +169,7 @@ impl Condition {
 }
 
 impl Part {
-    /// Whether a test holds for one of the values.
+    /// Whether a test is true for one of the values.
     fn values(
         &self,
         document: &Document,

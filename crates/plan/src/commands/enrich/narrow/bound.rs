@@ -1,8 +1,8 @@
-//! A condition on stored fields, with those that always and never hold.
+//! A condition on stored fields, with the special cases "always" and "never".
 
 use spl::ast::{PatternPart, SearchExpr, SearchPattern, Span, Term};
 
-/// Where something may hold.
+/// An upper bound of the events for which something holds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Bound {
     Nothing,
@@ -11,7 +11,7 @@ pub(super) enum Bound {
 }
 
 impl Bound {
-    /// Where all of them may hold.
+    /// The bound of a conjunction.
     pub(super) fn all(parts: impl Iterator<Item = Self>) -> Self {
         let mut wheres = Vec::new();
         for part in parts {
@@ -28,14 +28,14 @@ impl Bound {
         }
     }
 
-    /// Where any of them may hold.
+    /// The bound of a disjunction.
     pub(super) fn any(parts: impl Iterator<Item = Self>) -> Self {
         let mut wheres = Vec::new();
         for part in parts {
             match part {
                 Self::Nothing => {}
                 Self::Anything => return Self::Anything,
-                // Many stanzas ask the same.
+                // Many stanzas have the same condition.
                 Self::Where(filter) if wheres.contains(&filter) => {}
                 Self::Where(filter) => wheres.push(filter),
             }
@@ -47,7 +47,7 @@ impl Bound {
         }
     }
 
-    /// It as a filter; `None` if it leaves nothing out.
+    /// Returns the bound as a filter; `None` if it excludes nothing.
     pub(super) fn into_filter(self) -> Option<SearchExpr> {
         let span = Span::default();
         match self {

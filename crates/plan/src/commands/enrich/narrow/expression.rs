@@ -1,6 +1,6 @@
-//! Where a calculated field may have a value: by the texts and fields that its expression chooses among, and
-//! the conditions that it chooses by. All of them are of stored fields: calculated fields see the values of
-//! before.
+//! Bounds of the events in which a calculated field may have a value, derived from the texts and fields among
+//! which its expression chooses, and the conditions by which it chooses. All of these are conditions on
+//! stored fields, as calculated fields see the original values.
 
 use eval::value::parse_number;
 use spl::ast::{BinaryOperator, Call, ComparisonOperator, Expr, ExprKind, SearchPattern};
@@ -8,14 +8,14 @@ use spl::ast::{BinaryOperator, Call, ComparisonOperator, Expr, ExprKind, SearchP
 use super::bound::Bound;
 use super::{Narrowing, Question};
 
-/// A comparison of a field with texts and numbers, of which it equals one.
+/// A comparison of a field with texts and numbers that is true if the field equals one of them.
 struct Equality<'e> {
     field: &'e str,
     texts: Vec<&'e str>,
 }
 
 impl Narrowing<'_> {
-    /// Where the value of an expression may satisfy a question.
+    /// Where the value of an expression may pass a test.
     pub(super) fn value(&self, expr: &Expr, question: &Question) -> Bound {
         match &expr.kind {
             ExprKind::String(text) if question.holds(text) => Bound::Anything,
@@ -103,7 +103,7 @@ impl<'e> Equality<'e> {
         let ExprKind::Field(field) = &field.kind else { return None };
         let texts = values.into_iter().map(|value| match &value.kind {
             ExprKind::String(text) if !text.is_empty() => Some(text.as_str()),
-            // One that is no number to the search command would be compared as a text.
+            // The search command would compare a number that it cannot parse as a text.
             ExprKind::Number(text) if parse_number(text).is_some() => Some(text.as_str()),
             _ => None,
         });

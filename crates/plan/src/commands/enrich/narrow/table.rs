@@ -1,4 +1,5 @@
-//! Where a lookup may give a value: by the values that its rows with that value are found by.
+//! Bounds of the events in which a lookup may return a value, derived from the keys of the rows with this
+//! value.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +12,11 @@ use super::{Narrowing, Question};
 use crate::commands::enrich::lookups::Automatic;
 use crate::commands::lookup::outputs;
 
-/// Values of a field that are asked for instead of the rows that they find.
+/// Maximum number of keys in a condition that replaces a condition on an output.
 const MOST_KEYS: usize = 100;
 
 impl Narrowing<'_> {
-    /// Where a lookup may give the field a value that satisfies a question.
+    /// Where a lookup may set the field to a value that passes a test.
     pub(super) fn looked_up(
         &self,
         automatic: &Automatic,
@@ -52,7 +53,7 @@ impl Narrowing<'_> {
     }
 }
 
-/// The rows whose field satisfies a question; `None` if that is not known.
+/// The rows whose field passes a test; `None` if they cannot be determined.
 fn rows(automatic: &Automatic, field: &str, question: &Question) -> Option<Vec<usize>> {
     let rows = &automatic.lookup.rows;
     if field.starts_with('_') || rows.column(field).is_some_and(|of| of.kind != ValueType::Text) {
@@ -64,8 +65,8 @@ fn rows(automatic: &Automatic, field: &str, question: &Question) -> Option<Vec<u
     Some(giving.map(|(row, _)| row).collect())
 }
 
-/// The values of a field that find rows, as the search command compares them; `None` if they are too many
-/// or more than these find them.
+/// The keys that find these rows, as patterns of the search command; `None` if there are too many keys, or if
+/// other keys may find the rows, too.
 fn keys(automatic: &Automatic, field: &str, giving: &[usize]) -> Option<Vec<SearchPattern>> {
     let (definition, rows) = (&automatic.lookup.definition, &automatic.lookup.rows);
     let kind = definition.match_types.get(field).copied().unwrap_or(MatchType::Exact);
@@ -81,13 +82,13 @@ fn keys(automatic: &Automatic, field: &str, giving: &[usize]) -> Option<Vec<Sear
     keys.into_iter().map(|key| pattern(key, definition.case_sensitive)).collect()
 }
 
-/// What finds all values that a key is found by.
+/// Returns a pattern that matches all values that find a key.
 fn pattern(key: &str, case_sensitive: bool) -> Option<SearchPattern> {
     if case_sensitive {
         return Some(SearchPattern::literal(key));
     }
-    // Lookups compare the cases of all letters, the search command those of ASCII: to lookups a Kelvin sign
-    // is a k.
+    // Lookups ignore the case of all letters, the search command only that of ASCII letters: for a lookup,
+    // the Kelvin sign equals k.
     let mut parts = Vec::new();
     for (at, literal) in key.split(['k', 'K']).enumerate() {
         if at > 0 && parts.last() != Some(&PatternPart::Any) {
