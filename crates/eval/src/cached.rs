@@ -1,19 +1,19 @@
-//! What is compiled from a text (a regular expression, a time format), kept for the next row.
+//! A cache of objects compiled from texts (regular expressions, time formats), kept from one row to the next.
 //!
-//! Guarantees: a text that repeats is compiled once. Literals never come here: functions compile
-//! them when planning.
+//! Guarantees: a text that repeats is compiled once. Literals are not cached here: functions compile them
+//! when planning.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// How many compiled things are kept per function; patterns taken from fields are few.
+/// Maximum number of compiled objects per function; few different patterns come from fields.
 const KEPT: usize = 16;
 
-/// A compiled thing, or that the text does not compile.
+/// A compiled object; `None` if the text does not compile.
 pub type Compiled<T> = Option<Arc<T>>;
 
-/// The last things compiled.
+/// The most recently compiled objects.
 #[derive(Debug)]
 pub struct Cached<T> {
     compile: fn(&str) -> Option<T>,
@@ -21,13 +21,13 @@ pub struct Cached<T> {
 }
 
 impl<T> Cached<T> {
-    /// Nothing yet; texts are compiled by `compile`.
+    /// Creates an empty cache that compiles texts with `compile`.
     #[must_use]
     pub fn new(compile: fn(&str) -> Option<T>) -> Self {
         Self { compile, kept: Mutex::new(Vec::new()) }
     }
 
-    /// The compiled text; `None` if it does not compile.
+    /// Returns the compiled form of a text; `None` if the text does not compile.
     #[must_use]
     pub fn get(&self, text: &str) -> Compiled<T> {
         let mut kept = self.kept.lock();

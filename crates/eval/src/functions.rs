@@ -1,7 +1,7 @@
 //! The functions of `eval`: one file per family, each function once.
 //!
-//! Names, aliases, arity and help are in the registry of the parser ([`spl::FUNCTIONS`]); here is what each
-//! function computes. A test ties the two together.
+//! Names, aliases, arity and help are in the registry of the parser ([`spl::FUNCTIONS`]); this module
+//! implements the functions. A test checks that both have the same functions.
 //!
 //! Guarantees: arguments that are constants are compiled once per call of the search or rule; a function
 //! reads the arguments of one event and nothing else.
@@ -33,27 +33,27 @@ use crate::value::{Value, ValueType};
 pub use json_build::json_of;
 pub use network::{Network, Networks};
 
-/// A function and how a call of it is computed.
+/// A function and its implementation.
 #[derive(Debug)]
 pub struct Function {
     /// Its name in [`spl::FUNCTIONS`].
     pub name: &'static str,
-    /// How a call is computed.
+    /// The implementation.
     pub body: Body,
 }
 
-/// How a call is computed.
+/// The implementation of a function.
 pub enum Body {
-    /// Of the values of the arguments, row by row.
+    /// Computes the result row by row from the values of the arguments.
     Values {
-        /// How numbers that carry decimals arrive.
+        /// How numbers with a known precision are passed.
         numbers: Numbers,
         /// Checks and compiles the constant arguments.
         prepare: fn(&Call<'_>) -> Result<Prepared, Refusal>,
     },
-    /// The same value each time.
+    /// Gives the same value in every call.
     Constant(Value<'static>),
-    /// By the evaluators themselves: arguments are not simply evaluated, or their types decide.
+    /// Is implemented by each evaluator: the arguments are not simply evaluated, or their types decide.
     Form(Form),
 }
 
@@ -67,14 +67,14 @@ impl std::fmt::Debug for Body {
     }
 }
 
-/// Functions that are part of the evaluation: each evaluator has all of them, or refuses them.
+/// Functions that are part of the evaluator: each evaluator implements or rejects each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// The value behind the first true condition.
+    /// The value after the first true condition.
     Case,
     /// The first value that is not null.
     Coalesce,
-    /// The number with all its digits.
+    /// The number with all its digits (no precision attached).
     Exact,
     /// One of two values.
     If,
@@ -82,13 +82,13 @@ pub enum Form {
     IsNotNull,
     /// Whether the value is null.
     IsNull,
-    /// Fields of a lookup.
+    /// Looks up fields in a lookup.
     Lookup,
     /// The values for which a condition holds.
     MvFilter,
-    /// An expression for each value.
+    /// The result of an expression for each value.
     MvMap,
-    /// The time that all rows share.
+    /// The time of the search, the same for all rows.
     Now,
     /// Null if two values are equal.
     NullIf,
@@ -98,30 +98,30 @@ pub enum Form {
     Sigfig,
     /// The fields of the event.
     ToJson,
-    /// The message behind the first false condition.
+    /// The message after the first false condition.
     Validate,
 }
 
-/// How numbers that carry decimals ([`crate::value::Operation`]) arrive at a function.
+/// How a function receives numbers that have a precision ([`crate::value::Operation`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
     /// With all digits.
     Plain,
-    /// As a field holds them: rounded to their decimals, and as text if zeros at the end count.
+    /// As a field holds them: rounded to their precision, and as text if trailing zeros are significant.
     Shown,
     /// As `Shown` if it is the only argument, else as `Plain`.
     ShownAlone,
 }
 
 impl Numbers {
-    /// Whether numbers are shown in a call with so many arguments.
+    /// Returns whether numbers are passed as [`Self::Shown`] in a call with this number of arguments.
     #[must_use]
     pub fn are_shown(self, arguments: usize) -> bool {
         self == Self::Shown || (self == Self::ShownAlone && arguments == 1)
     }
 }
 
-/// A call as far as it is known before any event is read.
+/// The properties of a call that are known before any event is read.
 #[derive(Debug)]
 pub struct Call<'c> {
     /// The name of the function.
@@ -130,12 +130,12 @@ pub struct Call<'c> {
     pub arguments: Vec<Argument<'c>>,
 }
 
-/// An argument as far as it is known before any event is read.
+/// The properties of an argument that are known before any event is read.
 #[derive(Debug, Clone, Copy)]
 pub struct Argument<'c> {
     /// The type of its values.
     pub kind: ValueType,
-    /// Its value, if it is a text or a number in the expression itself.
+    /// Its value, if the argument is a literal text or number.
     pub constant: Option<Value<'c>>,
 }
 
@@ -144,7 +144,7 @@ impl<'c> Call<'c> {
         self.arguments.len()
     }
 
-    /// The constant text of an argument.
+    /// Returns the literal text of an argument.
     fn text(&self, at: usize) -> Option<&'c str> {
         match self.arguments.get(at)?.constant? {
             Value::Text(text) => Some(text),
@@ -152,7 +152,7 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// The constant number of an argument.
+    /// Returns the literal number of an argument.
     fn number(&self, at: usize) -> Option<f64> {
         match self.arguments.get(at)?.constant? {
             Value::Float(number) => Some(number),
@@ -164,16 +164,16 @@ impl<'c> Call<'c> {
         self.arguments.get(at).map(|argument| argument.kind)
     }
 
-    /// Which arguments are texts of the expression itself.
+    /// Returns, for each argument, whether it is a literal text.
     fn literals(&self) -> Vec<bool> {
         (0..self.len()).map(|at| self.text(at).is_some()).collect()
     }
 }
 
-/// Why a call cannot be prepared, and which argument is at fault.
+/// Why a call cannot be prepared, and which argument is the cause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The place of the argument.
+    /// The position of the argument.
     pub argument: usize,
     /// What is wrong with it.
     pub message: String,
@@ -183,27 +183,27 @@ fn refuse<T>(argument: usize, message: impl Into<String>) -> Result<T, Refusal> 
     Err(Refusal { argument, message: message.into() })
 }
 
-/// A call whose constant arguments are compiled.
+/// A call with compiled constant arguments.
 #[derive(Debug)]
 pub struct Prepared {
-    /// What it computes.
+    /// The function that computes the result.
     pub kernel: Kernel,
     /// What the result depends on besides the values of the arguments.
     pub parameters: String,
-    /// Whether it may give something else each time.
+    /// Whether the result may differ between calls with equal arguments.
     pub is_volatile: bool,
-    /// The decimals of the result.
+    /// The number of decimals of the result.
     pub decimals: Decimals,
 }
 
-/// The decimals that a result carries.
+/// The number of decimals of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decimals {
-    /// As many as it takes.
+    /// As many as the number needs.
     AsNeeded,
-    /// Always so many.
+    /// Always this number.
     Fixed(i64),
-    /// As many as the value of this argument.
+    /// As many as the value of the argument at this position.
     Argument(usize),
 }
 
@@ -232,12 +232,12 @@ impl Prepared {
     }
 }
 
-/// A function of values whose numbers have all their digits.
+/// Creates a function of values that receives numbers with all their digits.
 const fn plain(name: &'static str, prepare: fn(&Call<'_>) -> Preparation) -> Function {
     Function { name, body: Body::Values { numbers: Numbers::Plain, prepare } }
 }
 
-/// A function of values whose numbers are as a field holds them.
+/// Creates a function of values that receives numbers as a field holds them.
 const fn shown(name: &'static str, prepare: fn(&Call<'_>) -> Preparation) -> Function {
     Function { name, body: Body::Values { numbers: Numbers::Shown, prepare } }
 }
@@ -315,13 +315,13 @@ const FUNCTIONS: &[&[Function]] = &[
     type_checks::FUNCTIONS,
 ];
 
-/// A function by its name in the registry.
+/// Returns the function with this registered name.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Function> {
     all().find(|function| function.name == name)
 }
 
-/// Every function.
+/// Iterates over all functions.
 pub fn all() -> impl Iterator<Item = &'static Function> {
     FUNCTIONS.iter().copied().flatten()
 }

@@ -1,13 +1,13 @@
-//! What a fuzzer needs of the insides.
+//! Access to internals for fuzzers.
 
 use serde_json::Value;
 
 use crate::JsonTree;
 
-/// Reads a text as a tree of JSON and as a value of `serde_json`.
+/// Parses a text as a [`JsonTree`] and as a value of `serde_json`.
 ///
 /// # Panics
-/// If the two are different, or the tree is another one after it was written and read.
+/// If the results differ, or if the tree differs after it is written and parsed again.
 pub fn json(text: &str) {
     let tree = JsonTree::parse(text);
     let written = tree.as_ref().map(ToString::to_string);
@@ -21,7 +21,7 @@ pub fn json(text: &str) {
             let again = written.and_then(|written| serde_json::from_str::<Value>(&written).ok());
             assert_eq!(again, Some(value));
         }
-        // A tree has the text of a number; a value has no place for 1e999.
+        // A tree keeps the text of a number, but a value cannot represent 1e999.
         Err(error) if is_whole => {
             assert!(error.to_string().contains("number out of range"), "{error}");
         }
@@ -29,10 +29,10 @@ pub fn json(text: &str) {
     }
 }
 
-/// Compiles a pattern and searches a text with it, on the matcher of our own and on `regex`.
+/// Compiles a pattern and searches a text with it, with our own matcher and with `regex`.
 ///
 /// # Panics
-/// If the two find different matches or groups.
+/// If matches or groups differ.
 pub fn pattern(pattern: &str, text: &str) {
     crate::pattern::compare(pattern, text);
 }

@@ -1,10 +1,10 @@
-//! Expressions of `eval` computed for one event at a time: rules that run on events as they arrive
-//! (`INGEST_EVAL`, `STOP_PROCESSING_IF`), and macros.
+//! Evaluates `eval` expressions for one event at a time: for rules that run on events as they arrive
+//! (`INGEST_EVAL`, `STOP_PROCESSING_IF`), and for macros.
 //!
-//! Guarantees: the same answers as a search gives for the same fields (a test in `plan` compares them for
+//! Guarantees: the results are those of a search over the same fields (a test in `plan` compares them for
 //! every function); constants (regular expressions, time formats, networks) are compiled once; evaluation
-//! never fails, what cannot be computed is null. Leaves to others: the syntax (`spl`), and what fields there
-//! are ([`Scope`]).
+//! never fails, a value that cannot be computed is null. Leaves to others: the syntax (`spl`), and the fields
+//! ([`Scope`]).
 
 mod choice;
 mod compile;
@@ -19,16 +19,16 @@ use crate::value::Datum;
 
 pub use compile::Expression;
 
-/// Where an expression finds its fields.
+/// The source of the fields of an expression.
 pub trait Scope {
-    /// The value of a field; null where there is none.
+    /// Returns the value of a field; null if the field does not exist.
     fn field(&self, name: &str) -> Datum<'_>;
 
-    /// The names of all fields, for functions that take the whole event.
+    /// Returns the names of all fields, for functions that take the whole event.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The time of arrival.
+    /// Returns the time of arrival.
     fn now(&self) -> EventTime;
 }

@@ -1,16 +1,14 @@
-//! JSON as a tree whose numbers are the texts that they were written as: `1.50`, `1e5`, `-0.0`
-//! (docs/decisions/0048).
+//! JSON as a tree that keeps numbers as they are written: `1.50`, `1e5`, `-0.0` (docs/decisions/0048).
 //!
-//! Guarantees: a text that is not JSON is not a tree. What is nested deeper than `LEVELS` stays text, so that
-//! no text makes the recursion deeper. Members of objects keep their order; of several with a name the last
-//! one counts.
+//! Guarantees: invalid JSON gives no tree. Values nested deeper than `LEVELS` stay text, which bounds the
+//! recursion. Members of objects keep their order; if a name is repeated, its last member is used.
 
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
 use serde_json::value::RawValue;
 
-/// Objects and arrays within each other that are taken apart, at most; as many as `serde_json` reads.
+/// Maximum number of nested objects and arrays that are parsed; the same as in `serde_json`.
 const LEVELS: usize = 127;
 
 /// A JSON value.
@@ -28,20 +26,20 @@ pub enum JsonTree<'t> {
     Array(Vec<JsonTree<'t>>),
     /// The members of an object.
     Object(Vec<(Cow<'t, str>, JsonTree<'t>)>),
-    /// An array or object that is nested too deep to be taken apart, as it is written.
+    /// An array or object as text, because it is nested too deeply to be parsed.
     Deep(&'t str),
 }
 
 impl<'t> JsonTree<'t> {
-    /// The JSON that a text is.
+    /// Parses a text as JSON.
     #[must_use]
     pub fn parse(text: &'t str) -> Option<Self> {
-        // Checks the whole text, without recursion, so that the reader below need not.
+        // Validates the whole text without recursion, so that the reader below need not.
         let text = serde_json::from_str::<&RawValue>(text).ok()?.get();
         Reader { text, at: 0 }.value(LEVELS)
     }
 
-    /// The member of an object.
+    /// Returns the member of an object with this name, the last one if the name is repeated.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Self> {
         match self {
@@ -52,7 +50,7 @@ impl<'t> JsonTree<'t> {
         }
     }
 
-    /// Whether a part of it is nested too deep to be taken apart.
+    /// Returns whether a part of the value is nested too deeply to be parsed.
     pub(crate) fn has_deep(&self) -> bool {
         match self {
             Self::Array(items) => items.iter().any(Self::has_deep),
@@ -61,7 +59,7 @@ impl<'t> JsonTree<'t> {
         }
     }
 
-    /// The value of a field: texts without quotes, the rest as JSON. Null is none.
+    /// Returns the value as a field value: texts without quotes, other values as JSON. Null gives `None`.
     #[must_use]
     pub fn text(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -73,7 +71,7 @@ impl<'t> JsonTree<'t> {
     }
 }
 
-/// As JSON without blanks, except those in parts that are nested too deep.
+/// Writes JSON without blanks, except in parts that are nested too deeply.
 impl Display for JsonTree<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -110,7 +108,7 @@ fn quoted(text: &str, f: &mut Formatter<'_>) -> fmt::Result {
     write!(f, "{}", serde_json::Value::from(text))
 }
 
-/// Reads JSON that is known to be valid. On another text it ends early.
+/// A reader of valid JSON. If the text is not valid, it ends early.
 struct Reader<'t> {
     text: &'t str,
     at: usize,
@@ -121,14 +119,14 @@ impl<'t> Reader<'t> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The next byte that is not a blank.
+    /// Returns the next byte that is not a blank.
     fn peek(&mut self) -> Option<u8> {
         let rest = self.rest().trim_ascii_start();
         self.at = self.text.len() - rest.len();
         rest.bytes().next()
     }
 
-    /// Whether the next byte is this one, which is then read.
+    /// Returns whether the next byte is this one, and consumes it if so.
     fn takes(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
@@ -145,7 +143,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The array or object that begins here, as it is written.
+    /// Returns the text of the array or object that begins here.
     fn deep(&mut self) -> Option<JsonTree<'t>> {
         let rest = self.rest();
         let (mut open, mut in_text, mut is_escaped) = (0_usize, false, false);
@@ -207,7 +205,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The string that begins here.
+    /// Reads the string that begins here.
     fn string(&mut self) -> Option<Cow<'t, str>> {
         let rest = self.rest();
         let bytes = rest.as_bytes();
@@ -229,7 +227,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A number, `true`, `false` or `null`.
+    /// Reads a number, `true`, `false` or `null`.
     fn literal(&mut self) -> JsonTree<'t> {
         let rest = self.rest();
         let ends =
@@ -288,7 +286,7 @@ mod tests {
         }
         assert_eq!(JsonTree::parse(&nested(LEVELS + 1, "x")), None);
         assert_eq!(JsonTree::parse(&"[".repeat(100_000)), None);
-        // What is behind it is read.
+        // The member after the deeply nested one is parsed.
         let text = nested(LEVELS - 1, r#"{"a":[{"b": 1}],"c":2}"#);
         assert_eq!(JsonTree::parse(&text).unwrap().to_string(), text);
     }

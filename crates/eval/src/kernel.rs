@@ -1,4 +1,4 @@
-//! What a function computes of the arguments of one event.
+//! The functions (kernels) that compute a result from the arguments of one event.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::sync::Arc;
 use crate::row::{Row, Several};
 use crate::value::{Datum, Value, ValueType};
 
-/// Appends the text to an empty buffer.
+/// Appends the text of the result to an empty buffer.
 pub type TextKernel = dyn for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync;
-/// Appends values; none appended is null.
+/// Appends the values of the result; if none is appended, the result is null.
 pub type MultiKernel = dyn for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync;
 /// Computes a number.
 pub type NumberKernel = dyn for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync;
 /// Computes a whole number.
 pub type IntegerKernel = dyn for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync;
-/// Computes a truth.
+/// Computes a Boolean.
 pub type TruthKernel = dyn for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync;
 
-/// What a function computes, by the type of its result. `None` is null.
+/// The computation of a function, by the type of its result. `None` is null.
 #[derive(Clone)]
 pub enum Kernel {
     /// One text.
     Text(Arc<TextKernel>),
-    /// As `Text`, but several values in the first argument give several results.
+    /// Like `Text`, but several values in the first argument give several results.
     TextOfEach(Arc<TextKernel>),
     /// Several texts.
     Multi(Arc<MultiKernel>),
@@ -30,7 +30,7 @@ pub enum Kernel {
     Number(Arc<NumberKernel>),
     /// A whole number.
     Integer(Arc<IntegerKernel>),
-    /// A truth.
+    /// A Boolean.
     Truth(Arc<TruthKernel>),
 }
 
@@ -41,7 +41,7 @@ impl fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    /// A function that gives a text.
+    /// Creates a kernel that returns a text.
     pub fn text<F>(kernel: F) -> Self
     where
         F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
@@ -49,7 +49,7 @@ impl Kernel {
         Self::Text(Arc::new(kernel))
     }
 
-    /// As [`Kernel::text`], for each value of a multivalue first argument.
+    /// Like [`Kernel::text`], but runs for each value of a multivalue first argument.
     pub fn text_of_each<F>(kernel: F) -> Self
     where
         F: for<'a> Fn(Row<'a>, &mut String) -> Option<()> + Send + Sync + 'static,
@@ -57,7 +57,7 @@ impl Kernel {
         Self::TextOfEach(Arc::new(kernel))
     }
 
-    /// A function with several results.
+    /// Creates a kernel that returns several values.
     pub fn multi<F>(kernel: F) -> Self
     where
         F: for<'a> Fn(Row<'a>, &mut Several<'_>) -> Option<()> + Send + Sync + 'static,
@@ -65,7 +65,7 @@ impl Kernel {
         Self::Multi(Arc::new(kernel))
     }
 
-    /// A function that gives a number.
+    /// Creates a kernel that returns a number.
     pub fn number<F>(kernel: F) -> Self
     where
         F: for<'a> Fn(Row<'a>) -> Option<f64> + Send + Sync + 'static,
@@ -73,7 +73,7 @@ impl Kernel {
         Self::Number(Arc::new(kernel))
     }
 
-    /// A function that gives a whole number.
+    /// Creates a kernel that returns a whole number.
     pub fn integer<F>(kernel: F) -> Self
     where
         F: for<'a> Fn(Row<'a>) -> Option<i64> + Send + Sync + 'static,
@@ -81,7 +81,7 @@ impl Kernel {
         Self::Integer(Arc::new(kernel))
     }
 
-    /// A function that gives a truth.
+    /// Creates a kernel that returns a Boolean.
     pub fn truth<F>(kernel: F) -> Self
     where
         F: for<'a> Fn(Row<'a>) -> Option<bool> + Send + Sync + 'static,
@@ -89,7 +89,7 @@ impl Kernel {
         Self::Truth(Arc::new(kernel))
     }
 
-    /// The type of the results, by the type of the first argument.
+    /// Returns the type of the results, given the type of the first argument.
     #[must_use]
     pub fn returns(&self, first: Option<ValueType>) -> ValueType {
         match self {
@@ -105,7 +105,7 @@ impl Kernel {
         }
     }
 
-    /// The value for one row.
+    /// Computes the value of one row.
     #[must_use]
     pub fn run(&self, row: Row<'_>) -> Datum<'static> {
         let text = |kernel: &TextKernel, row: Row<'_>| {

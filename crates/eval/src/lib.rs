@@ -8,10 +8,10 @@
 //!                 functions: Kernel(Row) -> value
 //! ```
 //!
-//! Guarantees: one library of values, comparisons and functions. Rules that run on events as they arrive
-//! and macros ([`Expression`]) use it, and so does `exprs`, which wraps each function for columns; a
-//! test in `exprs` compares the two for every function. Pure: no I/O, no clock of its own. It leaves the
-//! syntax to `spl` and columns to `exprs`.
+//! Guarantees: there is one library of values, comparisons and functions. Rules that run on events as they
+//! arrive and macros use it ([`Expression`]), and so does `exprs`, which wraps each function for columns; a
+//! test in `exprs` compares both for every function. Pure: no I/O, no clock of its own. Leaves to others: the
+//! syntax (`spl`) and columns (`exprs`).
 
 mod cached;
 pub mod functions;

@@ -1,11 +1,11 @@
-//! Operators of dynamic values, and words that are values.
+//! Operators of dynamic values, and words that are constants.
 
 use spl::ast::FieldRef;
 
 use crate::row::{LONGEST_TEXT, Row};
 use crate::value::{NumberText, Operation, Value, decimals_in, write_decimals};
 
-/// `true` and `false` as words, which are not fields unless in single quotes.
+/// Returns the value of the words `true` and `false`, which are fields only in single quotes.
 #[must_use]
 pub fn truth_word(field: &FieldRef) -> Option<bool> {
     match field.name.as_str() {
@@ -16,7 +16,8 @@ pub fn truth_word(field: &FieldRef) -> Option<bool> {
     }
 }
 
-/// `+` of two dynamic values: their sum with its decimals if both are numbers, else both texts.
+/// Computes `+` of two dynamic values: their sum with its precision if both are numbers, otherwise both texts
+/// joined.
 pub fn add(row: Row<'_>, out: &mut String) -> Option<()> {
     let (Some(left), Some(right)) = (row.number(0), row.number(1)) else { return join(row, out) };
     let sum = left + right;
@@ -28,11 +29,11 @@ pub fn add(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// All arguments one behind the other, null if any is.
+/// Concatenates all arguments; null if an argument is null.
 pub fn join(row: Row<'_>, out: &mut String) -> Option<()> {
     for value in row.values() {
         match value {
-            // A longer text is refused by the caller.
+            // A longer text is rejected by the caller.
             _ if out.len() > LONGEST_TEXT => return Some(()),
             Value::Text(text) => out.push_str(text),
             other => out.push_str(&other.text()?),

@@ -1,9 +1,9 @@
 //! Regular expressions in PCRE's syntax, on the fastest engine that can run them.
 //!
-//! Most patterns run on the `regex` crate (linear time), and what is simple of them on a matcher of
-//! our own ([`sequence`]); those with look-around, back-references or other PCRE-only parts on PCRE2
-//! itself, whose effort per search is bounded. A search that hits that bound counts as no
-//! match. `\d`, `\w`, `\s` and `\b` are about ASCII, as they are in PCRE.
+//! Most patterns run on the `regex` crate (linear time), and simple ones on our own matcher ([`sequence`]);
+//! patterns with look-around, back-references or other features that only PCRE has run on PCRE2, with a limit
+//! on the effort per search. A search that reaches this limit counts as no match. `\d`, `\w`, `\s` and `\b`
+//! match ASCII only, as in PCRE.
 
 mod backtracking;
 mod linear;
@@ -16,7 +16,7 @@ use backtracking::Backtracking;
 use linear::Linear;
 use sequence::{Outcome, Spans};
 
-/// A regular expression that has been checked; what runs it is compiled by its first search.
+/// A regular expression that has been validated; its first search compiles it for an engine.
 #[derive(Clone)]
 pub struct Pattern {
     engine: Engine,
@@ -40,7 +40,7 @@ impl Pattern {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// What PCRE2 says about it, with the offset.
+    /// The message of PCRE2, with the offset.
     pub fn compile(text: &str) -> Result<Self, String> {
         if let Some(pattern) = Self::linear(text) {
             return Ok(pattern);
@@ -51,7 +51,7 @@ impl Pattern {
     }
 
     fn linear(text: &str) -> Option<Self> {
-        // To PCRE it is a recursion, to `regex` a flag.
+        // `(?R)` is a recursion in PCRE, but a flag in `regex`.
         if text.contains("(?R)") {
             return None;
         }
@@ -59,25 +59,25 @@ impl Pattern {
         Some(Self { engine: Engine::Linear(linear), names, text: text.to_owned() })
     }
 
-    /// The pattern as it was written.
+    /// Returns the pattern as it was written.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Names of the groups; the whole match is the first.
+    /// Returns the names of the groups; the first entry is the whole match.
     #[must_use]
     pub fn names(&self) -> &[Option<String>] {
         &self.names
     }
 
-    /// Whether it runs in linear time.
+    /// Returns whether the pattern runs in linear time.
     #[must_use]
     pub fn is_linear(&self) -> bool {
         matches!(self.engine, Engine::Linear(_))
     }
 
-    /// The longest text that every match is known to hold.
+    /// Returns the longest literal that every match contains.
     #[must_use]
     pub fn required_literal(&self) -> Option<Vec<u8>> {
         match &self.engine {
@@ -86,7 +86,7 @@ impl Pattern {
         }
     }
 
-    /// Whether it matches anywhere.
+    /// Returns whether the pattern matches anywhere in the text.
     #[must_use]
     pub fn is_match(&self, text: &str) -> bool {
         match &self.engine {
@@ -99,7 +99,8 @@ impl Pattern {
         }
     }
 
-    /// The first match that begins at or after a character boundary: its begin and end.
+    /// Returns begin and end of the first match that begins at or after `from`, which must be a character
+    /// boundary.
     #[must_use]
     pub fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         match &self.engine {
@@ -112,11 +113,11 @@ impl Pattern {
         }
     }
 
-    /// Visits the groups of every match, one after the other, until the visitor has enough.
+    /// Visits the groups of all matches in order, until the visitor returns `false`.
     pub fn each_match<'t>(&self, text: &'t str, mut visit: impl FnMut(&Groups<'t>) -> bool) {
         match &self.engine {
-            // Behind an empty match the search would begin at the same place again; `captures_iter` knows how
-            // to go on.
+            // After an empty match, the search would find the same position again; `captures_iter` handles
+            // this.
             Engine::Linear(linear)
                 if linear.sequence().is_some_and(|sequence| !sequence.can_be_empty()) =>
             {
@@ -140,14 +141,16 @@ impl Pattern {
         }
     }
 
-    /// The groups of the first match that begins at or after a character boundary.
+    /// Returns the groups of the first match that begins at or after `from`, which must be a character
+    /// boundary.
     #[must_use]
     pub fn groups_at<'t>(&self, text: &'t str, from: usize) -> Option<Groups<'t>> {
         match &self.engine {
             Engine::Linear(linear) => {
                 let found = match linear.sequence() {
                     Some(sequence) if !sequence.finds_beginnings() => {
-                        // `regex` finds a match fast, but often needs its slow backtracker for the groups.
+                        // `regex` finds a match quickly, but often needs its slow backtracker to find the
+                        // groups.
                         let begin = linear.regex().find_at(text, from)?.start();
                         sequence.match_at(text, begin)
                     }
@@ -169,10 +172,10 @@ impl Pattern {
     }
 }
 
-/// Finds all matches on the engine that is chosen and, where that is the matcher of our own, on `regex`.
+/// Finds all matches on the chosen engine and, if that is our own matcher, also on `regex`.
 ///
 /// # Panics
-/// If they differ.
+/// If the matches differ.
 pub(crate) fn compare(pattern: &str, text: &str) {
     let Ok(pattern) = Pattern::compile(pattern) else { return };
     let mut found: Vec<Vec<_>> = Vec::new();
@@ -212,7 +215,7 @@ enum Found<'t> {
 }
 
 impl<'t> Groups<'t> {
-    /// The text of a group that took part; 0 is the whole match.
+    /// Returns the text of a group that took part in the match; group 0 is the whole match.
     #[must_use]
     pub fn get(&self, group: usize) -> Option<&'t str> {
         match &self.0 {
@@ -225,7 +228,7 @@ impl<'t> Groups<'t> {
         }
     }
 
-    /// Begin and end of a group that took part.
+    /// Returns begin and end of a group that took part in the match.
     #[must_use]
     pub fn span(&self, group: usize) -> Option<(usize, usize)> {
         match &self.0 {
@@ -236,9 +239,8 @@ impl<'t> Groups<'t> {
     }
 }
 
-/// Spells what PCRE allows and `regex` refuses or reads differently in its own way: an opening
-/// bracket inside a class, a brace that is no repetition, `\<` and `\>`, `\Z`, and classes and word
-/// boundaries that are about ASCII.
+/// Translates PCRE syntax that `regex` rejects or reads differently: an opening bracket inside a class, a
+/// brace that is not a repetition, `\<` and `\>`, `\Z`, and ASCII classes and word boundaries.
 fn translate(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len() + 8);
     let mut chars = pattern.char_indices().peekable();
@@ -320,7 +322,7 @@ fn translate(pattern: &str) -> String {
                 in_class = false;
                 out.push(']');
             }
-            // In front of a class of characters it is no range, as in `[a-\d]`.
+            // Before a character class, `-` is not a range, as in `[a-\d]`.
             '-' if in_class && before_class(&pattern[at + 1..]) => out.push_str(r"\-"),
             '&' | '~' if in_class => {
                 out.push('\\');

@@ -1,4 +1,4 @@
-//! What a function is given for one event, and what it puts its values into.
+//! The input of a function for one event, and the sink of its results.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -9,57 +9,58 @@ use model::EventTime;
 use crate::time::LocalClock;
 use crate::value::{TextValue, Value};
 
-/// The most bytes of one text that a function makes.
+/// Maximum length of a text that a function creates, in bytes.
 pub const LONGEST_TEXT: usize = 16 << 20;
 
-/// What functions know besides their arguments. It lasts for one batch of events.
+/// The context of functions besides their arguments. It is valid for one batch of events.
 #[derive(Debug)]
 pub struct Environment {
     now: EventTime,
     wall: EventTime,
     zone: TimeZone,
     clock: RefCell<Option<LocalClock>>,
-    /// What a function has to say about its results.
+    /// The note of a function about its results.
     note: Cell<Option<&'static str>>,
 }
 
 impl Environment {
-    /// `now` is what `now()` gives and what times without a date are relative to, `wall` what `time()` gives.
+    /// Creates an environment. `now` is the value of `now()` and the reference of times without a date,
+    /// `wall` the value of `time()`.
     #[must_use]
     pub fn new(now: EventTime, wall: EventTime, zone: TimeZone) -> Self {
         Self { now, wall, zone, clock: RefCell::new(None), note: Cell::new(None) }
     }
 
-    /// Says that a limit took values away; of several notes the last one stays.
+    /// Records that a limit dropped values; of several notes the last one is kept.
     pub fn note(&self, text: &'static str) {
         self.note.set(Some(text));
     }
 
-    /// What a function has said.
+    /// Returns the recorded note.
     #[must_use]
     pub fn noted(&self) -> Option<&'static str> {
         self.note.get()
     }
 
-    /// What `now()` gives.
+    /// Returns the value of `now()`.
     #[must_use]
     pub fn now(&self) -> EventTime {
         self.now
     }
 
-    /// What `time()` gives.
+    /// Returns the value of `time()`.
     #[must_use]
     pub fn wall(&self) -> EventTime {
         self.wall
     }
 
-    /// The time zone in which times are read and written.
+    /// Returns the time zone in which times are read and written.
     #[must_use]
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// Calls `with` with the clock of the zone, which remembers the last day.
+    /// Calls `with` with the clock of the zone, which caches the last day.
     pub fn with_clock<T>(&self, with: impl FnOnce(&mut LocalClock) -> T) -> T {
         let mut clock = self.clock.borrow_mut();
         with(clock.get_or_insert_with(|| LocalClock::new(self.zone.clone())))
@@ -74,55 +75,56 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A row of these arguments.
+    /// Creates a row of these arguments.
     #[must_use]
     pub fn new(values: &'a [Value<'a>], environment: &'a Environment) -> Self {
         Self { values, environment }
     }
 
-    /// How many arguments there are.
+    /// Returns the number of arguments.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "few functions take none")]
     pub fn len(self) -> usize {
         self.values.len()
     }
 
-    /// An argument, null where there are fewer.
+    /// Returns an argument, null if there are fewer.
     #[must_use]
     pub fn value(self, at: usize) -> Value<'a> {
         self.values.get(at).copied().unwrap_or(Value::Null)
     }
 
-    /// The text of an argument.
+    /// Returns the text of an argument.
     #[must_use]
     pub fn text(self, at: usize) -> Option<TextValue<'a>> {
         self.value(at).text()
     }
 
-    /// The number that an argument is or stands for.
+    /// Returns an argument as a number.
     #[must_use]
     pub fn number(self, at: usize) -> Option<f64> {
         self.value(at).number()
     }
 
-    /// All arguments.
+    /// Iterates over all arguments.
     pub fn values(self) -> impl Iterator<Item = Value<'a>> {
         self.values.iter().copied()
     }
 
-    /// What it knows besides.
+    /// Returns the environment.
     #[must_use]
     pub fn environment(self) -> &'a Environment {
         self.environment
     }
 }
 
-/// A place for the several values of one event.
+/// A sink for the values of a multivalue result.
 pub trait TextSink {
     /// Appends a value if there is room.
     fn append(&mut self, text: &str);
 
-    /// Whether there is no room left; what is appended then is lost, and whoever owns the place says so.
+    /// Returns whether there is no room left. Values appended then are lost, which the owner of the sink
+    /// reports.
     fn is_full(&self) -> bool {
         false
     }
@@ -134,7 +136,7 @@ impl TextSink for Vec<String> {
     }
 }
 
-/// Takes the values of one row, as many as there is room for.
+/// The values of one row, limited by the room in the sink.
 pub struct Several<'b>(&'b mut dyn TextSink);
 
 impl fmt::Debug for Several<'_> {
@@ -144,7 +146,7 @@ impl fmt::Debug for Several<'_> {
 }
 
 impl<'b> Several<'b> {
-    /// Values go to a sink.
+    /// Creates a list that writes its values to a sink.
     pub fn new(sink: &'b mut dyn TextSink) -> Self {
         Self(sink)
     }
@@ -154,7 +156,7 @@ impl<'b> Several<'b> {
         self.0.append(text.as_ref());
     }
 
-    /// Whether there is no room left.
+    /// Returns whether there is no room left.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.is_full()

@@ -1,4 +1,4 @@
-//! Scripts of `rex mode=sed` and `SEDCMD-*`: substitutions in a text, as the subset of sed that Splunk has
+//! Scripts of `rex mode=sed` and `SEDCMD-*`: substitutions in a text, in Splunk's subset of sed
 //! (docs/decisions/0020).
 //!
 //! A script is one or more of `s/regex/replacement/flags` (flags: `g`, `i`, and a number for the
@@ -27,7 +27,7 @@ impl Sed {
     /// Compiles a script.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message that says why the script is invalid.
     pub fn compile(script: &str) -> Result<Self, String> {
         let mut commands = Vec::new();
         let mut rest = script.trim();
@@ -42,8 +42,9 @@ impl Sed {
         Ok(Self(commands))
     }
 
-    /// The edited text; `None` if nothing matches, or the text already has more bytes than `longest`. Editing
-    /// ends where the edited text has more: a caller that has a limit refuses such a text.
+    /// Returns the edited text; `None` if nothing matches, or if the text is longer than `longest` bytes to
+    /// begin with. Editing stops once the result exceeds `longest`, so that a caller with a limit can reject
+    /// it.
     #[must_use]
     pub fn apply(&self, text: &str, longest: usize) -> Option<String> {
         let mut edited: Option<String> = None;
@@ -61,7 +62,7 @@ impl Sed {
 }
 
 impl Command {
-    /// The edited text; `None` if nothing matches.
+    /// Returns the edited text; `None` if nothing matches.
     fn apply(&self, text: &str, longest: usize) -> Option<String> {
         match self {
             Self::Translate(pairs) => {
@@ -102,7 +103,7 @@ fn expand(parts: &[Part], groups: &Groups<'_>, out: &mut String) {
     }
 }
 
-/// Reads one command and gives what follows it.
+/// Reads one command, and returns it with the text after it.
 fn command(text: &str) -> Result<(Command, &str), String> {
     let mut characters = text.chars();
     let (Some(kind @ ('s' | 'y')), Some(delimiter)) = (characters.next(), characters.next()) else {
@@ -148,8 +149,8 @@ fn command(text: &str) -> Result<(Command, &str), String> {
     ))
 }
 
-/// The text up to an unescaped delimiter, and what follows it. A delimiter that is escaped stands for
-/// itself; other escapes stay as they are.
+/// Returns the text up to an unescaped delimiter, and the text after it. An escaped delimiter stands for
+/// itself; other escapes are kept.
 fn part(text: &str, delimiter: char) -> Option<(String, &str)> {
     let mut out = String::new();
     let mut characters = text.char_indices();
@@ -242,7 +243,7 @@ mod tests {
         let edited = sed.apply(&"a".repeat(100), 150).unwrap();
         assert!(edited.len() > 150 && edited.len() < 400, "{}", edited.len());
         assert!(!edited.contains('c'));
-        // A text that is too long before the first command is not edited.
+        // A text that is too long from the start is not edited.
         assert_eq!(sed.apply(&"a".repeat(151), 150), None);
     }
 

@@ -1,30 +1,31 @@
-//! Tables in texts, such as the output of `top`, `ps` and `netstat`: a line that names the columns, then
-//! lines with values below the names.
+//! Tables in texts, such as the output of `top`, `ps` and `netstat`: a header line with column names, then
+//! lines with values aligned with the names.
 //!
-//! Guarantees: every line becomes one row at most, in order; no line makes it fail.
+//! Guarantees: every line gives at most one row, in order; no line causes an error.
 
-/// How the lines of a text are read.
+/// The options for reading tables.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
-    /// Which line that is not empty names the columns, counted from 0; found by its looks if absent.
+    /// The index of the header line among the lines that are not empty, from 0; if `None`, the header is
+    /// detected.
     pub header: Option<usize>,
-    /// No line names the columns: they are `Column_1` and so on.
+    /// Whether there is no header: the columns are `Column_1` and so on.
     pub nameless: bool,
-    /// Whether another line may name other columns.
+    /// Whether a later line may be the header of another table.
     pub several: bool,
 }
 
-/// A piece of a line and where it stands, in characters.
+/// A part of a line and its position, in characters.
 #[derive(Debug, Clone, Copy)]
 struct Token<'t> {
     text: &'t str,
     start: usize,
     end: usize,
-    /// Where it begins in the line, in bytes.
+    /// Its start in the line, in bytes.
     at: usize,
 }
 
-/// What stands between values.
+/// The separator between values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Separator {
     Blanks,
@@ -38,7 +39,7 @@ struct Header<'t> {
     columns: Vec<(String, usize, usize)>,
 }
 
-/// Visits each row of the tables in a text: its line, and its values with the names of their columns.
+/// Visits each row of the tables in a text: its line, and its values with their column names.
 #[allow(clippy::type_complexity, reason = "said in full in the line above")]
 pub fn rows<'t>(text: &'t str, reading: &Reading, visit: &mut dyn FnMut(&'t str, &[(&str, &str)])) {
     let mut lines: Vec<(&str, bool)> = Vec::new();
@@ -73,10 +74,10 @@ pub fn rows<'t>(text: &'t str, reading: &Reading, visit: &mut dyn FnMut(&'t str,
     }
 }
 
-/// Share of capitalised words from which a line is taken for the names of columns.
+/// Minimum share of capitalised words in a line that is taken as a header.
 const LIKELY: f64 = 0.75;
 
-/// The line that looks most like names of columns: text only, capitalised, the earlier the better.
+/// Returns the line that most looks like a header: only text, capitalised; the earliest one of equal rank.
 fn find_header(lines: &[(&str, bool)]) -> Option<usize> {
     let looks: Vec<f64> = lines.iter().map(|(line, _)| looks_like_header(line)).collect();
     let likely = looks.iter().position(|look| *look >= LIKELY);
@@ -87,7 +88,7 @@ fn find_header(lines: &[(&str, bool)]) -> Option<usize> {
     likely.or_else(best)
 }
 
-/// From 0 for a line that cannot name columns to 1 for one of capitalised words only.
+/// Scores a line: 0 if it cannot be a header, 1 if all its words are capitalised.
 #[allow(clippy::cast_precision_loss)]
 fn looks_like_header(line: &str) -> f64 {
     let tokens = tokens(line, separator(line));
@@ -99,7 +100,7 @@ fn looks_like_header(line: &str) -> f64 {
         token.text.chars().find(|c| c.is_alphabetic()).is_some_and(char::is_uppercase)
     };
     let capital = tokens.iter().filter(is_capital).count();
-    // Words that are not capitalised count for a little, so that such a line is better than none.
+    // The small constant ranks a line without capitalised words above 0, so that it is still a candidate.
     (capital as f64 + 0.01) / (tokens.len() as f64 + 0.01)
 }
 
@@ -168,17 +169,17 @@ impl<'t> Header<'t> {
         Self { line: "", separator, columns: columns.collect() }
     }
 
-    /// The values of a line with the names of their columns; those without value or name are left out.
+    /// Returns the values of a line with their column names, without empty values and columns without a name.
     fn values<'a>(&'a self, line: &'a str) -> Vec<(&'a str, &'a str)> {
         let tokens = tokens(line, self.separator);
         let count = self.columns.len();
-        // Columns with the bytes of the line that are their values.
+        // Columns, with the byte range of their values in the line.
         let mut values: Vec<(usize, usize, usize)> = Vec::with_capacity(count);
         if self.separator == Separator::Blanks && tokens.len() < count {
             for token in tokens {
                 let (column, end) = (self.below(token), token.at + token.text.len());
                 match values.last_mut() {
-                    // What stands below one name together is one value.
+                    // Tokens below the same column name are one value.
                     Some((last, _, to)) if *last == column => *to = end,
                     _ => values.push((column, token.at, end)),
                 }
@@ -202,7 +203,7 @@ impl<'t> Header<'t> {
         values.filter(|(name, text)| !name.is_empty() && !text.is_empty()).collect()
     }
 
-    /// The first column whose name a value stands below, else the nearest one.
+    /// Returns the first column whose name is above the value, otherwise the nearest column.
     fn below(&self, token: Token<'_>) -> usize {
         let distance = |(_, start, end): &(String, usize, usize)| {
             start.saturating_sub(token.end - 1).max((token.start + 1).saturating_sub(*end))
@@ -212,7 +213,7 @@ impl<'t> Header<'t> {
     }
 }
 
-/// A name as fields have it: other characters than letters, digits and `_` become `_`.
+/// Returns a valid field name: characters other than letters, digits and `_` become `_`.
 fn field_name(text: &str) -> String {
     let clean = |c: char| if c.is_alphanumeric() || c == '_' { c } else { '_' };
     let name: String = text.chars().map(clean).collect();

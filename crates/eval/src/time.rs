@@ -1,8 +1,8 @@
 //! Reading and writing times: formats in Splunk's dialect of strptime, time zones, relative times
 //! (docs/decisions/0017).
 //!
-//! Guarantees: nothing here panics or allocates per call except for the text it writes. Leaves to
-//! others: where in an event the timestamp is (`knowledge::timestamp`).
+//! Guarantees: no function here panics, or allocates per call except for the text that it writes. Leaves to
+//! others: finding the timestamp in an event (`knowledge::timestamp`).
 
 pub mod civil;
 mod error;

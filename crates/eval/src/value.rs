@@ -1,8 +1,8 @@
-//! One value of an expression, and SPL's rules for it: when text is a number, how a number is written,
-//! what is true, what is larger, how precise a result is.
+//! One value of an expression, and SPL's rules for values: when a text is a number, how a number is written,
+//! which values are true, how values are ordered, and which precision a result has.
 //!
-//! Guarantees: the only rules there are. Columns of searches and fields of events on arrival are read as
-//! the same [`Value`]. Reading a value allocates only where several texts are joined.
+//! Guarantees: these rules are implemented only here. Columns of searches and fields of arriving events are
+//! read as the same [`Value`]. Reading a value allocates only to join several texts.
 
 mod among_texts;
 mod compare;
@@ -19,9 +19,9 @@ pub use decimals::{Operation, decimals_in, write_decimals};
 pub use kind::ValueType;
 pub use number::{NumberText, parse_in_base, parse_number, rounded, whole_number};
 
-/// Texts that lie behind each other, whoever stores them; [`Multi`] is a range of them.
+/// A sequence of texts in any storage; [`Multi`] is a range of them.
 pub trait Texts: Send + Sync {
-    /// A text; `None` where it is null.
+    /// Returns a text; `None` if it is null.
     fn get(&self, at: usize) -> Option<&str>;
 }
 
@@ -31,7 +31,7 @@ impl Texts for Vec<String> {
     }
 }
 
-/// The several values of one field.
+/// The values of a multivalue field.
 #[derive(Clone, Copy)]
 pub struct Multi<'a> {
     texts: &'a dyn Texts,
@@ -46,26 +46,26 @@ impl fmt::Debug for Multi<'_> {
 }
 
 impl<'a> Multi<'a> {
-    /// The texts from `start`, `length` of them.
+    /// Creates a range of `length` texts from `start`.
     #[must_use]
     pub fn new(texts: &'a dyn Texts, start: u32, length: u32) -> Self {
         Self { texts, start, length }
     }
 
-    /// How many.
+    /// Returns the number of values.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "a field without values is null")]
     pub fn len(self) -> usize {
         self.length as usize
     }
 
-    /// One of them, by its place; empty where it is null.
+    /// Returns the value at a position; empty if it is null.
     #[must_use]
     pub fn get(self, at: usize) -> &'a str {
         self.texts.get(self.start as usize + at).unwrap_or_default()
     }
 
-    /// Those that are not null.
+    /// Iterates over the values that are not null.
     pub fn iter(self) -> impl Iterator<Item = &'a str> {
         let texts = self.texts;
         let start = self.start as usize;
@@ -76,9 +76,9 @@ impl<'a> Multi<'a> {
 /// One value.
 #[derive(Debug, Clone, Copy)]
 pub enum Value<'a> {
-    /// Nothing.
+    /// Null.
     Null,
-    /// Dynamic text: text that looks like a number acts as one.
+    /// A dynamic text: a numeric text is treated as a number.
     Text(&'a str),
     /// Several texts, at least one.
     Multi(Multi<'a>),
@@ -86,14 +86,14 @@ pub enum Value<'a> {
     Integer(i64),
     /// A number.
     Float(f64),
-    /// Truth.
+    /// A Boolean.
     Boolean(bool),
-    /// Microseconds since 1970, which act as epoch seconds.
+    /// A time in microseconds since 1970, treated as epoch seconds.
     Time(i64),
 }
 
 impl<'a> Value<'a> {
-    /// Several texts; none is null.
+    /// Creates a value from several texts; none of them is null.
     #[must_use]
     pub fn several(texts: &'a Vec<String>) -> Self {
         match u32::try_from(texts.len()) {
@@ -102,13 +102,13 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether it is nothing.
+    /// Returns whether the value is null.
     #[must_use]
     pub fn is_null(self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// The number it is or stands for. Several values stand for none.
+    /// Returns the value as a number. Several values give `None`.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn number(self) -> Option<f64> {
@@ -123,7 +123,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, cut to a whole one.
+    /// Returns the value as a number, truncated to a whole one.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn whole(self) -> Option<i64> {
@@ -133,7 +133,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Its text; several values are joined by spaces.
+    /// Returns the value as text; several values are joined by spaces.
     #[must_use]
     pub fn text(self) -> Option<TextValue<'a>> {
         Some(match self {
@@ -148,7 +148,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// Whether it is true as a condition.
+    /// Returns whether the value is true as a condition.
     #[must_use]
     pub fn truth(self) -> Option<bool> {
         match self {
@@ -160,7 +160,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// How many values it is.
+    /// Returns the number of values.
     #[must_use]
     pub fn count(self) -> usize {
         match self {
@@ -182,7 +182,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The event time it is or stands for, in microseconds; a time is not rounded to floating point.
+    /// Returns the value as an event time in microseconds; a time is not rounded to floating point.
     #[must_use]
     pub fn micros(self) -> Option<i64> {
         match self {
@@ -192,14 +192,14 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Epoch seconds as microseconds; clamped to what a time can be.
+/// Converts epoch seconds to microseconds; clamped to the range of event times.
 #[must_use]
 #[allow(clippy::cast_possible_truncation)]
 pub fn micros(seconds: f64) -> i64 {
     (seconds * 1e6).round() as i64
 }
 
-/// How truth is written.
+/// Returns the text of a Boolean.
 #[must_use]
 pub fn truth_text(truth: bool) -> &'static str {
     if truth { "True" } else { "False" }
@@ -208,9 +208,9 @@ pub fn truth_text(truth: bool) -> &'static str {
 /// A text that is borrowed where possible.
 #[derive(Debug, Clone)]
 pub enum TextValue<'a> {
-    /// As it is stored.
+    /// A text as it is stored.
     Borrowed(&'a str),
-    /// A number written out.
+    /// A number as text.
     Number(NumberText),
     /// Several values joined.
     Joined(String),
@@ -227,7 +227,7 @@ impl Deref for TextValue<'_> {
     }
 }
 
-/// A value that may own its texts: what a field or an expression gives for one event.
+/// A value that may own its texts: the value of a field or expression for one event.
 #[derive(Debug, Clone)]
 pub enum Datum<'a> {
     /// A value stored elsewhere.
@@ -242,13 +242,13 @@ impl<'a> Datum<'a> {
     /// Null.
     pub const NULL: Self = Self::View(Value::Null);
 
-    /// A text stored elsewhere.
+    /// Creates a value from a text stored elsewhere.
     #[must_use]
     pub fn text(text: &'a str) -> Self {
         Self::View(Value::Text(text))
     }
 
-    /// The value.
+    /// Returns the value.
     #[must_use]
     pub fn get(&self) -> Value<'_> {
         match self {
@@ -258,7 +258,7 @@ impl<'a> Datum<'a> {
         }
     }
 
-    /// The same without borrowing.
+    /// Converts the value to one that owns its texts.
     #[must_use]
     pub fn into_owned(self) -> Datum<'static> {
         match self {

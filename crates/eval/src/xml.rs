@@ -1,8 +1,8 @@
 //! XML in texts, for `KV_MODE = xml` and `spath`: elements by path (`Event.System.EventID`), attributes as
 //! `path{@name}`.
 //!
-//! Guarantees: a fault ends the reading; what precedes it counts. Elements deeper than 64 levels are not
-//! read.
+//! Guarantees: reading stops at the first error; the values before it are kept. Elements nested deeper than
+//! 64 levels are not read.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -14,13 +14,13 @@ const DEPTH: usize = 64;
 
 type Visit<'v, 'a> = &'v mut dyn FnMut(&str, Cow<'a, str>) -> ControlFlow<()>;
 
-/// Whether a text is to be read as XML and not as JSON.
+/// Returns whether a text is to be read as XML instead of JSON.
 #[must_use]
 pub fn begins(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').trim_start().starts_with('<')
 }
 
-/// Visits every text and attribute in order, up to where the text stops being XML.
+/// Visits all texts and attributes in order, up to the first error in the XML.
 pub fn walk<'a>(raw: &'a str, visit: Visit<'_, 'a>) -> ControlFlow<()> {
     let mut reader = Reader::from_str(raw);
     let mut path = String::new();
@@ -77,7 +77,7 @@ fn attributes<'a>(path: &str, tag: &BytesStart<'_>, visit: Visit<'_, 'a>) -> Con
     ControlFlow::Continue(())
 }
 
-/// The value of an attribute. References to unknown entities stay as they are.
+/// Returns the value of an attribute. References to unknown entities are kept as they are.
 fn value_of(raw: &[u8]) -> String {
     let raw = String::from_utf8_lossy(raw);
     quick_xml::escape::unescape(&raw).map_or_else(|_| raw.to_string(), Cow::into_owned)
@@ -91,8 +91,8 @@ fn entity(name: &str, out: &mut String) {
     }
 }
 
-/// A place in XML: `a.b`, `a.b{2}.c` with indexes from 1, `a.b{@name}`. An element without an index stands
-/// for all of its name, as one with `{}` does.
+/// A path into XML: `a.b`, `a.b{2}.c` with indexes from 1, `a.b{@name}`. An element without an index matches
+/// all elements with its name, as one with `{}` does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct XmlPath {
     steps: Vec<Step>,
@@ -102,12 +102,13 @@ pub struct XmlPath {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Step {
     name: String,
-    /// Which of the elements of its name, from 1; all if absent.
+    /// The index among the elements with the same name, from 1; `None` for all of them.
     at: Option<usize>,
 }
 
 impl XmlPath {
-    /// Parses a path. Any text is one: what is not an index or an attribute stands for all elements.
+    /// Parses a path. Every text is a valid path: a suffix that is neither an index nor an attribute matches
+    /// all elements.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let mut steps = Vec::new();
@@ -128,12 +129,12 @@ impl XmlPath {
         Self { steps, attribute }
     }
 
-    /// Visits what is at the path, in order: the value of the attribute, the text of an element, or, if it
-    /// has elements inside, its content as it is written.
+    /// Visits the values at the path, in order: the value of the attribute, the text of an element, or, if
+    /// the element has child elements, its content as it is written.
     pub fn visit(&self, xml: &str, visit: &mut dyn FnMut(&str)) {
         let mut reader = Reader::from_str(xml);
-        // How many elements are open, how many of them, from the outermost one, are those of the path, and
-        // how many of the name of the next step each of these has had so far.
+        // The number of open elements; how many of them, from the outermost one, match the path; and for each
+        // of these, how many elements with the name of the next step it has had so far.
         let (mut depth, mut matched) = (0, 0);
         let mut counts = vec![0_usize; self.steps.len()];
         let mut begin = 0;
@@ -198,7 +199,7 @@ impl XmlPath {
         }
     }
 
-    /// Counts an element; whether it is that of a step.
+    /// Counts an element, and returns whether it matches a step.
     fn is_step(&self, at: usize, tag: &BytesStart<'_>, counts: &mut [usize]) -> bool {
         let Some(step) = self.steps.get(at) else { return false };
         if step.name.as_bytes() != tag.name().as_ref() {

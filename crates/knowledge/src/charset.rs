@@ -5,17 +5,17 @@ use encoding_rs::Encoding;
 /// The encoding of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Charset {
-    /// UTF-8, or UTF-16 where a byte order mark says so.
+    /// UTF-8, or UTF-16 if there is a byte order mark.
     #[default]
     Utf8,
-    /// Found out from the bytes.
+    /// Detected from the bytes.
     Auto,
-    /// Another one.
+    /// Another encoding.
     Other(&'static Encoding),
 }
 
 impl Charset {
-    /// The encoding of a name as `iconv` and Splunk know it.
+    /// Returns the encoding with this name in `iconv` or Splunk.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase().replace('_', "-");

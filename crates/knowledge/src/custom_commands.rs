@@ -11,7 +11,7 @@ use conf::Reader;
 use crate::knowledge::Knowledge;
 use crate::settings::commands as keys;
 
-/// The file.
+/// The name of the file, without `.conf`.
 const FILE: &str = "commands";
 
 /// A custom search command.
@@ -20,48 +20,48 @@ const FILE: &str = "commands";
 pub struct CustomCommand {
     /// Its name in a search.
     pub name: String,
-    /// The app that has its program.
+    /// The app that contains the program.
     pub app: String,
-    /// The program, in `bin` of the app.
+    /// The file name of the program, in the directory `bin` of the app.
     pub file: String,
     /// Arguments before those of the search.
     pub arguments: Vec<String>,
-    /// Whether it speaks protocol 2.
+    /// Whether the program uses protocol 2.
     pub chunked: bool,
-    /// Rows that it gets at once.
+    /// Maximum number of rows passed to the program at once.
     pub maxinputs: usize,
-    /// How long an answer may take, if that is set.
+    /// Time limit for a response of the program; `None` if it is not set.
     pub maxwait: Option<Duration>,
-    /// Bytes of an answer, if that is set.
+    /// Maximum size of a response in bytes; `None` if it is not set.
     pub maxchunksize: Option<u64>,
-    /// Protocol 1: it makes rows.
+    /// Protocol 1: whether the program generates rows.
     pub generating: bool,
-    /// Protocol 1: it works on each row by itself.
+    /// Protocol 1: whether the program processes each row independently.
     pub streaming: bool,
-    /// Protocol 1: it gets a header.
+    /// Protocol 1: whether the input of the program starts with a header.
     pub enableheader: bool,
-    /// Protocol 1: it prints a header.
+    /// Protocol 1: whether the output of the program starts with a header.
     pub outputheader: bool,
-    /// Protocol 1: it is asked what it is.
+    /// Protocol 1: whether the program is asked for its properties (`__GETINFO__`).
     pub supports_getinfo: bool,
-    /// Protocol 1: its arguments keep their quotes.
+    /// Protocol 1: whether arguments keep their quotes.
     pub supports_rawargs: bool,
-    /// Protocol 1: its rows have columns of several values.
+    /// Protocol 1: whether rows have columns for multivalue fields.
     pub supports_multivalues: bool,
 }
 
 impl Knowledge {
-    /// The names of all custom commands that apps define.
+    /// Returns the names of all custom commands that apps define.
     #[must_use]
     pub fn custom_command_names(&self) -> BTreeSet<String> {
         let of_apps = self.layers().stanzas(FILE).filter(|(layer, _)| layer.app().is_some());
         of_apps.map(|(_, stanza)| stanza.name.clone()).filter(|name| name != "default").collect()
     }
 
-    /// The custom command of a name; `None` if no app defines it.
+    /// Returns the custom command with this name; `None` if no app defines it.
     ///
     /// # Errors
-    /// A setting of it that is not valid, with its place.
+    /// If a setting of the command is invalid; the message has its place.
     pub fn custom_command(&self, name: &str) -> Result<Option<CustomCommand>, String> {
         let mut stanzas = self.layers().stanzas(FILE);
         let app = stanzas.find_map(|(layer, stanza)| (stanza.name == name).then(|| layer.app())?);

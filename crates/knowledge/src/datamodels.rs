@@ -1,7 +1,8 @@
 //! Data models: datasets that inherit from each other, as the JSON files of apps describe them.
 //!
-//! Guarantees: a dataset names its constraints and fields with everything it inherits; a field's full name is
-//! that of the dataset that declares it and its own, as `Web.status`. Leaves to others: running them.
+//! Guarantees: a dataset has its own constraints and fields and all inherited ones; the full name of a field
+//! is the dataset that declares it and its own name, as in `Web.status`. Leaves to others: running the
+//! searches.
 
 use std::collections::HashMap;
 
@@ -16,28 +17,28 @@ pub struct DataModel {
     pub name: String,
     /// Its app.
     pub app: String,
-    /// For people.
+    /// Its description, for users.
     pub description: String,
-    /// Its datasets, parents before children.
+    /// Its datasets; parents come before their children.
     pub datasets: Vec<Dataset>,
-    /// The JSON it was read from.
+    /// Its definition in JSON.
     pub json: String,
 }
 
-/// A dataset of a model with what it inherits.
+/// A dataset of a model, with inherited constraints and fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dataset {
     /// Its name.
     pub name: String,
-    /// The names from the root down to it.
+    /// The names of its ancestors from the root, and its own name.
     pub lineage: Vec<String>,
-    /// Searches that must all hold, those of parents first.
+    /// Searches that an event must all match; those of parents come first.
     pub constraints: Vec<String>,
-    /// A whole search instead of constraints.
+    /// The complete search of the dataset, instead of constraints.
     pub base_search: Option<String>,
     /// Its fields, inherited ones first.
     pub fields: Vec<ModelField>,
-    /// What computes fields, in order.
+    /// The calculations of its fields, in order.
     pub calculations: Vec<Calculation>,
 }
 
@@ -48,12 +49,12 @@ pub struct ModelField {
     pub name: String,
     /// The dataset that declares it.
     pub owner: String,
-    /// Whether something computes it.
+    /// Whether a calculation produces it.
     pub calculated: bool,
 }
 
 impl ModelField {
-    /// `Web.status`; fields that every event has are called what they are.
+    /// Returns the full name, such as `Web.status`; fields that every event has keep their own name.
     #[must_use]
     pub fn full_name(&self) -> String {
         match is_inherent(&self.name) {
@@ -63,34 +64,35 @@ impl ModelField {
     }
 }
 
-/// Fields that every event has, which keep their names.
+/// Returns whether every event has the field, so that its full name is its own name.
 fn is_inherent(name: &str) -> bool {
     matches!(name, "_time" | "_raw" | "host" | "source" | "sourcetype" | "index" | "_indextime")
 }
 
-/// What computes fields of a dataset.
+/// A calculation of fields of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Calculation {
-    /// A field by an expression.
+    /// Computes a field with an expression.
     Eval {
         /// The field.
         field: String,
         /// The expression.
         expression: String,
     },
-    /// Fields by the groups of a regular expression.
+    /// Extracts fields with the groups of a regular expression.
     Rex {
-        /// The field it is applied to.
+        /// The field to which the expression is applied.
         input: String,
         /// The expression.
         expression: String,
     },
-    /// Fields by a lookup: what follows the word `lookup`.
+    /// Adds fields with a lookup; the text has the arguments of the command `lookup`.
     Lookup(String),
 }
 
 impl Dataset {
-    /// The field that a name means: in full, or alone where datasets are not named.
+    /// Returns the field with this name: the full name, or the field's own name if dataset names are left
+    /// out.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<&ModelField> {
         let full = self.fields.iter().find(|field| field.full_name() == name);
@@ -99,7 +101,7 @@ impl Dataset {
 }
 
 impl DataModel {
-    /// A dataset by its name; the root if none is given.
+    /// Returns the dataset with this name; the root if there is no name.
     #[must_use]
     pub fn dataset(&self, name: Option<&str>) -> Option<&Dataset> {
         match name {
@@ -111,10 +113,10 @@ impl DataModel {
         }
     }
 
-    /// Reads a model.
+    /// Parses a model.
     ///
     /// # Errors
-    /// A message if the text is no data model.
+    /// A message if the text is not a valid data model.
     pub fn parse(app: &str, name: &str, json: &str) -> Result<Self, String> {
         if !json.trim_start().starts_with('{') {
             return Err("it is not a JSON object".to_owned());
@@ -273,21 +275,21 @@ impl RawCalculation {
 }
 
 impl Knowledge {
-    /// The names of all data models.
+    /// Returns the names of all data models.
     #[must_use]
     pub fn data_model_names(&self) -> Vec<String> {
         self.layers().models().map(|(_, name, _)| name.to_owned()).collect()
     }
 
-    /// A data model by its name.
+    /// Returns the data model with this name.
     ///
     /// # Errors
-    /// A message if there is none, or its file is no data model.
+    /// A message if there is no such model, or if its file is invalid.
     pub fn data_model(&self, name: &str) -> Result<DataModel, String> {
         let mut models = self.layers().models();
         let found = models.find(|(_, known, _)| *known == name);
         let Some((app, name, json)) = found else {
-            // Programs match the first sentence, which is Splunk's.
+            // Clients match the first sentence, which is the same as Splunk's.
             return Err(format!(
                 "Error in 'DataModelEvaluator': Data model '{name}' was not found: there is no data model \"{name}\" \
                  in any app"

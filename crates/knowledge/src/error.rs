@@ -1,10 +1,10 @@
-//! What can go wrong with configuration, with the place and the remedy.
+//! Errors in configuration, with the place and a hint.
 
 use model::ErrorKind;
 
 use conf::Place;
 
-/// Everything this crate refuses.
+/// Errors of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// An invalid value of a setting.
@@ -17,17 +17,17 @@ pub enum Error {
         place: Place,
         /// The setting.
         key: String,
-        /// What the compiler of the expression said.
+        /// The message of the regex compiler.
         reason: String,
     },
-    /// A setting's expression or script does not hold.
+    /// An expression or script in a setting is invalid.
     #[error("{place}: {key}: {reason}")]
     Expression {
         /// File and line.
         place: Place,
-        /// The setting, after its stanza where that is not obvious.
+        /// The name of the setting, after that of its stanza if that is not obvious.
         key: String,
-        /// What is wrong and what to do about it.
+        /// What is wrong, and how to fix it.
         reason: String,
     },
     /// A setting refers to a stanza that does not exist.
@@ -37,15 +37,15 @@ pub enum Error {
         place: Place,
         /// The setting.
         key: String,
-        /// The stanza it names.
+        /// The name of the missing stanza.
         target: String,
-        /// The file the stanza should be in.
+        /// The file in which the stanza is expected.
         conf: &'static str,
     },
 }
 
 impl Error {
-    /// File and line, where they are known.
+    /// Returns file and line, if they are known.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match self {
@@ -56,7 +56,7 @@ impl Error {
         }
     }
 
-    /// What the caller can do about it.
+    /// Returns the kind of the error, which says what the caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::Invalid

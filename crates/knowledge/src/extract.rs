@@ -1,10 +1,10 @@
 //! Search-time field extraction, in Splunk's order: `EXTRACT`, `REPORT`, `KV_MODE`, `FIELDALIAS`.
 //!
-//! Guarantees: a field that an earlier rule found is not found again by a later one (except for
-//! `MV_ADD`, and for arrays and repeated names of JSON); limits are reported, not silent; no input
-//! makes it panic or take more than linear memory. The fixed fields (`host`, `source`,
-//! `sourcetype`, `index`, `_raw`, `_time`, `_indextime`) are never produced. Leaves to others:
-//! calculated fields, whose text [`FieldRules::evals`] hands to the planner.
+//! Guarantees: if an earlier rule found a field, later rules do not change it (except with `MV_ADD`, and
+//! except for arrays and repeated names in JSON); reaching a limit is reported; no input causes a panic or
+//! more than linear memory. The fixed fields (`host`, `source`, `sourcetype`, `index`, `_raw`, `_time`,
+//! `_indextime`) are never produced. Leaves to others: calculated fields, whose expressions
+//! [`FieldRules::evals`] passes to the planner.
 
 mod aliases;
 mod extractor;
@@ -38,7 +38,7 @@ pub(crate) fn json_scalars<'a>(
     }
 }
 
-/// Part of every fingerprint: changes whenever the same rules give other fields than before.
+/// A part of every fingerprint. It is increased whenever the same rules give other fields than before.
 pub(crate) const CODE_VERSION: u64 = 1;
 
 /// Names that extraction never produces.
@@ -60,20 +60,20 @@ conf::settings! {
     }
 }
 
-/// What came of an extraction.
+/// The result of an extraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[must_use]
 pub struct Extraction {
-    /// Values that were handed out.
+    /// Number of values that were produced.
     pub values: usize,
-    /// The limit that cut the rest, if one did.
+    /// The limit that was reached, if any.
     pub cut: Option<ExtractionLimit>,
-    /// Whether `maxcols` cut some, which an extraction of fewer fields may give: it counts those alone. The
-    /// other limits cut the same for all.
+    /// Whether `maxcols` dropped fields. An extraction of fewer fields may still find them, because it counts
+    /// only its own fields; the other limits do not depend on the wanted fields.
     pub lacks_columns: bool,
 }
 
-/// A limit that extraction ran into.
+/// A limit of extraction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExtractionLimit {
     /// `maxcols`.
@@ -82,12 +82,12 @@ pub enum ExtractionLimit {
     Automatic,
     /// `maxchars`.
     Chars,
-    /// Of levels of JSON, which is fixed.
+    /// The maximum depth of JSON, which is fixed.
     Depth,
 }
 
 impl ExtractionLimit {
-    /// What a search says of it: the setting to raise, or what to use instead.
+    /// Returns the message of a search: the setting to raise, or what to use instead.
     #[must_use]
     pub fn message(self) -> String {
         let setting = match self {

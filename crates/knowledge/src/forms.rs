@@ -1,7 +1,7 @@
 //! Forms: files `<name>.form` beside the settings of apps. A form is the text that all documents of a kind
-//! have in common, with `[[module:field]]` where they differ (see `modular`).
+//! have in common; `[[module:field]]` marks each part that differs (see `modular`).
 //!
-//! Blanks of a form stand for any number of blanks, ends of lines for ends of lines.
+//! A blank in a form matches any number of blanks, a line end matches a line end.
 
 use conf::Effective;
 use eval::Pattern;
@@ -11,7 +11,7 @@ use crate::extract::{Extractor, Reading, Transform};
 use crate::modular;
 
 impl Knowledge {
-    /// The names of all forms, in order.
+    /// Returns the names of all forms, in order.
     #[must_use]
     pub fn form_names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = self.layers().files().forms().map(|(name, _)| name).collect();
@@ -20,10 +20,10 @@ impl Knowledge {
         names
     }
 
-    /// The rule that reads texts with a form; `None` if there is no such form.
+    /// Returns the rule that reads texts with a form; `None` if there is no such form.
     ///
     /// # Errors
-    /// A module that is not there, a form without fields, or what is no regular expression.
+    /// If a module does not exist, if the form has no fields, or if the regular expression is invalid.
     #[must_use]
     pub fn form(&self, name: &str) -> Option<Result<Extractor, String>> {
         let mut forms = self.layers().files().forms();
@@ -48,7 +48,7 @@ fn extractor(form: &str, transforms: &Effective) -> Result<Extractor, String> {
     }))
 }
 
-/// The regular expression of a form, modules left in it.
+/// Returns the regular expression of a form, with unexpanded modules.
 fn regex(form: &str) -> String {
     let mut regex = String::new();
     let mut rest = form.trim();

@@ -1,4 +1,4 @@
-//! What a fuzzer needs of the insides.
+//! Access to internals for fuzzers.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use model::EventTime;
 
 use crate::timestamp::{TimestampFinder, TimestampRules};
 
-/// Finds the time of each line, as of one source.
+/// Finds the time of each line, treating all lines as one source.
 ///
 /// # Panics
-/// If a time depends on what is remembered of the one before.
+/// If a time depends on the state that is kept from the previous line.
 pub fn timestamps(lines: &str, now: EventTime) {
     let rules = Arc::new(TimestampRules::default());
     let mut finder = TimestampFinder::new(Arc::clone(&rules));

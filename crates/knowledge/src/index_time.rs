@@ -1,13 +1,13 @@
-//! What happens to events as they arrive, before they are kept: `SEDCMD-*`, `TRANSFORMS-*` and
+//! Index-time rules, applied to events on arrival, before they are stored: `SEDCMD-*`, `TRANSFORMS-*` and
 //! `RULESET-*` with their stanzas of `transforms.conf`, and `ANNOTATE_PUNCT`.
 //!
-//! Order, for one event: all SEDCMD by class name, all TRANSFORMS by class name and place in the
-//! list, all RULESETs, then `punct`. An event keeps the rules of the stanzas it came in with, also
-//! when a rule changes its sourcetype; a clone begins anew with the rules of its own.
+//! Order, for one event: all SEDCMD by class name, all TRANSFORMS by class name and position in the list, all
+//! RULESETs, then `punct`. An event keeps the rules of its original stanzas, even if a rule changes its
+//! sourcetype; a clone starts with the rules of its own sourcetype.
 //!
-//! Guarantees: pure; every change of `_raw`, every drop and every clone is counted for the rule that
-//! did it ([`Tally`]); rules that do not compile are errors with their place and are left out.
-//! Leaves to others: where dropped, cloned and moved events go.
+//! Guarantees: pure; every change of `_raw`, every drop and every clone is counted for its rule ([`Tally`]);
+//! a rule that does not compile gives an error with its place and is left out. Leaves to others: the
+//! destination of dropped, cloned and moved events.
 
 mod draft;
 mod ingest_eval;
@@ -40,26 +40,26 @@ pub struct RuleName {
     pub place: Place,
 }
 
-/// What one rule did.
+/// Counters of one rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RuleTally {
-    /// Events whose `_raw` it changed.
+    /// Number of events whose `_raw` the rule changed.
     pub changed: u64,
-    /// Events it dropped.
+    /// Number of events that the rule dropped.
     pub dropped: u64,
-    /// Events it cloned.
+    /// Number of events that the rule cloned.
     pub cloned: u64,
 }
 
-/// What each rule did, by the rule's number.
+/// Counters of all rules, by rule number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// In the order of [`IndexTimeRules::rules`].
+    /// One entry per rule, in the order of [`IndexTimeRules::rules`].
     pub rules: Vec<RuleTally>,
 }
 
 impl Tally {
-    /// A tally of nothing yet.
+    /// Creates a tally with all counters at zero.
     #[must_use]
     pub fn new(rules: &IndexTimeRules) -> Self {
         Self { rules: vec![RuleTally::default(); rules.rules().len()] }
@@ -73,7 +73,7 @@ impl Tally {
     }
 }
 
-/// The rules of one combination of `props.conf` stanzas, compiled.
+/// The compiled rules of one combination of `props.conf` stanzas.
 #[derive(Debug, Default)]
 pub struct IndexTimeRules {
     steps: Vec<Step>,
@@ -83,9 +83,9 @@ pub struct IndexTimeRules {
 
 #[derive(Debug)]
 struct Step {
-    /// Its number in `rules`.
+    /// The index of its rule in `rules`.
     rule: usize,
-    /// Steps of one number stop together.
+    /// The group of steps that `STOP_PROCESSING_IF` ends together.
     group: usize,
     action: Action,
 }
@@ -98,26 +98,26 @@ enum Action {
 }
 
 impl IndexTimeRules {
-    /// Whether there is nothing to do: events may pass untouched.
+    /// Returns whether there are no rules, so that events pass unchanged.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.steps.is_empty() && !self.annotate_punct
     }
 
-    /// Whether rules may change, drop, move or clone events. Without, only `punct` may be added.
+    /// Returns whether rules may change, drop, move or clone events. If not, at most `punct` is added.
     #[must_use]
     pub fn has_transforms(&self) -> bool {
         !self.steps.is_empty()
     }
 
-    /// The rules in the order in which they run.
+    /// Returns the rules in the order in which they run.
     #[must_use]
     pub fn rules(&self) -> &[RuleName] {
         &self.rules
     }
 
-    /// Runs the rules on an event. Clones are appended to `clones`, with the sourcetype whose rules
-    /// they are to go through next.
+    /// Runs the rules on an event. Clones are appended to `clones`, with the sourcetype whose rules apply to
+    /// them next.
     pub fn apply<'e>(
         &self,
         draft: &mut EventDraft<'e>,
@@ -151,7 +151,7 @@ impl IndexTimeRules {
     }
 }
 
-/// Edits `_raw`; tells whether anything changed.
+/// Edits `_raw`; returns whether it changed.
 fn edit(sed: &Sed, draft: &mut EventDraft<'_>) -> bool {
     match sed.apply(&draft.raw, usize::MAX) {
         Some(text) if text != draft.raw => {

@@ -10,38 +10,38 @@ use crate::settings::indexes::{self as keys, AckLevel};
 
 const MEGABYTE: u64 = 1 << 20;
 
-/// An index as configured.
+/// The configuration of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexSettings {
     /// Its name.
     pub name: IndexName,
-    /// `maxDataSize`: bytes of raw text at which a hot bucket rolls.
+    /// `maxDataSize`: size of the raw text at which a hot bucket rolls, in bytes.
     pub max_data_size: u64,
-    /// `maxHotSpanSecs`: event time that a hot bucket may span.
+    /// `maxHotSpanSecs`: maximum time span of the events in a hot bucket.
     pub max_hot_span: Duration,
-    /// `maxHotIdleSecs`: time without events after which a hot bucket rolls, if it does.
+    /// `maxHotIdleSecs`: time without new events after which a hot bucket rolls; `None` for never.
     pub max_hot_idle: Option<Duration>,
-    /// `maxHotBuckets`: hot buckets at a time.
+    /// `maxHotBuckets`: maximum number of hot buckets.
     pub max_hot_buckets: usize,
     /// `frozenTimePeriodInSecs`: age at which a bucket is frozen.
     pub frozen_after: Duration,
-    /// `maxTotalDataSizeMB`: bytes above which the oldest buckets are frozen.
+    /// `maxTotalDataSizeMB`: size of the index above which its oldest buckets are frozen, in bytes.
     pub max_total_size: u64,
     /// `quarantinePastSecs`: events older than this go to a quarantine bucket.
     pub quarantine_past: Duration,
-    /// `quarantineFutureSecs`: events further ahead than this go to a quarantine bucket.
+    /// `quarantineFutureSecs`: events further in the future than this go to a quarantine bucket.
     pub quarantine_future: Duration,
-    /// `ackLevel`: when senders get their acknowledgement.
+    /// `ackLevel`: when events are acknowledged to their senders.
     pub ack_level: AckLevel,
-    /// `coldToFrozenDir`: where frozen buckets are kept; without it they are deleted.
+    /// `coldToFrozenDir`: archive for frozen buckets; if `None`, they are deleted.
     pub cold_to_frozen: Option<String>,
-    /// `datatype` is `metric`: only commands about metrics read the index.
+    /// Whether `datatype` is `metric`: then only commands about metrics read the index.
     pub metric: bool,
     /// `disabled`.
     pub disabled: bool,
 }
 
-/// All indexes in the order of their names; a stanza with a bad name goes to `errors`.
+/// Returns all indexes ordered by name; a stanza with an invalid name is reported in `errors`.
 pub(crate) fn read(conf: &Effective, errors: &mut Vec<Error>) -> Vec<IndexSettings> {
     let mut indexes = Vec::new();
     for stanza in &conf.stanzas {
@@ -63,12 +63,13 @@ pub(crate) fn read(conf: &Effective, errors: &mut Vec<Error>) -> Vec<IndexSettin
     indexes
 }
 
-/// `ackLevel` of indexes without a stanza; its mistakes are those of every stanza.
+/// Returns the `ackLevel` of indexes without a stanza. It reports no errors, since each stanza reports those
+/// of `[default]`.
 pub(crate) fn default_ack_level(conf: &Effective) -> AckLevel {
     Reader::new(conf, "default").get(&keys::ACK_LEVEL).unwrap_or_default()
 }
 
-/// Reads a stanza with the defaults in place of what is invalid.
+/// A reader of a stanza that replaces invalid values with defaults.
 struct Lenient<'a> {
     reader: Reader<'a>,
     errors: &'a mut Vec<Error>,
@@ -94,7 +95,7 @@ fn index(name: IndexName, conf: &Effective, errors: &mut Vec<Error>) -> IndexSet
         "auto" => 3,
         text => text.parse().unwrap_or(usize::MAX),
     };
-    // The index of all others is not switched off by [default].
+    // `disabled` in [default] does not apply to indexes.
     let own = Effective {
         conf: conf.conf.clone(),
         stanzas: conf.stanza(name.as_str()).cloned().into_iter().collect(),

@@ -1,4 +1,4 @@
-//! Everything the configuration says, compiled once and shared.
+//! The complete configuration, compiled once and shared.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,10 +22,10 @@ use crate::settings::indexes::AckLevel;
 use crate::settings::props as keys;
 use crate::sourcetype::{Recognised, RecognisedBy, Recogniser};
 
-/// Compiled combinations of stanzas that are kept; one more empties the cache.
+/// Maximum number of cached combinations of stanzas; when it is reached, the cache is emptied.
 const CACHED: usize = 10_000;
 
-/// In place of a file: where settings come from that are tried.
+/// Stands in for the file name of settings that are tried in a preview.
 pub const TRIED: &str = "the request";
 
 /// A setting of `props.conf` that applies to events of a source.
@@ -33,44 +33,44 @@ pub const TRIED: &str = "the request";
 pub struct InForce {
     /// Its declaration.
     pub setting: Setting,
-    /// Its name; of a family such as `EXTRACT-*` with the class.
+    /// Its name; for a family such as `EXTRACT-*`, including the class.
     pub key: String,
-    /// Its value as it is written; the default if it is not.
+    /// Its value as written, or the default if it is not set.
     pub value: String,
-    /// The stanza that sets it, with file and line; `None` for a default. The stanza is empty and the file
-    /// [`TRIED`] for one that is tried.
+    /// The stanza that sets it, with file and line; `None` for a default. For a setting that is tried, the
+    /// stanza is empty and the file is [`TRIED`].
     pub from: Option<(String, Place)>,
 }
 
 /// A calculated field (`EVAL-*`) and the events it applies to.
 #[derive(Debug, Clone)]
 pub struct CalculatedField {
-    /// Which events.
+    /// The events to which it applies.
     pub matcher: StanzaMatcher,
     /// Name of the field.
     pub field: String,
-    /// The expression's text.
+    /// The text of the expression.
     pub expression: String,
     /// File and line of the setting.
     pub place: Place,
 }
 
-/// The configuration, compiled; a clone shares everything.
+/// The compiled configuration; a clone shares everything.
 #[derive(Debug, Clone)]
 pub struct Knowledge {
     inner: Arc<Inner>,
-    /// Settings of `props.conf` that go before those of all stanzas, for a preview.
+    /// Settings of `props.conf` that take precedence over all stanzas, for a preview.
     tried: Option<Arc<Tried>>,
 }
 
-/// Settings that are tried, with what they make of the rules of stanzas.
+/// Settings that are tried, with the rules that result from them and the stanzas.
 #[derive(Debug)]
 struct Tried {
     stanza: Stanza,
     rules: Compiled,
 }
 
-/// Rules of combinations of stanzas.
+/// Compiled rules, by combination of stanzas.
 #[derive(Debug, Default)]
 struct Compiled {
     parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
@@ -85,7 +85,7 @@ struct Inner {
     compiled: Mutex<HashMap<TypeId, Derived>>,
 }
 
-/// What is made of the files [`OF_BASE`]: most of the work, since each pattern is parsed.
+/// The part that is compiled from the files [`OF_BASE`]: most of the work, since it parses all patterns.
 #[derive(Debug)]
 struct Base {
     props: Props,
@@ -97,34 +97,34 @@ struct Base {
     warnings: Vec<Warning>,
     errors: Vec<Error>,
     of_origins: OriginRules,
-    /// What source types are called in searches (`rename`), by their stored names.
+    /// Names of source types in searches (`rename`), by their stored names.
     renamed: Arc<BTreeMap<String, String>>,
-    /// Whether any stanza has rules that run on events as they arrive.
+    /// Whether a stanza has index-time rules.
     index_time: bool,
     rules: Compiled,
 }
 
-/// The files that [`Base`] is made of; `app.conf` says which apps count.
+/// The files from which [`Base`] is compiled; `app.conf` says which apps are enabled.
 const OF_BASE: [&str; 5] = ["app", "props", "transforms", "limits", "indexes"];
 
-/// The files (named without `.conf`) from which the rules of fields are made.
+/// The files (named without `.conf`) from which the field rules are compiled.
 pub const OF_FIELDS: [&str; 4] = ["app", "props", "transforms", "limits"];
 
-/// What others have made of the configuration.
+/// A value that another crate has derived from the configuration.
 #[derive(Debug, Clone)]
 struct Derived {
-    /// The files that it is made of; `None` if any may matter.
+    /// The files from which it is derived; `None` if it may depend on any file.
     of: Option<&'static [&'static str]>,
     value: Arc<dyn Any + Send + Sync>,
 }
 
-/// The stanzas that apply, and the metadata that their rules read. Rules that read metadata are also kept
-/// without it, for values of the event that they were first compiled for.
+/// The stanzas that apply, and the metadata that their rules read. Rules that read metadata are also cached
+/// without it, with the values of the event for which they were first compiled.
 type FieldsKey = (Vec<usize>, Option<[String; 3]>);
 
 impl Knowledge {
-    /// Compiles layers. Never fails: what is wrong is listed by [`Knowledge::errors`] and replaced by
-    /// its default or left out, and a program decides whether to start with that.
+    /// Compiles layers. Never fails: invalid settings are listed by [`Knowledge::errors`], and replaced by
+    /// their default or left out; the program decides whether to start with them.
     #[must_use]
     pub fn new(layers: Layers) -> Self {
         let base = Arc::new(Base::new(&layers));
@@ -137,9 +137,9 @@ impl Knowledge {
         Self { inner: Arc::new(inner), tried: None }
     }
 
-    /// Compiles layers that differ from those of this configuration in the files `changed` only (named
-    /// without `.conf`). What was made of other files stays: after a change of one saved search, the
-    /// thousands of patterns of add-ons are not parsed again.
+    /// Compiles layers that differ from those of this configuration only in the files `changed` (named
+    /// without `.conf`). The parts compiled from other files are reused: after a change of one saved search,
+    /// the thousands of patterns of add-ons are not parsed again.
     #[must_use]
     pub fn changed(&self, layers: Layers, changed: &BTreeSet<String>) -> Self {
         let differ = |files: &[&str]| files.iter().any(|file| changed.contains(*file));
@@ -151,11 +151,11 @@ impl Knowledge {
         Self::of(layers, Arc::clone(&self.inner.base), compiled)
     }
 
-    /// The same with settings of `props.conf` that go before those of all stanzas, whatever the event. One
-    /// without a value stands for the default.
+    /// Returns this configuration with settings of `props.conf` that take precedence over all stanzas, for
+    /// all events. A setting with an empty value gets its default.
     ///
     /// # Errors
-    /// A setting that does not exist, or whose value is wrong. The file of its place is [`TRIED`].
+    /// If a setting does not exist or its value is invalid. The file of its place is [`TRIED`].
     pub fn trying(&self, settings: &[(String, String)]) -> Result<Self, Error> {
         let mut entries = Vec::new();
         for (line, (key, value)) in (1..).zip(settings) {
@@ -184,7 +184,7 @@ impl Knowledge {
         self.tried.as_ref().map_or(&self.inner.base.rules, |tried| &tried.rules)
     }
 
-    /// What stanzas say together, and what is tried before them.
+    /// Returns the merged settings of the stanzas, after those that are tried.
     fn values(&self, stanzas: &[usize]) -> Values<'_> {
         let mut values = self.inner.base.props.merged(stanzas);
         if let Some(tried) = &self.tried {
@@ -193,8 +193,8 @@ impl Knowledge {
         values
     }
 
-    /// The settings of `props.conf` by which events are made and read, in the order of their declarations:
-    /// those that are written, and the defaults of the others.
+    /// Returns the settings of `props.conf` for parsing and reading events, in the order of their
+    /// declarations: the values that are set, and the defaults of the others.
     #[must_use]
     pub fn props_in_force(&self, sourcetype: &str, source: &str, host: &str) -> Vec<InForce> {
         let stanzas = self.inner.base.props.matching(sourcetype, source, host);
@@ -222,30 +222,30 @@ impl Knowledge {
         all
     }
 
-    /// What it was compiled from.
+    /// Returns the layers from which it was compiled.
     #[must_use]
     pub fn layers(&self) -> &Layers {
         &self.inner.layers
     }
 
-    /// What is built in, without any file.
+    /// Returns the built-in configuration, without any files.
     #[must_use]
     pub fn builtin() -> Self {
         Self::new(Layers::builtin())
     }
 
-    /// Settings that are wrong, each with file and line. Each is left out, or its default stands for it.
+    /// Returns the invalid settings, each with file and line. Each is left out or replaced by its default.
     #[must_use]
     pub fn errors(&self) -> &[Error] {
         &self.inner.base.errors
     }
 
-    /// The errors that should keep a program from starting: those that are not an app's.
+    /// Returns the errors that should prevent a program from starting: those outside of apps.
     pub fn fatal_errors(&self) -> impl Iterator<Item = &Error> {
         self.inner.base.errors.iter().filter(|error| !self.is_of_app(error))
     }
 
-    /// The errors of apps: what is wrong is ignored.
+    /// Returns the errors in apps: invalid settings there are ignored.
     pub fn app_errors(&self) -> impl Iterator<Item = &Error> {
         self.inner.base.errors.iter().filter(|error| self.is_of_app(error))
     }
@@ -254,37 +254,38 @@ impl Knowledge {
         error.place().is_some_and(|place| self.inner.layers.is_of_app(place))
     }
 
-    /// What is oddly written, each with file and line. `conf::Registry` knows which settings there are.
+    /// Returns warnings about settings, each with file and line. `conf::Registry` knows which settings exist.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.inner.warnings
     }
 
-    /// A file (named without `.conf`) as all layers make it, with the place of each value.
+    /// Returns the merged settings of a file (named without `.conf`) from all layers, with the place of each
+    /// value.
     #[must_use]
     pub fn conf(&self, file: &str) -> Effective {
         self.inner.layers.effective(file)
     }
 
-    /// Names of all files, without `.conf`.
+    /// Returns the names of all files, without `.conf`.
     #[must_use]
     pub fn confs(&self) -> Vec<&str> {
         self.inner.layers.confs()
     }
 
-    /// `ackLevel` of indexes that are not configured.
+    /// Returns the `ackLevel` of indexes that are not configured.
     #[must_use]
     pub fn default_ack_level(&self) -> AckLevel {
         self.inner.base.default_ack_level
     }
 
-    /// All configured indexes in the order of their names.
+    /// Returns all configured indexes, ordered by name.
     #[must_use]
     pub fn indexes(&self) -> &[IndexSettings] {
         &self.inner.base.indexes
     }
 
-    /// How to cut a source into events. Cached: callers may ask per batch.
+    /// Returns the rules for cutting a source into events. They are cached: callers may ask per batch.
     #[must_use]
     pub fn parsing_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<ParsingRules> {
         let stanzas = self.inner.base.props.matching(sourcetype, source, host);
@@ -304,19 +305,20 @@ impl Knowledge {
         rules
     }
 
-    /// Whether there are events that have rules to go through as they arrive.
+    /// Returns whether any events have index-time rules.
     #[must_use]
     pub fn has_index_time_rules(&self) -> bool {
         self.inner.base.index_time || self.tried.is_some()
     }
 
-    /// What source types are called in searches (`rename`), by their stored names.
+    /// Returns the names of source types in searches (`rename`), by their stored names.
     #[must_use]
     pub fn renamed_sourcetypes(&self) -> &Arc<BTreeMap<String, String>> {
         &self.inner.base.renamed
     }
 
-    /// How to extract the fields of an event with this stored source type. Cached: callers may ask per batch.
+    /// Returns the rules for extracting the fields of events with this stored source type. They are cached:
+    /// callers may ask per batch.
     #[must_use]
     pub fn field_rules(&self, sourcetype: &str, source: &str, host: &str) -> Arc<FieldRules> {
         let sourcetype = self.inner.base.renamed.get(sourcetype).map_or(sourcetype, String::as_str);
@@ -334,7 +336,8 @@ impl Knowledge {
         }
         let metadata = [("host", host), ("source", source), ("sourcetype", sourcetype)];
         if let Some(compiled) = compiled {
-            // Add-ons have aliases of `host` for most source types: each host would compile all patterns.
+            // Add-ons have aliases of `host` for most source types: otherwise all patterns would be compiled
+            // for each host.
             let rules = Arc::new(compiled.with_metadata(&metadata));
             bounded(&mut cache).insert(special, rules.clone());
             return rules;
@@ -347,10 +350,10 @@ impl Knowledge {
         rules
     }
 
-    /// The rule of a stanza of `transforms.conf`; `None` if there is no such stanza.
+    /// Returns the rule of a stanza of `transforms.conf`; `None` if there is no such stanza.
     ///
     /// # Errors
-    /// What is wrong with the stanza, or that it does not extract fields.
+    /// If the stanza is invalid, or does not extract fields.
     #[must_use]
     pub fn extractor(&self, stanza: &str) -> Option<Result<Extractor, String>> {
         let values = Values::of(self.inner.base.transforms.stanza(stanza)?);
@@ -363,22 +366,23 @@ impl Knowledge {
         })
     }
 
-    /// What is wrong with the `REGEX` of a stanza of `transforms.conf`, which no rule has to name.
+    /// Returns what is wrong with the `REGEX` of a stanza of `transforms.conf`, even if no rule refers to the
+    /// stanza.
     #[must_use]
     pub fn regex_fault(&self, stanza: &str) -> Option<String> {
         let stanza = self.inner.base.transforms.stanza(stanza)?;
         crate::unnamed::fault(stanza).map(|(_, text)| text)
     }
 
-    /// A number that changes whenever the fields of some event of the sourcetype could change,
-    /// whatever its source and host. Stored with columns made from the rules.
+    /// Returns a number that changes whenever the fields of any event of the source type could change,
+    /// whatever its source and host. It is stored with columns that are computed from the rules.
     #[must_use]
     pub fn fingerprint(&self, sourcetype: &str) -> u64 {
         self.inner.base.of_origins.joined_with(self.field_rules(sourcetype, "", "").fingerprint())
     }
 
-    /// All calculated fields, in the order of precedence of their stanzas, and behind them the aliases of
-    /// `_time` and `index`: extraction reads texts of an event and does not know these.
+    /// Returns all calculated fields, in the order of precedence of their stanzas, followed by the aliases of
+    /// `_time` and `index`, which extraction does not know because it reads only texts of an event.
     #[must_use]
     pub fn calculated_fields(&self) -> Vec<CalculatedField> {
         let (mut fields, mut aliases) = (Vec::new(), Vec::new());
@@ -405,8 +409,8 @@ impl Knowledge {
         fields
     }
 
-    /// The time zones that stanzas give their events (`TZ`), in the order of precedence of the stanzas,
-    /// without invalid ones.
+    /// Returns the time zones that stanzas give their events (`TZ`), in the order of precedence of the
+    /// stanzas, without invalid ones.
     #[must_use]
     pub fn time_zones(&self) -> Vec<(StanzaMatcher, TimeZone)> {
         let zone = |stanza: &PropsStanza| {
@@ -416,15 +420,15 @@ impl Knowledge {
         self.inner.base.props.stanzas.iter().filter_map(zone).collect()
     }
 
-    /// What others make of the configuration: made once, and kept as long as the configuration stays the
-    /// same.
+    /// Returns a value that another crate derives from the configuration: `make` is called once, and its
+    /// result is cached as long as the configuration stays the same.
     #[must_use]
     pub fn compiled<T: Send + Sync + 'static>(&self, make: impl FnOnce(&Self) -> T) -> Arc<T> {
         self.compiled_from(None, make)
     }
 
-    /// The same of something that is made of some files (named without `.conf`) only, such as parsed
-    /// expressions: kept as long as those stay the same.
+    /// Like [`Self::compiled`], for a value that depends only on some files (named without `.conf`), such as
+    /// parsed expressions: cached as long as these files stay the same.
     #[must_use]
     pub fn compiled_of<T: Send + Sync + 'static>(
         &self,
@@ -449,32 +453,33 @@ impl Knowledge {
         made
     }
 
-    /// `transforms.conf` as all layers make it: merged once, as each lookup of a search is found in it.
+    /// Returns `transforms.conf` merged from all layers; it is merged once, since each lookup of a search
+    /// reads it.
     #[must_use]
     pub fn transforms(&self) -> &Effective {
         &self.inner.base.transforms
     }
 
-    /// The rules of sources and hosts, which apply whatever the source type is.
+    /// Returns the rules of sources and hosts, which apply to all source types.
     #[must_use]
     pub fn origin_rules(&self) -> &OriginRules {
         &self.inner.base.of_origins
     }
 
-    /// The stanzas of `props.conf`, in the order of precedence.
+    /// Returns the stanzas of `props.conf`, in the order of precedence.
     pub(crate) fn props_stanzas(&self) -> &[PropsStanza] {
         &self.inner.base.props.stanzas
     }
 
-    /// The source type of a source without one: what `[source::...]` stanzas assign, else what the
-    /// content looks like, else the name of the file. `sample` is the beginning of the source, a few
-    /// KiB are enough.
+    /// Determines the source type of a source without one: from a `[source::...]` stanza, else from its
+    /// content, else from the name of the file. `sample` is the beginning of the source; a few KiB are
+    /// enough.
     #[must_use]
     pub fn sourcetype(&self, source: &str, sample: &str) -> String {
         self.recognise(source, sample).sourcetype
     }
 
-    /// The same, and what told it.
+    /// Like [`Self::sourcetype`], and also returns how it was determined.
     #[must_use]
     pub fn recognise(&self, source: &str, sample: &str) -> Recognised {
         let stanzas = self.inner.base.props.matching("", source, "");
@@ -546,12 +551,12 @@ impl Base {
     }
 }
 
-/// The aliases of `_time` and `index` in a setting's value, and the expression of each.
+/// Returns the aliases of `_time` and `index` in the value of a setting, with the expression of each.
 fn calculated_aliases(text: &str) -> Vec<(String, String)> {
     let Aliases { aliases, .. } = Aliases::parse(text);
     let is_calculated = |one: &Alias| {
         let read = [columns::TIME, columns::INDEX].contains(&one.field.as_str());
-        // Quotes in a name would end it within the expression.
+        // Quotes in a name would end the name within the expression.
         read && !columns::ALL.contains(&one.alias.as_str()) && !one.alias.contains('\'')
     };
     let expression = |one: &Alias| match one.keep_existing {
@@ -562,7 +567,7 @@ fn calculated_aliases(text: &str) -> Vec<(String, String)> {
     calculated.map(|one| (one.alias.clone(), expression(one))).collect()
 }
 
-/// Whether a setting says something of events, rather than of its stanza or of sources.
+/// Returns whether a setting is about events, rather than about its stanza or about sources.
 fn is_of_events(setting: &Setting) -> bool {
     let of_stanza = [keys::PRIORITY.name(), keys::DISABLED.name()];
     setting.stanza.starts_with("<source type>") && !of_stanza.contains(&setting.name)

@@ -1,4 +1,4 @@
-//! What Karst knows of data before it sees it: time formats, source types, and the rules that cut text
+//! Rules about data that are known before it arrives: time formats, source types, and rules for cutting text
 //! into events and fields, compiled from `.conf` files.
 //!
 //! Pure: no I/O. Leaves to others: reading the files (`conf`), running the rules over streams (`ingest`),

@@ -1,5 +1,5 @@
-//! Lookups as `transforms.conf` defines them and `props.conf` applies them: where the rows are, and when
-//! one matches.
+//! Lookups as `transforms.conf` defines them and `props.conf` applies them: the location of their rows, and
+//! the conditions of a match.
 
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -10,95 +10,95 @@ use crate::knowledge::Knowledge;
 use crate::props::{StanzaMatcher, Values};
 use crate::settings::{props, transforms};
 
-/// Where the rows of a lookup are.
+/// The location of the rows of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum LookupPlace {
     /// A CSV file.
     File(String),
     /// A collection of the KV store.
     Collection(String),
-    /// None: a program of an app is asked for rows.
+    /// An external lookup: a program of an app returns the rows.
     Program(LookupProgram),
 }
 
-/// What stands for the app of programs that are built in.
+/// The app of built-in programs.
 const SYSTEM: &str = "system";
 
 /// The program of an external lookup (`external_cmd`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LookupProgram {
-    /// The app that has it, `system` of one that is built in.
+    /// The app that contains it; `system` for a built-in program.
     pub app: String,
-    /// The program, in `bin` of the app.
+    /// The file name of the program, in the directory `bin` of the app.
     pub file: String,
-    /// What it is started with.
+    /// The arguments of the program.
     pub arguments: Vec<String>,
 }
 
-/// How a field of a lookup is compared.
+/// How a field of a lookup is compared with the event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MatchType {
-    /// Equal.
+    /// The values are equal.
     Exact,
-    /// The row's value is a pattern with `*`.
+    /// The value of the row is a pattern with `*`.
     Wildcard,
-    /// The row's value is a network that the event's address is in.
+    /// The value of the row is a network that contains the address of the event.
     Cidr,
 }
 
-/// The time of rows.
+/// The time of the rows of a time-based lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookupTime {
-    /// The field that has it.
+    /// The field with the time.
     pub field: String,
-    /// How it is written; epoch seconds if none.
+    /// The format of the time; epoch seconds if `None`.
     pub format: Option<String>,
-    /// Seconds that an event must be later than a row, at least.
+    /// Minimum number of seconds by which an event must be later than a row.
     pub min_offset: i64,
-    /// And at most.
+    /// Maximum number of seconds by which an event may be later than a row.
     pub max_offset: i64,
 }
 
-/// A lookup.
+/// The definition of a lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookupDefinition {
-    /// The name of the stanza, or of the file where there is none.
+    /// The name of the stanza, or of the file if there is no stanza.
     pub name: String,
-    /// Where its rows are.
+    /// The location of its rows.
     pub place: LookupPlace,
-    /// Fields that are not compared exactly.
+    /// Fields with a match type other than exact.
     pub match_types: HashMap<String, MatchType>,
     /// Whether matching is case-sensitive.
     pub case_sensitive: bool,
-    /// Rows taken per event.
+    /// Maximum number of matching rows per event.
     pub max_matches: usize,
-    /// Rows below which `default_match` fills up.
+    /// Minimum number of matches; missing ones are filled with `default_match`.
     pub min_matches: usize,
-    /// Value of the output fields if too few rows match.
+    /// Value of the output fields for missing matches.
     pub default_match: Option<String>,
-    /// Set for time-based lookups.
+    /// The time of the rows, for time-based lookups.
     pub time: Option<LookupTime>,
-    /// A search filter; rows that it does not let through are not read.
+    /// A search filter; rows that do not match are not read.
     pub filter: Option<String>,
-    /// The fields of a collection, all if empty; those of a program, in the order of its columns.
+    /// The fields of a collection (all if empty), or those of a program in the order of its columns.
     pub fields: Vec<String>,
 }
 
-/// A lookup applied to events as they are searched (`LOOKUP-<class>`).
+/// A lookup that is applied to events at search time (`LOOKUP-<class>`).
 #[derive(Debug, Clone)]
 pub struct AutomaticLookup {
-    /// Which events.
+    /// The events to which it applies.
     pub matcher: StanzaMatcher,
-    /// What follows the command `lookup`.
+    /// The arguments of the command `lookup`.
     pub arguments: String,
     /// File and line of the setting.
     pub place: Place,
 }
 
-/// Matches taken per event where nothing is said.
+/// Default maximum number of matches per event.
 const MAX_MATCHES: usize = 100;
 impl LookupDefinition {
-    /// A file without a stanza.
+    /// Creates the definition of a file without a stanza.
     fn of_file(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -116,7 +116,7 @@ impl LookupDefinition {
 }
 
 impl LookupProgram {
-    /// The name of a program that is built in.
+    /// Returns the name of a built-in program.
     #[must_use]
     pub fn built_in(&self) -> Option<&str> {
         (self.app == SYSTEM).then_some(self.file.as_str())
@@ -124,10 +124,10 @@ impl LookupProgram {
 }
 
 impl Knowledge {
-    /// The lookup of a name: a stanza of `transforms.conf`, or a file that is named like one.
+    /// Returns the lookup with this name: a stanza of `transforms.conf`, or a file with the name.
     ///
     /// # Errors
-    /// A message if the stanza is no lookup, or one that Karst cannot look up.
+    /// A message if the stanza is not a lookup, or if Karst does not support it.
     pub fn lookup(&self, name: &str) -> Result<LookupDefinition, String> {
         let conf = self.transforms();
         let Some(stanza) = conf.stanza(name) else {
@@ -195,8 +195,8 @@ impl Knowledge {
         })
     }
 
-    /// The program of an external lookup. Only files of apps name programs: a lookup that a user creates must
-    /// not start those of others with arguments of its own.
+    /// Returns the program of an external lookup. Only files of apps may name programs: otherwise a lookup
+    /// that a user creates could start an app's program with any arguments.
     fn program(&self, name: &str, command: &str) -> Result<LookupProgram, String> {
         let key = transforms::EXTERNAL_CMD.name();
         let mut stanzas = self.layers().stanzas("transforms");
@@ -225,7 +225,7 @@ impl Knowledge {
         Ok(LookupProgram { app: app.to_owned(), file, arguments: words.collect() })
     }
 
-    /// The names of all lookups of `transforms.conf`.
+    /// Returns the names of all lookups of `transforms.conf`.
     #[must_use]
     pub fn lookup_names(&self) -> Vec<String> {
         let is_lookup = |stanza: &&Stanza| {
@@ -241,7 +241,7 @@ impl Knowledge {
             .collect()
     }
 
-    /// All automatic lookups, in the order they are applied.
+    /// Returns all automatic lookups, in the order in which they are applied.
     #[must_use]
     pub fn automatic_lookups(&self) -> Vec<AutomaticLookup> {
         let mut found = Vec::new();
@@ -263,13 +263,14 @@ impl Knowledge {
     }
 }
 
-/// Whether the rows are those of a collection, even if the stanza names none: then it has the stanza's name.
+/// Returns whether the rows are in a collection. If the stanza does not name one, the collection has the name
+/// of the stanza.
 fn is_of_kv_store(stanza: &Stanza) -> bool {
     let kind = stanza.get(transforms::EXTERNAL_TYPE.name());
     kind.is_some_and(|entry| entry.value.eq_ignore_ascii_case("kvstore"))
 }
 
-/// The words of a command line; quotes, single or double, keep words together.
+/// Splits a command line into words; single or double quotes keep blanks in a word.
 fn words(text: &str) -> Vec<String> {
     let (mut found, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in text.chars() {
@@ -287,7 +288,7 @@ fn words(text: &str) -> Vec<String> {
     found
 }
 
-/// `WILDCARD(uri), CIDR(network)`.
+/// Parses `WILDCARD(uri), CIDR(network)`.
 fn match_types(name: &str, text: &str) -> Result<HashMap<String, MatchType>, String> {
     let mut found = HashMap::new();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -376,7 +377,7 @@ mod tests {
         let error = |name: &str| found.lookup(name).unwrap_err();
         assert!(error("out").contains("external_cmd = ../x.py: expected the name of a file"));
         assert!(error("bare").contains("external_cmd without fields_list"));
-        // A user's own setting does not start the app's program with other arguments.
+        // A setting of a user must not start the program of the app with other arguments.
         let user = Layer::User("ann".to_owned(), "net".to_owned());
         let own = layers.with(user, "transforms", "[dns]\nexternal_cmd = dns.py -x\n");
         let error = Knowledge::new(own.view("ann", "net")).lookup("dns").unwrap_err();

@@ -13,9 +13,9 @@ use crate::error::Error;
 use crate::props::bad_regex;
 use crate::settings::transforms::REGEX;
 
-/// Modules within each other, at most.
+/// Maximum depth of nested modules.
 const MAX_DEPTH: usize = 20;
-/// Bytes of an expanded regex, at most.
+/// Maximum length of an expanded regex, in bytes.
 const MAX_BYTES: usize = 256 << 10;
 
 /// Expands the `REGEX` of all stanzas.
@@ -28,10 +28,10 @@ pub(crate) fn expand(transforms: &mut Effective, errors: &mut Vec<Error>) {
     }
 }
 
-/// The text with all modules in it expanded.
+/// Returns the text with all its modules expanded.
 ///
 /// # Errors
-/// A module that does not exist, or that refers to itself.
+/// If a module does not exist, or refers to itself.
 pub(crate) fn expanded(text: &str, transforms: &Effective) -> Result<String, String> {
     match Modules::of(transforms).expanded(text, 0) {
         Ok(text) => Ok(named(&text, None)),
@@ -44,7 +44,7 @@ pub(crate) fn expanded(text: &str, transforms: &Effective) -> Result<String, Str
     }
 }
 
-/// How long the module is that a text begins with.
+/// Returns the length of the module reference at the beginning of a text.
 pub(crate) fn reference_length(text: &str) -> Option<usize> {
     Reference::read(text).map(|reference| reference.length)
 }
@@ -66,7 +66,7 @@ impl Modules {
             return;
         }
         match self.expanded(&entry.value, 0) {
-            // What stood alone had groups without names to be named by others.
+            // In a stanza that is used on its own, groups with an empty name get no name.
             Ok(text) => entry.value = named(&text, None),
             Err(Mistake::Missing(target)) => {
                 let (place, key) = (entry.place.clone(), entry.key.clone());
@@ -130,7 +130,7 @@ struct Reference<'a> {
 }
 
 impl<'a> Reference<'a> {
-    /// Reads the reference that a text begins with.
+    /// Parses the reference at the beginning of a text.
     fn read(text: &'a str) -> Option<Self> {
         let inside = text.strip_prefix("[[")?;
         let inside = &inside[..inside.find("]]")?];
@@ -147,7 +147,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// A regex as a part of another.
+/// Returns a regex as a part of another regex.
 fn as_part(regex: &str, field: Option<&str>) -> String {
     match field {
         Some(field) if has_named_group(regex) => format!("(?:{})", named(regex, Some(field))),
@@ -160,8 +160,8 @@ fn has_named_group(regex: &str) -> bool {
     !named_groups(regex).is_empty()
 }
 
-/// The regex with a text before the names of its groups. Groups with an empty name take the text as
-/// theirs; without a text they are no groups.
+/// Returns the regex with a prefix before the names of its groups. Groups with an empty name get the prefix
+/// as their name; without a prefix they become non-capturing.
 pub(crate) fn named(regex: &str, prefix: Option<&str>) -> String {
     let mut out = String::with_capacity(regex.len());
     let mut from = 0;
@@ -175,7 +175,7 @@ pub(crate) fn named(regex: &str, prefix: Option<&str>) -> String {
             }
             (None, false) => from = start,
             (None, true) => {
-                // `(?<` becomes `(?:`, and its `>` goes.
+                // `(?<` becomes `(?:`, and the `>` is removed.
                 let opened = out.rfind("(?").map_or(out.len(), |at| at + 2);
                 out.truncate(opened);
                 out.push(':');
@@ -187,7 +187,7 @@ pub(crate) fn named(regex: &str, prefix: Option<&str>) -> String {
     out
 }
 
-/// Where the names of named groups stand.
+/// Returns the positions of the names of named groups.
 fn named_groups(regex: &str) -> Vec<(usize, usize)> {
     let bytes = regex.as_bytes();
     let (mut groups, mut at, mut class) = (Vec::new(), 0, false);
@@ -259,7 +259,7 @@ REGEX = [0-9]{1,3}
                     r"(?::(?<src_port>\d+))?)",
                 ),
             ),
-            // Classes of characters, and what only looks like a module.
+            // Classes of characters, and texts that only look like modules.
             ("[[:alpha:]]+", "[[:alpha:]]+"),
             ("[[abc]]x", "[[abc]]x"),
             (r"\[[number]]", r"\[[number]]"),

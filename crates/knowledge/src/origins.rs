@@ -1,19 +1,19 @@
-//! Which rules of sources and hosts made the fields of events.
+//! The rules of sources and hosts that produced the fields of events.
 //!
-//! The fingerprint of a source type's rules has those of all `[source::...]` and `[host::...]` stanzas in
-//! it, for a reader that knows nothing but the source type. Whoever knows the sources and hosts of a bucket
-//! can tell more: stanzas that apply to none of them may come and go.
+//! The fingerprint of a source type's rules includes those of all `[source::...]` and `[host::...]` stanzas,
+//! for a reader that knows only the source type. A reader that also knows the sources and hosts of a bucket
+//! can be more precise: stanzas that apply to none of them may be added or removed.
 
 use crate::extract::{FieldRules, hash};
 use crate::props::{PropsStanza, StanzaMatcher};
 use crate::settings::props as keys;
 
-/// The rules of sources and hosts, which may meet events of any source type.
+/// The rules of sources and hosts, which may apply to events of any source type.
 #[derive(Debug, Default)]
 pub struct OriginRules {
-    /// Of all stanzas that are not of one source type by its name.
+    /// The combined fingerprint of all stanzas other than those of a source type name.
     all: u64,
-    /// Stanzas with rules, and a fingerprint of each.
+    /// Stanzas with rules, and the fingerprint of each.
     stanzas: Vec<(StanzaMatcher, u64)>,
 }
 
@@ -28,19 +28,19 @@ impl OriginRules {
         }
     }
 
-    /// The fingerprint of a source type's own rules together with all of these.
+    /// Combines the fingerprint of a source type's own rules with that of all these rules.
     pub(crate) fn joined_with(&self, sourcetype: u64) -> u64 {
         sourcetype ^ self.fingerprint()
     }
 
-    /// What all of these add to the fingerprint of a source type's own rules: combined with it by
-    /// exclusive or, so that either can be had from the other.
+    /// Returns the combined fingerprint of all these rules. It is combined with that of a source type's own
+    /// rules by exclusive or, so that each can be computed from the other.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.all.rotate_left(1)
     }
 
-    /// The fingerprints of the stanzas that apply to events of one origin.
+    /// Returns the fingerprints of the stanzas that apply to events of one origin.
     pub fn applied<'a>(
         &'a self,
         source: &'a str,
@@ -51,8 +51,8 @@ impl OriginRules {
         applied.map(|(_, fingerprint)| *fingerprint)
     }
 
-    /// The fingerprints of the stanzas that apply to some of these sources or hosts. Each is tried until it
-    /// is found to apply.
+    /// Returns the fingerprints of the stanzas that apply to at least one of these sources or hosts. Each
+    /// stanza is tried until it matches.
     #[must_use]
     pub fn applied_to_some<S: AsRef<str>>(&self, sources: &[S], hosts: &[S]) -> Vec<u64> {
         let stanzas = self.stanzas.iter();
@@ -65,8 +65,8 @@ impl OriginRules {
     }
 }
 
-/// A fingerprint of what a stanza says of fields; `None` if it says nothing of them. A value that is the
-/// default, or empty, counts: it goes before that of a source type.
+/// Returns the fingerprint of a stanza's settings about fields; `None` if it has none. A default or empty
+/// value counts, too, because it takes precedence over the value of a source type.
 fn own(stanza: &PropsStanza, rules: &FieldRules) -> Option<u64> {
     let families = [keys::EXTRACT.prefix(), keys::REPORT.prefix(), keys::FIELDALIAS.prefix()];
     let single = [keys::KV_MODE.name(), keys::AUTO_KV_JSON.name()];
@@ -75,7 +75,7 @@ fn own(stanza: &PropsStanza, rules: &FieldRules) -> Option<u64> {
     let entries = stanza.stanza.entries.iter().filter(|entry| is_of_fields(&entry.key));
     let said: String = entries.map(|entry| format!("{}={}\n", entry.key, entry.value)).collect();
     let (name, priority) = (&stanza.stanza.name, stanza.priority);
-    // What its transforms say is in the fingerprint of its rules.
+    // The fingerprint of the rules includes the transforms.
     let text = || format!("{name}\n{priority}\n{}\n{said}", rules.fingerprint());
     (!said.is_empty()).then(|| hash(&text()))
 }
@@ -121,7 +121,7 @@ mod tests {
         assert_ne!(first, of("EXTRACT-b = (?<y>b)\npriority = 7\n"));
         assert_eq!(first, of("EXTRACT-b = (?<y>b)\nTRUNCATE = 7\n"));
         assert_eq!(of("TRUNCATE = 7\n"), [0; 0]);
-        // These go before what the source type says.
+        // These take precedence over the settings of the source type.
         assert_ne!(of("KV_MODE = auto\n"), of("EXTRACT-a =\n"));
         assert_eq!(of("EXTRACT-a =\n").len(), 1);
     }

@@ -1,4 +1,4 @@
-//! How a source's bytes become events: the parsing half of `props.conf`, typed and validated.
+//! How the bytes of a source become events: the parsing half of `props.conf`, typed and validated.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::timestamp::{DatetimePatterns, Lookahead, TimePrefix, TimestampRules, 
 pub struct ParsingRules {
     /// `LINE_BREAKER`.
     pub line_breaker: LineBreaker,
-    /// `SHOULD_LINEMERGE`: whether lines are joined into events by the rules that follow.
+    /// `SHOULD_LINEMERGE`: whether lines are joined into events, by the rules below.
     pub should_linemerge: bool,
     /// `BREAK_ONLY_BEFORE_DATE`: a line with a timestamp starts an event.
     pub break_only_before_date: bool,
@@ -33,27 +33,27 @@ pub struct ParsingRules {
     /// `MUST_NOT_BREAK_AFTER`: lines after which no event starts until one matches
     /// `MUST_BREAK_AFTER`.
     pub must_not_break_after: Option<Pattern>,
-    /// `MAX_EVENTS`: lines of an event at most.
+    /// `MAX_EVENTS`: maximum number of lines of an event.
     pub max_events: usize,
-    /// `TRUNCATE`: bytes of a line that are kept; `None` for all.
+    /// `TRUNCATE`: maximum length of a line in bytes; `None` for no limit.
     pub truncate: Option<usize>,
-    /// `LINE_BREAKER_LOOKBEHIND`: bytes before the end of a chunk in which a break that the next
-    /// chunk completes may begin.
+    /// `LINE_BREAKER_LOOKBEHIND`: number of bytes before the end of a chunk in which a break may begin that
+    /// the next chunk completes.
     pub line_breaker_lookbehind: usize,
     /// `CHARSET`.
     pub charset: Charset,
     /// `PREAMBLE_REGEX`: lines that are dropped, such as the headers of Zeek's logs.
     pub preamble: Option<Pattern>,
-    /// Where the timestamp is.
+    /// How timestamps are found.
     pub timestamp: Arc<TimestampRules>,
-    /// `INDEXED_EXTRACTIONS` and what belongs to it.
+    /// `INDEXED_EXTRACTIONS` and related settings.
     pub structured: Option<Arc<StructuredRules>>,
-    /// The source is a log of JSON objects (`KV_MODE = json` without merging of lines): one that is
-    /// pretty-printed is an event.
+    /// Whether the source is a log of JSON objects (`KV_MODE = json` without merging of lines): then a
+    /// pretty-printed object is one event.
     pub json_objects: bool,
-    /// `INDEXED_EXTRACTIONS = otlp`: lines are requests whose log records are the events.
+    /// `INDEXED_EXTRACTIONS = otlp`: whether lines are requests whose log records are the events.
     pub otlp: bool,
-    /// What changes, routes and drops events.
+    /// Index-time rules: they change, route and drop events.
     pub index_time: Arc<IndexTimeRules>,
 }
 
@@ -81,20 +81,20 @@ impl Default for ParsingRules {
     }
 }
 
-/// What separates lines.
+/// The separator of lines.
 #[derive(Debug, Clone)]
 pub enum LineBreaker {
-    /// Runs of carriage returns and newlines, the default.
+    /// Runs of carriage returns and newlines (default).
     Newlines,
-    /// A pattern: the text of its first group that takes part is dropped, what precedes it ends a
-    /// line, what follows starts the next.
+    /// A pattern: the text of the first group that takes part in the match is dropped; the text before it
+    /// ends a line, the text after it starts the next line.
     Pattern(Pattern),
 }
 
 impl LineBreaker {
-    /// The next gap between lines at or after a position: where it begins and ends. A gap that ends
-    /// where the text ends is given only when nothing can follow (`end_of_input`), as more text could
-    /// make it longer.
+    /// Returns begin and end of the next gap between lines at or after a position. A gap at the end of the
+    /// text is returned only at the end of the input (`end_of_input`), because more text could make it
+    /// longer.
     #[must_use]
     pub fn next_gap(&self, text: &str, from: usize, end_of_input: bool) -> Option<(usize, usize)> {
         let (start, end, match_end) = match self {
@@ -118,16 +118,16 @@ impl LineBreaker {
     }
 }
 
-/// Whether a line is indented. Where timestamps decide what begins an event, an indented line does not
-/// begin one behind an event that has its time in a line that is not: frames of a stack trace and values
-/// of a dump may show times.
+/// Returns whether a line is indented. Where timestamps start events, an indented line does not start one if
+/// the timestamp of the current event is in a line that is not indented: frames of a stack trace and values
+/// in a dump may contain times.
 #[must_use]
 pub fn is_indented(line: &str) -> bool {
     line.starts_with([' ', '\t'])
 }
 
 impl ParsingRules {
-    /// Reads the settings; what is wrong goes to `errors` and the default stands in for it.
+    /// Reads the settings; invalid values are added to `errors` and replaced by defaults.
     pub(crate) fn read(
         values: &Values<'_>,
         transforms: &Effective,
@@ -193,7 +193,7 @@ fn timestamp(values: &Values<'_>, files: &Files, errors: &mut Vec<Error>) -> Tim
                         reason,
                     }),
                 },
-                // Splunk's own file of formats stands for automatic recognition.
+                // Splunk's own file of formats selects automatic recognition.
                 None if entry.value.trim_start_matches('/') == "etc/datetime.xml" => {}
                 None => {
                     let expected = "CURRENT, NONE, or an .xml file in system/local or an app, such as \

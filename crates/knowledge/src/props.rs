@@ -1,8 +1,8 @@
-//! Which stanzas of `props.conf` apply to an event, and what they say together.
+//! Finds the stanzas of `props.conf` that apply to an event, and merges their settings.
 //!
-//! `[source::pattern]` goes before `[host::pattern]`, that before `[sourcetype]`, that before
-//! `[default]`. Among stanzas of one kind the higher `priority` goes first (literal names have 100,
-//! patterns 0), then the name that sorts first. `[(?::){0}pattern]` is a pattern of sourcetypes.
+//! The order of precedence is `[source::pattern]`, `[host::pattern]`, `[sourcetype]`, `[default]`. Among
+//! stanzas of one kind, the higher `priority` takes precedence (default: 100 for literal names, 0 for
+//! patterns), then the name that sorts first. `[(?::){0}pattern]` matches several source types.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,7 +12,7 @@ use eval::Pattern;
 use crate::error::Error;
 use crate::settings::props as keys;
 
-/// What a stanza of `props.conf` applies to.
+/// The events to which a stanza of `props.conf` applies.
 #[derive(Debug, Clone)]
 pub enum StanzaMatcher {
     /// `[default]`.
@@ -28,7 +28,7 @@ pub enum StanzaMatcher {
 }
 
 impl StanzaMatcher {
-    /// Whether the stanza applies.
+    /// Returns whether the stanza applies to an event.
     #[must_use]
     pub fn matches(&self, sourcetype: &str, source: &str, host: &str) -> bool {
         match self {
@@ -40,7 +40,7 @@ impl StanzaMatcher {
         }
     }
 
-    /// Whether it is certain that no event is of this stanza and of another.
+    /// Returns whether no event can match both this and the other stanza.
     #[must_use]
     pub fn excludes(&self, other: &Self) -> bool {
         matches!((self, other), (Self::Sourcetype(own), Self::Sourcetype(other)) if own != other)
@@ -63,12 +63,12 @@ pub(crate) struct PropsStanza {
     pub(crate) stanza: Stanza,
 }
 
-/// All stanzas, the ones that go first in front.
+/// All stanzas, in the order of precedence.
 #[derive(Debug)]
 pub(crate) struct Props {
     pub(crate) stanzas: Vec<PropsStanza>,
     by_sourcetype: HashMap<String, usize>,
-    /// Positions of the stanzas with patterns.
+    /// Indexes of the stanzas with patterns.
     patterned: Vec<usize>,
     default: Option<usize>,
 }
@@ -78,7 +78,7 @@ impl Props {
         let mut stanzas = Vec::new();
         for stanza in &conf.stanzas {
             if ["rule::", "delayedrule::"].iter().any(|kind| stanza.name.starts_with(kind)) {
-                // The recogniser of source types reads these.
+                // These stanzas are read by the recogniser of source types.
                 continue;
             }
             if is_disabled(stanza) {
@@ -113,14 +113,15 @@ impl Props {
         Self { stanzas, by_sourcetype, patterned, default }
     }
 
-    /// Positions of the stanzas that apply, the ones that go first in front.
+    /// Returns the indexes of the stanzas that apply, in the order of precedence.
     pub(crate) fn matching(&self, sourcetype: &str, source: &str, host: &str) -> Vec<usize> {
         let patterned = self.patterned.iter().copied();
         let mut found: Vec<usize> = patterned
             .filter(|at| self.stanzas[*at].matcher.matches(sourcetype, source, host))
             .collect();
         if let Some(own) = self.by_sourcetype.get(sourcetype) {
-            // Patterns of sourcetypes may go before or after the stanza of the name.
+            // A pattern of source types may take precedence over the stanza of the literal name, or vice
+            // versa.
             let place = found.partition_point(|at| at < own);
             found.insert(place, *own);
         }
@@ -128,7 +129,7 @@ impl Props {
         found
     }
 
-    /// What stanzas say together.
+    /// Returns the merged settings of stanzas.
     pub(crate) fn merged(&self, stanzas: &[usize]) -> Values<'_> {
         let mut entries = BTreeMap::new();
         for at in stanzas {
@@ -170,8 +171,8 @@ fn matcher(name: &str) -> Result<(StanzaMatcher, bool), String> {
     Ok((StanzaMatcher::Sourcetype(name.to_owned()), true))
 }
 
-/// Splunk's patterns: `...` is anything, `*` anything but a path separator, `.` itself, everything
-/// else as in a regular expression.
+/// Translates Splunk's patterns: `...` matches anything, `*` anything but a path separator, `.` itself; the
+/// rest is a regular expression.
 fn glob(text: &str, fold: bool) -> String {
     let mut out = String::from(if fold { "(?is)^(?:" } else { "(?s)^(?:" });
     let mut rest = text;
@@ -190,7 +191,7 @@ fn glob(text: &str, fold: bool) -> String {
                     out.push_str(&regex::escape(escaped.encode_utf8(&mut [0; 4])));
                     rest = &rest[escaped.len_utf8()..];
                 }
-                // A path of Windows, written with single backslashes.
+                // A single backslash in a Windows path.
                 _ => out.push_str(r"\\"),
             },
             c => out.push(c),
@@ -200,8 +201,8 @@ fn glob(text: &str, fold: bool) -> String {
     out
 }
 
-/// The same where everything but `...`, `*`, `|` and brackets stands for itself, for names that are no
-/// regular expression.
+/// Like `glob`, but every character other than `...`, `*`, `|` and brackets stands for itself, for names that
+/// are not valid regular expressions.
 fn glob_without_regex(text: &str, fold: bool) -> String {
     let mut out = String::from(if fold { "(?is)^(?:" } else { "(?s)^(?:" });
     for (at, part) in text.split("...").enumerate() {
@@ -220,7 +221,7 @@ fn glob_without_regex(text: &str, fold: bool) -> String {
     out
 }
 
-/// Whether a stanza is switched off.
+/// Returns whether a stanza is disabled.
 pub(crate) fn is_disabled(stanza: &Stanza) -> bool {
     let entry = stanza.get(keys::DISABLED.name());
     entry.and_then(|entry| keys::DISABLED.value(&entry.value)) == Some(true)
@@ -237,24 +238,24 @@ impl<'a> Values<'a> {
         Self { entries: stanza.entries.iter().map(|e| (e.key.as_str(), e)).collect() }
     }
 
-    /// Takes what a stanza says before what is there.
+    /// Adds the settings of a stanza, which override those that are already set.
     pub(crate) fn put(&mut self, stanza: &'a Stanza) {
         self.entries.extend(stanza.entries.iter().map(|entry| (entry.key.as_str(), entry)));
     }
 
-    /// The entries of a setting that have a value: one, or those of a family.
+    /// Returns the entries of a setting that have a value: one, or several for a family.
     pub(crate) fn named(&self, setting: &Setting) -> Vec<&'a Entry> {
         let entries = self.entries.values().copied();
         entries.filter(|one| !one.value.is_empty() && setting.has_name("", &one.key)).collect()
     }
 
-    /// The entry of a key unless its value is empty.
+    /// Returns the entry of a key unless its value is empty.
     pub(crate) fn get<T>(&self, key: &Key<T>) -> Option<&'a Entry> {
         self.entries.get(key.name()).copied().filter(|entry| !entry.value.is_empty())
     }
 
-    /// Entries of a family such as `EXTRACT-`, with the class, in the order of the classes. One without
-    /// a value switches off what a lower layer says.
+    /// Returns the entries of a family such as `EXTRACT-`, with their classes, in the order of the classes.
+    /// An empty value switches off the setting of a lower layer.
     pub(crate) fn family<T>(&self, key: &Key<T>) -> impl Iterator<Item = (&'a str, &'a Entry)> {
         let prefix = key.prefix();
         let entries = self.entries.range(prefix..);
@@ -263,7 +264,7 @@ impl<'a> Values<'a> {
             .filter(|(_, entry)| !entry.value.trim().is_empty())
     }
 
-    /// A setting, or its default where it is not set or invalid.
+    /// Returns the value of a setting, or its default if it is not set or invalid.
     pub(crate) fn read<T: FromValue>(&self, key: &Key<T>, errors: &mut Vec<Error>) -> T {
         let Some(entry) = self.get(key) else { return key.default_value() };
         key.value(&entry.value).unwrap_or_else(|| {
@@ -288,7 +289,7 @@ pub(crate) fn bad_value(entry: &Entry, expected: &str) -> Error {
     refused(entry, format!("expected {expected}"))
 }
 
-/// A value that cannot be used, with a reason that is a sentence of its own.
+/// Returns the error for an invalid value; the reason is a complete sentence.
 pub(crate) fn refused(entry: &Entry, reason: String) -> Error {
     Error::Setting(Invalid {
         place: Some(entry.place.clone()),

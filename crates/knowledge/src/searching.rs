@@ -1,4 +1,5 @@
-//! How events become fields: the search-time half of `props.conf` with `transforms.conf`, compiled.
+//! How fields are extracted from events: the search-time half of `props.conf` with `transforms.conf`,
+//! compiled.
 
 use conf::{Effective, Entry};
 use eval::Pattern;
@@ -10,7 +11,7 @@ use crate::extract::{
 use crate::props::{Values, bad_regex, bad_value};
 use crate::settings::{props as keys, transforms};
 
-/// Compiles the rules; what is wrong goes to `errors` and is left out.
+/// Compiles the rules; invalid settings are added to `errors` and left out.
 pub(crate) fn field_rules(
     values: &Values<'_>,
     stanzas: &Effective,
@@ -121,7 +122,7 @@ fn report(
     }
 }
 
-/// Compiles a stanza of `transforms.conf`, if it extracts fields.
+/// Compiles a stanza of `transforms.conf`; `None` if it does not extract fields.
 pub(crate) fn transform(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<Transform> {
     let source = values
         .get(&transforms::SOURCE_KEY)
@@ -155,7 +156,7 @@ fn source_key(text: &str) -> Option<String> {
     }
 }
 
-/// A reading by regex, and whether its names come from the event.
+/// Compiles a reading by regex, and returns whether its names come from the event.
 fn matched(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<(Reading, bool)> {
     let regex = values.get(&transforms::REGEX)?;
     let pattern = values.pattern(&transforms::REGEX, errors)?;
@@ -179,7 +180,7 @@ fn matched(values: &Values<'_>, errors: &mut Vec<Error>) -> Option<(Reading, boo
 
 fn delimited(values: &Values<'_>, entry: &Entry, errors: &mut Vec<Error>) -> Option<Reading> {
     let mut sets = quoted(&entry.value);
-    // A comma that stands alone is a delimiter, not the separator of two sets.
+    // A single comma is a delimiter, not the separator of two sets.
     if sets.is_empty() && entry.value.trim() == "," {
         sets.push(",".to_owned());
     }
@@ -196,13 +197,13 @@ fn delimited(values: &Values<'_>, entry: &Entry, errors: &mut Vec<Error>) -> Opt
     Some(Reading::Columns { delimiters, names })
 }
 
-/// Sets of delimiters separated by commas, quoted or not, with `\t`, `\n`, `\r`, `\\` and `\"`. Blanks
-/// between quotes count only.
+/// Splits sets of delimiters at commas; sets may be quoted and contain `\t`, `\n`, `\r`, `\\` and `\"`.
+/// Blanks count only inside of quotes.
 fn quoted(text: &str) -> Vec<String> {
     items(text, false)
 }
 
-/// Names separated by commas or blanks.
+/// Splits names at commas or blanks.
 fn names(text: &str) -> Vec<String> {
     items(text, true)
 }

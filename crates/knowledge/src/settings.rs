@@ -1,5 +1,5 @@
-//! The settings that compile into knowledge: `props.conf`, `transforms.conf`, `indexes.conf`,
-//! `commands.conf`, and limits of extraction.
+//! Declarations of the settings in `props.conf`, `transforms.conf`, `indexes.conf`, `commands.conf`, and of
+//! the limits of extraction.
 
 pub(crate) mod commands;
 pub(crate) mod indexes;

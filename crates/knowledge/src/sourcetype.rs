@@ -1,14 +1,14 @@
-//! Recognising the source type of a source that comes without one.
+//! Recognises the source type of a source without one.
 //!
-//! `[rule::...]` stanzas of `props.conf` decide first. Then content: a source has the type of the first
-//! entry in the list below whose pattern enough of its first lines match. Then the name of its file,
-//! then `[delayedrule::...]` stanzas, then the file's stem itself. Splunk's names are used where Splunk
-//! has one.
+//! `[rule::...]` stanzas of `props.conf` are tried first. Then the content: the source gets the type of the
+//! first entry in the list below whose pattern matches enough of its first lines. Then the name of its file,
+//! then `[delayedrule::...]` stanzas; otherwise, the type is the stem of the file name. Splunk's names are
+//! used if Splunk has one.
 //!
-//! Zeek's TSV logs name their columns in a header that events do not carry. The rule: a log whose
-//! header says `#path x` is of type `zeek:x:tsv` if `transforms.conf` has a stanza `[zeek_x]` whose
-//! FIELDS are those of the header, and of type `zeek:tsv`, whose columns are indexed, otherwise.
-//! [`zeek_conf`] writes the stanzas that a header needs.
+//! The columns of Zeek's TSV logs are named by a header that is not part of the events. A log whose header
+//! says `#path x` gets the type `zeek:x:tsv` if `transforms.conf` has a stanza `[zeek_x]` whose FIELDS are
+//! those of the header, and otherwise the type `zeek:tsv`, whose columns are indexed. [`zeek_conf`] writes
+//! the stanzas for a header.
 
 mod content;
 
@@ -19,10 +19,10 @@ use eval::Pattern;
 
 use crate::settings::{props as keys, transforms};
 
-/// Lines of a sample that are looked at.
+/// Maximum number of lines of a sample that are examined.
 const LINES: usize = 100;
 
-/// Name, and pattern of the file's name in lower case without folders.
+/// Source type, and pattern of the file name in lower case without directories.
 const NAMES: &[(&str, &str)] = &[
     ("csv", r"\.csv(?:\.(?:gz|zst|bz2|old|\d+))*$"),
     ("tsv", r"\.tsv(?:\.(?:gz|zst|bz2|old|\d+))*$"),
@@ -33,36 +33,36 @@ const NAMES: &[(&str, &str)] = &[
     ("apache_error", r"^(?:httpd|apache2?)?[._-]?error[._-]log"),
 ];
 
-/// The source type of a source that came without one, and what told it.
+/// The source type of a source that came without one, and how it was determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recognised {
     /// The source type.
     pub sourcetype: String,
-    /// What told it.
+    /// How it was determined.
     pub by: RecognisedBy,
 }
 
-/// What told the type of a source.
+/// How the type of a source was determined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RecognisedBy {
     /// A stanza of `props.conf`: `[source::...]`, `[rule::...]` or `[delayedrule::...]`.
     Stanza {
-        /// Its name.
+        /// The name of the stanza.
         name: String,
         /// File and line.
         place: conf::Place,
     },
-    /// A header that names the columns: of Zeek, or of the W3C's format.
+    /// A header that names the columns: that of Zeek or of the W3C format.
     Header,
-    /// The form of its first lines.
+    /// The content of its first lines.
     Content,
     /// The name of its file.
     FileName,
-    /// Nothing: it is called as its file.
+    /// No rule matched: the type is the stem of the file name.
     Nothing,
 }
 
-/// The compiled lists.
+/// The compiled rules and patterns.
 #[derive(Debug)]
 pub(crate) struct Recogniser {
     names: Vec<(&'static str, Pattern)>,
@@ -76,7 +76,7 @@ struct Rule {
     stanza: String,
     place: conf::Place,
     sourcetype: String,
-    /// Pattern, percent of lines, and whether more or fewer of them must match.
+    /// Pattern, percentage of the lines, and whether more or fewer of them must match.
     shares: Vec<(Pattern, usize, bool)>,
 }
 
@@ -99,7 +99,7 @@ impl Rule {
             else {
                 continue;
             };
-            // A class may follow, for several patterns with one share.
+            // A class may follow, so that several patterns can have the same percentage.
             let digits = percent.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
             let Ok(percent) = digits.parse::<usize>() else {
                 warn(&entry.place, format!("{} names no percentage", entry.key));
@@ -151,7 +151,7 @@ impl Recogniser {
         }
     }
 
-    /// The source type of a source by its name and the text it begins with.
+    /// Returns the source type of a source, given its name and the beginning of its text.
     pub(crate) fn recognise(&self, source: &str, sample: &str, conf: &Effective) -> Recognised {
         let found = |sourcetype: &str, by| Recognised { sourcetype: sourcetype.to_owned(), by };
         let sample = sample.trim_start_matches('\u{feff}');
@@ -183,7 +183,8 @@ impl Recogniser {
     }
 }
 
-/// JSON objects over several lines: an opening bracket alone on the first line, and soon a key.
+/// Returns whether the lines are pretty-printed JSON: an opening bracket alone on the first line, and a key
+/// soon after it.
 fn is_pretty_json(lines: &[&str]) -> bool {
     let is_key = |line: &str| {
         let key = line.trim_start().strip_prefix('"').and_then(|rest| rest.split_once('"'));
@@ -193,7 +194,7 @@ fn is_pretty_json(lines: &[&str]) -> bool {
     lines.first().is_some_and(opens) && lines.iter().skip(1).take(2).any(|line| is_key(line))
 }
 
-/// A line without the codes that set colours of terminals, such as `ESC[32m`.
+/// Returns a line without terminal colour codes, such as `ESC[32m`.
 fn without_colours(line: &str) -> Cow<'_, str> {
     if !line.contains('\x1b') {
         return line.into();
@@ -215,7 +216,7 @@ fn without_colours(line: &str) -> Cow<'_, str> {
     plain.into()
 }
 
-/// The W3C's extended log format, by its directives.
+/// Recognises the W3C extended log format by its directives.
 fn w3c(lines: &[&str]) -> Option<&'static str> {
     let directives = lines.iter().take_while(|line| line.starts_with('#'));
     let directives: Vec<&str> = directives.copied().collect();
@@ -227,7 +228,7 @@ fn w3c(lines: &[&str]) -> Option<&'static str> {
     Some(if directives.iter().any(by_iis) { "iis" } else { "w3c" })
 }
 
-/// The name of a file without its extensions, with odd characters replaced.
+/// Returns the name of a file without its extensions; special characters are replaced.
 fn stem(file: &str) -> String {
     let ends = ["gz", "zst", "bz2", "log", "txt", "json", "out", "csv", "xml", "old"];
     let mut stem = file;
@@ -277,8 +278,8 @@ impl<'a> ZeekHeader<'a> {
     }
 }
 
-/// Stanzas for `props.conf` and `transforms.conf` that name the columns of a Zeek TSV log by the
-/// header it begins with.
+/// Returns stanzas for `props.conf` and `transforms.conf` that name the columns of a Zeek TSV log, derived
+/// from its header.
 #[must_use]
 pub fn zeek_conf(sample: &str) -> Option<(String, String)> {
     let ZeekHeader { path, fields } = ZeekHeader::read(sample)?;

@@ -1,11 +1,11 @@
-//! Structured sources: `INDEXED_EXTRACTIONS` and the settings that go with it.
+//! Structured sources: `INDEXED_EXTRACTIONS` and related settings.
 //!
-//! A header names the columns, records follow; every column of a record that has a value becomes an
-//! indexed field of its event. JSON needs no header: every scalar is a field, named by its path.
+//! A header names the columns, and records follow; each column with a value becomes an indexed field of the
+//! event. JSON needs no header: every scalar is a field, named by its path.
 //!
-//! Guarantees: `_raw` of an event is its record as it arrived; headers, comments and preambles are no
-//! events; a record whose quotes or brackets never close ends at its first line end instead of
-//! swallowing what follows. Leaves to others: where streams begin and end.
+//! Guarantees: `_raw` of an event is its record as it arrived; headers, comments and preambles are not
+//! events; a record whose quotes or brackets are never closed ends at its first line end, so that the
+//! following records are kept. Leaves to others: where streams begin and end.
 
 mod header;
 mod reader;
@@ -24,18 +24,18 @@ use crate::error::Error;
 use crate::props::{Values, bad_value};
 use crate::settings::props::{self as keys, character};
 
-/// What a source is made of.
+/// The format of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StructuredFormat {
-    /// Values between delimiters: csv, tsv, psv.
+    /// Values separated by delimiters: csv, tsv, psv.
     Delimited,
-    /// The W3C's extended log format: delimited, with `#Fields:` as header.
+    /// The W3C extended log format: delimited, with `#Fields:` as header.
     W3c,
-    /// JSON objects, one after the other.
+    /// JSON objects in sequence.
     Json,
 }
 
-/// What separates values.
+/// The separator of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Delimiter {
     One(char),
@@ -56,17 +56,17 @@ pub struct StructuredRules {
     pub(crate) header_delimiter: Delimiter,
     /// `HEADER_FIELD_QUOTE`.
     pub(crate) header_quote: Option<char>,
-    /// `HEADER_FIELD_LINE_NUMBER`, from 1; `None` to find it.
+    /// `HEADER_FIELD_LINE_NUMBER`, from 1; `None` if the header is detected.
     pub(crate) header_line: Option<usize>,
-    /// `FIELD_HEADER_REGEX`: the header follows its match.
+    /// `FIELD_HEADER_REGEX`: the header follows the match.
     pub(crate) header_prefix: Option<Pattern>,
-    /// `PREAMBLE_REGEX`: lines that are neither header nor record.
+    /// `PREAMBLE_REGEX`: lines that are neither headers nor records.
     pub(crate) preamble: Option<Pattern>,
-    /// `FIELD_NAMES`: there is no header.
+    /// `FIELD_NAMES`: the names of the columns, without a header.
     pub(crate) names: Option<Vec<Option<Arc<str>>>>,
-    /// `MISSING_VALUE_REGEX`: values that are none.
+    /// `MISSING_VALUE_REGEX`: values that are treated as missing.
     pub(crate) missing: Option<Pattern>,
-    /// `TIMESTAMP_FIELDS`: the fields that make the timestamp, in order.
+    /// `TIMESTAMP_FIELDS`: the fields that form the timestamp, in order.
     pub timestamp_fields: Vec<String>,
     /// `HEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS`.
     pub(crate) special: String,
@@ -84,7 +84,7 @@ impl StructuredRules {
             "psv" => (StructuredFormat::Delimited, '|'),
             "w3c" => (StructuredFormat::W3c, ' '),
             "json" => (StructuredFormat::Json, ','),
-            // Its lines are requests, not records: see `ParsingRules::otlp`.
+            // The lines are requests, not records: see `ParsingRules::otlp`.
             "otlp" | "none" | "false" => return None,
             _ => {
                 errors.push(bad_value(entry, &keys::INDEXED_EXTRACTIONS.setting.kind.expected()));
@@ -123,7 +123,7 @@ impl StructuredRules {
     }
 }
 
-/// Names between commas, each perhaps in quotes.
+/// Splits names at commas; each may be quoted.
 fn list(values: &Values<'_>, key: &Key<String>) -> Option<Vec<String>> {
     let text = &values.get(key)?.value;
     let text = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
@@ -151,7 +151,7 @@ fn delimiter(text: &str) -> Option<Delimiter> {
     }
 }
 
-/// The quote that is set; `Some(None)` where none is wanted.
+/// Returns the quote character; `Some(None)` if the setting says that there is none.
 fn quote_of(
     values: &Values<'_>,
     key: &Key<String>,

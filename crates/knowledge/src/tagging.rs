@@ -1,31 +1,31 @@
-//! Event types and tags: names for searches, and names for values of fields.
+//! Event types and tags: names of searches, and names of field values.
 
 use conf::boolean;
 
 use crate::knowledge::Knowledge;
 
-/// A name for the events that a search finds.
+/// A name for the events that match a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventType {
     /// The name.
     pub name: String,
-    /// The search, without pipes.
+    /// The search, without commands after a pipe.
     pub search: String,
 }
 
-/// The tags of a value of a field.
+/// The tags of a field value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaggedValue {
     /// The field.
     pub field: String,
     /// Its value.
     pub value: String,
-    /// The tags that are enabled.
+    /// The enabled tags.
     pub tags: Vec<String>,
 }
 
 impl Knowledge {
-    /// All event types, those of higher priority first, then by name.
+    /// Returns all event types, ordered by descending priority, then by name.
     #[must_use]
     pub fn event_types(&self) -> Vec<EventType> {
         let mut found = Vec::new();
@@ -44,7 +44,7 @@ impl Knowledge {
         found.into_iter().map(|(_, event_type)| event_type).collect()
     }
 
-    /// The tags of values, from `tags.conf`: `[field=value]` with `tag = enabled`.
+    /// Returns the tagged values in `tags.conf`: `[field=value]` with `tag = enabled`.
     #[must_use]
     pub fn tagged_values(&self) -> Vec<TaggedValue> {
         let mut found = Vec::new();
@@ -64,7 +64,7 @@ impl Knowledge {
     }
 }
 
-/// A value as stanza names hold it: with `%20` and the like for what they cannot hold.
+/// Decodes a value in the name of a stanza, in which special characters are written as `%20` and so on.
 fn unquoted(text: &str) -> String {
     let bytes = text.trim().as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

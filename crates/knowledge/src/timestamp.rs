@@ -1,8 +1,8 @@
-//! Finding the timestamp of an event (docs/decisions/0017).
+//! Finds the timestamp of an event (docs/decisions/0017).
 //!
 //! Guarantees: a [`TimestampFinder`] allocates nothing per event and runs no regular expression unless
-//! `TIME_PREFIX` needs one; consecutive events of one second cost a comparison. Leaves to others: what
-//! to do with an event that has no timestamp (the time of the event before it, or of its arrival).
+//! `TIME_PREFIX` needs one; for consecutive events of the same second, one comparison is enough. Leaves to
+//! others: the time of an event without a timestamp (the time of the previous event, or of arrival).
 
 mod absent;
 mod finder;
@@ -24,7 +24,7 @@ use crate::settings::props as keys;
 use eval::Pattern;
 use eval::time::TimeFormat;
 
-/// Where event times come from.
+/// The source of event times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum TimestampSource {
     /// The event's text.
@@ -32,35 +32,35 @@ pub enum TimestampSource {
     Text,
     /// The time of arrival (`DATETIME_CONFIG = CURRENT`).
     Arrival,
-    /// The time the input knows, such as when a file was written, else that of arrival
+    /// The time of the input, such as the modification time of a file, else the time of arrival
     /// (`DATETIME_CONFIG = NONE`).
     Input,
 }
 
-/// How to find timestamps, from `props.conf`.
+/// Rules for finding timestamps, from `props.conf`.
 #[derive(Debug, Clone)]
 pub struct TimestampRules {
     /// `DATETIME_CONFIG`.
     pub from: TimestampSource,
-    /// `TIME_PREFIX`: the timestamp follows its first match; without a match there is none.
+    /// `TIME_PREFIX`: the timestamp follows the first match; without a match, the event has no timestamp.
     pub prefix: Option<TimePrefix>,
-    /// `DATETIME_CONFIG` with a file: what is recognised where there is no `TIME_FORMAT`.
+    /// `DATETIME_CONFIG` with a file: the patterns of timestamps if there is no `TIME_FORMAT`.
     pub patterns: Option<Arc<DatetimePatterns>>,
-    /// `TIME_FORMAT`; without it the common formats are recognised.
+    /// `TIME_FORMAT`; if `None`, common formats are recognised.
     pub format: Option<TimeFormat>,
-    /// `MAX_TIMESTAMP_LOOKAHEAD`: bytes after the prefix in which the timestamp begins; where the
-    /// setting is given, also ends.
+    /// `MAX_TIMESTAMP_LOOKAHEAD`: number of bytes after the prefix in which the timestamp begins; if the
+    /// setting is given, the timestamp also ends there.
     pub lookahead: Lookahead,
-    /// `TZ`: the zone of timestamps that name none.
+    /// `TZ`: the zone of timestamps without one.
     pub zone: TimeZone,
-    /// `MAX_DAYS_AGO`: older timestamps are not believed.
+    /// `MAX_DAYS_AGO`: older timestamps are rejected.
     pub max_days_ago: i64,
-    /// `MAX_DAYS_HENCE`: later timestamps are not believed.
+    /// `MAX_DAYS_HENCE`: later timestamps are rejected.
     pub max_days_hence: i64,
-    /// `MAX_DIFF_SECS_AGO`: a timestamp further behind the one before it, in another format than
-    /// most of its source, is reported.
+    /// `MAX_DIFF_SECS_AGO`: a timestamp of unusual format that precedes the previous one by more than this is
+    /// counted as a jump.
     pub max_diff_secs_ago: i64,
-    /// `MAX_DIFF_SECS_HENCE`: the same for one further ahead.
+    /// `MAX_DIFF_SECS_HENCE`: the same for a timestamp that follows the previous one.
     pub max_diff_secs_hence: i64,
 }
 
@@ -82,7 +82,7 @@ impl Default for TimestampRules {
 }
 
 impl TimestampRules {
-    /// Whether timestamps are recognised by themselves: no setting says where they are or how they look.
+    /// Returns whether timestamps are recognised automatically: no setting gives their position or format.
     #[must_use]
     pub fn is_automatic(&self) -> bool {
         self.from == TimestampSource::Text
@@ -93,21 +93,21 @@ impl TimestampRules {
     }
 }
 
-/// How far into an event timestamps are looked for.
+/// How far into an event timestamps are searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookahead {
-    /// Timestamps begin within 128 bytes; those of JSON events anywhere.
+    /// Timestamps begin within 128 bytes; in JSON events, anywhere.
     Default,
-    /// Timestamps lie within these bytes.
+    /// Timestamps are within this number of bytes.
     Bytes(usize),
-    /// Anywhere.
+    /// Timestamps may be anywhere.
     Unlimited,
 }
 
 /// A compiled `TIME_PREFIX`.
 #[derive(Debug, Clone)]
 pub enum TimePrefix {
-    /// Plain text, at the start of the event if `anchored`.
+    /// Plain text; if `anchored`, at the start of the event.
     Literal {
         /// The text.
         text: Box<str>,
@@ -119,10 +119,10 @@ pub enum TimePrefix {
 }
 
 impl TimePrefix {
-    /// Compiles a prefix; plain text is recognised as such.
+    /// Compiles a prefix; a pattern that is plain text is not compiled as a regular expression.
     ///
     /// # Errors
-    /// The text of the regex compiler's complaint.
+    /// The message of the regex compiler.
     pub fn compile(text: &str) -> Result<Self, String> {
         let (body, anchored) = match text.strip_prefix('^') {
             Some(body) => (body, true),
@@ -134,7 +134,7 @@ impl TimePrefix {
         }
     }
 
-    /// Where the prefix ends in a text.
+    /// Returns the end of the prefix in a text.
     #[must_use]
     pub fn end_in(&self, text: &str) -> Option<usize> {
         match self {
@@ -150,7 +150,7 @@ impl TimePrefix {
     }
 }
 
-/// The text a regular expression without operators stands for.
+/// Returns the text that a regular expression without operators matches.
 fn literal(pattern: &str) -> Option<String> {
     let mut out = String::new();
     let mut chars = pattern.chars();

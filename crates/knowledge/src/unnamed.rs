@@ -1,5 +1,6 @@
-//! Stanzas of `transforms.conf` that no stanza of `props.conf` names. Nothing compiles them until a search
-//! does: their mistakes are looked for here. They are warnings, because they have no effect until then.
+//! Checks stanzas of `transforms.conf` that no stanza of `props.conf` refers to. They are compiled only when
+//! a search uses them, so their errors are found here. The result is warnings, because the stanzas have no
+//! effect until then.
 
 use std::collections::HashSet;
 
@@ -11,10 +12,11 @@ use crate::modular::named;
 use crate::props::is_disabled;
 use crate::settings::transforms::REGEX;
 
-/// How the keys of `props.conf` begin that name transforms.
+/// Prefixes of the keys of `props.conf` that refer to transforms.
 const NAMING: [&str; 3] = ["REPORT", "TRANSFORMS", "RULESET"];
 
-/// A warning for each regular expression that does not compile; `errors` are those that are known.
+/// Returns a warning for each regular expression that does not compile; `errors` are those that are already
+/// reported.
 pub(crate) fn warnings(
     props: &Effective,
     transforms: &Effective,
@@ -37,10 +39,10 @@ pub(crate) fn warnings(
     warnings
 }
 
-/// The `REGEX` of a stanza that is not disabled, if it does not compile, and what is wrong with it.
+/// Returns the `REGEX` of an enabled stanza if it does not compile, and what is wrong with it.
 pub(crate) fn fault(stanza: &Stanza) -> Option<(&Entry, String)> {
     let entry = stanza.get(REGEX.name()).filter(|_| !is_disabled(stanza))?;
-    // Modules of other expressions have groups that those name.
+    // Modules have groups whose names are completed by the expressions that use them.
     let reason = Pattern::compile(&named(&entry.value, None)).err()?;
     Some((entry, format!("[{}] REGEX: bad regular expression: {reason}", stanza.name)))
 }

@@ -1,8 +1,9 @@
-//! The real logs of the sample data: their source types, every event's time, and typical fields.
+//! Tests with the real logs of the sample data: their source types, the time of every event, and typical
+//! fields.
 //!
-//! The data lies beside the repository or where `KARST_TEST_DATA` says; without it the tests say
-//! "skipped". Expected times were computed by an independent program, one by one, for a reference of
-//! 2026-11-20T12:00:00Z (it decides the year of logs that name none).
+//! The data is in a directory beside the repository, or in that of `KARST_TEST_DATA`; without it, the tests
+//! print "skipped". Expected times were computed by an independent program for a reference of
+//! 2026-11-20T12:00:00Z (which decides the year of logs without one).
 #![allow(clippy::disallowed_methods)]
 #![allow(clippy::unwrap_used)]
 
@@ -64,7 +65,7 @@ fn read(root: &std::path::Path, file: &str) -> String {
     String::from_utf8_lossy(&std::fs::read(root.join(file)).unwrap()).into_owned()
 }
 
-/// The events of a whole source, as the rules for lines say.
+/// Returns the events of a whole source, cut by the line rules.
 fn events<'a>(text: &'a str, rules: &ParsingRules) -> Vec<&'a str> {
     let mut events = Vec::new();
     let mut from = 0;
@@ -107,7 +108,7 @@ fn every_file_has_its_source_type_events_and_times() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Without the built-in source types, times of common formats are recognised all the same.
+/// Tests that times of common formats are recognised even without the built-in source types.
 #[test]
 fn common_formats_need_no_source_type() {
     let Some(root) = data() else { return };
@@ -144,7 +145,7 @@ fn fields(sourcetype: &str, raw: &str) -> BTreeMap<String, Vec<String>> {
     fields
 }
 
-/// Fields of the first event of a file.
+/// Checks fields of the first event of a file.
 fn check(file: &str, expected: &[(&str, &str)]) {
     let Some(root) = data() else { return };
     let text = read(&root, file);

@@ -1,9 +1,8 @@
-//! Throws broken searches at the parser: `cargo run -p karst-spl --example fuzz -- --seconds 60`.
+//! Runs the parser on mutated searches: `cargo run -p karst-spl --example fuzz -- --seconds 60`.
 //!
-//! Texts of a corpus (`crates/spectest/corpus`) are mutated for a given time. It fails with the text if one
-//! makes the parser panic, takes longer than 50 ms, or more than 64 MiB of memory, or is accepted and
-//! written out as something that is not accepted again, or means something else. The same seed throws the
-//! same texts.
+//! Texts of a corpus (`crates/spectest/corpus`) are mutated for a given time. The program fails with the text
+//! if one causes a panic, takes longer than 50 ms or more than 64 MiB of memory, or is accepted but its
+//! written form is rejected or has another meaning. The same seed generates the same texts.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,15 +13,15 @@ use karst_spl::{
     ParseOptions, UnknownMacros, commands, complete, parse, parse_expression, parse_with,
 };
 
-/// Longest time for one text.
+/// Maximum time for one text.
 const MAX_TIME: Duration = Duration::from_millis(50);
-/// Memory for a batch of texts, beyond what is held before.
+/// Maximum memory for a batch of texts, in addition to the memory before it.
 const MAX_MEMORY: usize = 64 << 20;
-/// Texts after which memory is looked at.
+/// Number of texts after which memory is checked.
 const BATCH: usize = 256;
-/// Longest text thrown.
+/// Maximum length of a generated text, in bytes.
 const MAX_LENGTH: usize = 16 << 10;
-/// Failures after which there is enough to mend.
+/// Number of failures after which the program stops.
 const MAX_FAILURES: usize = 10;
 
 fn main() -> ExitCode {
@@ -35,7 +34,7 @@ fn main() -> ExitCode {
         eprintln!("no searches below {}", settings.corpus.display());
         return ExitCode::from(2);
     }
-    // A panic is told with its text; its backtrace only repeats the stack of this program.
+    // A panic is reported with its text; the backtrace would only show this program.
     std::panic::set_hook(Box::new(|_| {}));
     let mut run = Run { random: Random(settings.seed), words: words(), corpus, failures: 0 };
     let start = Instant::now();
@@ -94,7 +93,7 @@ impl Settings {
     }
 }
 
-/// The blocks of all `.spl` files of a directory.
+/// Returns the blocks of all `.spl` files in a directory.
 fn corpus(directory: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(directory) else { return Vec::new() };
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -110,7 +109,7 @@ fn corpus(directory: &Path) -> Vec<String> {
     texts
 }
 
-/// Words to put in: everything that means something, and what is hard to read.
+/// Returns words to insert: all words with a meaning, and texts that are hard to parse.
 fn words() -> Vec<String> {
     let hard = [
         "|",
@@ -193,7 +192,7 @@ fn words() -> Vec<String> {
     words
 }
 
-/// What became of a text.
+/// The result for a text.
 #[derive(Default)]
 struct Outcome {
     accepted: bool,
@@ -208,7 +207,7 @@ struct Run {
 }
 
 impl Run {
-    /// A text that was right once.
+    /// Returns a text of the corpus after random mutations.
     fn text(&mut self) -> String {
         let mut text = self.any_text();
         for _ in 0..self.random.below(6) + 1 {
@@ -261,7 +260,7 @@ impl Run {
         }
     }
 
-    /// A piece of a text, mostly a short one, between whole characters.
+    /// Returns a random part of a text between character boundaries, mostly a short one.
     fn piece(&mut self, text: &str) -> (usize, usize) {
         let boundary = |mut at: usize| {
             while !text.is_char_boundary(at) {
@@ -275,7 +274,7 @@ impl Run {
         (from, to.max(from))
     }
 
-    /// Parses a text in every way there is.
+    /// Parses a text in all modes.
     fn throw(&mut self, text: &str) -> Outcome {
         let caught = std::panic::catch_unwind(|| check(text));
         let Ok(checked) = caught else {
@@ -283,7 +282,7 @@ impl Run {
             return Outcome::default();
         };
         let (mut outcome, wrong) = checked;
-        // Another process may have had the processor: what is slow is slow again.
+        // Another process may have used the processor: only a text that is slow in every attempt counts.
         for _ in 0..3 {
             if outcome.time > MAX_TIME {
                 outcome.time = outcome.time.min(check(text).0.time);
@@ -316,7 +315,7 @@ impl Run {
     }
 }
 
-/// The time that this thread has worked, where the system tells; else the time that has passed.
+/// The CPU time of this thread if the system provides it, otherwise the elapsed time.
 enum Clock {
     Worked(Duration),
     Passed(Instant),
@@ -340,7 +339,7 @@ fn worked() -> Option<Duration> {
     text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
-/// How a text is read, and what is wrong with that.
+/// Parses a text, and returns the result and what is wrong with it.
 fn check(text: &str) -> (Outcome, Option<String>) {
     let start = Clock::now();
     let parsed = parse(text);
@@ -370,7 +369,7 @@ fn check(text: &str) -> (Outcome, Option<String>) {
     (outcome, wrong)
 }
 
-/// A line of `/proc/self/status` in bytes.
+/// Returns a line of `/proc/self/status` in bytes.
 fn memory(name: &str) -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -378,7 +377,7 @@ fn memory(name: &str) -> Option<usize> {
     Some(kilobytes << 10)
 }
 
-/// Lets the peak of memory begin anew.
+/// Resets the peak of memory.
 fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
@@ -387,7 +386,7 @@ fn reset_peak() {
 struct Random(u64);
 
 impl Random {
-    /// A number below `limit`, which is not 0.
+    /// Returns a number below `limit`, which is not 0.
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;

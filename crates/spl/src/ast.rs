@@ -1,9 +1,9 @@
 //! The syntax tree of a search: pipelines, commands, search terms and expressions, with spans.
 //!
-//! Guarantees: every node that can be wrong in a later stage carries the [`Span`] of its text;
-//! option values are typed and defaults that depend on settings stay `None`. Values are as the
-//! user wrote them once quotes and escapes are resolved; macros are already expanded or refused.
-//! Leaves to others: what fields exist, what types values have, and what a command computes.
+//! Guarantees: every node in which a later stage can find an error carries the [`Span`] of its text; option
+//! values are typed, and defaults that depend on settings stay `None`. Quotes and escapes of values are
+//! resolved; macros are already expanded or rejected. Leaves to others: which fields exist, the types of
+//! values, and the results of commands.
 
 mod chart;
 mod dataset;
@@ -31,41 +31,42 @@ pub use stats::{StatsArgument, StatsBy, StatsCall, StatsFunction, aggregation_na
 /// The exact name of one field, without quotes. Case matters.
 pub type Field = Spanned<String>;
 
-/// A field name in which `*` stands for any run of characters.
+/// A field name in which `*` matches any run of characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldPattern {
-    /// The name without quotes, `*` included.
+    /// The name without quotes, including `*`.
     pub text: String,
-    /// Its place in the text.
+    /// Its position in the text.
     pub span: Span,
 }
 
 impl FieldPattern {
-    /// A pattern, or an exact name if `text` holds no `*`.
+    /// Creates a pattern; without `*` in `text`, it matches exactly one name.
     pub fn new(text: impl Into<String>, span: Span) -> Self {
         let text = text.into();
         Self { text, span }
     }
 
-    /// Whether it can match more than one name.
+    /// Returns whether the pattern can match more than one name.
     pub fn has_wildcard(&self) -> bool {
         self.text.contains('*')
     }
 
-    /// Whether `name` is one of the names meant. Case matters.
+    /// Returns whether the pattern matches `name`, case-sensitively.
     pub fn matches(&self, name: &str) -> bool {
         self.captures(name).is_some()
     }
 
-    /// What each `*` stands for if `name` matches, shortest first; used by `rename a* AS b*`.
+    /// Returns the text that each `*` matches, as short as possible from the left; `None` if `name` does not
+    /// match. Used by `rename a* AS b*`.
     pub fn captures<'n>(&self, name: &'n str) -> Option<Vec<&'n str>> {
         crate::wildcard::captures(&self.text, name)
     }
 }
 
-/// A whole search or subsearch: commands joined by `|`, the first one included.
+/// A search or subsearch: commands joined by `|`, including the first one.
 ///
-/// A leading `search` that the user left out is present as [`Command::Search`].
+/// If the user left out a leading `search`, it is present as [`Command::Search`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
     /// The commands in order; never empty.

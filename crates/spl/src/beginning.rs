@@ -1,5 +1,5 @@
-//! Decides whether the first word of a search without a leading pipe is a command or a search term. This is
-//! the only place of the rule, which depends on where the search comes from:
+//! Decides whether the first word of a search without a leading pipe is a command or a search term. The rule
+//! is implemented only here; it depends on the source of the search:
 //!
 //! | the search comes from | its first word runs if it is |
 //! | --- | --- |
@@ -7,32 +7,32 @@
 //! | a person, in the console or at the command line: [`with_search`] | a command that makes rows |
 //! | a saved search: [`with_implied_search`] | `search` |
 //!
-//! What begins with a pipe, a subsearch or a macro is never changed.
+//! A text that begins with a pipe, a subsearch or a macro is never changed.
 
 use std::borrow::Cow;
 
 use crate::commands::{self, CommandKind};
 use crate::custom::CustomCommands;
 
-/// Whether a text begins with a command, as what follows a pipe does: `stats count`, but neither the search
-/// terms `stats=1` nor `error`. A macro in front stands for commands.
+/// Returns whether a text begins with a command, as the text after a pipe does: `stats count`, but neither of
+/// the search terms `stats=1` and `error`. A leading macro counts as a command.
 #[must_use]
 pub fn begins_with_command(text: &str, custom: &CustomCommands) -> bool {
     let text = text.trim_start();
     text.starts_with('`') || names_command(text, custom)
 }
 
-/// A search of a client of REST, which may leave out the pipe in front of a command other than `search`.
-/// `None` if there is nothing to add: its first word is searched for.
+/// Adds the pipe that a REST client may leave out before a command other than `search`. `None` if there is
+/// nothing to add because the first word is a search term.
 #[must_use]
 pub fn with_pipe(text: &str, custom: &CustomCommands) -> Option<String> {
     let text = text.trim_start();
     (!is_search(text) && names_command(text, custom)).then(|| format!("| {text}"))
 }
 
-/// A search as a person types it, with `search` in front if its first word would run otherwise: `sort error`
-/// are two words to search for, and `shout` may be the command of an app. A command that makes rows may stand
-/// without its pipe, but not by another name (`macro failed`), and `rest` only with the path of a resource.
+/// Adds `search` to a search that a user typed, if the first word would otherwise run as a command:
+/// `sort error` are two search terms, and `shout` could be the command of an app. Generating commands may
+/// omit the pipe, but not under an alias (`macro failed`), and `rest` only with the path of a resource.
 #[must_use]
 pub fn with_search(text: &str) -> Cow<'_, str> {
     let text = text.trim_start();
@@ -48,7 +48,7 @@ pub fn with_search(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("search {text}"))
 }
 
-/// A saved search as it runs: one that does not begin with `search` is searched for, whatever its first word.
+/// Adds `search` to a saved search that does not begin with `search`, whatever its first word is.
 #[must_use]
 pub fn with_implied_search(text: &str) -> Cow<'_, str> {
     let begun = text.trim_start();
@@ -68,7 +68,7 @@ fn names_command(text: &str, custom: &CustomCommands) -> bool {
         || custom_name(text).is_some_and(|name| custom.find(name).is_some())
 }
 
-/// The first word, if it can be the name of a command of this crate.
+/// Returns the first word if it can be the name of a command of this crate.
 fn built_in_name(text: &str) -> Option<&str> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     first_word(text, is_part, |word, next| {
@@ -76,13 +76,13 @@ fn built_in_name(text: &str) -> Option<&str> {
     })
 }
 
-/// The first word, if it can be the name of a custom command.
+/// Returns the first word if it can be the name of a custom command.
 fn custom_name(text: &str) -> Option<&str> {
     let is_part = |c: char| c.is_alphanumeric() || "_-.".contains(c);
     first_word(text, is_part, |_, next| "|[]\",".contains(next))
 }
 
-/// The first word, if something that ends a name is behind it and it is not compared (`stats=1`).
+/// Returns the first word if it is followed by a character that ends a name, and is not compared (`stats=1`).
 fn first_word(
     text: &str,
     is_part: impl Fn(char) -> bool,
@@ -96,8 +96,8 @@ fn first_word(
     (!word.is_empty() && ends && !is_compared).then_some(word)
 }
 
-/// Whether a path such as `/services/server/info` is next, options in front of it apart. The value of an
-/// option may be in quotes, with blanks.
+/// Returns whether the text continues with a path such as `/services/server/info`, after any options. Values
+/// of options may be quoted and contain blanks.
 fn begins_with_path(text: &str) -> bool {
     let is_name = |name: &str| {
         !name.starts_with('/') && !name.contains(|c: char| c.is_whitespace() || c == '"')

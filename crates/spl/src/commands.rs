@@ -1,75 +1,76 @@
-//! The registry of commands: one file each, one list of which modules, parser, completion and docs are made.
+//! The registry of commands: one file per command, and one list from which modules, parser, completion and
+//! documents are generated.
 //!
-//! Guarantees: sorted by name. Leaves to others: what commands compute.
+//! Guarantees: sorted by name. Leaves to others: the results of commands.
 
 use crate::parser::{Parsed, Parser};
 
-/// How a command works on rows.
+/// How a command processes rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CommandKind {
-    /// Each row by itself, on any node.
+    /// Processes each row independently, on any node.
     Streaming,
-    /// Each row in turn, in order, where all rows come together.
+    /// Processes the rows one by one, in order, on a single node.
     Centralised,
-    /// All rows become a table; parts can be computed where the rows are.
+    /// Turns all rows into a table; partial results can be computed where the rows are stored.
     Transforming,
-    /// Needs all rows, keeps them as they are.
+    /// Needs all rows, but does not turn them into a table.
     Dataset,
-    /// Makes rows; stands first.
+    /// Creates rows; is the first command.
     Generating,
 }
 
-/// What a command needs.
+/// The rights that a command requires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommandRight {
-    /// The capability that the user has to have, besides `search`.
+    /// The capability that the user needs besides `search`.
     pub capability: Option<&'static str>,
-    /// Whether it changes something outside the search.
+    /// Whether the command has effects outside of the search.
     pub writes: bool,
-    /// Whether it reads what buckets say of themselves, which no search filter reaches.
+    /// Whether the command reads metadata of buckets, to which search filters do not apply.
     pub unfiltered: bool,
 }
 
 impl CommandRight {
-    /// Whoever may search may use it.
+    /// No rights other than `search`.
     pub const FREE: Self = Self { capability: None, writes: false, unfiltered: false };
 
-    /// It reads what the capability is for.
+    /// Creates the right to read the data that the capability protects.
     const fn reads(capability: &'static str) -> Self {
         Self { capability: Some(capability), ..Self::FREE }
     }
 
-    /// It changes what the capability is for.
+    /// Creates the right to change the data that the capability protects.
     const fn writes(capability: &'static str) -> Self {
         Self { capability: Some(capability), writes: true, ..Self::FREE }
     }
 
-    /// It reads what buckets say of themselves.
+    /// Creates the right to read metadata of buckets.
     const fn summary(capability: Option<&'static str>) -> Self {
         Self { capability, unfiltered: true, ..Self::FREE }
     }
 }
 
-/// A command's entry.
+/// The registry entry of a command.
 #[derive(Clone, Copy)]
 pub struct CommandDefinition {
     /// The registered name, lower-case.
     pub name: &'static str,
-    /// Other names.
+    /// Aliases of the name.
     pub aliases: &'static [&'static str],
-    /// What it does, in one line.
+    /// A one-line description.
     pub summary: &'static str,
-    /// How it is written.
+    /// The syntax, for documents.
     pub syntax: &'static str,
-    /// How it works on rows.
+    /// How the command processes rows.
     pub kind: CommandKind,
-    /// What its user needs.
+    /// The rights that the command requires.
     pub right: CommandRight,
     /// The names of its options.
     pub options: &'static [&'static str],
-    /// What completion offers besides options.
+    /// What completion suggests besides options.
     pub takes: Takes,
-    /// Reads the arguments.
+    /// The parser of the arguments.
     pub(crate) parse: fn(&mut Parser<'_>) -> Parsed<Command>,
 }
 
@@ -79,7 +80,7 @@ impl std::fmt::Debug for CommandDefinition {
     }
 }
 
-/// What stands in a command's arguments, for completion.
+/// The kinds of arguments, for completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Fields or texts.
@@ -92,21 +93,21 @@ pub enum Takes {
     Aggregations,
 }
 
-/// The command of a lower-case name or alias.
+/// Returns the command with this lower-case name or alias.
 pub fn find(name: &str) -> Option<&'static CommandDefinition> {
     COMMANDS.iter().find(|command| command.name == name || command.aliases.contains(&name))
 }
 
-/// All names, aliases included.
+/// Iterates over all names, including aliases.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS
         .iter()
         .flat_map(|command| std::iter::once(command.name).chain(command.aliases.iter().copied()))
 }
 
-/// Hands every command to a macro, in the order of names: its module, its variant and its arguments. A crate
-/// that has to know something of each command makes modules and a `match` of them, which do not compile
-/// without it.
+/// Calls a macro with all commands, ordered by name: module, variant and type of the arguments. Crates that
+/// handle every command generate modules and a `match` from it, which fail to compile if a command is
+/// missing.
 #[macro_export]
 macro_rules! for_each_command {
     ($callback:ident) => {
@@ -278,23 +279,23 @@ macro_rules! registry {
             $($variant(arguments::$arguments),)*
         }
 
-        /// The arguments of commands, and what they are made of.
+        /// The types of arguments, and their parts.
         pub(crate) mod arguments {
             $(pub use super::$module::*;)*
         }
 
-        /// Every command.
+        /// All commands.
         pub const COMMANDS: &[CommandDefinition] = &[$($module::DEFINITION,)*];
 
         impl Command {
-            /// The registered name.
+            /// Returns the registered name.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant(_) => $module::DEFINITION.name,)*
                 }
             }
 
-            /// The arguments as text.
+            /// Returns the arguments as text.
             pub(crate) fn arguments(&self) -> String {
                 match self {
                     $(Self::$variant(arguments) => arguments.to_string(),)*
@@ -306,8 +307,8 @@ macro_rules! registry {
 
 for_each_command!(registry);
 
-/// Commands whose own grammar has searches in brackets. In the arguments of the others a subsearch writes
-/// text.
+/// Commands whose own syntax has searches in brackets. In the arguments of other commands, a subsearch is
+/// replaced with a text.
 pub(crate) const WITH_BRACKETS: &[&str] = &[
     "append",
     "appendcols",
@@ -321,10 +322,10 @@ pub(crate) const WITH_BRACKETS: &[&str] = &[
     "union",
 ];
 
-/// Commands of Splunk that Karst does not have, so that the message can say so.
+/// Commands of Splunk that Karst does not support; the error message says so.
 pub(crate) const NOT_YET: &[&str] = &["snowevent"];
 
-/// Commands of Splunk's Machine Learning Toolkit that Karst does not have, and what can be used instead.
+/// Commands of Splunk's Machine Learning Toolkit that Karst does not support, with their alternatives.
 pub(crate) const MACHINE_LEARNING: &[(&str, &str)] = &[
     ("deletemodel", "deleting the lookup file `__mlspl_<model>.csv`"),
     ("listmodels", "`| rest /services/data/lookup-table-files | search title=__mlspl_*`"),
@@ -334,7 +335,7 @@ pub(crate) const MACHINE_LEARNING: &[(&str, &str)] = &[
 ];
 
 impl Command {
-    /// The name in a search: the registered one, or that of a custom command.
+    /// Returns the name in the search: the registered name, or that of a custom command.
     pub fn written_name(&self) -> &str {
         match self {
             Self::Script(script) => script.custom.as_deref().unwrap_or(self.name()),
@@ -342,7 +343,7 @@ impl Command {
         }
     }
 
-    /// The entry in the registry.
+    /// Returns the registry entry.
     pub fn definition(&self) -> &'static CommandDefinition {
         find(self.name()).expect("every variant is registered")
     }

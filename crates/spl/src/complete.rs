@@ -1,6 +1,6 @@
-//! Completion: what may be typed at a place in a search.
+//! Completion: suggests texts for a position in a search.
 //!
-//! Guarantees: any text and cursor give an answer; everything comes from the registries.
+//! Guarantees: every text and cursor position gives a result; all suggestions come from the registries.
 //! Leaves to others: names of fields, indexes and values.
 
 use crate::ast::Span;
@@ -9,34 +9,34 @@ use crate::functions::FUNCTIONS;
 use crate::stats_functions::STATS_FUNCTIONS;
 use serde::{Deserialize, Serialize};
 
-/// What a suggestion is.
+/// The kind of a suggestion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SuggestionKind {
     /// A command.
     Command,
-    /// An option of the command, `=` included.
+    /// An option of the command, including `=`.
     Option,
-    /// A function, opening bracket included.
+    /// A function, including the opening bracket.
     Function,
     /// A word such as `BY`.
     Keyword,
 }
 
-/// Something that may be typed.
+/// A suggested text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suggestion {
-    /// What replaces `span`.
+    /// The text that replaces `span`.
     pub text: String,
-    /// What it is.
+    /// The kind of the suggestion.
     pub kind: SuggestionKind,
-    /// One line about it; may be empty.
+    /// A one-line description; may be empty.
     pub summary: String,
-    /// The part of the word already typed.
+    /// The part of the word that is already typed.
     pub span: Span,
 }
 
-/// What may stand at `cursor` (a byte offset), given the text before it.
+/// Returns the suggestions at `cursor` (a byte offset), given the text before it.
 pub fn complete(text: &str, cursor: usize) -> Vec<Suggestion> {
     let mut cursor = cursor.min(text.len());
     while !text.is_char_boundary(cursor) {
@@ -118,7 +118,7 @@ impl Found {
     }
 }
 
-/// Where the command at the end of `before` begins; `None` inside a quoted text.
+/// Returns the start of the command at the end of `before`; `None` inside of a quoted text.
 fn segment_start(before: &str) -> Option<usize> {
     let mut starts = vec![0];
     let mut quoted = false;

@@ -1,19 +1,19 @@
-//! The commands that apps define, by name. Their arguments are any text.
+//! The names of the commands that apps define. Their arguments have no fixed syntax.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Names of custom commands; a clone shares them.
+/// Names of custom commands; clones share them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CustomCommands(Arc<BTreeSet<String>>);
 
 impl CustomCommands {
-    /// Commands of these names.
+    /// Creates a set of these names.
     pub fn of(names: impl IntoIterator<Item = String>) -> Self {
         Self(Arc::new(names.into_iter().collect()))
     }
 
-    /// The name as it is defined; upper and lower case are the same where only one command fits.
+    /// Returns the name as it is defined; case is ignored if only one command matches.
     pub(crate) fn find(&self, word: &str) -> Option<&str> {
         if let Some(name) = self.0.get(word) {
             return Some(name);

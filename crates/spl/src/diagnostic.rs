@@ -1,7 +1,7 @@
-//! Messages about a search text, with the place they are about.
+//! Messages about a search text, with their position.
 //!
-//! Guarantees: a message names the command, what was expected and what was found; rendering
-//! works for any text and span. Leaves to others: how a client shows them.
+//! Guarantees: a message names the command, what was expected and what was found; rendering works for any
+//! text and span. Leaves to others: how a client displays them.
 
 use std::fmt::Write as _;
 
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::span::Span;
 
-/// How many characters of the user's text a message repeats.
+/// Maximum number of characters of the user's text that a message quotes.
 const QUOTED_CHARACTERS: usize = 60;
 
-/// One thing that is wrong with a text.
+/// An error in a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Diagnostic {
-    /// What is wrong, lower-case, without full stop.
+    /// The message, in lower case and without a full stop.
     pub message: String,
-    /// Where.
+    /// The position of the error.
     pub span: Span,
-    /// What to do instead.
+    /// How to fix the error.
     pub hint: Option<String>,
 }
 
 impl Diagnostic {
-    /// A message about a place.
+    /// Creates a message about a position.
     pub fn new(message: impl Into<String>, span: Span) -> Self {
         Self { message: message.into(), span, hint: None }
     }
 
-    /// The same with advice.
+    /// Adds a hint.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// The same with "did you mean" if there is anything close.
+    /// Adds "did you mean" if there is a suggestion.
     #[must_use]
     pub(crate) fn with_suggestion(mut self, suggestion: Option<&str>) -> Self {
         if let Some(name) = suggestion {
@@ -46,7 +46,7 @@ impl Diagnostic {
         self
     }
 
-    /// The message, the line of `text` it is about, a caret underline, and the hint.
+    /// Renders the message, the line of `text` that it is about, an underline of carets, and the hint.
     pub fn render(&self, text: &str) -> String {
         let start = floor_boundary(text, self.span.start);
         let end = floor_boundary(text, self.span.end).max(start);
@@ -70,19 +70,19 @@ impl Diagnostic {
     }
 }
 
-/// All that was found wrong; never empty when returned as an error.
+/// All errors that were found; never empty when returned as an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{}", .0.iter().map(|d| d.message.as_str()).collect::<Vec<_>>().join("; "))]
 pub struct Diagnostics(pub Vec<Diagnostic>);
 
 impl Diagnostics {
-    /// Every message rendered, with an empty line between.
+    /// Renders all messages, separated by empty lines.
     pub fn render(&self, text: &str) -> String {
         let all: Vec<String> = self.0.iter().map(|diagnostic| diagnostic.render(text)).collect();
         all.join("\n\n")
     }
 
-    /// The first message.
+    /// Returns the first message.
     pub fn first(&self) -> Option<&Diagnostic> {
         self.0.first()
     }
@@ -94,7 +94,7 @@ impl From<Diagnostic> for Diagnostics {
     }
 }
 
-/// `text` cut to a length fit for a message.
+/// Shortens `text` for use in a message.
 pub(crate) fn shorten(text: &str) -> String {
     let mut shortened: String = text.chars().take(QUOTED_CHARACTERS).collect();
     if shortened.len() < text.len() {

@@ -1,7 +1,7 @@
-//! Trees back to text.
+//! Writes trees as text.
 //!
-//! Guarantees: parsing the text gives an equal tree, spans apart. Leaves to others: layout; the
-//! text is one line unless the user's quotes hold line breaks.
+//! Guarantees: parsing the text gives an equal tree, except for spans. Leaves to others: layout; the text is
+//! one line unless quoted texts of the user contain line breaks.
 
 use crate::ast::{
     BinOptions, BinSpan, BinaryOperator, Command, ComparisonOperator, Directive, DirectiveKind,
@@ -13,11 +13,11 @@ use crate::ast::{
 use crate::parser::is_name_character;
 use std::fmt;
 
-/// Words that mean something in lists of fields.
+/// Words with a meaning in lists of fields, which need quotes as field names.
 const KEYWORDS: [&str; 12] =
     ["as", "by", "over", "where", "sortby", "with", "in", "notin", "from", "and", "or", "not"];
 
-/// Arguments joined by blanks.
+/// Arguments separated by blanks.
 #[derive(Debug, Default)]
 pub(crate) struct Arguments(String);
 
@@ -35,12 +35,12 @@ impl Arguments {
         self
     }
 
-    /// `name=value`.
+    /// Writes `name=value`.
     pub(crate) fn option(&mut self, name: &str, value: impl fmt::Display) -> &mut Self {
         self.push(format_args!("{name}={}", option_text(&value.to_string())))
     }
 
-    /// `name=value` if there is one.
+    /// Writes `name=value` if there is a value.
     pub(crate) fn maybe(&mut self, name: &str, value: Option<impl fmt::Display>) -> &mut Self {
         match value {
             Some(value) => self.option(name, value),
@@ -48,12 +48,12 @@ impl Arguments {
         }
     }
 
-    /// `name=true|false` unless it is the default.
+    /// Writes `name=true|false` unless it is the default.
     pub(crate) fn flag(&mut self, name: &str, value: bool, default: bool) -> &mut Self {
         if value == default { self } else { self.option(name, value) }
     }
 
-    /// `AS name` if there is one.
+    /// Writes `AS name` if there is an alias.
     pub(crate) fn alias(&mut self, alias: Option<&str>) -> &mut Self {
         match alias {
             Some(alias) => self.push(format_args!("AS {}", field_name(alias))),
@@ -66,12 +66,12 @@ impl Arguments {
     }
 }
 
-/// `text` in double quotes.
+/// Returns `text` in double quotes.
 pub(crate) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A name as lists of fields take it.
+/// Returns a name as it is written in lists of fields.
 pub(crate) fn field_name(name: &str) -> String {
     let keyword = KEYWORDS.iter().any(|keyword| name.eq_ignore_ascii_case(keyword));
     let bare = name.chars().all(|c| is_name_character(c) && c != '`')
@@ -80,22 +80,22 @@ pub(crate) fn field_name(name: &str) -> String {
     if bare && !keyword { name.to_owned() } else { quoted(name) }
 }
 
-/// Names joined by commas.
+/// Joins names with commas.
 pub(crate) fn field_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(field_name).collect::<Vec<_>>().join(", ")
 }
 
-/// Patterns joined by commas.
+/// Joins patterns with commas.
 pub(crate) fn field_patterns(patterns: &[FieldPattern]) -> String {
     field_names(patterns.iter().map(|pattern| pattern.text.as_str()))
 }
 
-/// Things joined by commas.
+/// Joins items with commas.
 pub(crate) fn commas<T: fmt::Display>(things: &[T]) -> String {
     things.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A value as options take it: in brackets only if it is a search that these can hold.
+/// Returns a value as it is written in options; brackets stay unquoted only around a subsearch.
 fn option_text(value: &str) -> String {
     if is_subsearch(value) {
         return value.to_owned();
@@ -106,7 +106,7 @@ fn option_text(value: &str) -> String {
     if bare { value.to_owned() } else { quoted(value) }
 }
 
-/// Whether this is a subsearch in its brackets, and not a list as JSON has them.
+/// Returns whether this is a subsearch in brackets, and not a JSON array.
 fn is_subsearch(value: &str) -> bool {
     let begins =
         |inside: &str| inside.starts_with(|c: char| c == '|' || c == '`' || c.is_alphabetic());
@@ -168,7 +168,7 @@ impl fmt::Display for SearchCommand {
 impl fmt::Display for TimeModifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let value = option_text(&self.value);
-        // Here, unlike in options, a star would be a wildcard either way.
+        // A star in this position is a wildcard with or without quotes, unlike in options.
         write!(f, "{}={value}", self.kind.name())
     }
 }
@@ -239,7 +239,7 @@ impl fmt::Display for SearchExpr {
     }
 }
 
-/// Whether an `And` is `field=CASE(value)`, which is written as such.
+/// Returns whether an `And` represents `field=CASE(value)`, which is then written in that form.
 fn is_case(members: &[SearchExpr]) -> bool {
     match members {
         [SearchExpr::Comparison(any), SearchExpr::Cased(cased)] => {
@@ -258,7 +258,7 @@ fn write_members(f: &mut fmt::Formatter<'_>, members: &[SearchExpr], between: &s
             f.write_str(between)?;
         }
         match member {
-            // The word `in` and a bracket would read as a list of values.
+            // Without brackets: after the word `in`, a bracket would start a list of values.
             SearchExpr::Or(_) if behind_in => write!(f, "{member}")?,
             _ => f.write_str(&nested(member))?,
         }
@@ -286,7 +286,7 @@ impl fmt::Display for Directive {
 }
 
 impl BinaryOperator {
-    /// The operator as written.
+    /// Returns the operator as written.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Or => "OR",
@@ -303,7 +303,7 @@ impl BinaryOperator {
         }
     }
 
-    /// How tightly it binds; more is tighter.
+    /// Returns the precedence; operators with higher values bind tighter.
     fn precedence(self) -> u8 {
         match self {
             Self::Xor => 1,
@@ -330,7 +330,7 @@ impl fmt::Display for Expr {
     }
 }
 
-/// Writes `expr`, in brackets if it binds less tightly than `least`.
+/// Writes `expr`, in brackets if its precedence is below `least`.
 fn write_expr(f: &mut fmt::Formatter<'_>, expr: &Expr, least: u8) -> fmt::Result {
     let own = match &expr.kind {
         ExprKind::Binary(operator, ..) => operator.precedence(),

@@ -1,21 +1,21 @@
-//! The registry of eval functions: names and how many arguments they take.
+//! The registry of eval functions: their names and numbers of arguments.
 //!
-//! Guarantees: one entry per function, sorted by name; parser, completion and docs read it.
-//! Leaves to others: what functions compute.
+//! Guarantees: one entry per function, sorted by name; parser, completion and documents read it. Leaves to
+//! others: the implementation of the functions.
 
-/// How many arguments a function takes.
+/// The number of arguments that a function takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arity {
-    /// At least.
+    /// Minimum number.
     pub min: usize,
-    /// At most; `None` means any number.
+    /// Maximum number; `None` for no limit.
     pub max: Option<usize>,
-    /// Whether they come in pairs (`case`).
+    /// Whether arguments come in pairs (`case`).
     pub pairs: bool,
 }
 
 impl Arity {
-    /// What is expected if `count` arguments are too few, too many or odd.
+    /// Returns what is expected if `count` arguments are too few, too many or incomplete pairs.
     pub fn refuses(self, count: usize) -> Option<String> {
         let enough = count >= self.min && self.max.is_none_or(|max| count <= max);
         if enough && !(self.pairs && count % 2 == 1) {
@@ -32,18 +32,18 @@ impl Arity {
     }
 }
 
-/// One eval function.
+/// The registry entry of an eval function.
 #[derive(Debug, Clone, Copy)]
 pub struct FunctionDefinition {
     /// The registered name, lower-case.
     pub name: &'static str,
-    /// Other names.
+    /// Aliases of the name.
     pub aliases: &'static [&'static str],
-    /// How many arguments.
+    /// The number of arguments.
     pub arity: Arity,
-    /// How a call looks.
+    /// The syntax of a call, for documents.
     pub syntax: &'static str,
-    /// What it returns, in one line.
+    /// A one-line description.
     pub summary: &'static str,
 }
 
@@ -75,19 +75,19 @@ impl FunctionDefinition {
     }
 }
 
-/// The function of a lower-case name.
+/// Returns the function with this lower-case name.
 pub fn find(name: &str) -> Option<&'static FunctionDefinition> {
     FUNCTIONS.iter().find(|function| function.name == name || function.aliases.contains(&name))
 }
 
-/// All names, aliases included.
+/// Iterates over all names, including aliases.
 pub fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS
         .iter()
         .flat_map(|function| std::iter::once(function.name).chain(function.aliases.iter().copied()))
 }
 
-/// Every eval function.
+/// All eval functions.
 pub const FUNCTIONS: &[FunctionDefinition] = &[
     function("abs", 1, 1, "abs(x)", "absolute value"),
     function("acos", 1, 1, "acos(x)", "arc cosine in radians"),

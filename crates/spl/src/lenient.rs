@@ -1,9 +1,9 @@
-//! Parsing of searches whose macros and dashboard tokens are not known: each stands for something
-//! harmless that fits its place.
+//! Parses searches with unknown macros and dashboard tokens: each is replaced with a placeholder that fits
+//! its position.
 //!
-//! Guarantees: a text without either is parsed as always; what was put in is told in notes; the work
-//! is bounded whatever the number of holes. Leaves to others: running such a search, which would not
-//! be the search its author meant.
+//! Guarantees: a text without macros and tokens is parsed as usual; notes report the replacements; the work
+//! is bounded whatever the number of unknown parts. Leaves to others: running such a search, which would
+//! differ from the search that its author meant.
 
 use crate::ast::{Pipeline, Span};
 use crate::custom::CustomCommands;
@@ -14,27 +14,27 @@ use crate::{ParseOptions, check_length};
 use std::cmp::Reverse;
 use std::ops::Range;
 
-/// Longest name of a token, modifiers included.
+/// Maximum length of a token in bytes, including modifiers.
 const MAX_TOKEN_BYTES: usize = 100;
 
-/// How often a text is parsed at most, and how many bytes that may be in all.
+/// Maximum number of times that a text is parsed, and of bytes parsed in total.
 const MAX_ATTEMPTS: usize = 1_000;
 const MAX_BYTES: usize = 16 << 20;
 
-/// A search with notes about what is not known of it.
+/// A search with notes about its unknown parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lenient {
-    /// The tree, with something harmless where unknown macros and tokens stand.
+    /// The tree, with placeholders for unknown macros and tokens.
     pub pipeline: Pipeline,
-    /// One for each macro that is not known, and for each token that could not stay as it is.
+    /// One note per unknown macro, and per token that had to be replaced.
     pub notes: Vec<Diagnostic>,
 }
 
-/// Parses a search in which an unknown macro, and a `$token$` that is none as it stands, stands for
-/// something that fits its place.
+/// Parses a search in which a placeholder that fits the position replaces each unknown macro, and each
+/// `$token$` that is not valid as it is.
 ///
 /// # Errors
-/// Everything that is wrong with it, as far as that does not hang on what is not known.
+/// All errors in the search, as far as they do not depend on the unknown parts.
 pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, Diagnostics> {
     check_length(text.len(), options.max_length)?;
     let (prepared, unknown) = prepare_with_holes(text, options.macros, options.max_length)?;
@@ -47,7 +47,7 @@ pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, 
     }
     let holes: Vec<usize> = blanks.iter().map(|blank| blank.at.start).collect();
     for at in tokens(&prepared.text) {
-        // What has the expansion of a macro inside is no token of the author's.
+        // The author did not write a token that spans the expansion of a macro.
         let next = holes.partition_point(|hole| *hole <= at.start);
         if holes.get(next).is_some_and(|hole| *hole < at.end) {
             continue;
@@ -62,10 +62,10 @@ pub fn parse_lenient(text: &str, options: &ParseOptions<'_>) -> Result<Lenient, 
     Attempts { prepared, blanks, commands, max_depth, left: MAX_ATTEMPTS, bytes: 0 }.run()
 }
 
-/// Something that is not known.
+/// An unknown part of the text.
 #[derive(Debug)]
 struct Blank {
-    /// Its place in the prepared text; empty for a macro.
+    /// Its position in the prepared text; empty for a macro.
     at: Range<usize>,
     origin: Span,
     name: String,
@@ -79,12 +79,12 @@ impl Blank {
     }
 }
 
-/// What may stand for something unknown.
+/// A possible placeholder.
 #[derive(Debug)]
 struct Candidate {
-    /// `None` leaves a token as it is.
+    /// The text of the placeholder; `None` leaves a token unchanged.
     text: Option<&'static str>,
-    /// What it is, for notes.
+    /// Its description, for notes.
     meaning: &'static str,
 }
 
@@ -92,7 +92,7 @@ const fn candidate(text: &'static str, meaning: &'static str) -> Candidate {
     Candidate { text: Some(text), meaning }
 }
 
-/// At the beginning of a search or subsearch.
+/// Placeholders at the beginning of a search or subsearch.
 const START: &[Candidate] = &[
     candidate("*", "a search term"),
     candidate("", "nothing"),
@@ -100,7 +100,7 @@ const START: &[Candidate] = &[
     candidate("|tstats", "the name of a command"),
 ];
 
-/// Behind the first pipe, when nothing stands before it.
+/// Placeholders after a leading pipe.
 const GENERATING: &[Candidate] = &[
     candidate("makeresults", "a command that makes rows"),
     candidate("tstats", "the name of a command"),
@@ -108,7 +108,7 @@ const GENERATING: &[Candidate] = &[
     candidate("", "nothing"),
 ];
 
-/// Behind another pipe.
+/// Placeholders after any other pipe.
 const COMMAND: &[Candidate] = &[
     candidate("fields *", "a command"),
     candidate("search", "the name of a command"),
@@ -120,7 +120,7 @@ const COMMAND: &[Candidate] = &[
     candidate("", "nothing"),
 ];
 
-/// Among the arguments of a command.
+/// Placeholders in the arguments of a command.
 const ARGUMENT: &[Candidate] = &[
     candidate("*", "a search term, field or value"),
     candidate("1", "a number or condition"),
@@ -135,10 +135,10 @@ const ARGUMENT: &[Candidate] = &[
     candidate("1h", "a span of time"),
 ];
 
-/// What is for people only.
+/// The placeholder for a comment.
 const COMMENT: &[Candidate] = &[candidate("", "nothing")];
 
-/// A token of a dashboard.
+/// Placeholders for a dashboard token.
 const TOKEN: &[Candidate] = &[
     Candidate { text: None, meaning: "itself" },
     candidate("1", "a number or condition"),
@@ -153,7 +153,7 @@ const TOKEN: &[Candidate] = &[
     candidate("=1", "a comparison"),
 ];
 
-/// Where a macro stands.
+/// The position of a macro.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Start,
@@ -163,7 +163,7 @@ enum Place {
 }
 
 impl Place {
-    /// The place at an offset of a prepared text; `before` is the macro to its left.
+    /// Returns the kind of position at an offset of a prepared text; `before` is the macro to its left.
     fn of(text: &str, at: usize, before: Option<&Blank>) -> Self {
         let left = text[..at].trim_end();
         if before.is_some_and(|blank| blank.at.end >= left.len()) && at > 0 {
@@ -190,7 +190,7 @@ impl Place {
     }
 }
 
-/// The places of `$name$`, `$name|s$`, `$form.name$` in a text.
+/// Returns the positions of `$name$`, `$name|s$`, `$form.name$` in a text.
 fn tokens(text: &str) -> Vec<Range<usize>> {
     let is_name = |c: u8| c.is_ascii_alphanumeric() || b"_.:|-{}".contains(&c);
     let bytes = text.as_bytes();
@@ -211,24 +211,24 @@ fn tokens(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// How wrong a text is, less is better: the number of messages, then how early they come.
+/// Ranks the errors of a text (lower is better): the number of messages, then how early they occur.
 type Score = (usize, Reverse<usize>);
 
-/// One text after the other, until one is right or the work is done.
+/// Tries one text after the other until one is valid or a limit is reached.
 struct Attempts {
     prepared: Prepared<'static>,
     blanks: Vec<Blank>,
     commands: CustomCommands,
     max_depth: usize,
-    /// Attempts left.
+    /// Number of attempts left.
     left: usize,
-    /// Bytes parsed.
+    /// Number of bytes parsed.
     bytes: usize,
 }
 
 impl Attempts {
-    /// Changes one blank after the other for the better. Commands are checked apart from each other, and
-    /// a command up to its first mistake, so what fits one blank hardly hangs on those behind it.
+    /// Improves one unknown part after the other. Commands are checked independently, and each only up to its
+    /// first error, so that the best placeholder rarely depends on later parts.
     fn run(mut self) -> Result<Lenient, Diagnostics> {
         let mut choices = vec![0; self.blanks.len()];
         let mut best = match self.parse(&choices) {

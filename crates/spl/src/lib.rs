@@ -1,8 +1,8 @@
 //! SPL, the search language: text becomes a syntax tree or diagnostics (docs/decisions/0049).
 //!
-//! Guarantees: no input panics or recurses without bound, and every message has a place in the
-//! text. Leaves to others: which fields exist, types, and what commands compute (`plan`); this
-//! crate knows neither Arrow nor events.
+//! Guarantees: no input causes a panic or unbounded recursion, and every message has a position in the text.
+//! Leaves to others: which fields exist, types, and the results of commands (`plan`); this crate knows
+//! neither Arrow nor events.
 //!
 //! ```text
 //! text -> macros (expand, blank comments) -> parser + commands/* -> ast::Pipeline -> display
@@ -51,20 +51,21 @@ use ast::{Expr, SearchCommand};
 use parser::{Parsed, Parser};
 use std::fmt;
 
-/// What parsing depends on.
+/// The options of parsing.
 #[derive(Clone, Copy)]
 pub struct ParseOptions<'m> {
-    /// Where macros are defined; without it a macro call is an error.
+    /// The macro definitions; if `None`, a macro call is an error.
     pub macros: Option<&'m dyn MacroResolver>,
-    /// The custom commands that apps define.
+    /// The custom commands of apps.
     pub commands: Option<&'m CustomCommands>,
-    /// What a macro call without a known definition is.
+    /// How unknown macros are handled.
     pub unknown_macros: UnknownMacros,
-    /// Where the text stands in another one, if it does: every message about it names this place.
+    /// The position of the text inside of another one, if any; all messages about the text have this
+    /// position.
     pub place: Option<Span>,
-    /// Brackets, signs and subsearches inside each other, at most.
+    /// Maximum depth of nested brackets, signs and subsearches.
     pub max_depth: usize,
-    /// Bytes of a text, macros expanded, at most.
+    /// Maximum length of a text in bytes, after the expansion of macros.
     pub max_length: usize,
 }
 
@@ -81,14 +82,14 @@ impl Default for ParseOptions<'_> {
     }
 }
 
-/// What a macro call without a known definition is.
+/// How macro calls without a known definition are handled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownMacros {
-    /// An error: a search that runs has to mean what it says.
+    /// They are errors, because a search must not run with a different meaning.
     #[default]
     Refuse,
-    /// Something harmless that fits its place, and likewise `$token$` of dashboards: a search is only
-    /// looked at. [`parse_lenient`] says what was put where.
+    /// They and dashboard tokens (`$token$`) are replaced with placeholders, for searches that do not run.
+    /// [`parse_lenient`] also reports the replacements.
     Opaque,
 }
 
@@ -103,18 +104,18 @@ impl fmt::Debug for ParseOptions<'_> {
     }
 }
 
-/// Parses a search. A text that does not begin with `|` begins with an implied `search`.
+/// Parses a search. A text without a leading `|` begins with an implied `search`.
 ///
 /// # Errors
-/// Everything that is wrong with it, the first mistake of each command.
+/// All errors, at most the first one of each command.
 pub fn parse(text: &str) -> Result<Pipeline, Diagnostics> {
     parse_with(text, &ParseOptions::default())
 }
 
-/// Parses a search with macros and other limits than the default.
+/// Parses a search with macros and with other limits than the defaults.
 ///
 /// # Errors
-/// Everything that is wrong with it, the first mistake of each command.
+/// All errors, at most the first one of each command.
 pub fn parse_with(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Diagnostics> {
     match options.unknown_macros {
         UnknownMacros::Refuse => with_parser(text, options, |parser| parser.whole()),
@@ -122,23 +123,23 @@ pub fn parse_with(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Di
     }
 }
 
-/// Parses a search whose subsearches in filters, expressions and options stand for texts. Each is given
-/// to the caller to run before what is around it is read.
+/// Parses a search in which the results of subsearches in filters, expressions and options are inserted as
+/// text. The caller runs each subsearch before the text around it is parsed.
 ///
 /// # Errors
-/// Everything that is wrong with it, the first mistake of each command.
+/// All errors, at most the first one of each command.
 pub fn parse_resolving(text: &str, options: &ParseOptions<'_>) -> Result<Resolution, Diagnostics> {
     let prepared = prepare(text, options)?;
     let commands = options.commands.cloned().unwrap_or_default();
     resolve(prepared.into_owned(), commands, options.max_depth, options.max_length)
 }
 
-/// How far a search could be read.
+/// The result of [`parse_resolving`].
 #[derive(Debug)]
 pub enum Resolution {
-    /// To its end.
+    /// The search is parsed completely.
     Whole(Pipeline),
-    /// Up to a subsearch whose result is needed first.
+    /// The result of a subsearch is needed first.
     Needs(Unresolved),
 }
 
@@ -154,23 +155,23 @@ pub struct Unresolved {
 }
 
 impl Unresolved {
-    /// What has to run.
+    /// Returns the subsearch to run.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    /// Whether the subsearch is the value of a bound of the time range that events are before.
+    /// Returns whether the subsearch is the value of an upper bound of the time range (`latest`).
     pub fn is_latest(&self) -> bool {
         let before = self.prepared.text[..self.at.start].trim_end().strip_suffix('=');
         before.is_some_and(|name| name.trim_end().to_ascii_lowercase().ends_with("latest"))
     }
 
-    /// Whether the subsearch is a value behind the sign of a comparison or an option.
+    /// Returns whether the subsearch is the value of a comparison or of an option.
     pub fn is_value(&self) -> bool {
         self.prepared.text[..self.at.start].trim_end().ends_with(['=', '<', '>'])
     }
 
-    /// Goes on with a text in place of the subsearch.
+    /// Continues with a text that replaces the subsearch.
     ///
     /// # Errors
     /// As [`parse_resolving`].
@@ -217,18 +218,18 @@ fn check_length(length: usize, most: usize) -> Result<(), Diagnostics> {
     Err(Diagnostic::new(message, Span::new(0, 0)).into())
 }
 
-/// Parses an expression by itself, as settings such as `EVAL-x` hold it.
+/// Parses a single expression, as in settings such as `EVAL-x`.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error in the expression.
 pub fn parse_expression(text: &str) -> Result<Expr, Diagnostics> {
     whole(text, "an operator or the end of the expression", |parser| parser.expr())
 }
 
-/// Parses what stands between brackets, without them: any command may be first.
+/// Parses the content of brackets: any command may be first.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error in the text.
 pub fn parse_commands(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline, Diagnostics> {
     with_parser(text, options, |parser| {
         let pipeline = parser.inside()?;
@@ -237,10 +238,10 @@ pub fn parse_commands(text: &str, options: &ParseOptions<'_>) -> Result<Pipeline
     })
 }
 
-/// As [`parse_search_terms`], with macros.
+/// Like [`parse_search_terms`], with macros.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error in the text.
 pub fn parse_search_terms_with(
     text: &str,
     options: &ParseOptions<'_>,
@@ -252,18 +253,18 @@ pub fn parse_search_terms_with(
     })
 }
 
-/// Parses what follows the word `lookup`, as settings such as `LOOKUP-x` hold it.
+/// Parses the arguments of `lookup`, as in settings such as `LOOKUP-x`.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error in the text.
 pub fn parse_lookup(text: &str) -> Result<ast::LookupCommand, Diagnostics> {
     whole(text, "a field name", commands::lookup::arguments)
 }
 
-/// Parses the language of `search` by itself, as `searchmatch("...")` or event types hold it.
+/// Parses the arguments of `search`, as in `searchmatch("...")` or event types.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first error in the text.
 pub fn parse_search_terms(text: &str) -> Result<SearchCommand, Diagnostics> {
     whole(text, "a search term", |parser| parser.search(|_| false))
 }

@@ -1,29 +1,29 @@
-//! What happens to a text before parsing: macros are expanded, comments become blanks.
+//! Prepares a text for parsing: macros are expanded, and comments are replaced with blanks.
 //!
-//! Guarantees: places in the prepared text map back to the user's text (all of an expansion to
-//! its call); expansion ends. Leaves to others: what macros exist, through [`MacroResolver`].
+//! Guarantees: positions in the prepared text map back to the user's text (a whole expansion maps to its
+//! call); expansion terminates. Leaves to others: macro definitions, through [`MacroResolver`].
 
 use crate::diagnostic::{Diagnostic, shorten};
 use crate::span::Span;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Macros inside macros, at most so deep.
+/// Maximum depth of nested macros.
 const MAX_EXPANSION_DEPTH: usize = 32;
 
-/// Macro calls in one search, those inside definitions included, at most.
+/// Maximum number of macro calls in one search, including those inside of definitions.
 const MAX_EXPANSIONS: usize = 10_000;
 
-/// Where definitions of macros come from.
+/// A source of macro definitions.
 pub trait MacroResolver {
-    /// The text that replaces `` `name(arguments)` ``, or why there is none.
+    /// Returns the text that replaces `` `name(arguments)` ``.
     ///
     /// # Errors
     /// A message such as "macro 'x' with 2 arguments is not defined".
     fn expand(&self, name: &str, arguments: &[String]) -> Result<String, String>;
 
-    /// Whether a macro with this name and number of arguments is defined. Between double quotes, other
-    /// text in backticks is literal, and so is a call whose expansion has a double quote.
+    /// Returns whether a macro with this name and number of arguments is defined. Between double quotes,
+    /// other text in backticks is literal, and so is a call whose expansion has a double quote.
     fn defines(&self, name: &str, arguments: usize) -> bool;
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Prepared<'t> {
     pub(crate) map: SourceMap,
 }
 
-/// Pieces of the prepared text in order, and where they come from.
+/// The parts of the prepared text in order, with their origin in the user's text.
 #[derive(Debug, Default)]
 pub(crate) struct SourceMap {
     pieces: Vec<Piece>,
@@ -48,12 +48,12 @@ struct Piece {
 }
 
 impl SourceMap {
-    /// Of a text that is all at one place of the user's.
+    /// Creates the map of a text that belongs to a single position of the user's text.
     pub(crate) fn at(origin: Span) -> Self {
         Self { pieces: vec![Piece { at: 0, origin, expanded: true }] }
     }
 
-    /// The user's text for a range of the prepared text.
+    /// Returns the range in the user's text for a range of the prepared text.
     pub(crate) fn original(&self, span: Span) -> Span {
         if self.pieces.is_empty() {
             return span;
@@ -80,28 +80,28 @@ impl SourceMap {
     }
 }
 
-/// A macro call that nothing is known of; its expansion is empty.
+/// A call of an unknown macro; its expansion is empty.
 #[derive(Debug)]
 pub(crate) struct Hole {
-    /// Its place in the prepared text.
+    /// Its position in the prepared text.
     pub(crate) at: usize,
-    /// Its place in the user's text.
+    /// Its position in the user's text.
     pub(crate) origin: Span,
-    /// The name, with the number of arguments if there are any.
+    /// Its name, with the number of arguments if there are any.
     pub(crate) name: String,
 }
 
-/// Another text for a piece of a prepared one.
+/// A replacement of a part of a prepared text.
 #[derive(Debug, Clone)]
 pub(crate) struct Edit<'e> {
     pub(crate) at: Range<usize>,
-    /// The place in the user's text that messages about it name.
+    /// The position in the user's text for messages about it.
     pub(crate) origin: Span,
     pub(crate) text: &'e str,
 }
 
 impl Prepared<'_> {
-    /// The same with other texts in place of pieces of it, which are in order and apart.
+    /// Returns the text with replacements, which are in order and do not overlap.
     pub(crate) fn edited(&self, edits: &[Edit<'_>]) -> Prepared<'static> {
         let identity = [Piece { at: 0, origin: Span::new(0, self.text.len()), expanded: false }];
         let old = if self.map.pieces.is_empty() { &identity[..] } else { &self.map.pieces };
@@ -129,7 +129,7 @@ impl Prepared<'_> {
         Prepared { text: Cow::Owned(text), map: SourceMap { pieces } }
     }
 
-    /// The same with another text in place of a piece of it.
+    /// Returns the text with a part replaced.
     pub(crate) fn splice(&self, at: &Range<usize>, text: &str) -> Prepared<'static> {
         let behind = at.start + text.len();
         let mut pieces = Vec::with_capacity(self.map.pieces.len() + 3);
@@ -149,18 +149,18 @@ impl Prepared<'_> {
         Prepared { text: Cow::Owned(text), map: SourceMap { pieces } }
     }
 
-    /// The same, all of it at one place of the user's text.
+    /// Returns the text with all positions mapped to a single one of the user's text.
     pub(crate) fn placed(self, origin: Span) -> Self {
         Self { map: SourceMap::at(origin), ..self }
     }
 
-    /// The same, on its own.
+    /// Returns an owned copy.
     pub(crate) fn into_owned(self) -> Prepared<'static> {
         Prepared { text: Cow::Owned(self.text.into_owned()), map: self.map }
     }
 }
 
-/// Expands macros and blanks comments out.
+/// Expands macros, and replaces comments with blanks.
 pub(crate) fn prepare<'t>(
     text: &'t str,
     macros: Option<&dyn MacroResolver>,
@@ -175,7 +175,7 @@ pub(crate) fn prepare<'t>(
     Ok(Prepared { text: Cow::Owned(out), map: SourceMap { pieces } })
 }
 
-/// The same, with holes where macros are not known.
+/// Like [`prepare`], but leaves holes for unknown macros.
 pub(crate) fn prepare_with_holes(
     text: &str,
     macros: Option<&dyn MacroResolver>,
@@ -195,7 +195,7 @@ struct Expansion<'m> {
     calls: usize,
     max_length: usize,
     macros: Option<&'m dyn MacroResolver>,
-    /// Where unknown macros stood, if they are no errors.
+    /// The positions of unknown macros; `None` if they are errors.
     holes: Option<Vec<Hole>>,
 }
 
@@ -204,7 +204,7 @@ impl<'m> Expansion<'m> {
         Self { out: String::new(), pieces: Vec::new(), calls: 0, max_length, macros, holes: None }
     }
 
-    /// Appends `text`; `origin` is the outermost macro call it comes from, and `quoted` says whether that
+    /// Appends `text`; `origin` is the outermost macro call that it comes from, and `quoted` is whether that
     /// call is between double quotes.
     fn run(
         &mut self,
@@ -240,8 +240,9 @@ impl<'m> Expansion<'m> {
         Ok(())
     }
 
-    /// The next backtick that opens a call or a comment, or the end, and the offset behind the call.
-    /// `quoted` is whether `from` is between double quotes, and becomes whether the backtick is.
+    /// Returns the position of the next backtick that opens a call or a comment (or the end), and the offset
+    /// after the call. `quoted` is whether `from` is between double quotes, and is updated to that of the
+    /// backtick.
     fn next_call(&self, text: &str, from: usize, quoted: &mut bool) -> (usize, Option<usize>) {
         let bytes = text.as_bytes();
         let mut at = from;
@@ -252,7 +253,7 @@ impl<'m> Expansion<'m> {
                 b'`' if !*quoted => return (at, macro_end(text, at)),
                 b'`' => match quoted_call(text, at) {
                     Some(end) if self.is_defined(&text[at + 1..end - 1]) => return (at, Some(end)),
-                    // Other text in backticks, such as Markdown: its closing backtick opens nothing.
+                    // Other text in backticks, such as Markdown: its closing backtick does not open a call.
                     Some(end) => at = end - 1,
                     None => {}
                 },
@@ -293,7 +294,8 @@ impl<'m> Expansion<'m> {
         }
         let (name, arguments) = split_call(call);
         match macros.expand(&name, &arguments) {
-            // Its quotes would end the text around the call: apps use the call as a label.
+            // Quotes in the expansion would end the quoted text around the call, so the call is kept: apps
+            // use it as a label.
             Ok(text) if quoted && has_quote(&text) => {
                 self.copy(&format!("`{call}`"), span, depth > 0)
             }
@@ -302,7 +304,7 @@ impl<'m> Expansion<'m> {
         }
     }
 
-    /// A call that cannot be expanded: a hole where those are allowed, else an error.
+    /// Handles a call that cannot be expanded: with a hole if holes are allowed, otherwise with an error.
     fn unknown(&mut self, call: &str, span: Span, error: Diagnostic) -> Result<(), Diagnostic> {
         let Some(holes) = &mut self.holes else { return Err(error) };
         if holes.len() >= MAX_EXPANSIONS {
@@ -331,7 +333,7 @@ impl<'m> Expansion<'m> {
     }
 }
 
-/// The next backtick outside double quotes, or the end.
+/// Returns the position of the next backtick outside of double quotes, or the end.
 fn next_backtick(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut at = from;
@@ -348,14 +350,14 @@ fn next_backtick(text: &str, from: usize) -> usize {
     bytes.len()
 }
 
-/// The offset behind the closing backtick of the call that opens at `start`.
+/// Returns the offset after the closing backtick of the call that opens at `start`.
 fn macro_end(text: &str, start: usize) -> Option<usize> {
     let end = next_backtick(text, start + 1);
     (end < text.len()).then_some(end + 1)
 }
 
-/// The offset behind a call that opens at `start` between double quotes, if the text there has the form of a
-/// call: `name` or `name(arguments)` in backticks before the closing quote.
+/// Returns the offset after a call that opens at `start` between double quotes, if the text there looks like
+/// a call: `name` or `name(arguments)` in backticks before the closing quote.
 fn quoted_call(text: &str, start: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut at = start + 1;
@@ -374,7 +376,7 @@ fn quoted_call(text: &str, start: usize) -> Option<usize> {
     is_call.then_some(at + 1)
 }
 
-/// Whether a text has a double quote that is not escaped.
+/// Returns whether a text has a double quote that is not escaped.
 fn has_quote(text: &str) -> bool {
     let mut escaped = false;
     text.bytes().any(|byte| {
@@ -384,7 +386,7 @@ fn has_quote(text: &str) -> bool {
     })
 }
 
-/// `name(a, "b, c")` -> the name and its arguments without outer blanks.
+/// Splits `name(a, "b, c")` into the name and its trimmed arguments.
 fn split_call(call: &str) -> (String, Vec<String>) {
     let call = call.trim();
     let Some((name, rest)) = call.split_once('(') else {

@@ -1,7 +1,7 @@
-//! The cursor that all grammars share: words, quotes, options, field names, messages.
+//! The cursor of all grammars: words, quotes, options, field names, messages.
 //!
-//! Guarantees: it only moves forward over whole characters, and `enter` bounds recursion.
-//! Leaves to others: the grammars in the modules below and in `commands`.
+//! Guarantees: it moves over whole characters, and `enter` bounds recursion. Leaves to others: the grammars
+//! in the modules below and in `commands`.
 
 mod bins;
 mod chart;
@@ -27,38 +27,39 @@ use crate::diagnostic::{Diagnostic, shorten};
 use crate::macros::SourceMap;
 use std::ops::Range;
 
-/// What every grammar function returns.
+/// The result of grammar functions.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
-/// A place in the prepared text, and what is around it.
+/// A position in the prepared text, and its context.
 #[derive(Debug)]
 pub(crate) struct Parser<'t> {
     text: &'t str,
     map: &'t SourceMap,
     pos: usize,
-    /// Open subsearch brackets: only inside one does `]` end a command.
+    /// Number of open subsearch brackets: `]` ends a command only inside of one.
     brackets: usize,
     depth: usize,
     max_depth: usize,
-    /// The command whose arguments are read, for messages.
+    /// The command whose arguments are parsed, for messages.
     command: &'static str,
-    /// Whether a subsearch that stands for a text stops the parser, as its result is not known yet.
+    /// Whether a subsearch that is replaced with a text stops the parser, because its result is not known
+    /// yet.
     stops: bool,
     stopped: Option<Stopped>,
-    /// The commands of apps.
+    /// The custom commands of apps.
     commands: CustomCommands,
-    /// The command of an app whose arguments are next.
+    /// The custom command whose arguments are next.
     custom: Option<String>,
-    /// `timeformat=` of the filter that is read.
+    /// `timeformat=` of the current filter.
     time_format: Option<String>,
-    /// The aggregations found so far, while an expression over aggregations is read.
+    /// The aggregations found so far in an expression over aggregations.
     over: Option<Over>,
 }
 
-/// A subsearch that stands for a text.
+/// A subsearch that is replaced with a text.
 #[derive(Debug)]
 pub(crate) struct Stopped {
-    /// Its place in the prepared text.
+    /// Its position in the prepared text.
     pub(crate) at: Range<usize>,
     pub(crate) pipeline: Pipeline,
 }
@@ -82,18 +83,18 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The same, which knows commands of apps.
+    /// Returns the parser with these custom commands.
     pub(crate) fn knowing(mut self, commands: &CustomCommands) -> Self {
         self.commands = commands.clone();
         self
     }
 
-    /// The command of an app whose arguments are next.
+    /// Takes the custom command whose arguments are next.
     pub(crate) fn custom_command(&mut self) -> Option<String> {
         self.custom.take()
     }
 
-    /// The arguments up to the end of the command as they are written; subsearches in them stand for texts.
+    /// Reads the arguments of a command as written; subsearches in them are replaced with texts.
     pub(crate) fn raw_arguments(&mut self) -> Parsed<String> {
         self.skip_space();
         let start = self.pos;
@@ -107,18 +108,18 @@ impl<'t> Parser<'t> {
         Ok(self.slice(start, self.pos).trim_end().to_owned())
     }
 
-    /// The same, which stops where the result of a subsearch stands.
+    /// Returns the parser in the mode that stops at subsearches whose result is needed.
     pub(crate) fn stopping(mut self) -> Self {
         self.stops = true;
         self
     }
 
-    /// The subsearch that stopped it.
+    /// Takes the subsearch at which the parser stopped.
     pub(crate) fn stopped(&mut self) -> Option<Stopped> {
         self.stopped.take()
     }
 
-    /// What is left of the text.
+    /// Returns the rest of the text.
     pub(crate) fn rest(&self) -> &'t str {
         &self.text[self.pos..]
     }
@@ -131,17 +132,17 @@ impl<'t> Parser<'t> {
         self.pos
     }
 
-    /// The prepared text between two offsets.
+    /// Returns the prepared text between two offsets.
     pub(crate) fn slice(&self, start: usize, end: usize) -> &'t str {
         &self.text[start..end]
     }
 
-    /// The user's place of what was read since `start`.
+    /// Returns the position in the user's text of the text read since `start`.
     pub(crate) fn span_from(&self, start: usize) -> Span {
         self.map.original(Span::new(start, self.pos))
     }
 
-    /// The user's place of the character ahead; of the end if there is none.
+    /// Returns the position in the user's text of the next character, or of the end.
     pub(crate) fn here(&self) -> Span {
         let width = self.peek().map_or(0, char::len_utf8);
         self.map.original(Span::new(self.pos, self.pos + width))
@@ -152,14 +153,14 @@ impl<'t> Parser<'t> {
         self.pos += rest.len() - rest.trim_start().len();
     }
 
-    /// Blanks and commas.
+    /// Skips blanks and commas.
     pub(crate) fn skip_separators(&mut self) {
         let rest = self.rest();
         let left = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
         self.pos += rest.len() - left.len();
     }
 
-    /// Whether the arguments of the command are over: `|`, the closing `]`, or the end.
+    /// Returns whether the arguments of the command end here: at `|`, the closing `]`, or the end.
     pub(crate) fn at_end(&mut self) -> bool {
         self.skip_space();
         match self.peek() {
@@ -169,7 +170,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Takes `symbol` if it is next, behind blanks.
+    /// Reads `symbol` if it is next, after blanks.
     pub(crate) fn eat(&mut self, symbol: &str) -> bool {
         self.skip_space();
         let found = self.rest().starts_with(symbol);
@@ -179,7 +180,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Takes `symbol` or fails with what was expected.
+    /// Reads `symbol`, or fails with what was expected.
     pub(crate) fn expect(&mut self, symbol: &str, place: &str) -> Parsed<()> {
         if self.eat(symbol) {
             return Ok(());
@@ -187,7 +188,7 @@ impl<'t> Parser<'t> {
         Err(self.unexpected(&format!("'{symbol}' {place}")))
     }
 
-    /// Whether the word `keyword` (any case) is next.
+    /// Returns whether the word `keyword` (in any case) is next.
     pub(crate) fn at_keyword(&mut self, keyword: &str) -> bool {
         self.skip_space();
         let rest = self.rest();
@@ -197,7 +198,7 @@ impl<'t> Parser<'t> {
             && boundary.is_none_or(|c| !(c.is_alphanumeric() || "_.:{}-=*".contains(c)))
     }
 
-    /// Takes the word `keyword` (any case) if it is next.
+    /// Reads the word `keyword` (in any case) if it is next.
     pub(crate) fn eat_keyword(&mut self, keyword: &str) -> bool {
         let found = self.at_keyword(keyword);
         if found {
@@ -206,7 +207,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Takes characters while `accept` holds.
+    /// Reads characters while `accept` returns true.
     pub(crate) fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'t str {
         let rest = self.rest();
         let end = rest.find(|c| !accept(c)).unwrap_or(rest.len());
@@ -220,7 +221,7 @@ impl<'t> Parser<'t> {
         Some(next)
     }
 
-    /// Runs `read`, and goes back to where it began if it finds nothing.
+    /// Runs `read`, and moves back to the start if it returns `None`.
     pub(crate) fn attempt<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
         let start = self.pos;
         let found = read(self);
@@ -230,7 +231,7 @@ impl<'t> Parser<'t> {
         found
     }
 
-    /// Runs `read` one level deeper.
+    /// Runs `read` one nesting level deeper.
     pub(crate) fn enter<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= self.max_depth {
             let message = format!("nested more than {} levels deep", self.max_depth);
@@ -242,7 +243,7 @@ impl<'t> Parser<'t> {
         result
     }
 
-    /// A message in the name of the current command.
+    /// Creates a message prefixed with the current command.
     pub(crate) fn error(&self, message: impl AsRef<str>, span: Span) -> Diagnostic {
         let message = message.as_ref();
         match self.command {
@@ -251,7 +252,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// "expected X, found Y" at the current place.
+    /// Creates the message "expected X, found Y" at the current position.
     pub(crate) fn unexpected(&mut self, expected: &str) -> Diagnostic {
         self.skip_space();
         let start = self.pos;
@@ -266,18 +267,18 @@ impl<'t> Parser<'t> {
         self.error(format!("expected {expected}, found {found}"), span)
     }
 
-    /// Fails unless the text is over.
+    /// Fails unless the whole text has been read.
     pub(crate) fn expect_whole(&mut self, expected: &str) -> Parsed<()> {
         self.skip_space();
         if self.peek().is_none() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// Fails unless the arguments are over.
+    /// Fails unless all arguments have been read.
     pub(crate) fn expect_end(&mut self, expected: &str) -> Parsed<()> {
         if self.at_end() { Ok(()) } else { Err(self.unexpected(expected)) }
     }
 
-    /// A text in `quote`s with `\"` (or `\'`) and `\\` resolved, other backslashes kept.
+    /// Reads a text in `quote`s; `\"` (or `\'`) and `\\` are resolved, other backslashes kept.
     pub(crate) fn quoted(&mut self, quote: char) -> Parsed<Spanned<String>> {
         let start = self.pos;
         self.bump();
@@ -298,8 +299,8 @@ impl<'t> Parser<'t> {
         Err(self.error(format!("unbalanced quotes: {quote} is not closed"), span))
     }
 
-    /// A field name or pattern: bare, or in double or single quotes. A bare one may be that of a result
-    /// of `stats` without an alias, such as `sum(bytes)`.
+    /// Reads a field name or pattern: bare, or in double or single quotes. A bare one may be the name of a
+    /// `stats` result without alias, such as `sum(bytes)`.
     pub(crate) fn field_pattern(&mut self, what: &str) -> Parsed<FieldPattern> {
         self.skip_space();
         let start = self.pos;
@@ -311,7 +312,7 @@ impl<'t> Parser<'t> {
         Ok(FieldPattern::new(self.slice(start, self.pos), self.span_from(start)))
     }
 
-    /// The same, which ends at a bracket.
+    /// Reads a field name or pattern that ends at a bracket.
     pub(crate) fn plain_field_pattern(&mut self, what: &str) -> Parsed<FieldPattern> {
         self.skip_space();
         if let Some(quote @ ('"' | '\'')) = self.peek() {
@@ -329,8 +330,8 @@ impl<'t> Parser<'t> {
         Ok(FieldPattern::new(name, self.span_from(start)))
     }
 
-    /// Moves behind brackets that follow at once, as in `count(eval(status=404))`; those that do not
-    /// end are left alone.
+    /// Skips brackets that directly follow, as in `count(eval(status=404))`; brackets that are not closed are
+    /// not skipped.
     fn skip_argument(&mut self) {
         let rest = self.rest();
         if !rest.starts_with('(') {
@@ -353,7 +354,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A name or value that may be an empty quoted text.
+    /// Reads a name or value; a quoted text may be empty.
     pub(crate) fn field_pattern_or_empty(&mut self, what: &str) -> Parsed<String> {
         self.skip_space();
         if self.peek() == Some('"') {
@@ -362,7 +363,7 @@ impl<'t> Parser<'t> {
         self.field_pattern(what).map(|pattern| pattern.text)
     }
 
-    /// A name in front of `=` or `!=`.
+    /// Reads a name before `=` or `!=`.
     pub(crate) fn field_before_operator(&mut self) -> Option<Field> {
         self.skip_space();
         if let Some(quote @ ('"' | '\'')) = self.peek() {
@@ -373,7 +374,7 @@ impl<'t> Parser<'t> {
         (!name.is_empty()).then(|| Spanned::new(name.to_owned(), self.span_from(start)))
     }
 
-    /// A field name without wildcards.
+    /// Reads a field name without wildcards.
     pub(crate) fn field(&mut self, what: &str) -> Parsed<Field> {
         let pattern = self.field_pattern(what)?;
         if pattern.has_wildcard() {
@@ -386,7 +387,7 @@ impl<'t> Parser<'t> {
         Ok(Spanned::new(pattern.text, pattern.span))
     }
 
-    /// Field patterns up to the end, at least `least`.
+    /// Reads field patterns up to the end, at least `least`.
     pub(crate) fn field_patterns(&mut self, least: usize) -> Parsed<Vec<FieldPattern>> {
         let mut fields = Vec::new();
         self.skip_separators();
@@ -400,7 +401,7 @@ impl<'t> Parser<'t> {
         Ok(fields)
     }
 
-    /// `AS name`, if it is next. Behind a comma, `as` is the next field of a list.
+    /// Reads `AS name`, if it is next. After a comma, `as` is the next field of a list.
     pub(crate) fn alias(&mut self) -> Parsed<Option<Spanned<String>>> {
         self.skip_space();
         if !self.eat_keyword("as") {
@@ -409,7 +410,7 @@ impl<'t> Parser<'t> {
         self.alias_name().map(Some)
     }
 
-    /// The same behind a call, where commas separate words as blanks do: `values(x), AS y`.
+    /// Reads `AS name` after a call, where commas separate words like blanks: `values(x), AS y`.
     pub(crate) fn alias_of_call(&mut self) -> Parsed<Option<Spanned<String>>> {
         self.skip_space();
         let is_next = self.attempt(|p| {
@@ -427,7 +428,7 @@ impl<'t> Parser<'t> {
         Ok(Spanned::new(name.text, name.span))
     }
 
-    /// A quoted text, or a bare word up to a blank or `|`.
+    /// Reads a quoted text, or a bare word up to a blank or `|`.
     pub(crate) fn text_argument(&mut self, what: &str) -> Parsed<Spanned<String>> {
         self.skip_space();
         if self.peek() == Some('"') {
@@ -445,8 +446,9 @@ impl<'t> Parser<'t> {
         Ok(Spanned::new(word.to_owned(), self.span_from(start)))
     }
 
-    /// A text as [`Self::text_argument`] reads it, whose parts in quotes may touch others: `"a"b"c"` is `abc`.
-    /// In a word that begins without a quote, quotes are characters, and blanks between them do not end it.
+    /// Reads a text like [`Self::text_argument`], but quoted parts may be adjacent: `"a"b"c"` is `abc`. In a
+    /// word that begins without a quote, quotes are kept as characters, and blanks between them do not end
+    /// it.
     pub(crate) fn joined_argument(&mut self, what: &str) -> Parsed<Spanned<String>> {
         self.skip_space();
         let start = self.pos;
@@ -459,7 +461,7 @@ impl<'t> Parser<'t> {
         Ok(Spanned::new(text, self.span_from(start)))
     }
 
-    /// Adds the parts of a word up to a blank or the end of the command.
+    /// Reads the parts of a word up to a blank or the end of the command, and appends them to `text`.
     pub(crate) fn join_parts(&mut self, text: &mut String, keep_quotes: bool) -> Parsed<()> {
         let closing = self.brackets > 0;
         while let Some(c) = self.peek() {
@@ -481,7 +483,7 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// A whole number, if one is next as a word of its own.
+    /// Reads a whole number, if one is next as a separate word.
     pub(crate) fn count(&mut self) -> Parsed<Option<u64>> {
         self.skip_space();
         let start = self.pos;
@@ -499,7 +501,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// Characters of a bare field name in lists.
+/// Returns whether a bare field name in a list may contain the character.
 pub(crate) fn is_name_character(c: char) -> bool {
     !c.is_whitespace() && !"|,\"()[]=<>".contains(c)
 }

@@ -1,9 +1,9 @@
 //! The registry of aggregation functions.
 //!
-//! Guarantees: one entry per function; parser, completion and docs read it. Leaves to others:
-//! what functions compute.
+//! Guarantees: one entry per function; parser, completion and documents read it. Leaves to others: the
+//! implementation of the functions.
 
-/// The aggregation functions, aliases folded together.
+/// The aggregation functions; aliases have no variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "named after the functions; `STATS_FUNCTIONS` describes them")]
 pub enum StatsKind {
@@ -50,36 +50,36 @@ pub enum StatsKind {
     EarliestTime,
     LatestTime,
     Rate,
-    /// `rate_avg`, of `mstats` only.
+    /// `rate_avg`, only in `mstats`.
     RateAverage,
-    /// `rate_sum`, of `mstats` only.
+    /// `rate_sum`, only in `mstats`.
     RateSum,
     Sparkline,
-    /// `per_second`, of `timechart` only.
+    /// `per_second`, only in `timechart`.
     PerSecond,
     PerMinute,
     PerHour,
     PerDay,
 }
 
-/// One aggregation function.
+/// The registry entry of an aggregation function.
 #[derive(Debug, Clone, Copy)]
 pub struct StatsFunctionDefinition {
-    /// Which one.
+    /// The kind of the function.
     pub kind: StatsKind,
-    /// The registered name, lower-case, without parameter.
+    /// The registered name, in lower case, without the parameter.
     pub name: &'static str,
-    /// Other names.
+    /// Aliases of the name.
     pub aliases: &'static [&'static str],
-    /// Whether a number follows the name: `perc95`.
+    /// Whether the name ends with a number: `perc95`.
     pub parameter: bool,
-    /// Whether it may stand without a field.
+    /// Whether the field may be left out.
     pub argument_optional: bool,
-    /// Whether only `chart` and `timechart` have it.
+    /// Whether only `chart` and `timechart` support it.
     pub chart_only: bool,
-    /// Whether only `mstats` has it.
+    /// Whether only `mstats` supports it.
     pub metrics_only: bool,
-    /// What it returns, in one line.
+    /// A one-line description.
     pub summary: &'static str,
 }
 
@@ -127,7 +127,7 @@ impl StatsFunctionDefinition {
     }
 }
 
-/// The function of a lower-case name as written, and its parameter.
+/// Returns the function with this lower-case name, and the parameter in the name.
 pub fn find(name: &str) -> Option<(&'static StatsFunctionDefinition, Option<&str>)> {
     let exact = STATS_FUNCTIONS.iter().find(|function| {
         !function.parameter && (function.name == name || function.aliases.contains(&name))
@@ -148,7 +148,7 @@ pub fn find(name: &str) -> Option<(&'static StatsFunctionDefinition, Option<&str
         .map(|function| (function, Some(parameter)))
 }
 
-/// Whether a lower-case name is that of a function whose number is missing: `perc`.
+/// Returns whether a lower-case name is that of a function whose number is missing: `perc`.
 pub(crate) fn lacks_number(name: &str) -> bool {
     let is_meant = |function: &StatsFunctionDefinition| {
         function.parameter && (function.name == name || function.aliases.contains(&name))
@@ -156,14 +156,14 @@ pub(crate) fn lacks_number(name: &str) -> bool {
     STATS_FUNCTIONS.iter().any(is_meant)
 }
 
-/// All names, aliases included, parameters left out.
+/// Iterates over all names, including aliases, without parameters.
 pub fn names() -> impl Iterator<Item = &'static str> {
     STATS_FUNCTIONS
         .iter()
         .flat_map(|function| std::iter::once(function.name).chain(function.aliases.iter().copied()))
 }
 
-/// Every aggregation function.
+/// All aggregation functions.
 pub const STATS_FUNCTIONS: &[StatsFunctionDefinition] = &[
     function(StatsKind::Average, "avg", "the mean of the numbers").or(&["mean"]),
     function(StatsKind::Count, "count", "number of events, or of values of a field")

@@ -1,13 +1,13 @@
-//! The nearest known name to a misspelt one.
+//! Finds the known name that is nearest to a misspelt one.
 //!
-//! Guarantees: bounded time whatever the length of the input.
+//! Guarantees: bounded time, whatever the length of the input.
 
-/// Longer words get no suggestion.
+/// Maximum length of words that get a suggestion.
 const LONGEST: usize = 40;
-/// What an edit costs; two neighbours in the wrong order, the slip that fingers make most, cost half.
+/// The cost of an edit; two swapped neighbours, the most frequent typing error, cost half.
 const EDIT: usize = 2;
 
-/// The candidate with the least costly edits, if they are few for the word's length.
+/// Returns the candidate with the lowest edit cost, if the cost is low for the length of the word.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -25,10 +25,10 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// The cost of the edits between two words.
+/// Returns the cost of the edits between two words.
 fn distance(left: &str, right: &str) -> usize {
     let edits = strsim::damerau_levenshtein(left, right);
-    // Without swaps as a single edit, each of them is two.
+    // Levenshtein distance counts a swap as two edits, Damerau-Levenshtein distance as one.
     let swaps = strsim::levenshtein(left, right) - edits;
     EDIT * edits - swaps
 }

@@ -1,9 +1,9 @@
-//! Checks that the tests of all commands share.
+//! Checks shared by the tests of all commands.
 
 use crate::ast::Pipeline;
 use crate::parse;
 
-/// Each text is accepted, and written out and read again gives an equal tree.
+/// Checks that each text is accepted, and that parsing its written form gives an equal tree.
 #[track_caller]
 pub(crate) fn accepts(texts: &[&str]) {
     for text in texts {
@@ -15,7 +15,7 @@ pub(crate) fn accepts(texts: &[&str]) {
     }
 }
 
-/// The text is refused with a message, at the given piece of it (empty: at the end).
+/// Checks that the text is rejected with a message at the given part of it (empty: at the end).
 #[track_caller]
 pub(crate) fn refuses(text: &str, message: &str, place: &str) {
     let error = parse(text).map(|pipeline| pipeline.to_string()).expect_err(text);
@@ -25,7 +25,7 @@ pub(crate) fn refuses(text: &str, message: &str, place: &str) {
     assert_eq!(found, Some(place), "{}", first.render(text));
 }
 
-/// The text means the same as another one.
+/// Checks that two texts give the same tree.
 #[track_caller]
 pub(crate) fn same(text: &str, other: &str) {
     let tree =
@@ -33,7 +33,7 @@ pub(crate) fn same(text: &str, other: &str) {
     assert_eq!(tree(text), tree(other));
 }
 
-/// The tree as text, places left out.
+/// Returns the tree as text, without positions.
 pub(crate) fn without_spans(pipeline: &Pipeline) -> String {
     let debug = format!("{pipeline:?}");
     let mut pieces = debug.split("..");

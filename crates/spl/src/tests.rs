@@ -1,4 +1,4 @@
-//! Tests of the language as a whole: recovery, macros, limits, and texts of no sense.
+//! Tests of the whole language: recovery, macros, limits, and random texts.
 #![allow(clippy::disallowed_methods)]
 
 mod pages;
@@ -182,7 +182,7 @@ fn macros_are_expanded_between_quotes_if_they_are_defined() {
         ("* | eval a=\"`x`days`y`\"", "search * | eval a=\"`x`days`y`\""),
         ("* | eval a=\"it`s `days`\"", "search * | eval a=\"it`s 90\""),
         ("* | eval a=\"`\"", "search * | eval a=\"`\""),
-        // Quotes of an expansion would end the text.
+        // Quotes in an expansion would end the text.
         ("* | eval a=\"`alerts` `days`\"", "search * | eval a=\"`alerts` 90\""),
         ("* | eval a=\"`escaped`\"", "search * | eval a=\"\\\"x\\\"\""),
     ] {
@@ -233,7 +233,7 @@ fn expressions_stand_alone() {
     assert!(parse_expression("").is_err());
 }
 
-/// A small generator of its own: the same texts on every run.
+/// A small random number generator: the texts are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -245,7 +245,7 @@ impl Dice {
     }
 }
 
-/// Whatever the text: no panic, sound places, and what is accepted survives the round trip.
+/// Checks any text: no panic, valid positions, and an accepted text survives the round trip.
 fn check_any(text: &str) {
     let _ = complete(text, text.len() / 2);
     let _ = parse_expression(text);
@@ -414,8 +414,8 @@ fn every_example_of_the_documentation_is_accepted() {
     assert!(examples >= crate::COMMANDS.len());
 }
 
-/// `KARST_BLESS=1` writes the rows; that of a new command goes to the end, from where it is moved to its
-/// group.
+/// `KARST_BLESS=1` writes the rows; that of a new command is appended, and has to be moved to its group by
+/// hand.
 #[test]
 fn the_index_of_the_reference_lists_every_command_once() {
     let path = "../../docs/spl/README.md";
@@ -443,8 +443,8 @@ fn the_index_of_the_reference_lists_every_command_once() {
     }
 }
 
-/// The words that the console's editor colours, the commands that it asks about before it runs a search of a
-/// link, and those that may stand first without a pipe. `KARST_BLESS=1` writes them.
+/// Tests the words that the console's editor highlights, the commands that need confirmation before a search
+/// from a link runs, and those that may be first without a pipe. `KARST_BLESS=1` writes them.
 #[test]
 fn the_console_knows_the_words_of_the_language() {
     let path = "../../services/console/src/query/language.json";

@@ -2,9 +2,9 @@
 //!
 //! Guarantees: time is bounded by pattern length times name length; no recursion.
 
-/// What each `*` of `pattern` stands for in `name`, or `None` if it does not match.
+/// Returns the text that each `*` of `pattern` matches in `name`; `None` if `name` does not match.
 ///
-/// Each `*` but the last takes as little as possible, as in Splunk's `rename`.
+/// Each `*` except the last one matches as little as possible, as in Splunk's `rename`.
 pub(crate) fn captures<'n>(pattern: &str, name: &'n str) -> Option<Vec<&'n str>> {
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `bit_and`, `bit_or`, `bit_xor`, `bit_not`, `bit_shift_left`, `bit_shift_right`.
 //!
-//! Guarantees: operands are whole numbers from 0 to 2^53 - 1, anything else gives null; results are
-//! cut to the same 53 bits.
+//! Guarantees: operands are whole numbers from 0 to 2^53 - 1, any other operand gives null; results are
+//! truncated to 53 bits.
 
 use super::{Function, Preparation, integer, plain};
 use crate::Row;
@@ -12,7 +12,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("bit_xor", |_| fold(|one, two| one ^ two)),
     plain("bit_not", |_| Ok(integer(not))),
     plain("bit_shift_left", |_| {
-        // The bits that leave to the left must not come back as a sign.
+        // Bits shifted out on the left must not reach the sign bit.
         shift(|bits, by| (bits & (ALL >> by)) << by)
     }),
     plain("bit_shift_right", |_| shift(|bits, by| bits >> by)),
@@ -21,7 +21,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 const WIDTH: i64 = 53;
 const ALL: i64 = (1 << WIDTH) - 1;
 
-/// An argument as bits.
+/// Returns an argument as bits.
 #[allow(clippy::cast_possible_truncation)]
 fn bits(row: Row<'_>, at: usize) -> Option<i64> {
     let number = row.number(at)?;

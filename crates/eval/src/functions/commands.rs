@@ -1,6 +1,6 @@
 //! `commands(search)`: the names of the commands in the text of a search.
 //!
-//! Guarantees: pipes in quotes and subsearches do not count; a text that does not begin with a pipe
+//! Guarantees: pipes in quotes and in subsearches do not separate commands; a text without a leading pipe
 //! begins with `search`. The commands need not exist.
 
 use super::{Function, multi, plain};
@@ -25,7 +25,7 @@ fn each_command(search: &str, found: &mut dyn FnMut(&str)) {
     }
 }
 
-/// What stands between the pipes outside of quotes and brackets.
+/// Splits a search at the pipes outside of quotes and brackets.
 fn pieces(search: &str) -> Vec<&str> {
     let (mut pieces, mut start) = (Vec::new(), 0);
     let (mut quoted, mut escaped, mut depth) = (false, false, 0_usize);

@@ -1,4 +1,4 @@
-//! Functions that the evaluators have themselves, and constants.
+//! Functions that each evaluator implements itself, and constants.
 
 use super::{Form, Function, constant, form};
 use crate::value::Value;

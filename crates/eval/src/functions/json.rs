@@ -2,8 +2,7 @@
 //! `json_entries`, `json_has_key`, `json_has_key_exact`, and the paths into JSON that they and the
 //! `spath` command use.
 //!
-//! Guarantees: a path that is a literal is parsed once, when planning; text that is no JSON gives
-//! null.
+//! Guarantees: a literal path is parsed once, when planning; a text that is not valid JSON gives null.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,7 +26,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("json_has_key_exact", |_| Ok(truth(has_key))),
 ];
 
-/// What searches say of values that are not found for this reason. The levels are those of [`JsonTree`].
+/// The message of a search whose values are not found for this reason. The limit is that of [`JsonTree`].
 pub const TOO_DEEP: &str = "values nested deeper than 127 levels of JSON are not read; extract an \
     outer value with spath or json_extract() first, and read its result";
 
@@ -46,7 +45,7 @@ pub(super) enum Step {
 }
 
 impl JsonPath {
-    /// Parses a path; every text is one, for keys may hold anything.
+    /// Parses a path. Every text is a valid path, since keys may contain any characters.
     pub(super) fn new(text: &str) -> Self {
         let mut steps = Vec::new();
         for part in text.split('.') {
@@ -66,13 +65,13 @@ impl JsonPath {
         Self { steps }
     }
 
-    /// Whether it may lead to several places.
+    /// Returns whether the path can match several places.
     fn is_many(&self) -> bool {
         self.steps.contains(&Step::EveryItem)
     }
 
-    /// Calls `visit` with everything at the path; false if a part on the way is nested too deep. Of a name
-    /// that is repeated in an object the last value counts.
+    /// Calls `visit` with each value at the path. If an object repeats a name, its last value is used.
+    /// Returns false if a part of the document on the way is nested too deeply.
     fn visit<'j, 't>(
         &self,
         json: &'j JsonTree<'t>,
@@ -81,7 +80,7 @@ impl JsonPath {
         walk(&self.steps, json, false, visit)
     }
 
-    /// As [`visit`](Self::visit), with each value of a name that is repeated.
+    /// Like [`visit`](Self::visit), but visits all values of a repeated name.
     fn visit_repeated<'j, 't>(
         &self,
         json: &'j JsonTree<'t>,
@@ -104,7 +103,8 @@ fn walk<'j, 't>(
     match (step, json) {
         (_, JsonTree::Deep(_)) => false,
         (Step::Key(key), JsonTree::Object(members)) => {
-            // A key may itself hold dots: the longest run of steps that is a key wins last.
+            // A key may contain dots. If the first step is not a key, the key is assembled from several
+            // steps.
             match walk_key(key, rest, members, repeated, visit) {
                 Some(is_whole) => is_whole,
                 None => walk_dotted(key, rest, members, repeated, visit),
@@ -127,7 +127,8 @@ fn walk<'j, 't>(
 
 type Members<'t> = [(Cow<'t, str>, JsonTree<'t>)];
 
-/// Goes on from the last value of a key, or from each if it is `repeated`. None if there is no such key.
+/// Follows the remaining steps from the last value of a key, or from all its values if `repeated`. Returns
+/// `None` if the object does not have the key.
 fn walk_key<'j, 't>(
     key: &str,
     steps: &[Step],
@@ -146,7 +147,7 @@ fn walk_key<'j, 't>(
     is_whole
 }
 
-/// Keys that hold dots were split into several steps: put them together again.
+/// Matches keys that contain dots: they were split into several steps, which are joined again here.
 fn walk_dotted<'j, 't>(
     key: &str,
     steps: &[Step],
@@ -167,7 +168,7 @@ fn walk_dotted<'j, 't>(
     true
 }
 
-/// A JSON value as a field value: texts without quotes, the rest as JSON. Null is none.
+/// Returns a JSON value as a field value: texts without quotes, other values as JSON. Null gives `None`.
 #[must_use]
 pub fn json_text(json: &Json) -> Option<Cow<'_, str>> {
     match json {
@@ -180,7 +181,7 @@ pub fn json_text(json: &Json) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A place in a text that is JSON or XML, as `spath` takes it.
+/// A path into a text that is JSON or XML, as `spath` takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentPath {
     json: JsonPath,
@@ -188,15 +189,15 @@ pub struct DocumentPath {
 }
 
 impl DocumentPath {
-    /// Parses a path: keys or names of elements with points between, `{0}` for an item of an array, `{1}` for
-    /// an element of XML, `{}` for all, `{@name}` for an attribute.
+    /// Parses a path: keys or element names separated by dots, `{0}` for an array item, `{1}` for an XML
+    /// element, `{}` for all of them, `{@name}` for an attribute.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self { json: JsonPath::new(text), xml: XmlPath::new(text) }
     }
 
-    /// Visits the values at the path, and all values of a name that an object of JSON repeats. A text that
-    /// is neither JSON nor XML has none. False if a part of the JSON on the way is nested too deep
+    /// Visits the values at the path, including all values of a name that a JSON object repeats. A text that
+    /// is neither JSON nor XML has none. Returns false if a part of the JSON on the way is nested too deeply
     /// ([`TOO_DEEP`]).
     pub fn visit(&self, text: &str, visit: &mut dyn FnMut(&str)) -> bool {
         if xml::begins(text) {
@@ -212,10 +213,12 @@ impl DocumentPath {
     }
 }
 
-/// What a text takes at most as parsed JSON: far more than as a text if it has many small parts.
+/// Returns an upper bound of the memory of a text as parsed JSON, in bytes. Many small parts take far more
+/// memory than their text.
 #[must_use]
 pub fn parsed_bytes(text: &str) -> usize {
-    // The least room of a list and of an object; an item, with what lists keep for growing.
+    // The minimum size of an array and of an object; the size of an item includes the spare capacity of
+    // vectors.
     const OPENED: usize = 4 * size_of::<Json>() + 64;
     const ITEM: usize = 2 * (size_of::<Json>() + 32);
     let parts = text.bytes().fold((0, 0), |(opened, items), byte| match byte {
@@ -226,7 +229,7 @@ pub fn parsed_bytes(text: &str) -> usize {
     text.len() + parts.0 * OPENED + parts.1 * ITEM
 }
 
-/// The JSON that an argument is.
+/// Parses an argument as JSON.
 pub(super) fn parse(row: Row<'_>, argument: usize) -> Option<Json> {
     let text = row.text(argument)?;
     let json = serde_json::from_str(&text).ok();
@@ -236,7 +239,7 @@ pub(super) fn parse(row: Row<'_>, argument: usize) -> Option<Json> {
     json
 }
 
-/// The path in an argument: a literal one is parsed once.
+/// Returns the path in an argument; a literal path is parsed once.
 pub(super) fn paths(
     call: &Call<'_>,
     argument: usize,
@@ -249,8 +252,8 @@ pub(super) fn paths(
     }
 }
 
-/// `spath(text, path)`: every value at the path. Whether there are several depends on the text: elements of
-/// XML repeat without a mark in the path.
+/// `spath(text, path)`: all values at the path. Whether there are several depends on the text, not on the
+/// path: XML elements can repeat.
 fn spath(call: &Call<'_>) -> Preparation {
     let literal = call.text(1).map(|path| Arc::new(DocumentPath::new(path)));
     let cache = Cached::new(|path| Some(DocumentPath::new(path)));
@@ -266,8 +269,8 @@ fn spath(call: &Call<'_>) -> Preparation {
     }))
 }
 
-/// `json_extract(json, path...)`: one path gives what is there, as an array if the path leads to
-/// several places; several paths give an array of what is at each.
+/// `json_extract(json, path...)`: with one path, the value at the path, or an array if the path matches
+/// several places; with several paths, an array with the value at each.
 fn extract(call: &Call<'_>) -> Preparation {
     let paths: Vec<_> = (1..call.len()).map(|at| paths(call, at)).collect();
     Ok(text(move |row, out| {
@@ -306,7 +309,7 @@ fn at_path<'t>(row: Row<'_>, json: &JsonTree<'t>, path: &JsonPath) -> Option<Jso
     found.pop()
 }
 
-/// The same with names of keys, which may hold dots and braces, instead of paths.
+/// Like `extract`, but takes key names, which may contain dots and braces, instead of paths.
 fn extract_exact(row: Row<'_>, out: &mut String) -> Option<()> {
     let document = row.text(0)?;
     let json = JsonTree::parse(&document)?;
@@ -328,7 +331,7 @@ fn valid(row: Row<'_>) -> Option<bool> {
     Some(JsonTree::parse(&text).is_some())
 }
 
-/// The value, if it is JSON.
+/// Returns the value if it is valid JSON.
 fn json(row: Row<'_>, out: &mut String) -> Option<()> {
     let text = row.text(0)?;
     serde_json::from_str::<&serde_json::value::RawValue>(&text).ok()?;
@@ -349,7 +352,7 @@ fn entries(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// The keys and values of an object, as objects that hold them under two names.
+/// Returns the members of an object as objects with the key and the value under the two given names.
 pub(super) fn entries_of(object: Map<String, Json>, key: &str, value: &str) -> Json {
     let entry = |(name, content): (String, Json)| {
         let mut entry = Map::new();
@@ -360,7 +363,7 @@ pub(super) fn entries_of(object: Map<String, Json>, key: &str, value: &str) -> J
     Json::Array(object.into_iter().map(entry).collect())
 }
 
-/// `json_has_key(json, path)`: whether anything is at the path, null included.
+/// `json_has_key(json, path)`: whether there is a value at the path, including null.
 fn has_path(call: &Call<'_>) -> Preparation {
     let path = paths(call, 1);
     Ok(truth(move |row: Row<'_>| {

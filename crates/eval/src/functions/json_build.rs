@@ -1,8 +1,8 @@
 //! `json_object`, `json_array`, `json_array_to_mv`, `mv_to_json_array`, `toarray`, `toobject`, `tomv`,
 //! `object_to_array`, `array_to_object`.
 //!
-//! Guarantees: a text in the search itself stays a text; a field whose text is a JSON number, object
-//! or array is taken as that.
+//! Guarantees: a text literal stays a text; a field whose text is a JSON number, object or array is treated
+//! as that value.
 
 use serde_json::{Map, Number, Value as Json};
 
@@ -25,7 +25,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("array_to_object", |_| Ok(text(array_to_object))),
 ];
 
-/// A value as JSON; what stands in quotes in the search is `literal`.
+/// Converts a value to JSON; `literal` is whether the search contains it as a quoted text.
 #[must_use]
 pub fn json_of(value: Value<'_>, literal: bool) -> Json {
     match value {
@@ -88,8 +88,8 @@ fn array_to_mv(row: Row<'_>, out: &mut Several<'_>, quoted: bool) -> Option<()> 
     Some(())
 }
 
-/// With a true second argument, values that are JSON are taken as such and others are null;
-/// otherwise all are texts.
+/// `mv_to_json_array`: if the second argument is true, values that are valid JSON are converted to it and
+/// others become null; otherwise all values become texts.
 fn mv_to_array(row: Row<'_>, out: &mut String) -> Option<()> {
     if row.value(0).is_null() {
         return None;
@@ -109,7 +109,7 @@ fn items_of(value: Value<'_>, infer: bool) -> Json {
     Json::Array(items)
 }
 
-/// Several values as they are, an array as its items with their quotes.
+/// `tomv`: keeps several values as they are, and splits an array into its items with their quotes.
 fn to_mv(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     match row.value(0) {
         Value::Multi(several) => {
@@ -135,7 +135,7 @@ fn to_object(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// The same with whole numbers written without decimals.
+/// Writes whole numbers without decimals, also those inside of the value.
 #[allow(clippy::cast_possible_truncation)]
 fn plain_numbers(json: Json) -> Json {
     match json {
@@ -159,7 +159,7 @@ fn object_to_array(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Items that are not objects with both names are left out.
+/// `array_to_object`: items that are not objects with both names are left out.
 fn array_to_object(row: Row<'_>, out: &mut String) -> Option<()> {
     let Json::Array(items) = parse(row, 0)? else { return None };
     let (key, value) = (row.text(1)?, row.text(2)?);

@@ -1,7 +1,7 @@
 //! `json_set`, `json_set_exact`, `json_append`, `json_extend`, `json_delete`.
 //!
-//! Guarantees: pairs of a path and a value take effect from left to right; a pair whose path does not
-//! fit the document is skipped; text that is no JSON gives null.
+//! Guarantees: pairs of a path and a value are applied from left to right; a pair whose path does not fit the
+//! document is skipped; a text that is not valid JSON gives null.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 type Change = fn(&[Step], &mut Json, Json);
 
-/// A function of a document and pairs of a path and a value.
+/// Prepares a function of a document and pairs of a path and a value.
 fn edit(call: &Call<'_>, change: Change) -> Preparation {
     check_pairs(call)?;
     let literals = call.literals();
@@ -61,7 +61,7 @@ fn check_pairs(call: &Call<'_>) -> Result<(), Refusal> {
     refuse(call.len() - 1, message)
 }
 
-/// Sets what is at a path. Keys that are missing on the way are made.
+/// Sets the value at a path. Missing keys on the way are created.
 fn set(steps: &[Step], json: &mut Json, value: Json) {
     let Some((step, rest)) = steps.split_first() else {
         *json = value;
@@ -86,7 +86,7 @@ fn set(steps: &[Step], json: &mut Json, value: Json) {
     }
 }
 
-/// Calls `change` with each place that a path leads to.
+/// Calls `change` with each place that a path matches.
 fn each(steps: &[Step], json: &mut Json, change: &mut dyn FnMut(&mut Json)) {
     let Some((step, rest)) = steps.split_first() else { return change(json) };
     match (step, json) {
@@ -107,7 +107,7 @@ fn each(steps: &[Step], json: &mut Json, change: &mut dyn FnMut(&mut Json)) {
     }
 }
 
-/// The items of an array; what is none becomes one of itself.
+/// Returns the items of an array; any other value is first replaced with an array that contains it.
 fn items(json: &mut Json) -> &mut Vec<Json> {
     if !json.is_array() {
         *json = Json::Array(vec![json.take()]);
@@ -115,7 +115,7 @@ fn items(json: &mut Json) -> &mut Vec<Json> {
     json.as_array_mut().expect("it was made an array")
 }
 
-/// Sets keys that are not paths, so they may hold dots.
+/// Sets keys given by name instead of by path; names may contain dots.
 fn set_exact(call: &Call<'_>) -> Preparation {
     check_pairs(call)?;
     let literals = call.literals();
@@ -132,7 +132,7 @@ fn set_exact(call: &Call<'_>) -> Preparation {
     Ok(kernel.with(parameters))
 }
 
-/// Removes keys, nested ones by their path; an argument may be a JSON array of keys.
+/// Removes keys, nested ones by path; an argument may be a JSON array of keys.
 fn delete(row: Row<'_>, out: &mut String) -> Option<()> {
     let mut json = parse(row, 0).filter(Json::is_object)?;
     for argument in row.values().skip(1) {

@@ -1,8 +1,9 @@
-//! Numbers to numbers: `abs`, `floor`, `ceiling`, `sqrt`, `exp`, `ln`, `log`, `pow`,
-//! trigonometry, and `min`, `max`, `sum`, `avg` of several arguments.
+//! Numeric functions: `abs`, `floor`, `ceiling`, `sqrt`, `exp`, `ln`, `log`, `pow`, trigonometry, and `min`,
+//! `max`, `sum`, `avg` of several arguments.
 //!
-//! Guarantees: what is no number gives null, and so does a function where it has no value (`sqrt(-1)`,
-//! `ln(0)`); a result that is too large is `inf`. Of a field with several values each counts.
+//! Guarantees: an argument that is not a number gives null, and so does an argument outside of the domain of
+//! the function (`sqrt(-1)`, `ln(0)`); a result that is too large is `inf`. All values of a multivalue field
+//! are used.
 
 use super::{Call, Function, Preparation, number, plain, refuse, text};
 use crate::Row;
@@ -41,7 +42,8 @@ fn one(compute: fn(f64) -> f64) -> Preparation {
     Ok(number(move |row| defined(compute(row.number(0)?))))
 }
 
-/// A result, unless the function has no value there. Only logarithms and `atanh` come down to minus infinity.
+/// Returns the result, or `None` outside of the domain of the function. Only logarithms and `atanh` give
+/// minus infinity.
 fn defined(result: f64) -> Option<f64> {
     (!result.is_nan() && result != f64::NEG_INFINITY).then_some(result)
 }
@@ -50,7 +52,7 @@ fn two(compute: fn(f64, f64) -> f64) -> Preparation {
     Ok(number(move |row| defined(compute(row.number(0)?, row.number(1)?))))
 }
 
-/// `log(x)` to base 10, `log(x, base)`; null where there is no such base.
+/// `log(x)` to base 10, `log(x, base)`; null if the base is invalid.
 fn log(row: Row<'_>) -> Option<f64> {
     let number = row.number(0)?;
     let base = if row.len() > 1 { row.number(1)? } else { 10.0 };
@@ -61,8 +63,8 @@ fn log(row: Row<'_>) -> Option<f64> {
     defined(if base == 10.0 { number.log10() } else { number.ln() / base.ln() })
 }
 
-/// The smallest or largest value: numbers are smaller than texts, and a text in quotes is a text also where
-/// it has digits only. Nulls do not count.
+/// Prepares `min` or `max`. Numbers sort before texts, and a quoted text is a text even if it has only
+/// digits. Nulls are ignored.
 fn extreme(call: &Call<'_>, largest: bool) -> Preparation {
     if call.arguments.iter().all(|argument| argument.kind.is_number()) {
         return Ok(number(move |row| {
@@ -81,7 +83,7 @@ fn extreme_value<'r>(row: Row<'r>, quoted: &[bool], largest: bool) -> Option<Val
     let arguments = row.values().zip(quoted);
     let each = arguments.flat_map(|(value, quoted)| each_of(value).map(move |one| (one, *quoted)));
     let present = each.filter(|(value, _)| !value.is_null());
-    // Texts compare as texts: `order` compares those that read as numbers as numbers.
+    // Texts are compared as texts here, because `order` compares two numeric texts as numbers.
     let known = present.map(|(value, quoted)| (value, value.number().filter(|_| !quoted)));
     let best = known.reduce(|best, next| {
         let ordering = match (next.1, best.1) {
@@ -95,12 +97,12 @@ fn extreme_value<'r>(row: Row<'r>, quoted: &[bool], largest: bool) -> Option<Val
     best.map(|(value, _)| value)
 }
 
-/// All values of all arguments.
+/// Iterates over all values of all arguments.
 fn each_value(row: Row<'_>) -> impl Iterator<Item = Value<'_>> {
     row.values().flat_map(each_of)
 }
 
-/// The values of an argument.
+/// Iterates over the values of an argument.
 fn each_of(value: Value<'_>) -> impl Iterator<Item = Value<'_>> {
     let (single, several) = match value {
         Value::Multi(several) => (None, Some(several)),
@@ -113,7 +115,7 @@ fn numbers(row: Row<'_>) -> impl Iterator<Item = f64> {
     each_value(row).filter_map(Value::number)
 }
 
-/// `sum` and `avg`: fields may hold anything, but a text in quotes cannot be meant.
+/// Prepares `sum` or `avg`. A field may hold any values, but a literal text is rejected as a mistake.
 fn total(call: &Call<'_>, compute: fn(Row<'_>) -> Option<f64>) -> Preparation {
     for at in 0..call.len() {
         if let Some(text) = call.text(at) {

@@ -1,7 +1,7 @@
 //! Functions over several values: `split`, `mvcount`, `mvindex`, `mvjoin`, `mvappend`, `mvdedup`,
 //! `mvsort`, `mvzip`, `mvfind`, `mvrange`.
 //!
-//! Guarantees: a single value acts as a list of one; a list without values is null.
+//! Guarantees: a single value is treated as a list of one value; a list without values is null.
 
 use hashbrown::HashSet;
 
@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("mvrange", |_| Ok(multi(mvrange))),
 ];
 
-/// The most values `mvrange` makes of one event; more is null, as an endless range would be.
+/// Maximum number of values that `mvrange` creates per event; a longer or endless range gives null.
 const MOST_IN_RANGE: f64 = 100_000.0;
 const TOO_MANY_IN_RANGE: &str =
     "mvrange() returns no values if there would be more than 100000; use a longer step";
@@ -43,7 +43,7 @@ fn split(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     Some(())
 }
 
-/// The number of values; null, not 0, where there is none.
+/// Returns the number of values; null, not 0, if there are no values.
 fn mvcount(row: Row<'_>) -> Option<i64> {
     match row.value(0).count() {
         0 => None,
@@ -51,8 +51,8 @@ fn mvcount(row: Row<'_>) -> Option<i64> {
     }
 }
 
-/// `mvindex(list, at)` is one value, `mvindex(list, from, to)` several; negatives count from the
-/// end, what lies outside is null.
+/// `mvindex(list, at)` gives one value, `mvindex(list, from, to)` several; negative positions count from the
+/// end, positions outside of the list give null.
 fn mvindex(call: &Call<'_>) -> Preparation {
     if call.len() == 2 {
         return Ok(text(|row, out| {
@@ -123,7 +123,7 @@ fn mvdedup(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     Some(())
 }
 
-/// Sorted byte by byte, as Splunk does.
+/// Sorts the values byte by byte, as Splunk does.
 fn mvsort(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let mut all = texts(row.value(0));
     all.sort_unstable();
@@ -136,7 +136,8 @@ fn mvreverse(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     Some(())
 }
 
-/// First with first, second with second, as long as both have one, joined by a comma by default.
+/// Joins the first value of one list with the first of the other, the second with the second and so on up to
+/// the end of the shorter list; the default delimiter is a comma.
 fn mvzip(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let given = if row.len() > 2 { Some(row.text(2)?) } else { None };
     let delimiter = given.as_deref().unwrap_or(",");
@@ -149,7 +150,7 @@ fn mvzip(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     Some(())
 }
 
-/// The place of the first value that matches a regular expression.
+/// Returns the position of the first value that matches a regular expression.
 #[allow(clippy::cast_precision_loss)]
 fn mvfind(call: &Call<'_>) -> Preparation {
     let pattern = patterns(call, 1)?;
@@ -167,7 +168,8 @@ fn mvfind(call: &Call<'_>) -> Preparation {
     }))
 }
 
-/// `mvrange(start, end, step)`: numbers from `start`, `end` excluded. A step may be a time span.
+/// `mvrange(start, end, step)`: numbers from `start` up to, but excluding, `end`. The step may be a time
+/// span.
 fn mvrange(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let (start, end) = (row.number(0)?, row.number(1)?);
     let step = if row.len() > 2 { step(row.value(2))? } else { 1.0 };
@@ -176,7 +178,7 @@ fn mvrange(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
         row.environment().note(TOO_MANY_IN_RANGE);
         return None;
     }
-    // Nor is there a range that goes away from its end.
+    // A step in the direction away from the end gives null, too.
     if count.is_nan() || count < 0.0 {
         return None;
     }
@@ -188,7 +190,7 @@ fn mvrange(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     Some(())
 }
 
-/// A step as a number, or seconds of a time span such as `1d`.
+/// Returns a step as a number; a time span such as `1d` is converted to seconds.
 fn step(value: Value<'_>) -> Option<f64> {
     if let Some(number) = value.number() {
         return Some(number).filter(|step| *step != 0.0);

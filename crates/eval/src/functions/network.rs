@@ -1,5 +1,5 @@
-//! `cidrmatch("10.0.0.0/8", ip)`: whether an address lies in a network; `ipmask(mask, ip)`: the bits
-//! of an address that a mask has.
+//! `cidrmatch("10.0.0.0/8", ip)`: whether an address is in a network; `ipmask(mask, ip)`: the bits of an
+//! address that a mask selects.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use crate::Cached;
 
 pub(super) const FUNCTIONS: &[Function] = &[plain("cidrmatch", cidrmatch), plain("ipmask", ipmask)];
 
-/// A network: an address and how many of its bits count.
+/// A network: an address and the length of its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: u128,
@@ -19,7 +19,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Parses `10.0.0.0/8` or `2001:db8::/32`; an address alone is a network of one.
+    /// Parses `10.0.0.0/8` or `2001:db8::/32`; an address without a prefix length is a network of one
+    /// address.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         let (address, bits) = match text.trim().split_once('/') {
@@ -32,7 +33,7 @@ impl Network {
         (bits <= most).then_some(Self { address, bits, v4 })
     }
 
-    /// Whether the text is an address in it; `None` if it is not an address.
+    /// Returns whether the address in the text belongs to the network; `None` if the text is not an address.
     #[must_use]
     pub fn contains(self, text: &str) -> Option<bool> {
         let (address, v4) = number(text.trim().parse().ok()?);
@@ -40,23 +41,23 @@ impl Network {
         Some(v4 == self.v4 && leading(address, shift) == leading(self.address, shift))
     }
 
-    /// How many bits of an address do not count.
+    /// Returns the number of host bits of an address.
     fn shift(self) -> u32 {
         if self.v4 { 32 - self.bits } else { 128 - self.bits }
     }
 }
 
-/// The bits of an address that count.
+/// Returns the network bits of an address.
 fn leading(address: u128, shift: u32) -> u128 {
     address.checked_shr(shift).unwrap_or(0)
 }
 
-/// Numbered networks that are found by an address: by one hash for each length of prefix, however many
-/// networks there are.
+/// Numbered networks, looked up by address with one hash lookup per prefix length, independent of the number
+/// of networks.
 #[derive(Debug, Default)]
 pub struct Networks(Vec<SameLength>);
 
-/// The networks of one length of prefix, by the bits that count.
+/// The networks of one prefix length, keyed by their network bits.
 #[derive(Debug)]
 struct SameLength {
     v4: bool,
@@ -76,7 +77,7 @@ impl Networks {
         self.0[at].members.entry(leading(network.address, shift)).or_default().push(member);
     }
 
-    /// About how much memory they take.
+    /// Returns the approximate memory of the networks, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
         let members = self.0.iter().flat_map(|same| same.members.values());
@@ -86,8 +87,8 @@ impl Networks {
         members.map(each).sum()
     }
 
-    /// The numbers of the networks that contain the address, in ascending order; none if the text is not an
-    /// address.
+    /// Returns the numbers of the networks that contain the address, in ascending order; none if the text is
+    /// not an address.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<u32> {
         let Ok(address) = text.trim().parse::<IpAddr>() else { return Vec::new() };
@@ -124,7 +125,7 @@ fn cidrmatch(call: &Call<'_>) -> Preparation {
     }))
 }
 
-/// Both are IPv4; what is not an address gives null.
+/// Prepares `ipmask`: mask and address must be IPv4; anything else gives null.
 fn ipmask(call: &Call<'_>) -> Preparation {
     if let Some(mask) = call.text(0)
         && mask.parse::<Ipv4Addr>().is_err()

@@ -1,12 +1,12 @@
-//! Numbers as the conversions of C's `printf` write them. All take numbers that are not negative.
+//! Numbers as the conversions of C's `printf` write them. All functions take non-negative numbers.
 
-/// With so many decimals; `point` keeps the point where there are none.
+/// Writes a number with this number of decimals; `point` keeps the decimal point if there are no decimals.
 pub(super) fn fixed(number: f64, digits: usize, point: bool) -> String {
     let text = format!("{number:.digits$}");
     if point && digits == 0 { text + "." } else { text }
 }
 
-/// `1.5e+02`: one digit before the point, at least two in the exponent.
+/// Writes a number as `1.5e+02`: one digit before the point, at least two digits in the exponent.
 pub(super) fn exponent(number: f64, digits: usize, point: bool) -> String {
     let text = format!("{number:.digits$e}");
     let (mantissa, power) = text.split_once('e').unwrap_or((&text, "0"));
@@ -18,8 +18,8 @@ pub(super) fn exponent(number: f64, digits: usize, point: bool) -> String {
     format!("{mantissa}{point}e{sign}{power:0>2}")
 }
 
-/// So many significant digits, with an exponent where that is shorter; zeros at the end are kept only
-/// with `point`.
+/// Writes a number with this number of significant digits, with an exponent if that is shorter; trailing
+/// zeros are kept only with `point`.
 pub(super) fn shortest(number: f64, digits: usize, point: bool) -> String {
     let digits = digits.max(1);
     let scientific = exponent(number, digits - 1, point);
@@ -42,7 +42,7 @@ fn without_zeros(text: &str) -> &str {
     }
 }
 
-/// `0x1.8p+1`: the mantissa in hexadecimal, rounded to so many digits.
+/// Writes a number as `0x1.8p+1`: the mantissa in hexadecimal, rounded to this number of digits.
 pub(super) fn hexadecimal(number: f64, digits: Option<usize>) -> String {
     const MANTISSA_BITS: u32 = 52;
     const MANTISSA_DIGITS: usize = 13;
@@ -79,7 +79,7 @@ pub(super) fn hexadecimal(number: f64, digits: Option<usize>) -> String {
     format!("0x{lead}{point}{hex}p{exponent:+}")
 }
 
-/// Commas between thousands.
+/// Inserts commas between thousands.
 pub(super) fn grouped(text: &str, group: bool) -> String {
     if !group {
         return text.to_owned();

@@ -8,7 +8,7 @@ use crate::{Cached, LONGEST_TEXT, Pattern, Row};
 
 pub(super) const FUNCTIONS: &[Function] = &[shown("match", match_), shown("replace", replace)];
 
-/// The text with every match replaced.
+/// Writes the text with every match replaced.
 fn replace_into(pattern: &Pattern, text: &str, replacement: &Replacement, out: &mut String) {
     let mut done = 0;
     pattern.each_match(text, |found| {
@@ -17,13 +17,13 @@ fn replace_into(pattern: &Pattern, text: &str, replacement: &Replacement, out: &
             replacement.expand(|group| found.get(group), out);
             done = end;
         }
-        // A longer text is refused by the caller.
+        // A result that is too long is rejected by the caller.
         out.len() <= LONGEST_TEXT
     });
     out.push_str(&text[done..]);
 }
 
-/// What replaces a match: literals and groups (`\1`).
+/// The replacement of a match: literals and groups (`\1`).
 #[derive(Debug)]
 struct Replacement {
     parts: Vec<ReplacementPart>,
@@ -85,7 +85,7 @@ fn match_(call: &Call<'_>) -> Preparation {
     }))
 }
 
-/// The pattern for a row: the literal one, or one compiled from the argument's value.
+/// Returns the pattern of a row: the literal one, or one compiled from the value of the argument.
 pub(super) fn patterns(
     call: &Call<'_>,
     argument: usize,

@@ -1,8 +1,8 @@
 //! `printf(format, values...)`: C-style formatting.
 //!
 //! Guarantees: flags `- + space # 0 '`, width and precision (also `*`), conversions
-//! `a c d e f g i o p s u x z %` and the upper-case forms of those that have one; a missing value
-//! prints as `Null` or 0. A format that C does not know gives null. Widths are bounded.
+//! `a c d e f g i o p s u x z %` and their upper-case forms, if any; a missing value prints as `Null` or 0. A
+//! format that is invalid in C gives null. Widths are bounded.
 
 use super::{Function, number_format, plain, text};
 use crate::value::Value;
@@ -10,7 +10,7 @@ use crate::{LONGEST_TEXT, Row};
 
 pub(super) const FUNCTIONS: &[Function] = &[plain("printf", |_| Ok(text(printf)))];
 
-/// No column of a report is wider; a larger width in a format is cut to it.
+/// Maximum width of a column; larger widths in a format are reduced to it.
 const WIDEST: usize = 1_000;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ fn printf(row: Row<'_>, out: &mut String) -> Option<()> {
     };
     let mut rest: &str = &format;
     while let Some(at) = rest.find('%') {
-        // What is longer is refused by who called.
+        // A longer result is rejected by the caller.
         if out.len() > LONGEST_TEXT {
             return Some(());
         }
@@ -45,7 +45,7 @@ fn printf(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Writes one conversion and gives the text behind it; `None` if it is malformed.
+/// Writes one conversion and returns the text after it; `None` if the conversion is malformed.
 fn convert<'f, 'v>(
     mut rest: &'f str,
     argument: &mut dyn FnMut() -> Value<'v>,
@@ -84,7 +84,7 @@ fn convert<'f, 'v>(
     Some(&rest[kind.len_utf8()..])
 }
 
-/// A number or `*`.
+/// Reads a number or `*`.
 fn size<'f, 'v>(rest: &'f str, argument: &mut dyn FnMut() -> Value<'v>) -> (Option<i64>, &'f str) {
     if let Some(after) = rest.strip_prefix('*') {
         return (argument().whole(), after);
@@ -135,7 +135,8 @@ impl Conversion {
         }
     }
 
-    /// Of whole numbers the precision is the fewest digits; zeros fill a width only without one.
+    /// Writes a whole number. The precision is the minimum number of digits; zeros pad to the width only if
+    /// there is no precision.
     fn write_whole(
         &self,
         negative: bool,
@@ -173,7 +174,7 @@ impl Conversion {
         self.fill(sign, &body, self.zero && size.is_finite(), out);
     }
 
-    /// Writes a number to the width; zeros stand behind the sign.
+    /// Writes a number padded to the width; padding zeros go between sign and digits.
     fn fill(&self, sign: &str, body: &str, zeros: bool, out: &mut String) {
         let missing = self.width.saturating_sub(sign.len() + body.len());
         if zeros && !self.left {
@@ -198,7 +199,7 @@ impl Conversion {
     }
 }
 
-/// The character of a code point, or the first one of a text.
+/// Returns the character with this code point, or the first character of a text.
 fn character(value: Value<'_>) -> Option<char> {
     match value.whole().and_then(|whole| u32::try_from(whole).ok()) {
         Some(code) => char::from_u32(code),
@@ -206,7 +207,7 @@ fn character(value: Value<'_>) -> Option<char> {
     }
 }
 
-/// A number without a sign, as C takes the bits of a negative one.
+/// Returns the number without a sign: of a negative number, C prints the bits of its two's complement.
 fn bits(value: Value<'_>) -> u64 {
     value.whole().unwrap_or(0).cast_unsigned()
 }

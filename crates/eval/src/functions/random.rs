@@ -8,7 +8,7 @@ use super::{Function, Preparation, integer, plain};
 pub(super) const FUNCTIONS: &[Function] = &[plain("random", |_| random())];
 
 fn random() -> Preparation {
-    // A keyed hash of a counter is as random as events need, and needs no generator to be shared.
+    // A keyed hash of a counter is random enough for events, and needs no generator shared by threads.
     let key = RandomState::new();
     let counter = AtomicU64::new(0);
     let next = move || key.hash_one(counter.fetch_add(1, Ordering::Relaxed)) & 0x7FFF_FFFF;

@@ -49,7 +49,7 @@ fn upper(text: &str, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// Removes the characters of the second argument, spaces and tabs by default, from the ends.
+/// Removes the characters of the second argument (default: spaces and tabs) from the ends of a text.
 fn trim(row: Row<'_>, out: &mut String, left: bool, right: bool) -> Option<()> {
     let text = row.text(0)?;
     let given = if row.len() > 1 { Some(row.text(1)?) } else { None };
@@ -65,8 +65,8 @@ fn trim(row: Row<'_>, out: &mut String, left: bool, right: bool) -> Option<()> {
     Some(())
 }
 
-/// `substr(text, start, length)` as SQLite has it: the first character is 1, a negative start counts
-/// from the end, a negative length takes what stands before the start.
+/// `substr(text, start, length)` as in SQLite: positions start at 1, a negative start counts from the end,
+/// and a negative length takes the characters before the start.
 fn substr(row: Row<'_>, out: &mut String) -> Option<()> {
     let text = row.text(0)?;
     let total = i64::try_from(text.chars().count()).ok()?;
@@ -95,7 +95,7 @@ fn substr(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// `%41` becomes `A`; what is no escape stays, and so does `+`.
+/// Decodes `%41` to `A`; invalid escapes stay, and so does `+`.
 fn urldecode(row: Row<'_>, out: &mut String) -> Option<()> {
     let text = row.text(0)?;
     let mut bytes = Vec::with_capacity(text.len());
@@ -118,7 +118,7 @@ fn urldecode(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-/// `LIKE`, with `%` for any run of characters and `_` for one. Case matters.
+/// Prepares `LIKE`: `%` matches any run of characters and `_` one character, case-sensitively.
 fn like(call: &Call<'_>) -> Preparation {
     if let Some(literal) = call.text(1)
         && let Some(regex) = like_regex(literal)

@@ -1,7 +1,7 @@
 //! `time`, `strftime`, `strptime`, `relative_time`.
 //!
-//! Guarantees: literal formats and time modifiers are compiled once; times are epoch seconds in the time
-//! zone of the environment, and what is computed here is written with microseconds.
+//! Guarantees: literal formats and time modifiers are compiled once; times are epoch seconds, read and
+//! written in the time zone of the environment; computed times have microseconds.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("relative_time", relative_time),
 ];
 
-/// The decimals of a computed time.
+/// The number of decimals of a computed time.
 const MICROSECONDS: Decimals = Decimals::Fixed(6);
 
 fn event_time(value: Value<'_>) -> Option<EventTime> {
@@ -66,7 +66,7 @@ fn relative_time(call: &Call<'_>) -> Preparation {
     Ok(kernel.decimals(MICROSECONDS))
 }
 
-/// The compiled second argument of a row: the literal one, or one compiled from its value.
+/// Returns the compiled second argument of a row: the literal one, or one compiled from its value.
 fn of_argument<T: Send + Sync + 'static>(
     literal: Option<Arc<T>>,
     compile: fn(&str) -> Option<T>,

@@ -1,7 +1,7 @@
 //! `tonumber(text)`, `todouble(text)`, `toint(text)`, all with a base, and `tobool(value)`.
 //!
-//! Guarantees: what cannot be read gives null, blanks around a number included; a text in the search
-//! itself that is not a number is refused.
+//! Guarantees: a text that is not exactly a number gives null, for example one with surrounding blanks; a
+//! literal text that is not a number is rejected.
 
 use super::{Call, Function, Preparation, multi, number, plain, refuse, truth};
 use crate::value::{NumberText, Value, ValueType, parse_in_base, parse_number};
@@ -55,7 +55,7 @@ fn read(call: &Call<'_>, finish: fn(f64) -> f64) -> Preparation {
     }))
 }
 
-/// The number that the whole text is.
+/// Parses the whole text as a number.
 fn exactly(text: &str, base: u32) -> Option<f64> {
     let trimmed = text.trim().len() == text.len();
     let parse = |text| if base == 10 { parse_number(text) } else { parse_in_base(text, base) };

@@ -81,11 +81,11 @@ fn tostring(call: &Call<'_>) -> Preparation {
     }))
 }
 
-/// `1,234,567.89`: thousands separated, two decimals unless the number itself is whole.
+/// Writes `1,234,567.89`: with thousands separators, and two decimals unless the number is whole.
 fn commas(number: f64, out: &mut String) {
     let text = match number.fract() == 0.0 {
         true => NumberText::float(number).to_string(),
-        // Without the sign of a zero that rounding leaves of a small negative number.
+        // Adding zero removes the sign of a small negative number that is rounded to zero.
         false => format!("{:.2}", rounded(number, 2) + 0.0),
     };
     let digits = match text.strip_prefix('-') {
@@ -98,7 +98,7 @@ fn commas(number: f64, out: &mut String) {
     out.push_str(&number_format::grouped(digits, true));
 }
 
-/// `1+02:03:04.500000`: days, hours, minutes, seconds; the fraction only where there is one.
+/// Writes `1+02:03:04.500000`: days, hours, minutes, seconds; the fraction only if it is not zero.
 #[allow(clippy::cast_possible_truncation)]
 fn duration(seconds: f64, out: &mut String) {
     if !seconds.is_finite() {

@@ -28,13 +28,13 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-/// A number that has decimals, or is written with a point.
+/// Returns whether a number has decimals, or is written with a decimal point.
 fn is_double(value: Value<'_>) -> bool {
     let has_point = value.text().is_some_and(|text| decimals_in(&text).is_some());
     value.number().is_some_and(|number| has_point || number.fract() != 0.0)
 }
 
-/// A single text as JSON; values of other types are neither arrays nor objects.
+/// Parses a single text as JSON; values of other types are neither arrays nor objects.
 fn json(value: Value<'_>) -> Option<Json> {
     match value {
         Value::Text(text) => serde_json::from_str(text).ok(),
@@ -42,7 +42,7 @@ fn json(value: Value<'_>) -> Option<Json> {
     }
 }
 
-/// Null has no type, so a check of it is false.
+/// Prepares a type check. Null has no type, so the result is false.
 fn check(holds: fn(Value<'_>) -> bool) -> Preparation {
     Ok(truth(move |row| Some(holds(row.value(0)))))
 }

@@ -7,14 +7,14 @@ use super::node::{Carried, Evaluated, Node, What, converted};
 use crate::row::Environment;
 use crate::value::{Datum, ValueType, compare_values};
 
-/// A value behind each of several conditions.
+/// A list of conditions, each with a value.
 #[derive(Debug)]
 pub(super) struct Choice {
     branches: Vec<(Condition, Node)>,
     otherwise: Option<Box<Node>>,
 }
 
-/// What decides for a branch.
+/// The condition of a branch.
 #[derive(Debug)]
 pub(super) enum Condition {
     /// The expression is true.
@@ -28,7 +28,8 @@ pub(super) enum Condition {
 }
 
 impl Choice {
-    /// The value of the first branch whose condition holds; the branches take one type.
+    /// Creates a node that gives the value of the first branch whose condition holds. All branches are
+    /// converted to one type.
     pub(super) fn node(branches: Vec<(Condition, Node)>, otherwise: Option<Node>) -> Node {
         let values = || branches.iter().map(|(_, value)| value).chain(&otherwise);
         let kind = values().map(|value| value.kind).fold(ValueType::Null, ValueType::union);
@@ -63,7 +64,7 @@ impl Choice {
         if node.carried == Carried::No {
             return value.to(node.kind, scope, env).into();
         }
-        // The decimals are those of the branch that is taken.
+        // The precision is that of the chosen branch.
         let Evaluated { value, places } = value.evaluate(scope, env);
         Evaluated { value: converted(value, node.kind), places }
     }

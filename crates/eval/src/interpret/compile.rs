@@ -1,4 +1,4 @@
-//! From the syntax tree of an expression to what is evaluated.
+//! Compiles the syntax tree of an expression into nodes.
 
 use jiff::tz::TimeZone;
 use spl::ast::{BinaryOperator, Call, Expr, ExprKind, FieldRef, Span, UnaryOperator};
@@ -22,7 +22,7 @@ impl Expression {
     /// Compiles the text of an expression over fields of known types.
     ///
     /// # Errors
-    /// What is wrong with it and what to do about it, in one line.
+    /// A message of one line that says what is wrong and how to fix it.
     pub fn compile(text: &str, kind: &dyn Fn(&str) -> ValueType) -> Result<Self, String> {
         let expr = spl::parse_expression(text).map_err(|found| match found.0.first() {
             Some(first) => complaint(text, &first.message, first.span, first.hint.as_deref()),
@@ -34,7 +34,7 @@ impl Expression {
             .map_err(|(message, span)| complaint(text, &message, span, None))
     }
 
-    /// The value for an event, as a field holds it. Times are in UTC.
+    /// Returns the value for an event, as a field holds it. Times are in UTC.
     #[must_use]
     pub fn evaluate(&self, scope: &dyn Scope) -> Datum<'static> {
         let now = scope.now();
@@ -58,12 +58,12 @@ fn complaint(text: &str, message: &str, span: Span, hint: Option<&str>) -> Strin
 
 type Compiled = Result<Node, (String, Span)>;
 
-/// The name of a field; rules may write it between dollar signs.
+/// Returns the name of a field; rules may write it between dollar signs.
 fn name_of(field: &FieldRef) -> &str {
     field.name.trim_matches('$')
 }
 
-/// The names of all fields that an expression reads.
+/// Returns the names of all fields that an expression reads.
 fn fields(expr: &Expr) -> Vec<String> {
     let mut found = Vec::new();
     expr.walk(&mut |expr| {
@@ -152,7 +152,7 @@ impl Compiler<'_> {
             Form::MvMap => return self.mvmap(call, span),
             _ => self.nodes(&call.arguments)?.into_iter(),
         };
-        // The parser has checked how many arguments there are.
+        // The parser has checked the number of arguments.
         let mut next = || arguments.next().unwrap_or_else(|| Node::null(ValueType::Null));
         Ok(match form {
             Form::If => {
@@ -196,8 +196,8 @@ impl Compiler<'_> {
         self.each(values, name, &call.arguments[0], true)
     }
 
-    /// The values are those of a field, or of an expression over one field; in both cases the name of the
-    /// field means one of them.
+    /// Compiles `mvmap`. The first argument is a field, or an expression over one field; in the second
+    /// argument, the name of that field stands for one of the values.
     fn mvmap(&self, call: &Call, span: Span) -> Compiled {
         let names = fields(&call.arguments[0]);
         let named = call.arguments.get(2).map(|third| &third.kind);
@@ -234,7 +234,7 @@ fn unavailable(call: &Call) -> Compiled {
     Err((message, Span { end: span.start, ..span }))
 }
 
-/// A call of a function of values.
+/// Compiles a call of a function of values.
 fn of_values(function: &Function, arguments: Vec<Node>) -> Result<Node, Refusal> {
     let Body::Values { numbers, prepare } = &function.body else {
         return Ok(Node::null(ValueType::Null));
@@ -319,7 +319,7 @@ fn binary(operator: BinaryOperator, left: Node, right: Node, span: Span) -> Comp
     })
 }
 
-/// `+`: numbers are added; dynamic texts are added if both are numbers, else joined.
+/// Compiles `+`: numbers are added; dynamic texts are added if both are numbers, otherwise joined.
 fn sum(left: Node, right: Node) -> Node {
     if left.kind == ValueType::Null || right.kind == ValueType::Null {
         return Node::null(ValueType::Text);

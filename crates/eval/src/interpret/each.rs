@@ -1,4 +1,4 @@
-//! Functions that evaluate an expression several times, or read the whole event: `mvfilter`, `mvmap`,
+//! Functions that evaluate an expression for each value, or read the whole event: `mvfilter`, `mvmap`,
 //! `tojson`.
 
 use serde_json::{Map, Value as Json};
@@ -9,14 +9,14 @@ use crate::functions::json_of;
 use crate::row::Environment;
 use crate::value::{Datum, ValueType};
 
-/// An expression for each of several values.
+/// An expression evaluated for each value of a multivalue field.
 #[derive(Debug)]
 pub(super) struct Each {
     pub(super) values: Box<Node>,
-    /// The field that stands for one of the values in the expression.
+    /// The field that stands for one value in the expression.
     pub(super) field: String,
     pub(super) inner: Box<Node>,
-    /// Whether the expression decides which values stay, rather than giving new ones.
+    /// Whether the expression is a filter of the values, rather than a new value.
     pub(super) filters: bool,
 }
 
@@ -37,7 +37,7 @@ impl Each {
     }
 }
 
-/// The fields of the event that have values; `internal`: also those that begin with `_`.
+/// Returns the fields of the event that have values, as JSON; `internal` includes fields that begin with `_`.
 pub(super) fn event_as_json(scope: &dyn Scope, internal: bool) -> Datum<'static> {
     let mut object = Map::new();
     for name in scope.names() {

@@ -14,18 +14,18 @@ use crate::value::{
     write_decimals,
 };
 
-/// Whether the numbers of a node carry how many decimals they are written with.
+/// Whether, and how, the numbers of a node have a precision (a number of decimals).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Carried {
-    /// They do not: as many as it takes.
+    /// They have none: numbers are written with as many decimals as they need.
     No,
-    /// As many as the data has.
+    /// The precision of the data.
     OfData,
-    /// As many as the expression says; zeros at the end count.
+    /// The precision given by the expression; trailing zeros are significant.
     Given,
 }
 
-/// A node of the tree and what is known of its values.
+/// A node of the tree and the known properties of its values.
 #[derive(Debug)]
 pub(super) struct Node {
     pub(super) kind: ValueType,
@@ -37,7 +37,7 @@ pub(super) struct Node {
 #[derive(Debug)]
 pub(super) struct Evaluated<'a> {
     pub(super) value: Datum<'a>,
-    /// The decimals that a number is written with; none: as many as it takes.
+    /// The number of decimals of a number; `None` for as many as it needs.
     pub(super) places: Option<i64>,
 }
 
@@ -58,7 +58,7 @@ pub(super) enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// What it does to precision; none if results are exact.
+    /// Returns how the operation changes the precision; `None` if its results are exact.
     pub(super) fn precision(self) -> Option<Operation> {
         match self {
             Self::Add | Self::Subtract => Some(Operation::Sum),
@@ -78,7 +78,7 @@ impl Arithmetic {
     }
 }
 
-/// A connective of conditions, with three truth values.
+/// A logical operator of three-valued logic.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Logic {
     And,
@@ -112,7 +112,7 @@ pub(super) enum What {
         negated: bool,
     },
     Arithmetic(Arithmetic, Box<Node>, Box<Node>),
-    /// `+` of dynamic texts: a sum if both are numbers, else both texts.
+    /// `+` of dynamic texts: the sum if both are numbers, otherwise both texts joined.
     Add(Box<Node>, Box<Node>),
     Concat(Box<Node>, Box<Node>),
     Choose(Choice),
@@ -158,7 +158,8 @@ impl Node {
         }
     }
 
-    /// What a function that this is an argument of knows of it before any event is read.
+    /// Returns the properties of this node as an argument of a function that are known before any event is
+    /// read.
     pub(super) fn known(&self, shown: bool) -> Argument<'_> {
         let as_text = shown && self.carried == Carried::Given;
         Argument {
@@ -167,7 +168,7 @@ impl Node {
         }
     }
 
-    /// The text that stands in the expression.
+    /// Returns the text if the node is a literal text.
     pub(super) fn literal_text(&self) -> Option<&str> {
         match self.constant_value() {
             Some(Value::Text(text)) => Some(text),
@@ -175,7 +176,7 @@ impl Node {
         }
     }
 
-    /// The decimals that a number which this is an operand of may take from it.
+    /// Returns the precision that this node contributes as an operand of arithmetic.
     pub(super) fn precision(&self) -> Carried {
         match (self.carried, self.literal_text()) {
             (Carried::No, Some(text)) if decimals_in(text).is_some() => Carried::Given,
@@ -185,7 +186,7 @@ impl Node {
         }
     }
 
-    /// The value with all its digits.
+    /// Returns the value with all its digits.
     pub(super) fn plain<'a>(&'a self, scope: &'a dyn Scope, env: &'a Environment) -> Datum<'a> {
         self.evaluate(scope, env).value
     }
@@ -198,7 +199,8 @@ impl Node {
         self.plain(scope, env).get().truth()
     }
 
-    /// The value as a field holds it: rounded to its precision, and text if zeros at its end count.
+    /// Returns the value as a field holds it: rounded to its precision, and as text if trailing zeros are
+    /// significant.
     pub(super) fn shown<'a>(&'a self, scope: &'a dyn Scope, env: &'a Environment) -> Datum<'a> {
         let Evaluated { value, places } = self.evaluate(scope, env);
         if self.carried == Carried::No {
@@ -219,7 +221,7 @@ impl Node {
         }
     }
 
-    /// The value as another type.
+    /// Returns the value converted to another type.
     pub(super) fn to<'a>(
         &'a self,
         kind: ValueType,
@@ -319,7 +321,7 @@ impl Node {
     }
 }
 
-/// A value as another type; null where it has no such value.
+/// Converts a value to another type; null if that is not possible.
 pub(super) fn converted(value: Datum<'_>, kind: ValueType) -> Datum<'_> {
     let view = value.get();
     match (kind, view) {
@@ -356,7 +358,7 @@ fn one_of(value: Value<'_>, list: &[Node], scope: &dyn Scope, env: &Environment)
     (!unknown).then_some(false)
 }
 
-/// A text computed by an operator.
+/// Writes a text computed by an operator.
 fn operator(
     operator: fn(Row<'_>, &mut String) -> Option<()>,
     values: [Value<'_>; 2],
@@ -385,7 +387,7 @@ fn call<'a>(
     Evaluated { value: prepared.kernel.run(Row::new(&values, env)), places }
 }
 
-/// A scope in which one field is a single text.
+/// A scope in which one field is replaced with a single text.
 pub(super) struct Bound<'s> {
     pub(super) outer: &'s dyn Scope,
     pub(super) field: &'s str,

@@ -1,4 +1,4 @@
-//! Expressions over one event, with the answers that the search language gives.
+//! Expressions over one event, with the results that searches give.
 #![allow(clippy::unwrap_used)]
 
 use model::EventTime;
@@ -38,7 +38,7 @@ fn kind(name: &str) -> ValueType {
     }
 }
 
-/// What an expression gives; null is `-`, several values are joined by `|`.
+/// Checks the result of an expression; null is `-`, several values are joined by `|`.
 fn check(text: &str, expected: &str) {
     let expression = Expression::compile(text, &kind).unwrap();
     let value = expression.evaluate(&Event);

@@ -1,35 +1,35 @@
 //! A pattern on PCRE2.
 //!
-//! The memory of a search is kept for the next one. Compiled code runs on the stack of the thread; only a
-//! search that needs more than the little that it may use of that gets a stack of its own, which is a
-//! mapping of memory: to make one for each search took longer than most searches.
+//! The memory of a search is reused by the next one. Compiled code runs on the stack of the thread; only a
+//! search that needs more than its small share of that stack gets a stack of its own, which is a memory
+//! mapping: creating one for each search took longer than most searches.
 
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use pcre2::bytes::{CaptureLocations, Regex, RegexBuilder};
 
-/// Bounds of a search: steps of backtracking, and KiB of heap.
+/// Limits of a search: backtracking steps, and heap in KiB.
 const LIMITS: &str = "(*LIMIT_MATCH=1000000)(*LIMIT_HEAP=65536)";
-/// Bytes of the stack of compiled code, at most; it grows as a search needs it.
+/// Maximum stack of compiled code, in bytes; it grows as a search needs it.
 const STACK: usize = 1 << 20;
-/// PCRE2's code of the error that compiled code needs more stack than it has.
+/// PCRE2's error code for compiled code that needs more stack than it has.
 const STACK_LIMIT: i32 = -46;
 
 pub(super) struct Backtracking {
     shared: Arc<Shared>,
-    /// Each clone has its own: threads that share one wait for its scratch memory.
+    /// Each clone has its own value: threads that share one wait for its scratch memory.
     small: Searches,
     large: OnceLock<Option<Searches>>,
 }
 
 struct Shared {
     text: String,
-    /// The pattern with a stack of its own; `None` if memory may not be executed.
+    /// The pattern with a separate stack; `None` if the system forbids executable memory.
     large: OnceLock<Option<Regex>>,
 }
 
-/// Begin and end of each group; the first is the whole match.
+/// Begin and end of each group; the first entry is the whole match.
 type Spans = Vec<Option<(usize, usize)>>;
 
 impl Clone for Backtracking {
@@ -43,11 +43,11 @@ impl Backtracking {
     /// Compiles a pattern.
     ///
     /// # Errors
-    /// What PCRE2 says about it, with the offset.
+    /// The message of PCRE2, with the offset.
     pub(super) fn new(text: &str) -> Result<Self, String> {
-        // How PCRE1 spelled what holds here anyway.
+        // PCRE1 needed this prefix for UTF-8; here, texts are always UTF-8.
         let text = text.strip_prefix("(*UTF8)").unwrap_or(text);
-        // Where memory may not be executed, the interpreter runs it.
+        // If the system forbids executable memory, the interpreter runs the pattern.
         let built = regex(text, true, None).or_else(|_| regex(text, false, None));
         let regex = built.map_err(|error| {
             let message = error.to_string();
@@ -61,13 +61,12 @@ impl Backtracking {
         Ok(Self { shared, small: Searches::of(regex), large: OnceLock::new() })
     }
 
-    /// Names of the groups; the whole match is the first.
+    /// Returns the names of the groups; the first entry is the whole match.
     pub(super) fn names(&self) -> &[Option<String>] {
         self.small.regex.capture_names()
     }
 
-    /// The result of a search that may need more stack than a thread lends it; `None` for one that exceeds
-    /// a bound.
+    /// Runs a search that may need more stack than a thread provides; `None` if the search exceeds a limit.
     fn search<T>(
         &self,
         search: impl Fn(&Searches) -> Result<Option<T>, pcre2::Error>,
@@ -84,7 +83,7 @@ impl Backtracking {
         }
     }
 
-    /// The first match at or after a place: its begin and end.
+    /// Returns begin and end of the first match at or after a position.
     pub(super) fn find_at(&self, text: &str, from: usize) -> Option<(usize, usize)> {
         self.search(|searches| {
             let found = searches.regex.find_at(text.as_bytes(), from)?;
@@ -92,19 +91,20 @@ impl Backtracking {
         })
     }
 
-    /// The groups of the first match at or after a place.
+    /// Returns the groups of the first match at or after a position.
     pub(super) fn groups_at(&self, text: &str, from: usize) -> Option<Spans> {
         self.search(|searches| searches.groups_at(text, from))
     }
 
-    /// Visits the groups of every match, one after the other, until the visitor has enough.
+    /// Visits the groups of all matches in order, until the visitor returns `false`.
     pub(super) fn each_match(&self, text: &str, mut visit: impl FnMut(Spans) -> bool) {
         let mut from = 0;
         let mut last_end = None;
         while let Some(spans) = self.groups_at(text, from) {
             let (start, end) = spans.first().copied().flatten().unwrap_or((from, from));
             let is_empty = start == end;
-            // Behind an empty match, and one that `\K` moved, the search would begin at the same place.
+            // After an empty match, or one that `\K` moved, the search would start at the same position
+            // again.
             from = match is_empty || end <= from {
                 true => match text.get(end.max(from)..).and_then(|rest| rest.chars().next()) {
                     Some(next) => end.max(from) + next.len_utf8(),
@@ -112,7 +112,7 @@ impl Backtracking {
                 },
                 false => end,
             };
-            // What is empty right behind a match belongs to that.
+            // An empty match directly after another match is part of that match.
             let belongs = is_empty && last_end == Some(end);
             if (!belongs && !visit(spans)) || from > text.len() {
                 return;
@@ -125,7 +125,7 @@ impl Backtracking {
 /// A compiled pattern with the memory of its searches.
 struct Searches {
     regex: Regex,
-    /// Memory of searches that have ended, as many as there were at once.
+    /// Memory of finished searches; as many entries as searches ran at once.
     spare: Mutex<Vec<CaptureLocations>>,
 }
 
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(visits, 2);
     }
 
-    /// A group that is repeated for each character keeps a place for each of them on the stack.
+    /// A group that is repeated for each character keeps a position for each of them on the stack.
     #[test]
     fn a_search_that_needs_a_larger_stack_gets_one() {
         let pattern = Backtracking::new(r"^(?:(?=x)x|y)+$").unwrap();

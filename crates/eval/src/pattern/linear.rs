@@ -1,8 +1,8 @@
 //! A pattern on the engines that run in linear time, compiled by its first search.
 //!
-//! A configuration with add-ons has thousands of patterns, of which most never see an event; parsing
-//! one takes microseconds, compiling it a hundred times that. So a configuration is checked, and loaded,
-//! at the price of parsing.
+//! A configuration with add-ons has thousands of patterns, most of which are never applied to an event;
+//! parsing a pattern takes microseconds, compiling it a hundred times as long. Therefore patterns are only
+//! parsed when a configuration is checked or loaded.
 
 use std::sync::{Arc, OnceLock};
 
@@ -11,15 +11,15 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 
 use super::sequence::{Outcome, Sequence};
 
-/// Maximum number of states of a pattern that is compiled by its first search: with this many, compiling
-/// it takes milliseconds and cannot exceed [`SIZE_LIMIT`].
+/// Maximum number of states of a pattern whose compilation is deferred to its first search: at this size,
+/// compilation takes milliseconds and cannot exceed [`SIZE_LIMIT`].
 const LATER: usize = 20_000;
-/// Bytes of a compiled pattern; larger ones run on PCRE2.
+/// Maximum size of a compiled pattern in bytes; larger patterns run on PCRE2.
 const SIZE_LIMIT: usize = 64 << 20;
 
 pub(super) struct Linear {
     shared: Arc<Shared>,
-    /// Each clone has its own: threads that share one wait for its scratch memory.
+    /// Each clone has its own value: threads that share one wait for its scratch memory.
     regex: OnceLock<Regex>,
 }
 
@@ -36,8 +36,8 @@ impl Clone for Linear {
 }
 
 impl Linear {
-    /// Checks a pattern in the syntax of `regex`, and returns the names of its groups; `None` for one that
-    /// `regex` cannot run.
+    /// Validates a pattern in the syntax of `regex`, and returns the names of its groups; `None` if `regex`
+    /// cannot run it.
     pub(super) fn new(translated: String) -> Option<(Self, Vec<Option<String>>)> {
         let hir = regex_syntax::parse(&translated).ok()?;
         let mut names = vec![None];
@@ -51,7 +51,7 @@ impl Linear {
         Some((Self { shared, regex: OnceLock::new() }, names))
     }
 
-    /// The pattern in the syntax of `regex`.
+    /// Returns the pattern in the syntax of `regex`.
     pub(super) fn translated(&self) -> &str {
         &self.shared.translated
     }
@@ -60,13 +60,13 @@ impl Linear {
         self.regex.get_or_init(|| self.shared.regex().clone())
     }
 
-    /// The matcher of our own, for a pattern that it can run.
+    /// Returns our own matcher, if it can run the pattern.
     pub(super) fn sequence(&self) -> Option<&Sequence> {
         let shared = &*self.shared;
         shared.sequence.get_or_init(|| Sequence::compile(&shared.translated)).as_ref()
     }
 
-    /// The first match at or after a place, by the matcher of our own.
+    /// Finds the first match at or after a position with our own matcher.
     pub(super) fn search(&self, text: &str, from: usize) -> Outcome {
         self.sequence().map_or(Outcome::GaveUp, |sequence| sequence.search(text, from))
     }
@@ -76,14 +76,14 @@ impl Shared {
     fn regex(&self) -> &Regex {
         self.regex.get_or_init(|| {
             let mut builder = RegexBuilder::new(&self.translated);
-            // It has been parsed, and the number of its states is bounded.
+            // The pattern was parsed before, and its number of states is bounded.
             #[allow(clippy::expect_used)]
             builder.size_limit(usize::MAX).build().expect("a pattern that has been checked")
         })
     }
 }
 
-/// Names of the groups in their order, behind that of the whole match.
+/// Collects the names of the groups in order, after that of the whole match.
 fn name_groups(hir: &Hir, names: &mut Vec<Option<String>>) {
     match hir.kind() {
         HirKind::Capture(capture) => {
@@ -102,12 +102,12 @@ fn name_groups(hir: &Hir, names: &mut Vec<Option<String>>) {
     }
 }
 
-/// About how many states a pattern is compiled to; rather too many than too few.
+/// Estimates the number of states of the compiled pattern; the estimate is rather too high than too low.
 fn states(hir: &Hir) -> usize {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => 1,
         HirKind::Literal(literal) => literal.0.len(),
-        // A range of characters is up to a few sequences of up to four bytes.
+        // A range of characters is compiled to a few sequences of up to four bytes.
         HirKind::Class(Class::Unicode(class)) if !class.is_ascii() => 16 * class.ranges().len(),
         HirKind::Class(_) => 2,
         HirKind::Capture(capture) => states(&capture.sub).saturating_add(2),
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn estimates_bound_what_is_compiled() {
-        // What a pattern just below the bound takes has to stay far below the limit of bytes.
+        // A pattern just below the limit of states must stay far below the size limit.
         for class in [r"\w", r"\p{L}", r"[^\x00-\x7F]", "(?i)straße", "[a-z]", "a?"] {
             let one = regex_syntax::parse(&format!("(?:{class}){{2}}")).unwrap();
             let times = 2 * LATER / states(&one);

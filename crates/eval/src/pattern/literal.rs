@@ -1,8 +1,8 @@
-//! What every match of a pattern holds, so that texts without it need no closer look.
+//! The literal that every match of a pattern contains: texts without it are skipped.
 
 use regex_syntax::hir::{Hir, HirKind};
 
-/// The longest literal that every match of a pattern holds, in the syntax of the `regex` crate.
+/// Returns the longest literal that every match of a pattern contains, in the syntax of the `regex` crate.
 pub(super) fn required_literal(source: &str) -> Option<Vec<u8>> {
     let hir = regex_syntax::parse(source).ok()?;
     let mut run = Vec::new();
@@ -12,7 +12,8 @@ pub(super) fn required_literal(source: &str) -> Option<Vec<u8>> {
     (!longest.is_empty()).then_some(longest)
 }
 
-/// Extends the run of literal bytes by what a part surely has at its start, or ends it.
+/// Extends the current run of literal bytes with the bytes that an expression must begin with, or ends the
+/// run.
 fn gather(hir: &Hir, run: &mut Vec<u8>, longest: &mut Vec<u8>) {
     match hir.kind() {
         HirKind::Literal(literal) => run.extend_from_slice(&literal.0),
@@ -20,7 +21,8 @@ fn gather(hir: &Hir, run: &mut Vec<u8>, longest: &mut Vec<u8>) {
         HirKind::Concat(parts) => parts.iter().for_each(|part| gather(part, run, longest)),
         HirKind::Empty | HirKind::Look(_) => {}
         HirKind::Repetition(repetition) if repetition.min > 0 => {
-            // Once here, and then perhaps again: what follows does not follow the first time.
+            // The repeated part occurs once, and perhaps again: the text after it does not directly follow
+            // the first occurrence.
             gather(&repetition.sub, run, longest);
             end_run(run, longest);
         }

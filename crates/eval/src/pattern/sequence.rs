@@ -1,10 +1,10 @@
-//! A backtracking matcher for the patterns that extractions are mostly made of: runs of characters,
-//! words and separators, one after the other (docs/decisions/0006).
+//! A backtracking matcher for the typical patterns of field extractions: runs of characters, words and
+//! separators in sequence (docs/decisions/0006).
 //!
-//! It finds the match and the groups that the `regex` crate would find from a given place, several
-//! times faster: it walks over runs of bytes instead of through states, and the next byte nearly always
-//! decides which way to go. Other patterns are not compiled; a search that backtracks too often is
-//! aborted. In both cases the caller uses `regex`, whose time is linear.
+//! From a given position, it finds the match and the groups that the `regex` crate would find, several times
+//! faster: it walks over runs of bytes instead of through states, and the next byte nearly always decides
+//! between alternatives. Other patterns are not compiled, and a search that backtracks too often is aborted.
+//! In both cases the caller uses `regex`, whose time is linear.
 
 use memchr::memmem::Finder;
 use regex_syntax::hir::{Capture, Class, Hir, HirKind, Look, Repetition};
@@ -13,16 +13,16 @@ use regex_syntax::hir::{Capture, Class, Hir, HirKind, Look, Repetition};
 pub(super) const GROUPS: usize = 16;
 /// Maximum number of steps of a pattern.
 const STEPS: usize = 256;
-/// Maximum number of retreats of a search from one place.
+/// Maximum number of times that a search from one position may backtrack.
 const RETREATS: u32 = 512;
-/// Maximum number of bytes that the runs of a search from one place walk over, per byte of its text, if ways
-/// led nowhere.
+/// Maximum number of bytes that runs may walk over in a search from one position, per byte of the text; only
+/// backtracking reaches it.
 const WALKED_PER_BYTE: usize = 8;
-/// Bytes of a lazy run that are looked at first.
+/// Number of bytes of a lazy run that are examined first.
 const WINDOW: u32 = 128;
-/// Maximum number of places that a search tries to begin at; then it is left to `regex`.
+/// Maximum number of start positions that a search tries; after that, `regex` searches.
 const BEGINNINGS: u32 = 32;
-/// No place.
+/// The value for no position.
 const NOWHERE: u32 = u32::MAX;
 
 /// Begins and ends of the groups of a match, in bytes of the text.
@@ -36,11 +36,11 @@ impl Spans {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 pub(super) enum Outcome {
     Match(Spans),
     None,
-    /// It went back too often to be worth it.
+    /// The search was aborted because it backtracked too often.
     GaveUp,
 }
 
@@ -52,14 +52,14 @@ pub(super) struct Sequence {
     can_be_empty: bool,
 }
 
-/// Where matches can begin.
+/// The positions where matches can begin.
 #[derive(Debug, Clone)]
 enum Beginning {
     /// At the start of the text only.
     Text,
-    /// Where these bytes are.
+    /// At the occurrences of these bytes.
     Literal(Box<Finder<'static>>),
-    /// Somewhere that another engine has to find.
+    /// Anywhere; another engine has to find the position.
     Anywhere,
 }
 
@@ -68,7 +68,7 @@ enum Step {
     Bytes(Box<[u8]>),
     /// One character.
     Character(Set),
-    /// As many characters as possible, or as few.
+    /// As many characters as possible (greedy), or as few as possible (lazy).
     Run {
         set: Set,
         least: u32,
@@ -82,7 +82,7 @@ enum Step {
     WordBoundary {
         negated: bool,
     },
-    /// The first way, and if it leads nowhere the second one.
+    /// Two alternatives; the second one is tried if the first one fails.
     Fork {
         first: u16,
         second: u16,
@@ -93,15 +93,15 @@ enum Step {
     Done,
 }
 
-/// Bytes that the text can go on with behind a step.
+/// The bytes that can follow a step.
 #[derive(Debug, Clone, Default)]
 struct Next {
     bytes: Bytes,
-    /// Whether the match can end there, or nothing can be said.
+    /// Whether the match can end there, or the next byte is unknown.
     any: bool,
-    /// Whether the match ends there, whatever comes.
+    /// Whether the match always ends there.
     done: bool,
-    /// Whether it cannot go on with a character of the run before it.
+    /// Whether these bytes have none in common with the run before the step.
     apart: bool,
 }
 
@@ -136,12 +136,12 @@ impl Bytes {
     }
 }
 
-/// A set of characters: some of ASCII, and all others or none of them. So no byte has to be decoded: all
-/// bytes of a character beyond ASCII are in the table, or none is.
+/// A set of characters: a subset of ASCII, and either all other characters or none of them. Thus bytes need
+/// not be decoded: the table has all bytes of non-ASCII characters, or none.
 #[derive(Debug, Clone)]
 struct Set {
     bytes: Bytes,
-    /// The missing byte if it is the only one: `memchr` then finds the end of a run.
+    /// The missing byte if there is only one: then `memchr` finds the end of a run.
     all_but: Option<u8>,
 }
 
@@ -185,12 +185,12 @@ impl Set {
         Some(Self { bytes, all_but })
     }
 
-    /// Whether every character of it is a byte.
+    /// Returns whether all characters of the set are ASCII.
     fn is_ascii(&self) -> bool {
         !self.bytes.has(0x80)
     }
 
-    /// Where a run from a place ends. `most` is in bytes: see [`Compiler::repetition`].
+    /// Returns the end of a run that starts at a position. `most` is in bytes: see [`Compiler::repetition`].
     fn run(&self, text: &[u8], from: usize, most: u32) -> usize {
         let rest = &text[from..];
         let rest = &rest[..rest.len().min(most as usize)];
@@ -202,7 +202,7 @@ impl Set {
     }
 }
 
-/// The length of a character in bytes, by its first byte. Steps never begin inside of a character.
+/// Returns the length of a character in bytes, given its first byte. Steps never begin inside of a character.
 fn width(byte: u8) -> usize {
     match byte {
         0..=0x7f => 1,
@@ -217,7 +217,7 @@ fn is_word(byte: Option<&u8>) -> bool {
 }
 
 impl Sequence {
-    /// Compiles a pattern; `None` for one that is not of this kind.
+    /// Compiles a pattern; `None` if this matcher does not support it.
     pub(super) fn compile(pattern: &str) -> Option<Self> {
         let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
         if hir.properties().explicit_captures_len() + 1 > GROUPS {
@@ -236,17 +236,18 @@ impl Sequence {
         Some(Self { steps, beginning, can_be_empty })
     }
 
-    /// Whether a match can be of no characters.
+    /// Returns whether a match can be empty.
     pub(super) fn can_be_empty(&self) -> bool {
         self.can_be_empty
     }
 
-    /// Whether it finds the begin of matches by itself.
+    /// Returns whether the matcher finds the start of matches itself.
     pub(super) fn finds_beginnings(&self) -> bool {
         !matches!(self.beginning, Beginning::Anywhere)
     }
 
-    /// The first match that begins at or after a place. The pattern must find beginnings by itself.
+    /// Finds the first match that begins at or after a position. The pattern must find the start of matches
+    /// itself.
     pub(super) fn search(&self, text: &str, from: usize) -> Outcome {
         match &self.beginning {
             Beginning::Text if from == 0 => self.match_at(text, 0),
@@ -259,7 +260,7 @@ impl Sequence {
                         return Outcome::None;
                     };
                     match self.match_at(text, from + at) {
-                        // Perhaps inside of a character, where no literal in UTF-8 can be found.
+                        // This position may be inside of a character, but no literal in UTF-8 matches there.
                         Outcome::None => from += at + 1,
                         other => return other,
                     }
@@ -270,7 +271,7 @@ impl Sequence {
         }
     }
 
-    /// The match that begins at a place.
+    /// Returns the match that begins at a position.
     pub(super) fn match_at(&self, text: &str, at: usize) -> Outcome {
         // Positions are 32-bit integers, of which [`NOWHERE`] is reserved.
         if text.len() >= NOWHERE as usize {
@@ -304,7 +305,7 @@ impl Compiler {
     }
 
     fn here(&self) -> u16 {
-        // At most STEPS.
+        // There are at most STEPS.
         u16::try_from(self.steps.len()).unwrap_or(u16::MAX)
     }
 
@@ -341,12 +342,12 @@ impl Compiler {
         let Repetition { min, max, greedy, sub } = repetition;
         let class = match sub.kind() {
             HirKind::Class(class) => Set::new(class),
-            // A literal of one byte is a class of one.
+            // A literal of one byte is compiled as a set with one character.
             HirKind::Literal(literal) if literal.0.len() == 1 => Some(Set::only(literal.0[0])),
             _ => None,
         };
-        // Runs are counted in bytes. Beyond ASCII that is right only where nothing has to be counted:
-        // without a maximum, and with a minimum of 0 or 1, for which `behind` looks at the first byte.
+        // Runs are counted in bytes. For non-ASCII characters that is correct only if there is nothing to
+        // count: no maximum, and a minimum of 0 or 1, for which `behind` examines the first byte.
         if let Some(set) = class
             && (set.is_ascii() || (*min <= 1 && max.is_none()))
         {
@@ -360,7 +361,7 @@ impl Compiler {
                 self.join(fork, fork + 1, self.here(), *greedy);
                 Some(())
             }
-            // What repeats must take a character, or the walk would not end.
+            // A repeated expression must consume a character, or the loop would not end.
             (0, None) if sub.properties().minimum_len().is_some_and(|len| len > 0) => {
                 let fork = self.fork()?;
                 self.hir(sub)?;
@@ -398,7 +399,7 @@ impl Compiler {
         Some(())
     }
 
-    /// A fork whose ways are not known yet.
+    /// Adds a fork whose alternatives are set later.
     fn fork(&mut self) -> Option<u16> {
         let at = self.here();
         let next = Next::default();
@@ -422,7 +423,8 @@ impl Set {
     }
 }
 
-/// Works out what can follow runs and forks; last, since forks get their ways after their own steps.
+/// Computes the bytes that can follow runs and forks. This is the last step, because the targets of forks are
+/// set after their own steps.
 fn look_ahead(steps: &mut [Step]) {
     for at in 0..steps.len() {
         match &steps[at] {
@@ -445,7 +447,7 @@ fn look_ahead(steps: &mut [Step]) {
     }
 }
 
-/// Bytes with which the text can go on at a step.
+/// Returns the bytes that the text can continue with at a step.
 fn following(steps: &[Step], at: usize) -> Next {
     let mut next = Next::default();
     let behind_groups = steps[at..].iter().find(|step| !matches!(step, Step::Group(_)));
@@ -470,7 +472,7 @@ fn following(steps: &[Step], at: usize) -> Next {
                 }
             }
             Step::Group(_) | Step::TextStart | Step::WordBoundary { .. } => open.push(at + 1),
-            // There may be no next byte, or any.
+            // The next byte may be missing, or may be any.
             Step::TextEnd | Step::Done => next.any = true,
             Step::Fork { first, second, .. } => {
                 open.extend([usize::from(*first), usize::from(*second)]);
@@ -481,15 +483,15 @@ fn following(steps: &[Step], at: usize) -> Next {
     next
 }
 
-/// What to do when a way leads nowhere.
+/// How to continue when an alternative fails.
 enum Retreat {
-    /// A group's place as it was.
+    /// Restores the previous position of a group.
     Group { slot: u8, was: u32 },
-    /// Another way.
+    /// Tries the other alternative.
     Other { step: u16, at: u32 },
-    /// A run gives a character back, down to a place.
+    /// Shortens a run by a character, down to a minimum.
     Shorter { step: u16, least: u32, at: u32 },
-    /// A run takes one more, up to a place.
+    /// Extends a run by a character, up to a maximum.
     Longer { step: u16, at: u32, known: u32, most: u32 },
 }
 
@@ -497,7 +499,7 @@ struct Walk<'p> {
     steps: &'p [Step],
     text: &'p [u8],
     spans: Spans,
-    /// Bytes that greedy runs went over, there and back. Lazy ones take no more than the match has.
+    /// Bytes that greedy runs walked over, forward and back. Lazy runs take only bytes of the match.
     walked: usize,
 }
 
@@ -524,7 +526,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Does a step at a place: the next step and its place, if it fits.
+    /// Executes a step at a position; returns the next step and its position if the step matches.
     #[inline]
     fn advance(
         &mut self,
@@ -553,8 +555,8 @@ impl Walk<'_> {
                 self.walked += longest - at;
                 let shortest = self.behind(at, *least, longest)?;
                 if next.done || next.apart {
-                    // No way back is kept: the match ends here, or what follows cannot begin with a
-                    // character of the set, so that a shorter run never helps.
+                    // No retreat is recorded: the match ends here, or the next part cannot begin with a
+                    // character of the set, so that a shorter run never matches.
                     (next.done || next.allows(text.get(longest))).then_some((step + 1, longest))
                 } else {
                     self.shorten(run, next, shortest, longest, retreats)
@@ -562,7 +564,7 @@ impl Walk<'_> {
             }
             Step::Group(slot) => {
                 let place = &mut self.spans.0[usize::from(*slot)];
-                // The old place is only needed to undo this step, on a way back.
+                // The old position is needed only to undo this step when backtracking.
                 if !retreats.is_empty() {
                     retreats.push(Retreat::Group { slot: *slot, was: *place });
                 }
@@ -594,18 +596,18 @@ impl Walk<'_> {
         }
     }
 
-    /// The place behind the characters that a run must have.
+    /// Returns the position after the minimum number of characters of a run.
     fn behind(&self, at: usize, least: u32, longest: usize) -> Option<usize> {
         let end = match least {
             0 => at,
-            // At most one of a set beyond ASCII: see the compiler.
+            // For a set with non-ASCII characters, the minimum is at most one: see the compiler.
             1 => at + self.text.get(at).map_or(1, |byte| width(*byte)),
             least => at + least as usize,
         };
         (end <= longest).then_some(end)
     }
 
-    /// Takes as much as what follows allows, down to a place.
+    /// Takes the longest run that can be followed by the next part, down to a minimum length.
     fn shorten(
         &mut self,
         run: usize,
@@ -619,16 +621,17 @@ impl Walk<'_> {
         self.walked += most - end.unwrap_or(least);
         let end = end?;
         if end > least {
-            // One entry for all shorter runs: `retreat` looks for the next one from here.
+            // One entry stands for all shorter runs: `retreat` looks for the next candidate from here.
             let (least, at) = (place_of(least), place_of(end - 1));
             retreats.push(Retreat::Shorter { step: number_of(run), least, at });
         }
         Some((run + 1, end))
     }
 
-    /// Takes as little as what follows allows, up to a place. The run is known to go from `at` to `known`.
+    /// Takes the shortest run that can be followed by the next part, up to a maximum length. The run is known
+    /// to reach from `at` to `known`.
     ///
-    /// It is followed in windows: to its end, the rest of a long text would be walked over again for every
+    /// The run is examined in windows: otherwise the rest of a long text would be scanned again for every
     /// match in it.
     fn extend(
         &self,
@@ -689,13 +692,13 @@ impl Walk<'_> {
     }
 
     fn is_border(&self, at: usize) -> bool {
-        // Bytes that go on with a character are 10xxxxxx.
+        // Continuation bytes of a character are 10xxxxxx.
         self.text.get(at).is_none_or(|byte| byte & 0xc0 != 0x80)
     }
 }
 
 fn place_of(at: usize) -> u32 {
-    // Texts of 4 GiB are declined.
+    // Texts of 4 GiB or more are not searched.
     u32::try_from(at).unwrap_or(NOWHERE)
 }
 

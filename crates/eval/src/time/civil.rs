@@ -1,4 +1,4 @@
-//! Calendar arithmetic, and broken-down times with parts missing that a reference time completes.
+//! Calendar arithmetic, and incomplete times that a reference time completes.
 
 use model::EventTime;
 
@@ -7,7 +7,7 @@ use super::zone::LocalClock;
 /// Seconds of a day.
 pub const DAY: i64 = 86_400;
 
-/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+/// Returns the number of days from 1970-01-01 to a date of the proleptic Gregorian calendar.
 #[must_use]
 pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let shifted = if month <= 2 { year - 1 } else { year };
@@ -19,7 +19,7 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + day_of_era - 719_468
 }
 
-/// The date (year, month, day) of a day number.
+/// Returns the date (year, month, day) of a day number.
 #[must_use]
 pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
@@ -35,12 +35,12 @@ pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
     (year, month, day)
 }
 
-/// Whether a year has a 29 February.
+/// Returns whether a year has a 29 February.
 fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Days of a month.
+/// Returns the number of days of a month.
 #[must_use]
 pub fn month_days(year: i64, month: i64) -> i64 {
     match month {
@@ -50,7 +50,7 @@ pub fn month_days(year: i64, month: i64) -> i64 {
     }
 }
 
-/// A time as it was written; what was not written is `None` or zero.
+/// The parts of a time as it was written; missing parts are `None` or zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fields {
     /// Year with its century.
@@ -73,17 +73,17 @@ pub struct Fields {
     pub pm: Option<bool>,
     /// Seconds east of UTC.
     pub offset: Option<i64>,
-    /// Epoch seconds, which make everything else superfluous.
+    /// Epoch seconds; if present, all other parts are ignored.
     pub epoch: Option<i64>,
 }
 
-/// A time that names no year may lie this far ahead of the reference, for clocks that differ.
+/// Maximum time by which a time without a year may be after the reference, to allow for clock differences.
 const AHEAD_SECONDS: i64 = 2 * DAY;
 
 impl Fields {
-    /// The point in time. A missing year becomes the latest that puts the time at most two days
-    /// after the reference, a missing date becomes the reference's. `None` if the parts make no
-    /// date, or a year and month come without a day.
+    /// Returns the point in time. A missing year becomes the latest one that puts the time at most two days
+    /// after the reference; a missing date becomes that of the reference. Returns `None` if the parts are not
+    /// a valid date, or if there is a year and a month without a day.
     #[must_use]
     pub fn resolve(&self, clock: &mut LocalClock, reference: EventTime) -> Option<EventTime> {
         let seconds = match self.epoch {

@@ -1,4 +1,4 @@
-//! What can be wrong with a time, a time format or a zone, with the place and the remedy.
+//! Errors of times, time formats and zones, with their position and a hint.
 
 /// A time, format or zone that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -8,11 +8,11 @@ pub enum Error {
     Time {
         /// The whole expression.
         text: String,
-        /// Byte position of the fault.
+        /// Byte position of the error.
         at: usize,
-        /// What is wrong there.
+        /// The reason of the error.
         reason: String,
-        /// What may be written instead.
+        /// The valid forms.
         hint: String,
     },
     /// A time format has a specifier that cannot be used for reading times.
@@ -30,7 +30,7 @@ pub enum Error {
         "unknown time zone \"{name}\"; use an IANA name such as Europe/Berlin, an offset such as +02:00, or UTC"
     )]
     Zone {
-        /// What was given.
+        /// The name as given.
         name: String,
     },
 }

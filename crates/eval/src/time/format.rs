@@ -1,4 +1,4 @@
-//! Time formats compiled once into items that reading and writing walk over.
+//! Time formats, compiled into items for reading and writing.
 
 use super::error::Error;
 
@@ -6,11 +6,11 @@ use super::error::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Item {
     Literal(Box<str>),
-    /// A run of blanks: any number of blanks when reading.
+    /// A run of blanks; when reading, it matches any number of blanks.
     Space(Box<str>),
     Year4,
     Year2,
-    /// Four digits; read with two, too.
+    /// A year of four digits; two digits are accepted when reading.
     YearAny,
     Century,
     IsoYear,
@@ -41,12 +41,12 @@ pub(super) enum Item {
     OffsetColon,
     OffsetSeconds,
     OffsetMinutes,
-    /// Digits of the second's fraction: how many to write, and whether that bounds reading.
+    /// Fractional digits of the second: how many are written, and whether reading is limited to them.
     Fraction {
         digits: u8,
         exact: bool,
     },
-    /// A specifier nobody defined, written as it stands.
+    /// An undefined specifier, written as it is.
     Unknown(Box<str>),
 }
 
@@ -63,8 +63,7 @@ pub struct TimeFormat {
 }
 
 impl TimeFormat {
-    /// Compiles a format. Undefined specifiers stand for themselves when writing and match nothing
-    /// when reading.
+    /// Compiles a format. Undefined specifiers are written as they are, and match nothing when reading.
     #[must_use]
     pub fn parse(format: &str) -> Self {
         let mut out = Self { items: Vec::new(), format: format.to_owned(), unknown: None };
@@ -88,19 +87,19 @@ impl TimeFormat {
         }
     }
 
-    /// The format's text.
+    /// Returns the text of the format.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.format
     }
 
-    /// Whether the format has no specifiers, such as `YYYY-MM-DD`: no text tells a time by it.
+    /// Returns whether the format has no specifiers, as in `YYYY-MM-DD`: it cannot read any time.
     #[must_use]
     pub fn is_constant(&self) -> bool {
         self.items.iter().all(|item| matches!(item, Item::Literal(_) | Item::Space(_)))
     }
 
-    /// How many digits of a fraction are read at most, if the format bounds them.
+    /// Returns the maximum number of fractional digits that are read, if the format limits them.
     #[must_use]
     pub fn fraction_digits(&self) -> Option<usize> {
         self.items.iter().find_map(|item| match item {
@@ -129,7 +128,7 @@ impl TimeFormat {
         }
     }
 
-    /// Takes the specifier the text starts with; returns its length.
+    /// Reads the specifier at the start of the text, and returns its length.
     fn specifier(&mut self, text: &str, at: usize, depth: usize) -> usize {
         let body = &text[1..];
         let flags = body.find(|c: char| !matches!(c, '-' | '_' | '0'..='9' | ':' | 'E' | 'O'));
@@ -157,7 +156,7 @@ impl TimeFormat {
     }
 }
 
-/// Formats made of formats.
+/// Returns the format that a composite specifier stands for.
 fn composite(letter: char) -> Option<&'static str> {
     Some(match letter {
         'T' | 'X' => "%H:%M:%S",

@@ -1,7 +1,7 @@
-//! Splunk's relative times, such as `-1d@d` or `@w1+2h`, and the absolute forms people type.
+//! Splunk's relative times, such as `-1d@d` or `@w1+2h`, and absolute times in the forms that users type.
 //!
-//! Seconds, minutes and hours are exact durations; days and longer follow the calendar of the zone,
-//! across changes to and from summer time.
+//! Seconds, minutes and hours are exact durations; days and longer units follow the calendar of the zone,
+//! also across changes to and from daylight saving time.
 
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, Zoned};
@@ -41,7 +41,7 @@ const SPELLINGS: &[(Unit, &[&str])] = &[
 enum Step {
     Move(i64, Unit),
     Snap(Unit),
-    /// Back to a weekday, 0 is Sunday.
+    /// Rounds down to a weekday; 0 is Sunday.
     SnapWeekday(i64),
 }
 
@@ -49,7 +49,7 @@ enum Step {
 enum Base {
     Now,
     Epoch(EventTime),
-    /// Local seconds and microseconds, in the offset given or the zone of the request.
+    /// Local seconds and microseconds, in the given offset or in the time zone of the request.
     Civil {
         local: i64,
         micros: i64,
@@ -57,7 +57,7 @@ enum Base {
     },
 }
 
-/// A time expression, read but not yet applied to a present.
+/// A parsed time expression, not yet applied to the current time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeModifier {
     base: Base,
@@ -65,20 +65,20 @@ pub struct TimeModifier {
     text: String,
 }
 
-/// Reads a time expression and applies it to the present.
+/// Parses a time expression and applies it to the current time.
 ///
 /// # Errors
-/// [`Error::Time`] names the position of what cannot be read, and what could be written.
+/// [`Error::Time`] with the position of the invalid part and the valid forms.
 pub fn parse_time(text: &str, now: EventTime, zone: &TimeZone) -> Result<EventTime, Error> {
     TimeModifier::parse(text)?.resolve(now, zone)
 }
 
 impl TimeModifier {
-    /// Reads an expression: `now`, epoch seconds, `%m/%d/%Y:%H:%M:%S`, ISO 8601, or a chain of
-    /// `+2h` and `@d` steps.
+    /// Parses an expression: `now`, epoch seconds, `%m/%d/%Y:%H:%M:%S`, ISO 8601, or a chain of steps such as
+    /// `+2h` and `@d`.
     ///
     /// # Errors
-    /// [`Error::Time`] names the position of what cannot be read, and what could be written.
+    /// [`Error::Time`] with the position of the invalid part and the valid forms.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let trimmed = text.trim();
         let fail = |at, reason: &str, hint: &str| Error::Time {
@@ -113,16 +113,16 @@ impl TimeModifier {
         Ok(make(Base::Now, steps))
     }
 
-    /// Whether the expression depends on the present.
+    /// Returns whether the expression depends on the current time.
     #[must_use]
     pub fn is_relative(&self) -> bool {
         self.base == Base::Now
     }
 
-    /// The point in time, given the present and the zone whose days and hours count.
+    /// Returns the point in time, given the current time and the zone that days and hours refer to.
     ///
     /// # Errors
-    /// [`Error::Time`] if it lies outside of the years -9999 to 9999.
+    /// [`Error::Time`] if the time is outside of the years -9999 to 9999.
     pub fn resolve(&self, now: EventTime, zone: &TimeZone) -> Result<EventTime, Error> {
         let base = match self.base {
             Base::Now => Some(now),
@@ -162,7 +162,7 @@ fn epoch(text: &str) -> Option<EventTime> {
     Some(EventTime(micros))
 }
 
-/// The absolute forms, most complete first; each must cover the whole text.
+/// The absolute forms, most complete first; each must match the whole text.
 const ABSOLUTE: &[&str] = &[
     "%m/%d/%Y:%H:%M:%S.%N",
     "%m/%d/%Y:%H:%M:%S",
@@ -306,7 +306,8 @@ fn moved(time: EventTime, count: i64, seconds: i64) -> Option<EventTime> {
     Timestamp::from_microsecond(moved).ok().map(|_| EventTime(moved))
 }
 
-/// Cuts local time to whole units without leaving its offset, so that a repeated hour stays itself.
+/// Rounds local time down to whole units without changing its UTC offset, so that a repeated hour is not
+/// changed to the other one.
 fn snapped_within_day(time: EventTime, unit: i64, zone: &TimeZone) -> Option<EventTime> {
     let clock = LocalClock::new(zone.clone());
     let seconds = time.0.div_euclid(1_000_000);
@@ -314,7 +315,7 @@ fn snapped_within_day(time: EventTime, unit: i64, zone: &TimeZone) -> Option<Eve
     (seconds - into).checked_mul(1_000_000).map(EventTime)
 }
 
-/// Midnight of the local date that `pick` makes of (day number, year, month).
+/// Returns midnight of the local date that `pick` derives from (day number, year, month).
 fn snapped_to_date(
     time: EventTime,
     zone: &TimeZone,

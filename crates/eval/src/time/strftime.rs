@@ -7,7 +7,7 @@ use super::civil::{DAY, civil_from_days, days_from_civil};
 use super::format::{Item, MONTHS, TimeFormat, WEEKDAYS};
 use super::zone::LocalClock;
 
-/// A time taken apart in its zone.
+/// A time split into its parts in a zone.
 struct Parts<'a> {
     epoch: i64,
     micros: i64,
@@ -35,7 +35,7 @@ impl<'a> Parts<'a> {
         self.of_day / 3600
     }
 
-    /// 0 is Sunday.
+    /// Returns the weekday; 0 is Sunday.
     fn weekday(&self) -> i64 {
         (self.days + 4).rem_euclid(7)
     }
@@ -44,7 +44,8 @@ impl<'a> Parts<'a> {
         self.days - days_from_civil(self.year, 1, 1) + 1
     }
 
-    /// ISO year and week: weeks start on Monday, the first has the year's first Thursday.
+    /// Returns the ISO year and week: weeks start on Monday, the first week has the first Thursday of the
+    /// year.
     fn iso_week(&self) -> (i64, i64) {
         let thursday = self.days - (self.weekday() + 6) % 7 + 3;
         let (year, _, _) = civil_from_days(thursday);
@@ -53,7 +54,7 @@ impl<'a> Parts<'a> {
 }
 
 impl TimeFormat {
-    /// Appends the time as the format says, in the clock's zone.
+    /// Appends the formatted time, in the zone of the clock.
     pub fn strftime(&self, time: EventTime, clock: &LocalClock, out: &mut String) {
         let parts = Parts::new(time, clock);
         for item in &self.items {

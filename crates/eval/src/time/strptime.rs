@@ -6,22 +6,22 @@ use super::civil::{Fields, civil_from_days, days_from_civil};
 use super::format::{Item, MONTHS, TimeFormat, WEEKDAYS};
 use super::zone::{LocalClock, abbreviation_offset, parse_offset};
 
-/// What a format found at the start of a text.
+/// The result of reading a time at the start of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parsed {
     /// The parts that were read.
     pub fields: Fields,
-    /// Where the text that was read ends.
+    /// The end of the text that was read.
     pub end: usize,
-    /// Where the whole seconds end.
+    /// The end of the whole seconds.
     pub second_end: usize,
-    /// Where the digits of the fraction begin and end; equal if there are none.
+    /// Start and end of the fractional digits; equal if there are none.
     pub fraction: (usize, usize),
 }
 
 impl TimeFormat {
-    /// The time at the start of a text. Text after it does not matter. What the format leaves out
-    /// is completed as [`Fields::resolve`] says.
+    /// Reads the time at the start of a text. Text after it is ignored. Missing parts are completed as
+    /// described for [`Fields::resolve`].
     #[must_use]
     pub fn strptime(
         &self,
@@ -32,7 +32,7 @@ impl TimeFormat {
         self.read(text.as_bytes())?.fields.resolve(clock, reference)
     }
 
-    /// The parts of the time at the start of a text.
+    /// Reads the parts of the time at the start of a text.
     #[must_use]
     pub fn read(&self, text: &[u8]) -> Option<Parsed> {
         let mut reader = Reader::new(text);
@@ -48,7 +48,7 @@ struct Reader<'a> {
     at: usize,
     fields: Fields,
     century: Option<i64>,
-    /// How weeks are counted, and the number of the week.
+    /// The numbering of weeks, and the number of the week.
     week: Option<(Week, i64)>,
     /// 0 is Sunday.
     weekday: Option<i64>,
@@ -56,7 +56,7 @@ struct Reader<'a> {
     fraction: (usize, usize),
 }
 
-/// Which week of a year is the first: the one of its first Sunday, its first Monday, or 4 January.
+/// The first week of a year: that of its first Sunday, of its first Monday, or of 4 January (ISO).
 #[derive(Debug, Clone, Copy)]
 enum Week {
     Sunday,
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The date by year, week and weekday, where nothing else tells it.
+    /// Returns the date of year, week and weekday, if nothing else gives the date.
     fn date_of_week(&self) -> Option<(i64, i64, i64)> {
         let Fields { year, month, day, day_of_year, .. } = self.fields;
         if month.is_some() || day.is_some() || day_of_year.is_some() {
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         self.rest().starts_with(expected).then(|| self.at += expected.len())
     }
 
-    /// Between `least` and `most` digits, after blanks.
+    /// Reads between `least` and `most` digits, after blanks.
     fn number(&mut self, least: usize, most: usize) -> Option<i64> {
         if self.rest().first() == Some(&b' ') {
             self.blanks();
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         (self.at - start >= least).then_some(value)
     }
 
-    /// A year of the current or the last century by its last two digits.
+    /// Reads the last two digits of a year of the current or the previous century.
     fn short_year(&mut self) -> Option<i64> {
         let year = self.number(2, 2)?;
         Some(if year < 69 { 2000 + year } else { 1900 + year })
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
         self.number(least, most).filter(|value| range.contains(value))
     }
 
-    /// Which of the names, in full or by its first three letters, in any case.
+    /// Reads one of the names, in full or as its first three letters, ignoring case; returns its index.
     fn name(&mut self, names: &[&str]) -> Option<i64> {
         let (index, length) = name_at(self.rest(), names)?;
         self.at += length;
@@ -260,8 +260,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Up to `most` digits of the second's fraction. After a colon, which is not a decimal mark,
-    /// fewer than three digits are whole milliseconds.
+    /// Reads up to `most` fractional digits of the second. After a colon, which is not a decimal mark, fewer
+    /// than three digits are whole milliseconds.
     fn fraction(&mut self, most: u8) -> Option<()> {
         let after_colon = self.at > 0 && self.text[self.at - 1] == b':';
         let (micros, length) = fraction_at(self.rest(), usize::from(most), after_colon)?;
@@ -272,7 +272,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The name at the start of the text: which one, and its length.
+/// Returns the index and the length of the name at the start of the text.
 pub(crate) fn name_at(text: &[u8], names: &[&str]) -> Option<(i64, usize)> {
     let short = text.get(..3)?;
     let found = |name: &&str| name.as_bytes()[..3].eq_ignore_ascii_case(short);
@@ -282,7 +282,7 @@ pub(crate) fn name_at(text: &[u8], names: &[&str]) -> Option<(i64, usize)> {
     Some((i64::try_from(index).ok()?, if is_full { full.len() } else { 3 }))
 }
 
-/// Microseconds of the fraction digits at the start of the text, and how many digits there are.
+/// Returns the microseconds of the fractional digits at the start of the text, and the number of digits.
 #[must_use]
 pub fn fraction_at(text: &[u8], most: usize, whole_millis: bool) -> Option<(i64, usize)> {
     let mut micros = 0i64;
@@ -355,7 +355,7 @@ mod tests {
         check("%x %X", "01/01/2026 00:00:00", Some(1_767_225_600.0));
         check("%x %X", "01/01/26 00:00:00", Some(1_767_225_600.0));
         check("%x", "01/01/2", None);
-        // A weekday beside a date says nothing more.
+        // A weekday beside a date is ignored.
         check("%a %Y-%m-%d", "Mon 2026-01-01", Some(1_767_225_600.0));
     }
 

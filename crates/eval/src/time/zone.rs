@@ -1,4 +1,4 @@
-//! Time zones: their names, and a clock that turns local times into epoch seconds cheaply.
+//! Time zones: their names, and a clock that quickly converts local times into epoch seconds.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
@@ -7,7 +7,7 @@ use jiff::tz::{Offset, TimeZone};
 use super::civil::{DAY, civil_from_days};
 use super::error::Error;
 
-/// Abbreviations with one meaning in logs, and their seconds east of UTC.
+/// Abbreviations that are unambiguous in logs, and their seconds east of UTC.
 const ABBREVIATIONS: &[(&str, i64)] = &[
     ("UTC", 0),
     ("GMT", 0),
@@ -46,14 +46,14 @@ const ABBREVIATIONS: &[(&str, i64)] = &[
     ("NZDT", 46_800),
 ];
 
-/// Seconds east of UTC of a zone abbreviation, in any case.
+/// Returns the seconds east of UTC of a zone abbreviation, ignoring case.
 #[must_use]
 pub fn abbreviation_offset(name: &[u8]) -> Option<i64> {
     let found = ABBREVIATIONS.iter().find(|(known, _)| known.as_bytes().eq_ignore_ascii_case(name));
     found.map(|(_, offset)| *offset)
 }
 
-/// A zone by IANA name, abbreviation, offset (`+02:00`, `-0500`) or POSIX rule
+/// Parses a zone: an IANA name, abbreviation, offset (`+02:00`, `-0500`) or POSIX rule
 /// (`PST8PDT,M3.2.0,M11.1.0`).
 ///
 /// # Errors
@@ -78,7 +78,7 @@ fn fixed(seconds: i64) -> Option<TimeZone> {
     Offset::from_seconds(i32::try_from(seconds).ok()?).ok().map(TimeZone::fixed)
 }
 
-/// A numeric offset at the start of the text: seconds east of UTC and where it ends.
+/// Reads a numeric offset at the start of the text; returns seconds east of UTC and the end of the offset.
 #[must_use]
 pub fn parse_offset(text: &[u8]) -> Option<(i64, usize)> {
     let sign = match text.first()? {
@@ -100,7 +100,7 @@ pub fn parse_offset(text: &[u8]) -> Option<(i64, usize)> {
     Some((sign * (hours * 3600 + minutes * 60), end))
 }
 
-/// Local time to epoch seconds in one zone, with the offset of the last day remembered.
+/// Converts local time to epoch seconds in one zone; caches the offset of the last day.
 #[derive(Debug, Clone)]
 pub struct LocalClock {
     zone: TimeZone,
@@ -111,28 +111,28 @@ pub struct LocalClock {
 }
 
 impl LocalClock {
-    /// A clock of a zone.
+    /// Creates a clock of a zone.
     #[must_use]
     pub fn new(zone: TimeZone) -> Self {
         let fixed = zone.to_fixed_offset().ok().map(|offset| i64::from(offset.seconds()));
         Self { zone, fixed, day: i64::MIN, offset: None }
     }
 
-    /// A clock of UTC.
+    /// Creates a clock of UTC.
     #[must_use]
     pub fn utc() -> Self {
         Self::new(TimeZone::UTC)
     }
 
-    /// The zone.
+    /// Returns the zone.
     #[must_use]
     pub fn zone(&self) -> &TimeZone {
         &self.zone
     }
 
-    /// Epoch seconds of local seconds (days since 1970-01-01 times 86,400 plus seconds of the day).
-    /// In the gap of a change to summer time the hour is read as before it, in an overlap as the
-    /// first of the two.
+    /// Returns the epoch seconds of local seconds (days since 1970-01-01 times 86,400 plus seconds of the
+    /// day). In the gap of a change to daylight saving time the offset before the change is used; of a
+    /// repeated hour, the first one is used.
     pub fn epoch_seconds(&mut self, local: i64) -> Option<i64> {
         if let Some(offset) = self.fixed {
             return Some(local - offset);
@@ -166,7 +166,7 @@ impl LocalClock {
         self.zone.to_timestamp(time.ok()?).ok().map(Timestamp::as_second)
     }
 
-    /// Seconds east of UTC at a point of time; zero outside of the years -9999 to 9999.
+    /// Returns the seconds east of UTC at a point in time; zero outside of the years -9999 to 9999.
     #[must_use]
     pub fn offset_at(&self, epoch: i64) -> i64 {
         match (self.fixed, Timestamp::from_second(epoch)) {
@@ -176,7 +176,7 @@ impl LocalClock {
         }
     }
 
-    /// Local seconds of epoch seconds.
+    /// Returns the local seconds of epoch seconds.
     #[must_use]
     pub fn local_seconds(&self, epoch: i64) -> i64 {
         epoch.saturating_add(self.offset_at(epoch))

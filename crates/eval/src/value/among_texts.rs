@@ -1,12 +1,12 @@
 //! Times in a column of texts, such as `_time` of rows above a row with `_time="Total"`.
 //!
-//! Guarantees: such a time is the text of its epoch seconds, so that it is a number to every command, and its
+//! Guarantees: such a time is the text of its epoch seconds, so that every command treats it as a number; its
 //! six decimals distinguish it from other numbers, such as the hour of `strftime(_time, "%H")`.
 
-/// The decimals of a time among texts.
+/// The number of decimals of a time among texts.
 const DECIMALS: usize = 6;
 
-/// A time in microseconds as it is written among texts: epoch seconds with six decimals.
+/// Writes a time in microseconds as it is stored among texts: epoch seconds with six decimals.
 #[must_use]
 pub fn time_among_texts(micros: i64) -> String {
     let sign = if micros < 0 { "-" } else { "" };
@@ -14,7 +14,7 @@ pub fn time_among_texts(micros: i64) -> String {
     format!("{sign}{}.{:06}", positive / 1_000_000, positive % 1_000_000)
 }
 
-/// The microseconds of a text that [`time_among_texts`] has written; `None` for all other texts.
+/// Returns the microseconds of a text written by [`time_among_texts`]; `None` for all other texts.
 #[must_use]
 pub fn read_time_among_texts(text: &str) -> Option<i64> {
     let (seconds, decimals) = text.split_once('.')?;

@@ -1,7 +1,7 @@
-//! What is true, what is equal, what is larger.
+//! Rules for truth, equality and order of values.
 //!
-//! Guarantees: numbers are compared as numbers where both sides are, else as texts, byte by byte; several
-//! values match if any does; null on either side gives null.
+//! Guarantees: two numbers are compared as numbers, other values as texts, byte by byte; several values match
+//! if one of them does; null on either side gives null.
 
 use std::cmp::Ordering;
 
@@ -9,8 +9,7 @@ use spl::ast::ComparisonOperator;
 
 use super::{Value, parse_number};
 
-/// Whether a text counts as true in a condition: `true` or `t` in any case, or a number that is
-/// not zero.
+/// Returns whether a text is true as a condition: `true` or `t` in any case, or a number that is not zero.
 #[must_use]
 pub fn text_truth(text: &str) -> bool {
     match parse_number(text) {
@@ -19,13 +18,13 @@ pub fn text_truth(text: &str) -> bool {
     }
 }
 
-/// Numbers in order; nan last, so that the order is total.
+/// Compares two numbers; NaN sorts last, so that the order is total.
 #[must_use]
 pub fn compare_numbers(left: f64, right: f64) -> Ordering {
     left.partial_cmp(&right).unwrap_or_else(|| left.is_nan().cmp(&right.is_nan()))
 }
 
-/// Whether an order satisfies an operator.
+/// Returns whether an order satisfies an operator.
 #[must_use]
 pub fn satisfies(operator: ComparisonOperator, order: Ordering) -> bool {
     match operator {
@@ -38,7 +37,7 @@ pub fn satisfies(operator: ComparisonOperator, order: Ordering) -> bool {
     }
 }
 
-/// Two values; null if either is, any of several.
+/// Compares two values; null if one of them is null. Several values match if one of them does.
 #[must_use]
 pub fn compare_values(
     operator: ComparisonOperator,
@@ -63,7 +62,7 @@ pub fn compare_values(
     }
 }
 
-/// The truth that a value is or names; none if it is another text.
+/// Returns the Boolean that a value is or names; `None` for any other text.
 fn truth_of(value: Value<'_>) -> Option<bool> {
     let is =
         |text: &str, words: [&str; 2]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
@@ -75,7 +74,7 @@ fn truth_of(value: Value<'_>) -> Option<bool> {
     }
 }
 
-/// A text that names no truth equals neither.
+/// Compares a value with a Boolean. A text that is not a Boolean equals neither true nor false.
 fn compare_truth(
     operator: ComparisonOperator,
     left: Option<bool>,
@@ -89,7 +88,7 @@ fn compare_truth(
     }
 }
 
-/// The order of two single values: as numbers where both are, else as texts.
+/// Compares two single values: as numbers if both are numbers, otherwise as texts.
 #[must_use]
 pub fn order(left: Value<'_>, right: Value<'_>) -> Option<Ordering> {
     match (left.number(), right.number()) {

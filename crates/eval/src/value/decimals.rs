@@ -1,15 +1,15 @@
-//! How many decimals a number is written with.
+//! The number of decimals (the precision) of a number.
 //!
-//! A result is as precise as the least precise number it is computed from: a product has as many
-//! significant digits, a sum as many decimals. So `8.250 * 0.2` is 2, `8.250 * 0.200` is 1.65 and
-//! `round(5, 2)` is 5.00. Whole numbers, and results of other functions, are exact.
+//! A result is as precise as its least precise operand: a product has the same number of significant digits,
+//! a sum the same number of decimals. So `8.250 * 0.2` is 2, `8.250 * 0.200` is 1.65 and `round(5, 2)` is
+//! 5.00. Whole numbers, and results of other functions, are exact.
 
 use super::{NumberText, parse_number, rounded};
 
-/// More significant digits than this a number does not have.
+/// Maximum number of significant digits of a number.
 const MOST_DIGITS: i64 = 15;
 
-/// What an operation does to precision.
+/// How an operation changes the precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Sums and differences.
@@ -19,7 +19,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The decimals of a result: of the operands their values and their decimals, none if exact.
+    /// Returns the number of decimals of a result, given values and decimals of the operands; `None` if
+    /// exact.
     #[must_use]
     pub fn places(self, result: f64, operands: [(f64, Option<i64>); 2]) -> Option<i64> {
         match self {
@@ -29,7 +30,7 @@ impl Operation {
     }
 }
 
-/// A number with exactly so many decimals; none if there are fewer than none.
+/// Writes a number with exactly this number of decimals; a negative number counts as 0.
 pub fn write_decimals(number: f64, places: i64, out: &mut String) {
     let places = places.clamp(0, MOST_DIGITS);
     let rounded = rounded(number, places);
@@ -38,11 +39,11 @@ pub fn write_decimals(number: f64, places: i64, out: &mut String) {
         return;
     }
     let digits = usize::try_from(places).unwrap_or(0);
-    // Zero has no sign.
+    // Adding zero removes the sign of a negative zero.
     out.push_str(&format!("{:.digits$}", rounded + 0.0));
 }
 
-/// The digits behind the point of a text that is a number; none if it has no point.
+/// Returns the number of digits after the decimal point of a numeric text; `None` if it has no decimal point.
 #[must_use]
 pub fn decimals_in(text: &str) -> Option<i64> {
     let text = text.trim_matches([' ', '\t']);
@@ -51,18 +52,18 @@ pub fn decimals_in(text: &str) -> Option<i64> {
     (plain && parse_number(text).is_some()).then(|| i64::try_from(decimals.len()).ok())?
 }
 
-/// The place of the first digit that is not zero: 2 for 123, -1 for 0.5.
+/// Returns the position of the first digit that is not zero: 2 for 123, -1 for 0.5.
 #[allow(clippy::cast_possible_truncation)]
 fn magnitude(number: f64) -> i64 {
     if number == 0.0 || !number.is_finite() { 0 } else { number.abs().log10().floor() as i64 }
 }
 
-/// Decimals that say something; all digits of a number are as good as no limit.
+/// Returns the decimals if they limit the number; a number with all its digits needs no limit.
 fn meaningful(places: i64, result: f64) -> Option<i64> {
     (places + magnitude(result).max(0) < MOST_DIGITS).then_some(places)
 }
 
-/// The decimals of a product or quotient; below zero they are zeros before the point.
+/// Returns the decimals of a product or quotient; a negative number means zeros before the decimal point.
 fn product_places(result: f64, operands: [(f64, Option<i64>); 2]) -> Option<i64> {
     let digits =
         |(value, places): (f64, Option<i64>)| Some((places? + magnitude(value) + 1).max(1));
@@ -70,7 +71,7 @@ fn product_places(result: f64, operands: [(f64, Option<i64>); 2]) -> Option<i64>
     meaningful(least - 1 - magnitude(result), result)
 }
 
-/// The decimals of a sum or difference.
+/// Returns the decimals of a sum or difference.
 fn sum_places(result: f64, operands: [Option<i64>; 2]) -> Option<i64> {
     meaningful(operands.into_iter().flatten().min()?, result)
 }
@@ -81,7 +82,7 @@ mod tests {
 
     #[test]
     fn products_have_the_digits_of_the_least_precise_operand() {
-        // Value and decimals of both operands, the decimals of the product.
+        // Value and decimals of both operands, and the decimals of the product.
         let cases = [
             ((8.25, Some(3)), (0.2, Some(1)), Some(0)),
             ((8.25, Some(3)), (0.2, Some(2)), Some(1)),

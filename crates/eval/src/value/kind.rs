@@ -1,9 +1,9 @@
-//! The few types a value has, as far as they are known before any event is read.
+//! The types of values, as far as they are known before any event is read.
 
-/// What a value is, as far as an expression alone tells.
+/// The type of a value, as far as it is known from an expression alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ValueType {
-    /// Dynamic text: text that looks like a number acts as one.
+    /// A dynamic text: a numeric text is treated as a number.
     Text,
     /// Several texts.
     Multi,
@@ -11,11 +11,11 @@ pub enum ValueType {
     Integer,
     /// Numbers, such as results of arithmetic.
     Float,
-    /// Truth; occurs inside conditions only.
+    /// Booleans; occur only inside of conditions.
     Boolean,
-    /// A point in time, which acts as epoch seconds.
+    /// A point in time, treated as epoch seconds.
     Time,
-    /// Nothing but null.
+    /// Only null.
     Null,
 }
 
@@ -31,13 +31,14 @@ impl ValueType {
         Self::Null,
     ];
 
-    /// Whether values are numbers without having to be parsed. Times count: they are epoch seconds.
+    /// Returns whether values are numbers without being parsed. That includes times: they are epoch seconds.
     #[must_use]
     pub fn is_number(self) -> bool {
         matches!(self, Self::Integer | Self::Float | Self::Time)
     }
 
-    /// The type that holds values of both, which is what branches of `if` and `case` have.
+    /// Returns the type that can hold values of both types, which is the type of the branches of `if` and
+    /// `case`.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         match (self, other) {

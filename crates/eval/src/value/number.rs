@@ -1,12 +1,12 @@
-//! Numbers and texts: when a text is a number, how a number is written and rounded.
+//! Numbers and texts: when a text is a number, how a number is written, and how it is rounded.
 //!
 //! Guarantees: pure functions; nothing here allocates.
 
 use std::fmt::{self, Write};
 use std::ops::Deref;
 
-/// The number a text stands for: optional spaces around, sign, decimals, exponent.
-/// `inf`, `nan`, hexadecimal and everything else is text.
+/// Parses a text as a number: optional surrounding spaces, sign, decimals, exponent. `inf`, `nan`,
+/// hexadecimal and all other forms are texts.
 #[must_use]
 pub fn parse_number(text: &str) -> Option<f64> {
     let text = text.trim_matches([' ', '\t']);
@@ -27,7 +27,7 @@ pub fn parse_number(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// Digits with an optional sign; at most 15 bytes, so the result is exact.
+/// Parses digits with an optional sign; at most 15 bytes, so that the result is exact.
 #[allow(clippy::cast_precision_loss)]
 fn short_integer(bytes: &[u8]) -> Option<f64> {
     let (negative, digits) = match bytes {
@@ -49,7 +49,7 @@ fn short_integer(bytes: &[u8]) -> Option<f64> {
     Some(if negative { -(total as f64) } else { total as f64 })
 }
 
-/// The whole number that is written as exactly this text: no `+`, no zeros before, no `-0`.
+/// Parses a whole number that is written canonically: no `+`, no leading zeros, no `-0`.
 #[must_use]
 pub fn whole_number(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
@@ -61,8 +61,8 @@ pub fn whole_number(text: &str) -> Option<i64> {
     canonical.then(|| text.parse().ok()).flatten()
 }
 
-/// Parses a whole number in a base from 2 to 36, as `tonumber(text, base)` does; a `0x` is
-/// allowed before hexadecimal digits.
+/// Parses a whole number in a base from 2 to 36, as `tonumber(text, base)` does; hexadecimal digits may have
+/// the prefix `0x`.
 #[must_use]
 #[allow(clippy::cast_precision_loss)]
 pub fn parse_in_base(text: &str, base: u32) -> Option<f64> {
@@ -86,8 +86,8 @@ pub fn parse_in_base(text: &str, base: u32) -> Option<f64> {
     Some(if negative { -value } else { value })
 }
 
-/// A number as text, in place. Whole numbers have no decimals; others the fewest digits that read
-/// back as the same number; very large and very small ones an exponent.
+/// A number as text, without allocation. Whole numbers have no decimals; others have the minimum of digits
+/// that is parsed back as the same number; very large and very small numbers have an exponent.
 #[derive(Clone, Copy)]
 pub struct NumberText {
     bytes: [u8; 32],
@@ -95,7 +95,7 @@ pub struct NumberText {
 }
 
 impl NumberText {
-    /// The text of a number.
+    /// Returns the text of a number.
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn float(number: f64) -> Self {
@@ -117,7 +117,7 @@ impl NumberText {
         text
     }
 
-    /// The text of a whole number.
+    /// Returns the text of a whole number.
     #[must_use]
     pub fn integer(number: i64) -> Self {
         let mut reversed = [0_u8; 20];
@@ -140,7 +140,7 @@ impl NumberText {
         Self { bytes, length: u8::try_from(sign + digits).unwrap_or(32) }
     }
 
-    /// Epoch seconds of a time in microseconds; whole seconds have no decimals, others six.
+    /// Returns the epoch seconds of a time in microseconds; whole seconds have no decimals, others six.
     #[must_use]
     pub fn time(micros: i64) -> Self {
         let fraction = micros.unsigned_abs() % 1_000_000;
@@ -179,8 +179,8 @@ impl fmt::Debug for NumberText {
     }
 }
 
-/// A number rounded to so many decimals; negative counts round to tens, hundreds and so on. Halves are
-/// rounded up, judged by the shortest decimal form of the number rather than by its binary one, so 2.675
+/// Rounds a number to this number of decimals; negative numbers round to tens, hundreds and so on. Halves are
+/// rounded up, judged by the shortest decimal form of the number rather than by its binary form, so 2.675
 /// rounds to 2.68 and -4.5 to -4.
 #[must_use]
 #[allow(clippy::cast_possible_truncation)]
@@ -196,8 +196,8 @@ pub fn rounded(number: f64, digits: i64) -> f64 {
     if !scaled.is_finite() || scaled.abs() >= 9e15 {
         return number;
     }
-    // The product may fall just below a half that the decimal form has. Of large products the
-    // neighbouring number is too far away for that.
+    // The product may be just below a half although the decimal form is exactly a half. For large products,
+    // the neighbouring floating-point numbers are too far away for this correction.
     let nudge = if scaled.abs() < 1e12 { scaled.abs() * f64::EPSILON } else { 0.0 };
     let nudged = scaled + nudge;
     half_up(nudged) / scale

@@ -1,27 +1,27 @@
-//! `FIELDALIAS`: further names for fields.
+//! `FIELDALIAS`: alternative names of fields.
 
 /// One `<field> AS <alias>`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Alias {
-    /// The field that exists.
+    /// The existing field.
     pub(crate) field: String,
-    /// Its other name.
+    /// Its alias.
     pub(crate) alias: String,
-    /// `ASNEW`: an alias that exists already stays as it is.
+    /// `ASNEW`: whether an existing field with the name of the alias is kept.
     pub(crate) keep_existing: bool,
 }
 
-/// What a setting says.
+/// The aliases in the value of a setting.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Aliases {
     /// The aliases, in order.
     pub(crate) aliases: Vec<Alias>,
-    /// Words that belong to none.
+    /// Words that are not part of an alias.
     pub(crate) left: Vec<String>,
 }
 
 impl Aliases {
-    /// The aliases of a setting's value, as many as it has.
+    /// Parses all aliases in the value of a setting.
     pub(crate) fn parse(text: &str) -> Self {
         let words = words(text);
         let mut found = Self::default();
@@ -66,7 +66,7 @@ struct Word {
 }
 
 impl Word {
-    /// Whether it is `ASNEW`, if it is one of the two.
+    /// Returns whether the word is `ASNEW`; `None` if it is neither `AS` nor `ASNEW`.
     fn keyword(&self) -> Option<bool> {
         match self.text.to_ascii_lowercase().as_str() {
             "as" if !self.was_quoted => Some(false),
@@ -76,7 +76,7 @@ impl Word {
     }
 }
 
-/// Words separated by blanks or commas; quotes, double or single, keep blanks together.
+/// Splits a text into words at blanks and commas; single or double quotes keep blanks in a word.
 fn words(text: &str) -> Vec<Word> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<Word>, None);
     for c in text.chars() {

@@ -1,16 +1,16 @@
-//! One rule of extraction by itself, for searches that name it: a stanza of `transforms.conf`, or
-//! delimiters.
+//! A single extraction rule that a search refers to: a stanza of `transforms.conf`, or delimiters.
 
 use std::borrow::Cow;
 
 use super::{Reading, Transform};
 
-/// A rule that reads one text and finds fields in it.
+/// A rule that reads a text and extracts fields from it.
 #[derive(Debug, Clone)]
 pub struct Extractor(Transform);
 
 impl Extractor {
-    /// Pairs such as `a=1;b=2`: each character of `pairs` ends a pair, each of `keys` a key.
+    /// Creates a rule for pairs such as `a=1;b=2`: each character of `pairs` ends a pair, each character of
+    /// `keys` ends a key.
     #[must_use]
     pub fn delimited(pairs: &str, keys: &str) -> Self {
         Self(Transform {
@@ -27,14 +27,14 @@ impl Extractor {
         Self(transform)
     }
 
-    /// The same with another `CLEAN_KEYS`.
+    /// Returns the rule with another value of `CLEAN_KEYS`.
     #[must_use]
     pub fn with_clean_keys(mut self, clean: bool) -> Self {
         self.0.clean_keys = clean;
         self
     }
 
-    /// The same with another `MV_ADD`.
+    /// Returns the rule with another value of `MV_ADD`.
     #[must_use]
     pub fn with_several(mut self, several: bool) -> Self {
         self.0.add = several;
@@ -42,25 +42,25 @@ impl Extractor {
         self
     }
 
-    /// `MV_ADD`: whether a field found again has several values.
+    /// Returns whether a field that is found again becomes multivalue (`MV_ADD`).
     #[must_use]
     pub fn is_several(&self) -> bool {
         self.0.add
     }
 
-    /// The field that is read; `None` for `_raw`.
+    /// Returns the field that the rule reads; `None` for `_raw`.
     #[must_use]
     pub fn source(&self) -> Option<&str> {
         self.0.source.as_deref()
     }
 
-    /// The fields it can find, or `None` if their names stand in the text.
+    /// Returns the fields that the rule can produce; `None` if their names come from the text.
     #[must_use]
     pub fn names(&self) -> Option<Vec<String>> {
         self.0.names()
     }
 
-    /// Visits every field of a text, in order.
+    /// Visits all fields of a text, in order.
     pub fn find<'t>(&self, text: &'t str, visit: &mut dyn FnMut(&str, Cow<'t, str>)) {
         self.0.apply(text, visit);
     }

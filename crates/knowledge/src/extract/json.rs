@@ -1,20 +1,20 @@
 //! Extraction from events that are JSON objects.
 //!
-//! Names are paths: `a.b`, `a{}` for the elements of an array, `a{}.b` for fields of objects in it.
-//! Scalars keep their exact text; strings lose quotes and escapes; `null` gives `null`. Empty objects
-//! and arrays give nothing. A name that is repeated in an object gives each of its values.
+//! Names are paths: `a.b`, `a{}` for the elements of an array, `a{}.b` for fields of objects in it. Scalars
+//! keep their exact text; strings lose quotes and escapes; `null` becomes the text `null`. Empty objects and
+//! arrays give no field. A name that an object repeats gives each of its values.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use sonic_rs::{JsonType, JsonValueTrait, LazyValue};
 
-/// Objects and arrays below this depth are handed out as their text.
+/// Objects and arrays nested deeper than this are returned as text.
 pub(super) const DEPTH: usize = 64;
 
 type Visit<'v, 'a> = &'v mut dyn FnMut(&str, Cow<'a, str>) -> ControlFlow<()>;
 
-/// The object an event consists of, if it is one and nothing else.
+/// Parses an event that consists of exactly one object.
 pub(super) fn parse(raw: &str) -> Option<LazyValue<'_>> {
     if !raw.trim_start().starts_with('{') {
         return None;
@@ -22,14 +22,14 @@ pub(super) fn parse(raw: &str) -> Option<LazyValue<'_>> {
     sonic_rs::from_str::<LazyValue<'_>>(raw).ok()
 }
 
-/// Is called with the name of each value that is nested too deep to be taken apart.
+/// Called with the name of each value that is nested too deeply to be parsed.
 type Deeper<'d> = &'d mut dyn FnMut(&str);
 
-/// Whether the value of this name, or one within it, is wanted: others are not taken apart.
+/// Returns whether the value with this name, or a value inside of it, is wanted; others are skipped.
 type Wants<'w> = &'w dyn Fn(&str) -> bool;
 
-/// Visits every scalar that is wanted, in order. The visitor is called before a later part of a malformed
-/// object is seen, so callers hand in what [`parse`] accepted.
+/// Visits all wanted scalars, in order. In a malformed object, values before the error are visited before it
+/// is found, so callers pass only objects that [`parse`] accepted.
 pub(super) fn walk<'a>(
     object: LazyValue<'a>,
     visit: Visit<'_, 'a>,
@@ -109,7 +109,7 @@ fn array<'a>(
     flow
 }
 
-/// A number without the blanks behind it, which the parser takes with it.
+/// Returns a number without the trailing blanks that the parser includes.
 fn trimmed(literal: Cow<'_, str>) -> Cow<'_, str> {
     match literal {
         Cow::Borrowed(text) => Cow::Borrowed(text.trim_ascii_end()),
@@ -117,7 +117,7 @@ fn trimmed(literal: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The text of a string literal.
+/// Returns the text of a string literal.
 fn string(literal: Cow<'_, str>) -> Cow<'_, str> {
     match literal {
         Cow::Borrowed(text) if text.len() >= 2 && !text.contains('\\') => {

@@ -1,8 +1,9 @@
 //! Automatic extraction of `key=value` and `key="value with blanks"`.
 //!
-//! A key is letters, digits, `_`, `.` and `-` directly before the equals sign, cleaned as `CLEAN_KEYS`
-//! does: other characters become `_`, leading `_` and digits go. A plain value ends at white space or
-//! one of `,;|&"`, and loses a closing bracket that it did not open. Empty values are no fields.
+//! A key consists of letters, digits, `_`, `.` and `-` directly before the equals sign. It is cleaned as by
+//! `CLEAN_KEYS`: other characters become `_`, leading `_` and digits are removed. An unquoted value ends at
+//! white space or one of `,;|&"`, without a final closing bracket that has no opening one in the value. Empty
+//! values give no field.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -14,25 +15,26 @@ use memchr::{memchr, memchr_iter};
 pub enum KvMode {
     /// No automatic extraction.
     None,
-    /// JSON from events that are JSON objects, key=value from others.
+    /// JSON from events that are JSON objects, key=value pairs from others.
     #[default]
     Auto,
-    /// The same, with `\"` and `\\` inside quoted values unescaped.
+    /// Like `Auto`, but with `\"` and `\\` inside of quoted values unescaped.
     AutoEscaped,
-    /// JSON only.
+    /// Only JSON.
     Json,
     /// XML elements and attributes.
     Xml,
-    /// The columns of tables such as the output of `ps`, each with the values of all lines.
+    /// The columns of tables such as the output of `ps`; each field has the values of all lines.
     Multi,
 }
 
 impl KvMode {
-    /// The mode a value of the setting names.
+    /// Returns the mode that a value of the setting names.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim().to_ascii_lowercase();
-        // What follows names a stanza of multikv.conf, such as the separator, which the tables show.
+        // The rest of the value names a stanza of multikv.conf, which is not needed: its settings, such as
+        // the separator, are detected from the table.
         if text.starts_with("multi_") || text.starts_with("multi:") {
             return Some(Self::Multi);
         }
@@ -48,7 +50,7 @@ impl KvMode {
     }
 }
 
-/// Visits every pair in order.
+/// Visits all pairs, in order.
 #[inline]
 pub(super) fn pairs<'a>(
     raw: &'a str,
@@ -76,15 +78,15 @@ pub(super) fn pairs<'a>(
     ControlFlow::Continue(())
 }
 
-/// What each byte is to a pair.
+/// The character classes of each byte.
 const CLASS: [u8; 256] = classes();
-/// Part of a key as it stands in the event.
+/// A character of a key in an event.
 const KEY: u8 = 1;
-/// Part of a clean key.
+/// A character of a clean key.
 const CLEAN: u8 = 2;
-/// A clean key does not begin with it.
+/// A character that a clean key does not begin with.
 const NOT_FIRST: u8 = 4;
-/// The end of a plain value.
+/// A character that ends an unquoted value.
 const STOP: u8 = 8;
 
 const fn classes() -> [u8; 256] {
@@ -128,7 +130,7 @@ fn key_before(raw: &str, from: usize, equals: usize) -> Option<&str> {
     (start < end && opened).then(|| &raw[start..end])
 }
 
-/// The value that begins at a position, and where to go on after it.
+/// Returns the value that begins at a position, and the position after it.
 #[inline]
 fn value_after(raw: &str, at: usize, escaped: bool) -> (Cow<'_, str>, usize) {
     let bytes = raw.as_bytes();
@@ -194,7 +196,8 @@ fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// `CLEAN_KEYS`: other characters than letters, digits and `_` become `_`; leading `_` and digits go.
+/// Applies `CLEAN_KEYS`: characters other than letters, digits and `_` become `_`; leading `_` and digits are
+/// removed.
 #[inline]
 pub(super) fn clean_key(key: &str) -> Cow<'_, str> {
     let bytes = key.as_bytes();

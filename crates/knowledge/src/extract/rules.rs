@@ -1,4 +1,5 @@
-//! The extraction rules of one kind of event, compiled, and the subset that some fields need.
+//! The compiled extraction rules of a source type, source and host, and the part of them that given fields
+//! need.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,10 +11,10 @@ use super::run::Run;
 use super::seen::hash;
 use super::{Alias, CODE_VERSION, Extraction, ExtractionLimits, FIXED, KvMode, Transform};
 
-/// Names beyond which they are not compared with the path of each value of JSON.
+/// Number of wanted names above which they are not compared with the path of each JSON value.
 const MANY: usize = 32;
 
-/// Compiled rules of one combination of `props.conf` stanzas. Made by `Knowledge::field_rules`. A clone
+/// Compiled rules of one combination of `props.conf` stanzas, created by `Knowledge::field_rules`. A clone
 /// shares everything that was compiled.
 #[derive(Debug, Clone)]
 pub struct FieldRules {
@@ -22,9 +23,9 @@ pub struct FieldRules {
     pub(super) auto_json: bool,
     pub(super) aliases: Arc<[Alias]>,
     pub(super) limits: ExtractionLimits,
-    /// Fields whose values later rules or aliases read.
+    /// Fields that later rules or aliases read.
     pub(super) kept: Arc<[String]>,
-    /// Values of `host`, `source` and `sourcetype` where a rule or an alias reads them.
+    /// Values of `host`, `source` and `sourcetype`, if a rule or an alias reads them.
     pub(super) metadata: Vec<(String, String)>,
     evals: Arc<[(String, String)]>,
     /// Canonical text of the rules, without `metadata`.
@@ -32,7 +33,7 @@ pub struct FieldRules {
     fingerprint: u64,
 }
 
-/// A transform with the names it can produce.
+/// A transform, with the names that it can produce.
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) transform: Transform,
@@ -40,7 +41,7 @@ pub(super) struct Rule {
     pub(super) names: Option<Vec<String>>,
 }
 
-/// What [`FieldRules`] are made of.
+/// The parts from which [`FieldRules`] are built.
 #[derive(Debug, Default)]
 pub(crate) struct FieldRulesBuilder {
     pub(crate) transforms: Vec<Transform>,
@@ -49,9 +50,9 @@ pub(crate) struct FieldRulesBuilder {
     pub(crate) aliases: Vec<Alias>,
     pub(crate) limits: ExtractionLimits,
     pub(crate) evals: Vec<(String, String)>,
-    /// `(field, value)` of the fixed fields, of which only those that are read are kept.
+    /// `(field, value)` of the fixed fields; only those that a rule reads are kept.
     pub(crate) metadata: Vec<(String, String)>,
-    /// Canonical text of all settings that went in.
+    /// Canonical text of all settings that were used.
     pub(crate) canonical: String,
 }
 
@@ -67,10 +68,11 @@ impl FieldRulesBuilder {
         let metadata: Vec<_> =
             self.metadata.into_iter().filter(|(name, _)| read.contains(name)).collect();
         let mut canonical = format!("karst extraction {CODE_VERSION}\n{}", self.canonical);
-        // These rules gave other fields when they read only the first value, and when aliases did not read
-        // `_raw`. The fingerprints of all others stay, and with them the columns of stored buckets, except
-        // where aliases read the metadata. Names that are repeated in an object of JSON are no reason: nearly
-        // all rules read JSON, and few events have such names. Stored columns keep the first value of these.
+        // Before rules read all values of a field, and aliases read `_raw`, these rules gave other fields.
+        // Only their fingerprints change; all others stay, and with them the columns of stored buckets,
+        // except if aliases read the metadata. Names repeated in a JSON object do not change the fingerprint:
+        // nearly all rules read JSON, and few events have such names. Stored columns keep the first value of
+        // these.
         if reads_lines(&self.transforms) {
             canonical += "lines\n";
         }
@@ -98,7 +100,7 @@ fn fingerprint(canonical: &str, metadata: &[(String, String)]) -> u64 {
     hash(&std::iter::once(canonical.to_owned()).chain(read).collect::<String>())
 }
 
-/// Whether a rule reads a field that an earlier rule may give several values.
+/// Returns whether a rule reads a field to which an earlier rule may give several values.
 fn reads_lines(transforms: &[Transform]) -> bool {
     let gives = |rule: &Transform, field: &String| {
         rule.add && rule.names().is_none_or(|names| names.contains(field))
@@ -109,31 +111,31 @@ fn reads_lines(transforms: &[Transform]) -> bool {
     })
 }
 
-/// Names a search needs, prepared for one [`FieldRules`].
+/// The names that a search needs, prepared for one [`FieldRules`].
 #[derive(Debug, Clone)]
 pub struct Wanted {
     names: BTreeSet<String>,
-    /// The names, and those that rules and aliases need to make them.
+    /// The wanted names, and those that rules and aliases need to produce them.
     pub(super) needed: Vec<(u64, String)>,
     pub(super) transforms: Vec<bool>,
     pub(super) automatic: bool,
 }
 
 impl Wanted {
-    /// Whether a name is handed out.
+    /// Returns whether the name is one of the wanted names.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.names.contains(name)
     }
 
-    /// Whether a name must be extracted, be it to make another.
+    /// Returns whether a name must be extracted, either for the search or to produce another field.
     pub(super) fn needs(&self, name: &str) -> bool {
         let hash = hash(name);
         self.needed.iter().any(|(known, text)| *known == hash && text == name)
     }
 
-    /// Whether a name may have to be extracted that is this path or one into its value. Where many names are
-    /// needed, all may: to compare each would take longer than to take values apart.
+    /// Returns whether the value at this path may be or contain a needed field. With many needed names the
+    /// answer is always true: comparing each of them would take longer than parsing the values.
     pub(super) fn may_need_within(&self, path: &str) -> bool {
         let within = |name: &str| {
             let rest = name.strip_prefix(path);
@@ -142,7 +144,7 @@ impl Wanted {
         self.needed.len() > MANY || self.needed.iter().any(|(_, name)| within(name))
     }
 
-    /// Whether a name must be extracted that is a path into the value of another one.
+    /// Returns whether a needed name is a path inside of the value of this name.
     pub(super) fn needs_below(&self, path: &str) -> bool {
         let below = |name: &str| name.strip_prefix(path).map(|rest| rest.starts_with(['.', '{']));
         self.needed.iter().any(|(_, name)| below(name) == Some(true))
@@ -150,26 +152,26 @@ impl Wanted {
 }
 
 impl FieldRules {
-    /// Rules for events of which nothing is known: automatic extraction alone.
+    /// Returns rules for events without configuration: only automatic extraction.
     #[must_use]
     pub fn automatic() -> Self {
         FieldRulesBuilder { auto_json: true, ..FieldRulesBuilder::default() }.build()
     }
 
-    /// A number that is the same wherever and whenever the same rules are compiled, and another one
-    /// when they would give other fields.
+    /// Returns a number that identifies the rules: it is the same in all processes, and it changes when the
+    /// rules would give other fields.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// Whether a rule or an alias reads `host`, `source` or `sourcetype`, so that other values need other
-    /// rules.
+    /// Returns whether a rule or an alias reads `host`, `source` or `sourcetype`, so that other values of
+    /// these need other rules.
     pub(crate) fn reads_metadata(&self) -> bool {
         !self.metadata.is_empty()
     }
 
-    /// The same rules for other values of `host`, `source` and `sourcetype`: nothing is compiled again.
+    /// Returns the rules for other values of `host`, `source` and `sourcetype`, without compiling them again.
     pub(crate) fn with_metadata(&self, values: &[(&str, &str)]) -> Self {
         let read = values.iter().filter(|(name, _)| self.metadata.iter().any(|(n, _)| n == name));
         let metadata: Vec<_> =
@@ -177,13 +179,13 @@ impl FieldRules {
         Self { fingerprint: fingerprint(&self.canonical, &metadata), metadata, ..self.clone() }
     }
 
-    /// Calculated fields: name and expression, in the order of their names.
+    /// Returns the calculated fields, as name and expression, ordered by name.
     #[must_use]
     pub fn evals(&self) -> &[(String, String)] {
         &self.evals
     }
 
-    /// Hands out every field of an event; a multivalue field is handed out once per value.
+    /// Passes all fields of an event to the visitor; a multivalue field is passed once per value.
     pub fn extract<'a>(
         &self,
         raw: &'a str,
@@ -192,7 +194,7 @@ impl FieldRules {
         Run::new(self, None, sink).run(raw)
     }
 
-    /// Hands out the wanted fields of an event and leaves out rules that cannot produce them.
+    /// Passes the wanted fields of an event to the visitor, and skips rules that cannot produce them.
     pub fn extract_wanted<'a>(
         &self,
         raw: &'a str,
@@ -229,7 +231,7 @@ impl FieldRules {
         Wanted { names, needed, transforms, automatic }
     }
 
-    /// Whether some event can have the field by these rules.
+    /// Returns whether an event can have the field according to these rules.
     #[must_use]
     pub fn may_produce(&self, field: &str) -> bool {
         if FIXED.contains(&field) {
@@ -250,13 +252,13 @@ impl FieldRules {
             })
     }
 
-    /// Whether names can come from events, not only from the rules.
+    /// Returns whether field names can come from events, not only from the rules.
     #[must_use]
     pub fn is_dynamic(&self) -> bool {
         self.mode != KvMode::None || self.transforms.iter().any(|rule| rule.names.is_none())
     }
 
-    /// The names that rules and aliases mention, sorted.
+    /// Returns the names that rules and aliases mention, sorted.
     #[must_use]
     pub fn names(&self) -> Vec<&str> {
         let ruled = self.transforms.iter().filter_map(|rule| rule.names.as_ref()).flatten();
@@ -265,8 +267,8 @@ impl FieldRules {
         names.into_iter().collect()
     }
 
-    /// The names among them that may have several values in one event. Names with `{}` from JSON
-    /// arrays, and those that are repeated in JSON, are multivalue too.
+    /// Returns those of the names that may have several values in one event. Names with `{}` from JSON
+    /// arrays, and names repeated in JSON, are multivalue, too.
     #[must_use]
     pub fn multivalue_names(&self) -> Vec<&str> {
         let adding = self.transforms.iter().filter(|rule| rule.transform.add);

@@ -1,4 +1,4 @@
-//! One extraction: the rules applied to one event in order, under the limits.
+//! One extraction: applies the rules to an event in order, within the limits.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -9,10 +9,10 @@ use model::columns;
 use super::seen::Seen;
 use super::{Alias, Extraction, ExtractionLimit, FIXED, FieldRules, KvMode, Wanted, json, kv};
 
-/// Stage numbers: transforms count from zero and saturate, automatic extraction is last.
+/// The stage number of automatic extraction, which is the last; transforms count from zero and saturate.
 const AUTOMATIC: u8 = u8::MAX;
 
-/// Whether [`FIXED`] has the name; most names show by their first letter that it has not.
+/// Returns whether [`FIXED`] contains the name; the first letter excludes most names.
 #[inline]
 fn is_fixed(name: &str) -> bool {
     matches!(name.as_bytes().first(), Some(b'h' | b's' | b'i' | b'_')) && FIXED.contains(&name)
@@ -23,11 +23,11 @@ pub(super) struct Run<'a, 'r> {
     wanted: Option<&'r Wanted>,
     sink: &'r mut dyn FnMut(&str, Cow<'a, str>),
     seen: Seen,
-    /// Values of `rules.kept`, by position there.
+    /// Values of the fields in `rules.kept`, by their index there.
     kept: Vec<(usize, Cow<'a, str>)>,
     out: Extraction,
     automatic: usize,
-    /// Whether a name that automatic extraction finds again gives another value.
+    /// Whether a name that automatic extraction finds again adds another value.
     repeats: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a, 'r> Run<'a, 'r> {
         }
     }
 
-    /// The text of a field that a rule reads: several values are joined as lines.
+    /// Returns the text of a field that a rule reads: several values are joined as lines.
     fn source(&self, field: &str) -> Option<Cow<'a, str>> {
         let metadata = self.rules.metadata.iter().find(|(name, _)| name == field);
         if let Some((_, value)) = metadata {
@@ -128,15 +128,16 @@ impl<'a, 'r> Run<'a, 'r> {
             KvMode::Auto | KvMode::AutoEscaped if auto_json => json::parse(text),
             _ => None,
         };
-        // Arrays, repeated elements and repeated names of objects have several values, a repeated key=value
-        // has not.
+        // Arrays, repeated XML elements and repeated names of objects give several values; a repeated
+        // key=value pair does not.
         self.repeats = json.is_some() || matches!(mode, KvMode::Xml | KvMode::Multi);
         let mut visit = |name: &str, value: Cow<'a, str>| self.automatic_field(name, value);
         let mut is_deep = false;
         let mut deeper = |path: &str| {
             is_deep |= wanted.is_none_or(|wanted| wanted.needs_below(path));
         };
-        // So short a text has fewer values than the limit, whether or not all of them are counted.
+        // A text this short has fewer values than the limit, so that skipping values does not change the
+        // result.
         let is_short = most == 0 || text.len() / 2 < most;
         let wants =
             |path: &str| !is_short || wanted.is_none_or(|wanted| wanted.may_need_within(path));
@@ -165,7 +166,7 @@ impl<'a, 'r> Run<'a, 'r> {
         self.field(name, value, AUTOMATIC, several)
     }
 
-    /// Takes a value unless an earlier rule found the field, or the field has a value and only one.
+    /// Takes a value unless an earlier rule found the field, or the field has a value and is not multivalue.
     #[inline(always)]
     fn field(
         &mut self,
@@ -191,7 +192,7 @@ impl<'a, 'r> Run<'a, 'r> {
             && let Ok(slot) = self.rules.kept.binary_search_by(|kept| kept.as_str().cmp(name))
         {
             if self.rules.aliases.iter().any(|alias| alias.alias == name && !alias.keep_existing) {
-                // An alias may replace it: it is handed out when that is known.
+                // An alias may replace the value, so it is passed on only when the aliases are known.
                 self.kept.push((slot, value));
                 return ControlFlow::Continue(());
             }
@@ -216,8 +217,8 @@ impl<'a, 'r> Run<'a, 'r> {
         ControlFlow::Continue(())
     }
 
-    /// Aliases in order. A field that a replaced alias had of its own is dropped; one whose alias
-    /// finds nothing to stand for is handed out as it is.
+    /// Applies the aliases in order. If an alias replaces a field, the previous values of that field are
+    /// dropped; if the source of the alias does not exist, the field keeps its own values.
     fn aliases(&mut self, raw: &'a str) {
         let rules = self.rules;
         let mut done: Vec<&str> = Vec::new();

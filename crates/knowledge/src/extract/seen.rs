@@ -1,10 +1,10 @@
-//! Which fields of an event exist already, and which stage found them.
+//! The fields of an event that were found, and the stage that found each.
 
 use std::collections::HashMap;
 
 const INLINE: usize = 64;
 
-/// A set of names by 64-bit hash: on the stack for the usual event, in a map beyond.
+/// A set of names by their 64-bit hash: on the stack for typical events, in a map for larger ones.
 pub(super) struct Seen {
     hashes: [u64; INLINE],
     stages: [u8; INLINE],
@@ -17,7 +17,7 @@ impl Seen {
         Self { hashes: [0; INLINE], stages: [0; INLINE], length: 0, more: HashMap::new() }
     }
 
-    /// The stage that found a name, or `None` after taking note that `stage` does now.
+    /// Returns the stage that found a name; if no stage has, records `stage` and returns `None`.
     pub(super) fn note(&mut self, name: &str, stage: u8) -> Option<u8> {
         let hash = quick_hash(name.as_bytes());
         let inline = &self.hashes[..self.length];
@@ -40,7 +40,7 @@ impl Seen {
     }
 }
 
-/// 64 bits of a name, within one event: sixteen bytes at a time, as wyhash does.
+/// Hashes a name to 64 bits, for use within one event: sixteen bytes at a time, as wyhash does.
 #[inline]
 fn quick_hash(name: &[u8]) -> u64 {
     const KEYS: [u64; 2] = [0xa076_1d64_78bd_642f, 0xe703_7ed1_a0b4_28db];
@@ -66,7 +66,7 @@ fn quick_hash(name: &[u8]) -> u64 {
     mix(KEYS[1] ^ name.len() as u64, mix(a ^ KEYS[1], b ^ seed))
 }
 
-/// FNV-1a with a final mix.
+/// Hashes a name with FNV-1a and a final mix.
 pub(crate) fn hash(name: &str) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for byte in name.as_bytes() {

@@ -69,7 +69,7 @@ fn a_name_that_is_repeated_in_json_has_all_its_values() {
     check("KV_MODE = json", "", event, &all);
     check("KV_MODE = auto", "", event, &all);
     check("KV_MODE = auto", "", "a=1 a=2", &["a=1"]);
-    // What an earlier rule found stays as it is.
+    // A field that an earlier rule found is not changed.
     check("EXTRACT-a = a.:(?<a>\\d)\nKV_MODE = json", "", r#"{"a":1,"a":2}"#, &["a=1"]);
 }
 
@@ -288,7 +288,7 @@ fn the_fingerprint_follows_the_rules_and_nothing_else() {
 fn the_last_value_of_an_audit_record_ends_before_the_chain() {
     let rules = Knowledge::builtin().field_rules("audittrail", "audittrail", "h");
     let (prev, hash) = ("3".repeat(64), "b".repeat(64));
-    // The last value is unquoted in old records, and may look like one in a quoted value.
+    // The last value is unquoted in old records, and a quoted value may contain text that looks like one.
     for last in [
         "search=failed",
         "search=\"failed\"",
@@ -341,7 +341,7 @@ fn calculated_fields_are_handed_to_the_planner() {
     assert!(fields[0].matcher.matches("st", "s", "h") && !fields[0].matcher.matches("x", "s", "h"));
 }
 
-/// Rules of `[st]` with these settings, compiled once for all cases of a property.
+/// Returns the rules of `[st]` with each of these settings, compiled once for all cases of a property.
 fn compiled(settings: &[&str]) -> Vec<Arc<FieldRules>> {
     let rules = |text: &&str| knowledge(&format!("[st]\n{text}"), "").field_rules("st", "s", "h");
     settings.iter().map(rules).collect()

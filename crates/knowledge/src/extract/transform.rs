@@ -1,4 +1,4 @@
-//! Rules that read a field and make others of it: `EXTRACT`, and the stanzas of `transforms.conf`.
+//! Rules that read a field and extract others from it: `EXTRACT`, and stanzas of `transforms.conf`.
 
 use std::borrow::Cow;
 
@@ -9,33 +9,33 @@ use super::kv::clean_key;
 /// A compiled rule.
 #[derive(Debug, Clone)]
 pub(crate) struct Transform {
-    /// `SOURCE_KEY`, or what follows `in`; `None` for `_raw`.
+    /// `SOURCE_KEY`, or the field after `in`; `None` for `_raw`.
     pub(crate) source: Option<String>,
     pub(crate) reading: Reading,
     pub(crate) clean_keys: bool,
     /// `MV_ADD`.
     pub(crate) add: bool,
-    /// Whether the regex is applied until it no longer matches.
+    /// Whether the regex is applied repeatedly until it no longer matches.
     pub(crate) repeat: bool,
     pub(crate) keep_empty: bool,
 }
 
-/// How a rule reads its source.
+/// How a rule reads its source field.
 #[derive(Debug, Clone)]
 pub(crate) enum Reading {
-    /// Named groups: group number and field.
+    /// Named groups: group number and field name.
     Named { pattern: Pattern, fields: Vec<(usize, String)> },
-    /// Groups `_KEY_x` and `_VAL_x`, and other named groups beside them.
+    /// Groups `_KEY_x` and `_VAL_x`, and other named groups.
     Keyed { pattern: Pattern, groups: Vec<(usize, usize)>, fields: Vec<(usize, String)> },
     /// `FORMAT`.
     Format { pattern: Pattern, pairs: Vec<(Template, Template)> },
-    /// Delimiters and names by position.
+    /// `DELIMS` with one set: delimiters, and field names by position.
     Columns { delimiters: String, names: Vec<String> },
-    /// Delimiters between pairs, and between key and value.
+    /// `DELIMS` with two sets: delimiters of pairs, and delimiters between key and value.
     Pairs { pairs: String, keys: String },
 }
 
-/// Text with `$1` for groups.
+/// A text in which `$1` stands for a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template(Vec<Part>);
 
@@ -67,7 +67,7 @@ impl Template {
         Self(parts)
     }
 
-    /// The text, if it has no groups.
+    /// Returns the text if it contains no groups.
     fn constant(&self) -> Option<&str> {
         match self.0.as_slice() {
             [Part::Text(text)] => Some(text),
@@ -75,7 +75,7 @@ impl Template {
         }
     }
 
-    /// Whether it has no groups.
+    /// Returns whether it contains no groups.
     pub(crate) fn is_constant(&self) -> bool {
         self.constant().is_some()
     }
@@ -95,7 +95,7 @@ impl Template {
     }
 }
 
-/// The pairs of a `FORMAT`: `name::$1 "other name"::$2`, `$1::$2`.
+/// Parses the pairs of a `FORMAT`: `name::$1 "other name"::$2`, `$1::$2`.
 pub(crate) fn parse_format(text: &str) -> Option<Vec<(Template, Template)>> {
     let mut pairs = Vec::new();
     let mut word = String::new();
@@ -117,7 +117,7 @@ pub(crate) fn parse_format(text: &str) -> Option<Vec<(Template, Template)>> {
 }
 
 impl Reading {
-    /// Reads with the groups of a pattern: named ones, or `_KEY_x` and `_VAL_x`.
+    /// Creates a reading by the groups of a pattern: named groups, or `_KEY_x` and `_VAL_x`.
     pub(crate) fn groups(pattern: Pattern) -> Self {
         let named = |group: usize| pattern.names()[group].as_deref();
         let mut fields = Vec::new();
@@ -144,7 +144,7 @@ impl Reading {
 }
 
 impl Transform {
-    /// The fields it can produce, or `None` if their names come from the event.
+    /// Returns the fields that the rule can produce; `None` if their names come from the event.
     pub(crate) fn names(&self) -> Option<Vec<String>> {
         match &self.reading {
             Reading::Named { fields, .. } => {
@@ -163,7 +163,7 @@ impl Transform {
         if self.clean_keys { clean_key(name) } else { Cow::Borrowed(name) }
     }
 
-    /// Visits every field it finds in a text.
+    /// Visits all fields that the rule finds in a text.
     pub(crate) fn apply<'t>(&self, text: &'t str, visit: &mut dyn FnMut(&str, Cow<'t, str>)) {
         let mut emit = |name: &str, value: Cow<'t, str>| {
             if !name.is_empty() && (self.keep_empty || !value.is_empty()) {
@@ -228,7 +228,7 @@ impl Transform {
     }
 }
 
-/// Visits the fields that named groups are.
+/// Visits the fields of named groups.
 fn each_named<'t>(
     fields: &[(usize, String)],
     groups: &Groups<'t>,
@@ -241,7 +241,7 @@ fn each_named<'t>(
     }
 }
 
-/// The value up to a delimiter, quotes removed, and what follows the delimiter.
+/// Returns the value up to a delimiter, without quotes, and the text after the delimiter.
 fn delimited<'t>(text: &'t str, delimiters: &str) -> (&'t str, Option<&'t str>) {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with(|c| delimiters.contains(c));
     if let Some(inner) = text.strip_prefix('"')
@@ -263,7 +263,7 @@ fn delimited<'t>(text: &'t str, delimiters: &str) -> (&'t str, Option<&'t str>) 
     }
 }
 
-/// A key, its value if a key delimiter precedes the end of the pair, and what follows.
+/// Returns a key, its value if a key delimiter precedes the end of the pair, and the text after the pair.
 fn delimited_pair<'t>(
     text: &'t str,
     pairs: &str,

@@ -1,4 +1,4 @@
-//! An event on its way through the rules.
+//! An event while index-time rules are applied to it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -6,44 +6,44 @@ use std::sync::Arc;
 use eval::{Datum, Scope, Value, ValueType};
 use model::EventTime;
 
-/// Where an event goes.
+/// The destination of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Queue {
-    /// To its index.
+    /// Its index.
     #[default]
     Index,
-    /// Nowhere, as the rule of this number says.
+    /// The event is dropped by a rule (`nullQueue`).
     Null {
-        /// Its number among the rules.
+        /// The number of the rule.
         rule: usize,
     },
 }
 
-/// An event as rules see and change it.
+/// An event as rules read and change it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventDraft<'e> {
     /// `_raw`.
     pub raw: Cow<'e, str>,
     /// `_time`.
     pub time: EventTime,
-    /// The index it goes to, which need not exist.
+    /// The index of the event, which need not exist.
     pub index: Cow<'e, str>,
-    /// The machine it came from.
+    /// `host`.
     pub host: Cow<'e, str>,
-    /// Where on that machine.
+    /// `source`.
     pub source: Cow<'e, str>,
-    /// Its format.
+    /// `sourcetype`.
     pub sourcetype: Cow<'e, str>,
-    /// Indexed fields; a repeated name is several values.
+    /// Indexed fields; a repeated name means several values.
     pub fields: Vec<(Arc<str>, Cow<'e, str>)>,
-    /// Whether it is kept.
+    /// Whether the event is stored or dropped.
     pub queue: Queue,
-    /// `_TCP_ROUTING`: the groups of receivers a forwarder sends it to.
+    /// `_TCP_ROUTING`: the groups of receivers to which a forwarder sends it.
     pub tcp_routing: Option<String>,
 }
 
 impl<'e> EventDraft<'e> {
-    /// A draft of an event without indexed fields.
+    /// Creates a draft of an event without indexed fields.
     #[must_use]
     pub fn new(raw: &'e str, time: EventTime, origin: &'e model::Origin) -> Self {
         Self {
@@ -59,13 +59,13 @@ impl<'e> EventDraft<'e> {
         }
     }
 
-    /// All values of an indexed field.
+    /// Iterates over the values of an indexed field.
     pub(super) fn values<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s str> {
         let named = self.fields.iter().filter(move |(field, _)| field.as_ref() == name);
         named.map(|(_, value)| value.as_ref())
     }
 
-    /// `_meta`: the indexed fields as one text.
+    /// Returns `_meta`: the indexed fields as one text.
     pub(super) fn meta(&self) -> String {
         let pair = |(name, value): &(Arc<str>, Cow<'_, str>)| {
             let quote = if value.contains(' ') { "\"" } else { "" };
@@ -82,14 +82,14 @@ impl<'e> EventDraft<'e> {
     }
 }
 
-/// An event as expressions see it.
+/// An event as the scope of expressions.
 #[derive(Debug)]
 pub(super) struct DraftScope<'s, 'e> {
     pub(super) draft: &'s EventDraft<'e>,
     pub(super) now: EventTime,
 }
 
-/// The type of a field of an event.
+/// Returns the type of a field of an event.
 pub(super) fn kind_of(name: &str) -> ValueType {
     match name.strip_prefix("pd:").unwrap_or(name) {
         "_time" => ValueType::Time,
@@ -99,7 +99,7 @@ pub(super) fn kind_of(name: &str) -> ValueType {
     }
 }
 
-/// The keys that can be read as fields without a prefix, in the order of `tojson()`.
+/// The keys that expressions can read as fields without a prefix, in the order of `tojson()`.
 const KEYS: [&str; 7] = ["_raw", "_time", "host", "source", "sourcetype", "index", "linecount"];
 
 impl DraftScope<'_, '_> {

@@ -1,4 +1,4 @@
-//! `INGEST_EVAL` and `STOP_PROCESSING_IF`: assignments by expressions, and whether to go on.
+//! `INGEST_EVAL` and `STOP_PROCESSING_IF`: assignments of expressions, and a condition that ends processing.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(super) struct IngestEval {
 #[derive(Debug)]
 pub(super) struct Assignment {
     target: Target,
-    /// `:=`: other values of the field go.
+    /// Whether the assignment (`:=`) replaces all previous values of the field.
     replaces: bool,
     stored_as: StoredAs,
     expression: Expression,
@@ -33,7 +33,7 @@ enum Target {
     Field(Arc<str>),
 }
 
-/// The type in brackets behind a name.
+/// The type in brackets after a name.
 #[derive(Debug, Clone, Copy)]
 enum StoredAs {
     AsIs,
@@ -54,10 +54,10 @@ pub(super) const KEYS: &[(&str, DestKey)] = &[
     ("_TCP_ROUTING", DestKey::TcpRouting),
 ];
 
-/// Keys of Splunk that have no effect: there are no outputs for them.
+/// Keys of Splunk that have no effect, because there are no such outputs.
 pub(super) const UNUSED_KEYS: &[&str] = &["_SYSLOG_ROUTING", "_INDEX_AND_FORWARD_ROUTING"];
 
-/// The key of a name as `transforms.conf` spells it; a leading underscore may be there or not.
+/// Returns the key with this name in `transforms.conf`; a leading underscore is optional.
 pub(super) fn key(name: &str) -> Option<DestKey> {
     let plain = |name: &str| name.strip_prefix('_').unwrap_or(name).to_owned();
     let is_metadata = name.contains("MetaData:");
@@ -66,13 +66,13 @@ pub(super) fn key(name: &str) -> Option<DestKey> {
 }
 
 impl IngestEval {
-    /// Adds the assignments of a setting.
+    /// Compiles the assignments of a setting.
     pub(super) fn compile(text: &str) -> Result<Vec<Assignment>, String> {
         let parts = split_assignments(text);
         parts.into_iter().filter(|part| !part.trim().is_empty()).map(Assignment::compile).collect()
     }
 
-    /// Runs on an event; tells whether its `_raw` changed, and whether to stop.
+    /// Applies the assignments to an event; returns whether `_raw` changed, and whether processing ends.
     pub(super) fn run(
         &self,
         draft: &mut EventDraft<'_>,
@@ -95,12 +95,12 @@ impl IngestEval {
     }
 }
 
-/// An expression over the fields of an event.
+/// Compiles an expression over the fields of an event.
 pub(super) fn compiled(text: &str) -> Result<Expression, String> {
     Expression::compile(text, &kind_of)
 }
 
-/// Zero, false and null do not stop; everything else does.
+/// Returns whether the value ends processing: zero, false and null do not, all other values do.
 fn stops(value: Value<'_>) -> bool {
     match value {
         Value::Null => false,
@@ -149,7 +149,7 @@ impl Assignment {
     fn put(&self, value: Datum<'static>, draft: &mut EventDraft<'_>, rule: usize) -> bool {
         let value = value.get();
         let name = match &self.target {
-            // A key always has a value: null leaves it as it is.
+            // A key always has a value: null leaves it unchanged.
             Target::Key(DestKey::Time) => {
                 draft.time = value.micros().map_or(draft.time, EventTime);
                 return false;
@@ -178,7 +178,7 @@ impl Assignment {
     }
 }
 
-/// `name[int]`.
+/// Parses `name[int]`.
 fn typed_name(target: &str) -> Result<(&str, StoredAs), String> {
     let target = target.trim();
     let Some((name, kind)) = target.strip_suffix(']').and_then(|rest| rest.rsplit_once('[')) else {
@@ -202,7 +202,7 @@ fn unquoted(name: &str) -> &str {
     inside('"').or_else(|| inside('\'')).unwrap_or(name)
 }
 
-/// The parts between commas that are in no quotes and no brackets.
+/// Splits a text at commas outside of quotes and brackets.
 fn split_assignments(text: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
@@ -217,7 +217,7 @@ fn split_assignments(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Name, whether it is `:=`, and expression.
+/// Returns the name, whether the operator is `:=`, and the expression.
 fn split_target(text: &str) -> Option<(&str, bool, &str)> {
     let mut found = None;
     outside(text, |at, character, _| {
@@ -234,7 +234,7 @@ fn split_target(text: &str) -> Option<(&str, bool, &str)> {
     }
 }
 
-/// Visits the characters outside of quotes with the depth of brackets, until the visitor has enough.
+/// Visits the characters outside of quotes with their bracket depth, until the visitor returns `false`.
 fn outside(text: &str, mut visit: impl FnMut(usize, char, usize) -> bool) {
     let (mut depth, mut quote) = (0_usize, None);
     let mut characters = text.char_indices();

@@ -1,10 +1,10 @@
-//! `punct`: the shape of an event by its punctuation.
+//! `punct`: the punctuation of an event, which characterises its format.
 
-/// Characters of the field at most.
+/// Maximum number of characters of the field.
 const MOST: usize = 30;
 
-/// The first 30 characters of the first line that are no letters or digits, a blank as `_` and a tab
-/// as `t`.
+/// Returns the first 30 characters of the first line that are neither letters nor digits; a blank becomes `_`
+/// and a tab `t`.
 #[must_use]
 pub fn punct(raw: &str) -> String {
     let mut out = String::with_capacity(MOST);
@@ -12,7 +12,7 @@ pub fn punct(raw: &str) -> String {
     let bytes = raw.as_bytes();
     let mut at = 0;
     while count < MOST {
-        // Most characters are ASCII letters and digits.
+        // This is the fast path: most characters are ASCII letters and digits.
         let Some(&byte) = bytes.get(at) else { break };
         if byte.is_ascii_alphanumeric() {
             at += 1;

@@ -1,4 +1,4 @@
-//! From settings to compiled rules.
+//! Compiles settings into index-time rules.
 
 use conf::{Effective, Entry, Stanza, Warning};
 use eval::Sed;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::props::{Values, bad_value, is_disabled};
 use crate::settings::{props, transforms as keys};
 
-/// Settings that make a stanza an index-time transform.
+/// Settings that identify a stanza as an index-time transform.
 const INDEX_TIME: &[&str] = &[
     keys::DEST_KEY.name(),
     keys::WRITE_META.name(),
@@ -18,7 +18,7 @@ const INDEX_TIME: &[&str] = &[
     keys::INGEST_EVAL.name(),
     keys::STOP_PROCESSING_IF.name(),
 ];
-/// Settings that make a stanza a lookup or an extraction by delimiters.
+/// Settings that identify a stanza as a lookup or an extraction by delimiters.
 const OTHER: &[&str] = &[
     keys::FILENAME.name(),
     keys::EXTERNAL_CMD.name(),
@@ -26,10 +26,10 @@ const OTHER: &[&str] = &[
     keys::COLLECTION.name(),
     keys::DELIMS.name(),
 ];
-/// The group of steps that nothing but TRANSFORMS stops.
+/// The group of the steps of TRANSFORMS, which `STOP_PROCESSING_IF` in TRANSFORMS ends.
 const TRANSFORMS: usize = 1;
 
-/// Compiles the rules; what is wrong goes to `errors` and is left out.
+/// Compiles the rules; invalid settings are added to `errors` and left out.
 pub(crate) fn read(
     values: &Values<'_>,
     transforms: &Effective,
@@ -61,14 +61,14 @@ pub(crate) fn read(
     rules
 }
 
-/// Looks for mistakes in all index-time transforms, used or not.
+/// Validates all index-time transforms, used or not.
 pub(crate) fn check_all(transforms: &Effective, errors: &mut Vec<Error>) {
     for stanza in transforms.stanzas.iter().filter(|stanza| is_index_time(stanza)) {
         let _ = action(stanza, errors);
     }
 }
 
-/// A warning about a stanza of `transforms.conf` that is an index-time transform whose key has no effect.
+/// Returns a warning if the stanza of `transforms.conf` is an index-time transform whose key has no effect.
 #[must_use]
 pub fn without_effect(stanza: &Stanza) -> Option<Warning> {
     let entry = stanza.get(keys::DEST_KEY.name()).filter(|_| is_index_time(stanza))?;
@@ -76,13 +76,13 @@ pub fn without_effect(stanza: &Stanza) -> Option<Warning> {
     unused_key(entry).map(|entry| Warning { place: entry.place.clone(), text })
 }
 
-/// The entry of a `DEST_KEY`, if it names a key that has no effect.
+/// Returns the entry of a `DEST_KEY` if its key has no effect.
 fn unused_key(entry: &Entry) -> Option<&Entry> {
     UNUSED_KEYS.contains(&entry.value.trim()).then_some(entry)
 }
 
-/// Whether a stanza is an index-time transform. Lookups and extractions by delimiters are not, even if they
-/// have some of the settings, as those that programs write out with all their defaults.
+/// Returns whether a stanza is an index-time transform. Lookups and extractions by delimiters are not, even
+/// if they have some of the settings: programs write stanzas with all their defaults.
 fn is_index_time(stanza: &Stanza) -> bool {
     let has = |key: &str| stanza.get(key).is_some_and(|entry| !entry.value.is_empty());
     INDEX_TIME.iter().any(|key| has(key))
@@ -121,8 +121,8 @@ impl IndexTimeRules {
             if let Some(action) = action(stanza, &mut found) {
                 self.add(group, name, entry, action);
             }
-            // Mistakes inside an index-time transform are found by `check_all`. If it is none, naming it is
-            // the mistake: the stanza may be another's, which uses it for something else.
+            // `check_all` reports errors in index-time transforms. If the stanza is of another kind, the
+            // reference is the error: the stanza itself may be used correctly elsewhere.
             if let (Some(error), false) = (found.first(), is_index_time(stanza)) {
                 errors.push(Error::Expression {
                     place: entry.place.clone(),
@@ -183,7 +183,7 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
     let write_meta = values.read(&keys::WRITE_META, errors);
     let clone_to = values.get(&keys::CLONE_SOURCETYPE).map(|entry| entry.value.clone());
     let clone_to = clone_to.filter(|sourcetype| !sourcetype.is_empty());
-    // Without a key to write, the copy has the text of the event.
+    // Without a destination key, the copy gets the text of the event.
     let copies = clone_to.is_some() && values.get(&keys::DEST_KEY).is_none() && !write_meta;
     let dest = match values.get(&keys::DEST_KEY) {
         None if write_meta => DestKey::Meta,
@@ -226,7 +226,8 @@ fn regex(stanza: &Stanza, values: &Values<'_>, errors: &mut Vec<Error>) -> Optio
         errors.push(Error::Expression { place, key, reason });
         return None;
     };
-    // An event that already has the sourcetype is changed itself: the value would replace its text.
+    // If the event already has the sourcetype, the event itself is changed instead of a copy, and the default
+    // value would replace its text.
     let default = values.get(&keys::DEFAULT_VALUE).filter(|_| !copies);
     let lookahead = usize::try_from(values.read(&keys::LOOKAHEAD, errors));
     Some(RegexTransform {
@@ -278,7 +279,7 @@ fn format(dest: DestKey, text: &str, groups: usize, write_meta: bool) -> Option<
     (!pairs.is_empty() || keep).then_some(Format::Pairs { pairs, keep })
 }
 
-/// Words between blanks; quotes keep blanks together and go.
+/// Splits a text into words at blanks; quotes keep blanks in a word and are removed.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quoted = false;

@@ -1,4 +1,4 @@
-//! Rules from their settings on, over single events.
+//! Tests of rules from their settings to the result, on single events.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn origin() -> Origin {
     }
 }
 
-/// The event after the rules, with its clones.
+/// Returns the event after the rules, with its clones.
 fn run(props: &str, transforms: &str, raw: &str) -> (String, Vec<String>, Tally) {
     let rules = rules(props, transforms);
     let origin = origin();
@@ -44,7 +44,7 @@ fn run(props: &str, transforms: &str, raw: &str) -> (String, Vec<String>, Tally)
     (shown(&draft), clones.iter().map(shown).collect(), tally)
 }
 
-/// What differs from the event as it came.
+/// Returns the differences between the event and its original.
 fn shown(draft: &EventDraft<'_>) -> String {
     let mut out = draft.raw.to_string();
     for (name, value, usual) in [

@@ -1,4 +1,4 @@
-//! Transforms by regular expression: what matches in `SOURCE_KEY` goes, as FORMAT says, to
+//! Transforms by regular expression: matches in `SOURCE_KEY` are formatted by FORMAT and written to
 //! `DEST_KEY`.
 
 use std::borrow::Cow;
@@ -9,7 +9,7 @@ use model::EventTime;
 use super::Tally;
 use super::draft::{EventDraft, Queue};
 
-/// What a transform reads.
+/// The key that a transform reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SourceKey {
     Raw,
@@ -20,11 +20,11 @@ pub(super) enum SourceKey {
     Queue,
     Meta,
     Time,
-    /// Indexed fields; the values of several are joined by blanks.
+    /// Indexed fields; several values are joined by blanks.
     Fields(Vec<String>),
 }
 
-/// What a transform writes.
+/// The key that a transform writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DestKey {
     Raw,
@@ -41,9 +41,9 @@ pub(super) enum DestKey {
 /// FORMAT.
 #[derive(Debug)]
 pub(super) enum Format {
-    /// For most destinations.
+    /// Text, for most destinations.
     Text(Template),
-    /// For `_meta`: names and values, and whether the fields there are stay.
+    /// Names and values for `_meta`, and whether existing fields are kept.
     Pairs { pairs: Vec<(Template, Template)>, keep: bool },
 }
 
@@ -55,12 +55,12 @@ pub(super) struct Template(Vec<Part>);
 enum Part {
     Text(String),
     Group(usize),
-    /// `$0`: what the destination held.
+    /// `$0`: the previous value of the destination.
     Previous,
 }
 
 impl Template {
-    /// `$n` is a group if the pattern has it, and itself otherwise.
+    /// Parses a template. `$n` is a group if the pattern has it; otherwise it stands for itself.
     pub(super) fn parse(text: &str, groups: usize) -> Self {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -114,9 +114,9 @@ pub(super) struct RegexTransform {
     pub(super) source: SourceKey,
     pub(super) dest: DestKey,
     pub(super) format: Format,
-    /// `DEFAULT_VALUE`: what the destination gets where nothing matches.
+    /// `DEFAULT_VALUE`: the value of the destination if the pattern does not match.
     pub(super) default: Option<Format>,
-    /// `LOOKAHEAD`: characters that are searched.
+    /// `LOOKAHEAD`: number of characters that are searched.
     pub(super) lookahead: usize,
     /// `REPEAT_MATCH`.
     pub(super) repeat: bool,
@@ -125,7 +125,7 @@ pub(super) struct RegexTransform {
 }
 
 impl RegexTransform {
-    /// Runs on an event; tells whether its `_raw` changed.
+    /// Applies the transform to an event; returns whether `_raw` changed.
     pub(super) fn run<'e>(
         &self,
         draft: &mut EventDraft<'e>,
@@ -150,7 +150,7 @@ impl RegexTransform {
             }
             _ => {
                 let source = match self.source {
-                    // As long as no rule has changed it, this copies nothing.
+                    // This borrows as long as no rule has changed `_raw`.
                     SourceKey::Raw => draft.raw.clone(),
                     _ => Cow::Owned(self.source_text(draft).into_owned()),
                 };
@@ -236,7 +236,7 @@ impl RegexTransform {
     }
 }
 
-/// The first characters of a text.
+/// Returns the first characters of a text.
 fn ahead(text: &str, characters: usize) -> &str {
     if text.len() <= characters {
         return text;
@@ -244,7 +244,7 @@ fn ahead(text: &str, characters: usize) -> &str {
     text.char_indices().nth(characters).map_or(text, |(at, _)| &text[..at])
 }
 
-/// Sets a key of an event; tells whether `_raw` changed. What a key cannot hold leaves it as it is.
+/// Sets a key of an event; returns whether `_raw` changed. A value that is invalid for the key is ignored.
 pub(super) fn assign(key: DestKey, text: String, draft: &mut EventDraft<'_>, rule: usize) -> bool {
     let without = |prefix: &str, text: String| match text.strip_prefix(prefix) {
         Some(rest) => rest.to_owned(),

@@ -5,16 +5,16 @@ use std::time::Duration;
 use conf::{FromValue, Setting, Type, Value};
 use serde::{Deserialize, Serialize};
 
-/// How durable an event is when its sender gets the acknowledgement (`ackLevel`).
+/// How durable an event is when its acknowledgement is sent (`ackLevel`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AckLevel {
-    /// In the indexer's journal, synced.
+    /// In the indexer's journal, synced to disk.
     #[default]
     Local,
-    /// In the journal, synced, and its records in object storage.
+    /// In the journal, synced to disk, and in object storage.
     Remote,
-    /// In the journals of several indexers, synced.
+    /// In the journals of several indexers, synced to disk.
     Replicated,
 }
 
@@ -22,7 +22,7 @@ impl AckLevel {
     /// The values of the setting.
     pub const NAMES: &'static [&'static str] = &["local", "remote", "replicated"];
 
-    /// The level of that name.
+    /// Returns the level with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -33,7 +33,7 @@ impl AckLevel {
         }
     }
 
-    /// Its name, as in `indexes.conf`.
+    /// Returns its name, as in `indexes.conf`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -56,7 +56,7 @@ impl FromValue for AckLevel {
 /// `datatype` of indexes of metric data points.
 pub(crate) const METRIC: &str = "metric";
 
-/// Whole numbers, or `auto`.
+/// Returns the type of a setting that is a whole number or `auto`.
 const fn or_auto(expected: &'static str) -> Type {
     Type::Form { expected, fits: |text| text == "auto" || text.parse::<u64>().is_ok() }
 }

@@ -169,7 +169,8 @@ conf::keys! {
     }
 }
 
-/// A character as it is written in `FIELD_DELIMITER` and `FIELD_QUOTE`; `Some(None)` where none is wanted.
+/// Parses a character as it is written in `FIELD_DELIMITER` and `FIELD_QUOTE`; `Some(None)` if the value says
+/// that there is none.
 pub(crate) fn character(text: &str) -> Option<Option<char>> {
     Some(Some(match text.to_ascii_lowercase().as_str() {
         "none" => return Some(None),
@@ -194,7 +195,7 @@ pub(crate) fn character(text: &str) -> Option<Option<char>> {
     }))
 }
 
-/// Settings that are kept with a stanza and have nothing to do.
+/// Settings that are stored with a stanza and have no effect.
 pub(crate) const NOTES: &[Setting] =
     &conf::notes("props", ["category", "description", "pulldown_type"]);
 

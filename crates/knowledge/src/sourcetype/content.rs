@@ -1,14 +1,14 @@
 //! The source types that are recognised by their first lines.
 //!
-//! All patterns are matched in one pass over each line. They are compiled at the first source that needs
-//! them, and are bytes patterns without Unicode classes.
+//! All patterns are matched in one pass over each line. They are compiled when the first source needs them,
+//! and are byte patterns without Unicode classes.
 
 use std::sync::LazyLock;
 
 use regex::bytes::{RegexSet, RegexSetBuilder};
 
-/// Name, pattern of its lines, and how many of a hundred lines must match. Indented lines, which go on
-/// with the one before, do not count. The first that fits decides: special formats come before general
+/// Source type, pattern of its lines, and the percentage of lines that must match. Indented lines, which
+/// continue the previous line, are not counted. The first match decides: special formats come before general
 /// ones.
 pub(super) const CONTENT: &[(&str, &str, usize)] = &[
     // JSON.
@@ -301,7 +301,7 @@ static PATTERNS: LazyLock<RegexSet> = LazyLock::new(|| {
         .expect("a test compiles them")
 });
 
-/// The source type that the lines of a sample have.
+/// Returns the source type that the lines of a sample match.
 pub(super) fn sourcetype(lines: &[&str]) -> Option<&'static str> {
     let flush: Vec<&str> =
         lines.iter().copied().filter(|line| !line.starts_with([' ', '\t'])).collect();

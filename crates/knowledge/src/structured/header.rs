@@ -1,4 +1,4 @@
-//! Values between delimiters, and what makes a header's names fit for fields.
+//! Delimited values, and the conversion of header cells to field names.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,9 +9,9 @@ use model::columns::{ORIGIN_AND_INDEX, extracted_name};
 use super::Delimiter;
 use crate::timestamp::is_time;
 
-/// The field a column becomes: what is neither letter, digit, blank nor accepted becomes `_`. Names
-/// that every event has, and such that begin with `_`, get `extracted_` in front. A column without a
-/// name is no field.
+/// Returns the field name of a column: characters other than letters, digits, blanks and accepted ones become
+/// `_`. Names that every event has, and names that begin with `_`, get the prefix `extracted_`. A column
+/// without a name gives no field.
 pub(super) fn clean(name: &str, special: &str) -> Option<Arc<str>> {
     let kept = |c: char| c.is_alphanumeric() || matches!(c, '_' | ' ') || special.contains(c);
     let cleaned: String = name.trim().chars().map(|c| if kept(c) { c } else { '_' }).collect();
@@ -24,8 +24,8 @@ pub(super) fn clean(name: &str, special: &str) -> Option<Arc<str>> {
     Some(cleaned.into())
 }
 
-/// Whether the first record of a table names its columns: no cell is a number, an address or a time, none
-/// occurs twice, and none is empty but the first, of a column with row numbers, or the last.
+/// Returns whether the first record of a table is a header: no cell is a number, an address or a time, no
+/// cell is repeated, and only the first cell (of a column with row numbers) or the last one may be empty.
 pub(super) fn are_names(cells: &[Cow<'_, str>]) -> bool {
     let last = cells.len().saturating_sub(1);
     let mut seen = HashSet::with_capacity(cells.len());
@@ -38,7 +38,7 @@ pub(super) fn are_names(cells: &[Cow<'_, str>]) -> bool {
     })
 }
 
-/// Whether a cell is a number with its sign or unit, an address, or a time.
+/// Returns whether a cell is a number (with sign or unit), an address, or a time.
 fn is_value(cell: &str) -> bool {
     let number = cell.trim_start_matches(['-', '+', '$', '€', '£', '(', '.']);
     let begins = number.as_bytes().first().is_some_and(u8::is_ascii_digit);
@@ -46,7 +46,7 @@ fn is_value(cell: &str) -> bool {
     begins && (no_letter || cell.parse::<f64>().is_ok() || is_time(cell))
 }
 
-/// Visits the values of a record in order, without their quotes.
+/// Visits the values of a record in order, without quotes.
 pub(super) fn each_value<'t>(
     text: &'t str,
     delimiter: Delimiter,
@@ -87,8 +87,8 @@ fn find(text: &str, delimiter: Delimiter) -> Option<usize> {
     }
 }
 
-/// A value in quotes and what follows it, if it ends where a value can end. Doubled quotes inside are
-/// one; blanks around the quotes do not count.
+/// Reads a quoted value, and returns it with the text after it; `None` if the value does not end where a
+/// value can end. Doubled quotes inside become one; blanks around the quotes are ignored.
 fn quoted(text: &str, delimiter: Delimiter, quote: char) -> Option<(Cow<'_, str>, &str)> {
     let blank_is_delimiter = matches!(delimiter, Delimiter::One(' ' | '\t') | Delimiter::Blanks);
     let trimmed = if blank_is_delimiter { text } else { text.trim_start_matches([' ', '\t']) };
@@ -108,7 +108,7 @@ fn quoted(text: &str, delimiter: Delimiter, quote: char) -> Option<(Cow<'_, str>
             after.trim_start_matches([' ', '\t', '\r', '\n'])
         };
         if !(end.is_empty() || find(end, delimiter) == Some(0)) {
-            // The quote stands inside of a value.
+            // The quote is inside of a value.
             return None;
         }
         let value = &inner[..close];

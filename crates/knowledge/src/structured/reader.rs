@@ -1,4 +1,4 @@
-//! A reader per stream, with a memory of the header.
+//! A reader per stream, which remembers the header.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,18 +12,18 @@ use crate::timestamp::TimestampFinder;
 use model::EventTime;
 use model::columns::field_name;
 
-/// Names of JSON fields that are remembered; more empty the memory.
+/// Maximum number of cached JSON field names; when it is reached, the cache is emptied.
 const NAMES: usize = 10_000;
 
-/// Bytes of the shortest text that has a date and a time, or is a number of seconds.
+/// Minimum length in bytes of a text with a date and a time, or a number of seconds.
 const DATE: usize = 10;
 
-/// What tells the time of a record.
+/// The source of the time of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ToldBy {
-    /// Its text, where the finder says ([`TimestampFinder::place`]).
+    /// Its text, at the position that the finder returns ([`TimestampFinder::place`]).
     Text,
-    /// The field of this number among its fields.
+    /// The field at this index.
     Field(usize),
     /// The fields that `TIMESTAMP_FIELDS` names.
     TimestampFields,
@@ -31,30 +31,31 @@ pub enum ToldBy {
     Directive,
 }
 
-/// Makes fields of the lines of one stream.
+/// Extracts fields from the lines of one stream.
 #[derive(Debug)]
 pub struct StructuredReader {
     rules: Arc<StructuredRules>,
-    /// Lines so far, until the header is known.
+    /// Number of lines read, until the header is known.
     lines: usize,
-    /// The columns, once they are known.
+    /// The columns, if they are known.
     columns: Option<Vec<Option<Arc<str>>>>,
     names: HashMap<String, Arc<str>>,
-    /// Headers of tables so far, directives of W3C logs not counted.
+    /// Number of table headers read, without directives of W3C logs.
     headers: u64,
     /// The date of the last `#Date:` directive.
     date: Option<String>,
 }
 
 impl StructuredReader {
-    /// A reader of a stream that begins.
+    /// Creates a reader for the start of a stream.
     #[must_use]
     pub fn new(rules: Arc<StructuredRules>) -> Self {
         let columns = rules.names.clone();
         Self { rules, lines: 0, columns, names: HashMap::new(), headers: 0, date: None }
     }
 
-    /// A reader of a stream that goes on in the middle of a source which begins with a text.
+    /// Creates a reader for a stream that continues in the middle of a source; `beginning` is the start of
+    /// the source.
     #[must_use]
     pub fn resume(rules: Arc<StructuredRules>, beginning: &str) -> Self {
         let mut reader = Self::new(rules);
@@ -68,19 +69,19 @@ impl StructuredReader {
         reader
     }
 
-    /// Its rules.
+    /// Returns its rules.
     #[must_use]
     pub fn rules(&self) -> &Arc<StructuredRules> {
         &self.rules
     }
 
-    /// Lines that were taken as the header of a table so far.
+    /// Returns the number of lines taken as table headers so far.
     #[must_use]
     pub fn headers(&self) -> u64 {
         self.headers
     }
 
-    /// Takes the next line or record: whether it is an event, rather than a header, preamble or
+    /// Takes the next line or record, and returns whether it is an event rather than a header, preamble or
     /// comment.
     pub fn is_event(&mut self, line: &str) -> bool {
         if self.rules.format == StructuredFormat::Json {
@@ -110,13 +111,13 @@ impl StructuredReader {
             return false;
         }
         let Some(preamble) = &self.rules.preamble else { return self.columns.is_some() };
-        // What a text without its header begins with, such as the later part of a file, are records: the
-        // preamble says which lines are not.
+        // A text without a header, such as the later part of a file, begins with records; only the preamble
+        // identifies lines that are not records.
         let has_no_header = self.rules.header_prefix.is_some() && !is_w3c;
         (self.columns.is_some() || has_no_header) && !preamble.is_match(line)
     }
 
-    /// The text of the header in a line, if the line is it.
+    /// Returns the text of the header if the line is the header.
     fn header<'t>(&self, line: &'t str) -> Option<&'t str> {
         let rules = &self.rules;
         if let Some(prefix) = &rules.header_prefix {
@@ -131,8 +132,8 @@ impl StructuredReader {
         }
     }
 
-    /// Whether the next line can be a header. With `FIELD_NAMES`, which name the columns where there is
-    /// none, that is the first line that `FIELD_HEADER_REGEX` matches.
+    /// Returns whether the next line can be a header. With `FIELD_NAMES`, which names the columns if there is
+    /// no header, only the first line can be, and only with `FIELD_HEADER_REGEX`.
     fn may_be_header(&self) -> bool {
         match &self.rules.names {
             None => self.columns.is_none() || self.rules.format == StructuredFormat::W3c,
@@ -140,7 +141,7 @@ impl StructuredReader {
         }
     }
 
-    /// Whether no setting says which line the header is.
+    /// Returns whether no setting says which line is the header.
     fn guesses_header(&self) -> bool {
         self.rules.header_prefix.is_none() && self.rules.header_line.is_none()
     }
@@ -194,8 +195,8 @@ impl StructuredReader {
         });
     }
 
-    /// The time of an event: what `TIMESTAMP_FIELDS` name, else the first timestamp in its text, else
-    /// the first column with a name like `Order Date` whose value is a time or a date.
+    /// Finds the time of an event: from the `TIMESTAMP_FIELDS`, else the first timestamp in its text, else
+    /// the first column with a name such as `Order Date` whose value is a time or a date.
     pub fn find_time(
         &self,
         finder: &mut TimestampFinder,
@@ -212,7 +213,7 @@ impl StructuredReader {
             return finder.find(&text, now).map(|time| (time, ToldBy::Directive));
         }
         let each = || fields.iter().enumerate();
-        // A comma behind the seconds begins a fraction, unless it ends a cell.
+        // A comma after the seconds starts a fraction, unless it ends a cell.
         let by_cells = self.rules.delimiter == Delimiter::One(',') && finder.rules().is_automatic();
         if by_cells {
             let mut dates = each().filter(|(_, (_, value))| value.len() >= DATE);
@@ -231,7 +232,7 @@ impl StructuredReader {
             .find_map(|(at, (_, value))| Some((finder.find_cell(value, now)?, ToldBy::Field(at))))
     }
 
-    /// The time of day of a W3C record behind the date of its directive, where records have no date.
+    /// Returns the time of day of a W3C record after the date of the last directive, if records have no date.
     fn time_of_directive(&self, fields: &[(Arc<str>, String)]) -> Option<String> {
         let date = self.date.as_ref()?;
         let value = |wanted: &str| fields.iter().find(|(name, _)| name.as_ref() == wanted);
@@ -241,7 +242,7 @@ impl StructuredReader {
         }
     }
 
-    /// The text that tells an event's time, from the fields that `TIMESTAMP_FIELDS` names.
+    /// Returns the text of the event's time, from the fields in `TIMESTAMP_FIELDS`.
     #[must_use]
     pub fn time_text(&self, fields: &[(Arc<str>, String)]) -> Option<String> {
         let names = &self.rules.timestamp_fields;
@@ -254,7 +255,7 @@ impl StructuredReader {
     }
 }
 
-/// Whether a column's name promises a time: `Order Date`, `createdAt`, `start_time`, `ts`.
+/// Returns whether the name of a column indicates a time: `Order Date`, `createdAt`, `start_time`, `ts`.
 fn is_of_time(name: &str) -> bool {
     let lower = name.to_lowercase();
     let ends = ["time", "timestamp", "date", "_at", " at", "datetime", "when"];

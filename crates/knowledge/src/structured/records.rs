@@ -1,27 +1,27 @@
-//! Where records end: line ends outside of quotes, and the closing brackets of JSON.
+//! Finds the ends of records: line ends outside of quotes, and the closing brackets of JSON.
 //!
-//! Logs of JSON objects ([`RecordScanner::objects`]) are lines, one object each; an object is read to its
-//! closing bracket only if its opening one stands on a line of its own, as pretty-printers write it. So a
-//! line that is cut does not hold back what follows.
+//! Logs of JSON objects ([`RecordScanner::objects`]) have one object per line; an object is read to its
+//! closing bracket only if its opening bracket is alone on a line, as pretty-printers write it. Thus a
+//! truncated line does not delay the following ones.
 //!
-//! Guarantees: a record that does not close within its limits ends at its first line end, and the
-//! lines that were looked at in vain are not looked at again for more than a line each.
+//! Guarantees: a record that is not closed within its limits ends at its first line end, and the lines that
+//! were scanned for its end are scanned at most once more.
 
 use memchr::memchr2;
 
 use super::{Delimiter, StructuredFormat, StructuredRules};
 
-/// Lines of a quoted record at most.
+/// Maximum number of lines of a quoted record.
 const LINES: usize = 256;
 
-/// Between two records.
+/// The boundary between two records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordBreak {
-    /// Where the record before ends.
+    /// The end of the previous record.
     pub line_end: usize,
-    /// Where the next begins.
+    /// The start of the next record.
     pub next_start: usize,
-    /// What is before is no record: brackets and commas of an array around the records.
+    /// Whether the text before is not a record but brackets and commas of an array around records.
     pub is_gap: bool,
 }
 
@@ -32,43 +32,44 @@ pub struct RecordScanner {
     quote: u8,
     /// `None` for blanks.
     delimiter: Option<u8>,
-    /// Bytes of a record at most.
+    /// Maximum length of a record in bytes.
     limit: usize,
-    /// Line ends that are breaks whatever the quotes say.
+    /// Number of following line ends that are breaks, even inside of quotes.
     distrusted: usize,
-    /// JSON arrays that records are in.
+    /// Number of open JSON arrays that contain records.
     arrays: usize,
     state: State,
 }
 
-/// What ends records.
+/// How records end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Line ends outside of quotes.
+    /// At line ends outside of quotes.
     Values,
-    /// Closing brackets.
+    /// At closing brackets.
     Json,
-    /// Line ends, or closing brackets where the opening one stands alone.
+    /// At line ends, or at the closing bracket if the opening one is alone on its line.
     Objects,
 }
 
-/// Of the record that is being read.
+/// The state of the current record.
 #[derive(Debug, Clone, Default)]
 struct State {
-    /// Bytes since its start.
+    /// Number of bytes since its start.
     length: usize,
     begun: bool,
     in_quotes: bool,
-    /// The byte before was a quote that may end the value, or a backslash in JSON.
+    /// Whether the previous byte was a quote that may end the value, or a backslash in JSON.
     pending: bool,
-    /// A value begins after the first byte.
+    /// Whether a value has begun.
     in_value: bool,
     depth: usize,
-    /// What began with other than a bracket is a line.
+    /// Whether the record is a line, because it does not begin with a bracket.
     plain: bool,
-    /// A square bracket began it: an array of records, or the first character of a line.
+    /// Whether the record begins with a square bracket: an array of records, or the first character of a
+    /// line.
     undecided: bool,
-    /// A bracket began it, and so far nothing else is on its line.
+    /// Whether the record begins with a bracket, and nothing else is on its line so far.
     alone: bool,
     lines: usize,
     /// Length of the record up to its first line end.
@@ -80,8 +81,8 @@ fn is_line_end(byte: u8) -> bool {
 }
 
 impl RecordScanner {
-    /// A scanner for a stream that begins; `None` where lines are records. `limit` is the longest
-    /// record in bytes.
+    /// Creates a scanner for the start of a stream; `None` if each line is a record. `limit` is the maximum
+    /// length of a record in bytes.
     #[must_use]
     pub fn new(rules: &StructuredRules, limit: usize) -> Option<Self> {
         let byte = |c: char| u8::try_from(c).ok().filter(u8::is_ascii);
@@ -102,7 +103,7 @@ impl RecordScanner {
         })
     }
 
-    /// A scanner for a log of JSON objects, on lines of their own or pretty-printed.
+    /// Creates a scanner for a log of JSON objects, one per line or pretty-printed.
     #[must_use]
     pub fn objects(limit: usize) -> Self {
         Self {
@@ -116,9 +117,9 @@ impl RecordScanner {
         }
     }
 
-    /// The next break at or after `at`, which moves to where scanning goes on. `None`: the text ends
-    /// inside of a record. More text is to follow at the position `at` has then, in a buffer that
-    /// holds the record from its start, or as much of it as is kept.
+    /// Returns the next break at or after `at`, and moves `at` to the position where scanning continues.
+    /// `None` means that the text ends inside of a record: the caller appends more text at the new `at`, in a
+    /// buffer that has the record from its start, or as much of it as is kept.
     pub fn next(&mut self, text: &[u8], at: &mut usize) -> Option<RecordBreak> {
         while *at < text.len() {
             if self.state.plain {
@@ -178,7 +179,7 @@ impl RecordScanner {
         None
     }
 
-    /// At a line end: a break, unless the record goes on and has not gone on for too long.
+    /// Handles a line end: it is a break, unless the record continues and is within its limits.
     fn line_end(&mut self, at: usize) -> Option<RecordBreak> {
         let state = &mut self.state;
         let here = RecordBreak { line_end: at, next_start: at + 1, is_gap: false };
@@ -197,7 +198,7 @@ impl RecordScanner {
             return None;
         }
         self.distrusted = state.lines - 1;
-        // Where the record's start is no longer in the buffer, it can only end here.
+        // If the start of the record is no longer in the buffer, the record can only end here.
         let start = (at + 1).checked_sub(state.length);
         let end = start.map_or(at, |start| start + first);
         Some(RecordBreak { line_end: end, next_start: end + 1, is_gap: false })
@@ -247,7 +248,7 @@ impl RecordScanner {
         }
         if state.in_quotes {
             match byte {
-                // A string does not go over lines: the record is malformed.
+                // A string cannot contain a line end: the record is malformed.
                 b'\n' => {
                     return Some(RecordBreak { line_end: at, next_start: at + 1, is_gap: false });
                 }

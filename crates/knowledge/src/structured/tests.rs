@@ -1,4 +1,4 @@
-//! Structured sources from their settings on.
+//! Tests of structured sources from their settings to the events.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::{RecordScanner, StructuredReader, StructuredRules};
 use crate::Knowledge;
 
-/// The rules of some settings, compiled once.
+/// Returns the rules of some settings, compiled once.
 fn rules(settings: &str) -> Arc<StructuredRules> {
     static KNOWN: Mutex<BTreeMap<String, Arc<StructuredRules>>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock();
@@ -25,7 +25,7 @@ fn compiled(settings: &str) -> Arc<StructuredRules> {
     knowledge.parsing_rules("a", "s", "h").structured.clone().unwrap()
 }
 
-/// Events with their fields.
+/// Returns the events with their fields.
 fn read(settings: &str, lines: &[&str]) -> Vec<String> {
     let mut reader = StructuredReader::new(rules(settings));
     let mut out = Vec::new();
@@ -65,7 +65,7 @@ fn headers_are_found_by_line_number_prefix_or_settings() {
     let zeek = "INDEXED_EXTRACTIONS = tsv\nFIELD_HEADER_REGEX = ^#fields\\t\nPREAMBLE_REGEX = ^#";
     let header = ["#separator \\x09", "#fields\tts\tuid", "#types\ttime\tstring"];
     assert_eq!(read(zeek, &[&header[..], &["1\ta", "#close"]].concat()), ["ts=1 uid=a"]);
-    // A part of a file that comes without the header is not lost.
+    // A part of a file that arrives without the header is not lost.
     assert_eq!(read(zeek, &["1\ta", "2\tb"]), ["", ""]);
     let other = "INDEXED_EXTRACTIONS = csv\nHEADER_FIELD_DELIMITER = |\nFIELD_QUOTE = '\n\
                  HEADER_FIELD_QUOTE = none\nHEADER_FIELD_ACCEPTABLE_SPECIAL_CHARACTERS = .\n\
@@ -147,7 +147,7 @@ fn several_fields_make_the_timestamp() {
     assert_eq!(reader.time_text(&fields[1..2]), None);
 }
 
-/// The records of a text that comes in two chunks, for every place of the cut.
+/// Returns the records of a text that arrives in two chunks, for every position of the cut.
 fn records(settings: &str, text: &str, limit: usize) -> Vec<String> {
     scanned(&RecordScanner::new(&rules(settings), limit).unwrap(), text)
 }
@@ -226,7 +226,7 @@ fn json_logs_are_lines_or_pretty_printed_objects() {
     let array = "[\n  {\n    \"a\": 1\n  },\n  {\"a\": 2},\n{\"a\": 3}\n]\n{\"b\": 4}\n  x\n";
     let expected = ["{\n    \"a\": 1\n  }", "{\"a\": 2}", "{\"a\": 3}", "{\"b\": 4}", "  x"];
     assert_eq!(objects(array), expected);
-    // One that never closes ends at its first line end once it is longer than an event may be.
+    // A record that is never closed ends at its first line end once it is longer than the limit.
     let open = format!("{{\n  \"a\": [\n{}", "{\"b\":2}\n".repeat(12));
     assert_eq!(objects(&open)[..3], ["{", "  \"a\": [", "{\"b\":2}"]);
 }

@@ -1,4 +1,4 @@
-//! Why the text of an event shows no time: for previews, where somebody looks for the right settings.
+//! Explains why no time was found in an event: for previews, in which users look for the right settings.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use model::EventTime;
 
 use super::{Lookahead, TimestampFinder, TimestampRules, TimestampSource};
 
-/// Why a text shows no time.
+/// Why no time was found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoTime {
-    /// Nothing is looked for (`DATETIME_CONFIG`).
+    /// The settings do not search for a timestamp (`DATETIME_CONFIG`).
     NotLookedFor,
     /// `TIME_PREFIX` does not match.
     NoPrefix,
-    /// There is this one, which is too far from the reference (`MAX_DAYS_AGO`, `MAX_DAYS_HENCE`).
+    /// This timestamp is too far from the reference (`MAX_DAYS_AGO`, `MAX_DAYS_HENCE`).
     NotBelieved(EventTime),
-    /// There is one that does not lie where `MAX_TIMESTAMP_LOOKAHEAD` looks.
+    /// A timestamp is outside of the range of `MAX_TIMESTAMP_LOOKAHEAD`.
     TooFarBehind,
-    /// `TIME_FORMAT` does not fit.
+    /// `TIME_FORMAT` does not match.
     OtherFormat,
-    /// Nothing looks like a time.
+    /// The text contains nothing that looks like a time.
     Nothing,
 }
 
 impl TimestampRules {
-    /// Why a [`TimestampFinder`] of these rules finds no time in a text. It is asked anew with other rules,
-    /// so that it is the one that knows.
+    /// Returns why a [`TimestampFinder`] with these rules finds no time in a text. It runs the finder again
+    /// with other rules, so that the answer always agrees with the finder.
     #[must_use]
     pub fn why_not(&self, raw: &str, reference: EventTime) -> NoTime {
         if self.from != TimestampSource::Text {

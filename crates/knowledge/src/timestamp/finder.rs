@@ -1,4 +1,4 @@
-//! A finder per source, with a memory of where the last timestamp was and what it said.
+//! A finder per source, which remembers the position and the text of the last timestamp.
 
 use std::sync::Arc;
 
@@ -24,33 +24,34 @@ pub struct TimestampFinder {
     at: usize,
     /// Index of the JSON key that held the last timestamp.
     key: Option<usize>,
-    /// Whether fractions may be of any length.
+    /// Maximum number of fractional digits that are read.
     fraction_digits: usize,
     last: Option<Last>,
     jumps: Jumps,
-    /// Whose date a time of day has that comes without one.
+    /// The date of a time of day without a date.
     date: Option<EventTime>,
-    /// Where the last timestamp stands in its text.
+    /// Begin and end of the last timestamp in its text.
     place: Option<(usize, usize)>,
 }
 
-/// The text of the last timestamp around its fraction, and the second it means.
+/// The text of the last timestamp before and after its fraction, and its second.
 #[derive(Debug, Clone)]
 struct Last {
     head: [u8; HEAD],
     head_length: usize,
-    /// What stands between second and fraction; `None` without a fraction, `Some(None)` for nothing.
+    /// The character between second and fraction; `None` without a fraction, `Some(None)` if there is no
+    /// character.
     mark: Option<Option<u8>>,
     digits: usize,
     tail: [u8; TAIL],
     tail_length: usize,
     second: i64,
-    /// The reference it was completed with, if it names no year.
+    /// The reference that completed it, if it has no year.
     reference: Option<EventTime>,
 }
 
 impl TimestampFinder {
-    /// A finder without memory.
+    /// Creates a finder without remembered timestamps.
     #[must_use]
     pub fn new(rules: Arc<TimestampRules>) -> Self {
         let clock = LocalClock::new(rules.zone.clone());
@@ -68,26 +69,26 @@ impl TimestampFinder {
         }
     }
 
-    /// The rules it follows.
+    /// Returns its rules.
     #[must_use]
     pub fn rules(&self) -> &Arc<TimestampRules> {
         &self.rules
     }
 
-    /// Says what date a time of day without one has, such as the date on which its file was written.
-    /// Default: that of the reference.
+    /// Sets the date of times of day without a date, such as the date on which the file was written. Default:
+    /// that of the reference.
     pub fn set_date(&mut self, date: EventTime) {
         self.date = Some(date);
     }
 
-    /// Where the timestamp that was found last stands in its text: its first byte, and the first behind
-    /// it. `None` where patterns of a file (`DATETIME_CONFIG`) recognised it, and for cells of tables.
+    /// Returns begin and end of the last timestamp in its text. `None` if patterns of a file
+    /// (`DATETIME_CONFIG`) recognised it, and for cells of tables.
     #[must_use]
     pub fn place(&self) -> Option<(usize, usize)> {
         self.place
     }
 
-    /// The time that a cell of a table is, as a whole: also a date alone, or a time without seconds.
+    /// Reads a table cell that is a time as a whole: also a date alone, or a time without seconds.
     pub fn find_cell(&mut self, cell: &str, reference: EventTime) -> Option<EventTime> {
         let rules = &self.rules;
         if rules.from != TimestampSource::Text || rules.format.is_some() {
@@ -99,15 +100,15 @@ impl TimestampFinder {
         self.believed(time, reference)
     }
 
-    /// How many timestamps were far from the one before and not in the format of most of them, since
-    /// this was last asked (`MAX_DIFF_SECS_AGO`, `MAX_DIFF_SECS_HENCE`).
+    /// Returns the number of timestamps since the last call that were far from the previous one and not in
+    /// the usual format (`MAX_DIFF_SECS_AGO`, `MAX_DIFF_SECS_HENCE`).
     pub fn take_jumps(&mut self) -> u64 {
         self.jumps.take()
     }
 
-    /// The event's time, or `None` if its text tells none that is believed. `reference` is the
-    /// present, or the time of the file: it completes times without a year or date, and
-    /// `MAX_DAYS_AGO` and `MAX_DAYS_HENCE` count from it.
+    /// Returns the time of an event; `None` if its text has no time, or only one that is out of range.
+    /// `reference` is the present, or the time of the file: it completes times without a year or date, and
+    /// `MAX_DAYS_AGO` and `MAX_DAYS_HENCE` are relative to it.
     pub fn find(&mut self, raw: &str, reference: EventTime) -> Option<EventTime> {
         if self.rules.from != TimestampSource::Text {
             return None;
@@ -143,12 +144,12 @@ impl TimestampFinder {
         Some(time)
     }
 
-    /// Forgets the last timestamp; its place in the text stays known.
+    /// Forgets the last timestamp, but not its position.
     pub(crate) fn forget(&mut self) {
         self.last = None;
     }
 
-    /// The timestamp, where it begins and where it ends.
+    /// Returns the timestamp with its begin and end.
     fn find_in(
         &mut self,
         window: &[u8],
@@ -174,7 +175,8 @@ impl TimestampFinder {
         None
     }
 
-    /// A format may begin with anything, recognition begins with a word or number.
+    /// Returns whether a timestamp may begin at a position. A format may begin with any character; a
+    /// recognised timestamp begins with a word or number.
     fn may_begin(&self, window: &[u8], at: usize) -> bool {
         match &self.rules.format {
             None => shapes::may_begin(window, at),
@@ -209,7 +211,7 @@ impl TimestampFinder {
         Some(time)
     }
 
-    /// The timestamp where the text begins, and how long it is.
+    /// Reads the timestamp at the start of the text, and returns it with its length.
     fn read(&mut self, text: &[u8], reference: EventTime) -> Option<(EventTime, usize)> {
         let recalled = self.last.as_ref().and_then(|last| last.recall(text, reference));
         if let Some((time, length)) = recalled {
@@ -248,8 +250,8 @@ impl TimestampFinder {
         reference: EventTime,
     ) -> Option<Last> {
         let Fields { month, day_of_year, epoch, year, .. } = parsed.fields;
-        // Seconds since 1970 are read as fast as they are compared, and what may follow them depends on all
-        // their digits.
+        // Epoch seconds are not remembered: reading them is as fast as comparing them, and the characters
+        // that may follow depend on all their digits.
         let dated = (month.is_some() || day_of_year.is_some()) && epoch.is_none();
         let (from, to) = parsed.fraction;
         let between = from.checked_sub(parsed.second_end)?;
@@ -275,7 +277,7 @@ impl TimestampFinder {
 }
 
 impl Last {
-    /// The time of a text that differs from the last one in its fraction at most, and how long it is.
+    /// Returns the time and length of a timestamp that differs from the last one at most in its fraction.
     fn recall(&self, text: &[u8], reference: EventTime) -> Option<(EventTime, usize)> {
         let head = &self.head[..self.head_length];
         if !text.starts_with(head) {
@@ -312,7 +314,7 @@ impl Last {
         }
         let rest = &rest[self.tail_length..];
         if self.tail_length > 0 {
-            // `+01` may go on with `00` or `:00`.
+            // `+01` may continue with `00` or `:00`.
             return !matches!(rest, [b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z', ..] | [b':', b'0'..=b'9', ..]);
         }
         match rest {

@@ -1,8 +1,8 @@
-//! Timestamps of events that are JSON objects: by the name of a top-level key.
+//! Timestamps of events that are JSON objects, found by the name of a top-level key.
 
 use memchr::memmem;
 
-/// Keys that hold the event's time, in quotes; the first that is there and readable counts.
+/// Keys with the time of the event, in quotes; the first one that exists and can be read is used.
 pub(super) const KEYS: &[&str] = &[
     "\"@timestamp\"",
     "\"timestamp\"",
@@ -42,10 +42,10 @@ pub(super) const KEYS: &[&str] = &[
     "\"log_time\"",
 ];
 
-/// Bytes of an event that are looked at.
+/// Maximum number of bytes of an event that are examined.
 const READ: usize = 64 * 1024;
 
-/// Where the value of a top-level key begins, behind its quote if it has one.
+/// Returns the start of the value of a top-level key, after its quote if it has one.
 pub(super) fn value_of(event: &[u8], quoted_key: &str) -> Option<usize> {
     let event = &event[..event.len().min(READ)];
     let mut depth = Depth::default();
@@ -69,7 +69,7 @@ fn skip_blanks(text: &[u8], at: usize) -> usize {
     at + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
-/// How deep in objects and arrays a position is.
+/// The nesting depth of a position in objects and arrays.
 #[derive(Default)]
 struct Depth {
     at: usize,

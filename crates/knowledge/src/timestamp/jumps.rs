@@ -1,18 +1,18 @@
-//! Timestamps that jump: far from the one before, and in another format than most of their source.
+//! Timestamps that jump: far from the previous one, and in another format than most of their source.
 //!
-//! Such a timestamp was perhaps read from something that is none. It is used all the same, and
-//! counted, as Splunk warns of it.
+//! Such a timestamp may have been read from a text that is not a timestamp. It is used nevertheless, and
+//! counted, because Splunk warns about it.
 
 use model::EventTime;
 
 use super::TimestampRules;
 
-/// What is remembered of a source's timestamps.
+/// The state that is kept about the timestamps of a source.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Jumps {
-    /// The time before.
+    /// The previous time.
     last: Option<EventTime>,
-    /// The form that most timestamps have, by majority vote, and its lead.
+    /// The format that most timestamps have, by majority vote, and its lead.
     usual: u64,
     lead: u64,
     current: u64,
@@ -20,12 +20,12 @@ pub(super) struct Jumps {
 }
 
 impl Jumps {
-    /// Another timestamp of the form and second of the one before.
+    /// Records a timestamp with the format and second of the previous one.
     pub(super) fn same(&mut self) {
         self.vote(self.current);
     }
 
-    /// A timestamp that was read.
+    /// Records a timestamp that was read.
     pub(super) fn next(&mut self, text: &[u8], time: EventTime, rules: &TimestampRules) {
         self.current = form(text);
         if let Some(last) = self.last {
@@ -55,7 +55,7 @@ impl Jumps {
     }
 }
 
-/// A text by its classes of characters: runs of digits and of letters, and everything else.
+/// Hashes the format of a text: runs of digits, runs of letters, and all other characters.
 fn form(text: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut before = 0;

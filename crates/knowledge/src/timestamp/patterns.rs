@@ -1,8 +1,8 @@
 //! Timestamps by a file of patterns (`DATETIME_CONFIG = /etc/apps/x/local/datetime.xml`).
 //!
-//! The file defines regular expressions and what their groups are (`<define name extract>`, of
-//! `<text>` and `<use>`), and lists those for times (`<timePatterns>`) and dates (`<datePatterns>`). An
-//! event's time is what the first of each that matches says; a missing date is completed as always.
+//! The file defines regular expressions and the meaning of their groups (`<define name extract>`, with
+//! `<text>` and `<use>`), and lists those for times (`<timePatterns>`) and dates (`<datePatterns>`). The time
+//! of an event comes from the first match of each list; a missing date is completed as usual.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use quick_xml::events::{BytesStart, Event};
 use eval::Pattern;
 use eval::time::{Fields, abbreviation_offset, parse_offset};
 
-/// Definitions that use each other, at most.
+/// Maximum depth of definitions that use each other.
 const DEPTH: usize = 16;
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -24,7 +24,7 @@ pub struct DatetimePatterns {
     dates: Vec<Extracting>,
 }
 
-/// A pattern and what its groups are.
+/// A pattern and the meaning of its groups.
 #[derive(Debug, Clone)]
 struct Extracting {
     pattern: Pattern,
@@ -80,7 +80,7 @@ enum Piece {
     Use(String),
 }
 
-/// Where the reader is.
+/// The position of the reader in the XML.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     Outside,
@@ -97,10 +97,10 @@ struct Lists {
 }
 
 impl DatetimePatterns {
-    /// Compiles a file's text.
+    /// Compiles the text of a file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// A message that says what is wrong with the file.
     pub fn compile(xml: &str) -> Result<Self, String> {
         let lists = read(xml)?;
         let compile = |names: &[String]| {
@@ -113,7 +113,7 @@ impl DatetimePatterns {
         Ok(Self { times, dates })
     }
 
-    /// The parts of the timestamp in a text.
+    /// Returns the parts of the timestamp in a text.
     pub(super) fn read(&self, text: &str) -> Option<Fields> {
         let mut fields = Fields::default();
         let first = |list: &[Extracting], fields: &mut Fields| {
@@ -228,7 +228,8 @@ impl Lists {
 }
 
 impl Extracting {
-    /// Fills in what the first match says; false if nothing matches or makes no time.
+    /// Fills in the parts of the first match; returns false if no pattern matches, or if the match is not a
+    /// valid time.
     fn read(&self, text: &str, fields: &mut Fields) -> bool {
         let Some(groups) = self.pattern.groups_at(text, 0) else { return false };
         let mut filled = *fields;

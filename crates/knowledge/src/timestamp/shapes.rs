@@ -1,5 +1,5 @@
-//! The time formats that are recognised without being told: hand-written, no backtracking over more
-//! than a few dozen bytes.
+//! The time formats that are recognised without configuration: hand-written parsers that backtrack over at
+//! most a few dozen bytes.
 
 use eval::time::civil::month_days;
 use eval::time::{Fields, Parsed, abbreviation_offset, fraction_at, parse_offset};
@@ -21,13 +21,13 @@ const MONTHS_LONG: [&str; 12] = [
     "november",
     "december",
 ];
-/// How labels of TAI64 begin, of the seconds 2^62 to 2^62 + 2^32: 1970 to 2106.
+/// The start of TAI64 labels for the seconds 2^62 to 2^62 + 2^32, which are the years 1970 to 2106.
 const TAI64: &[u8] = b"40000000";
-/// Second 0 of the epoch in TAI64, as daemontools and multilog count.
+/// The TAI64 second of the epoch, as daemontools and multilog count.
 const TAI64_EPOCH: i64 = 10;
 const WEEKDAYS: [&[u8; 3]; 7] = [b"sun", b"mon", b"tue", b"wed", b"thu", b"fri", b"sat"];
 
-/// Whether a timestamp may begin at a position: not inside of a word, number or path.
+/// Returns whether a timestamp may begin at a position: not inside of a word, number or path.
 pub(super) fn may_begin(text: &[u8], at: usize) -> bool {
     let Some(byte) = text.get(at) else { return false };
     if !byte.is_ascii_alphanumeric() {
@@ -40,14 +40,14 @@ pub(super) fn may_begin(text: &[u8], at: usize) -> bool {
     !(before.is_ascii_alphanumeric() || matches!(before, b'.' | b'-' | b'_' | b'/' | 0x80..))
 }
 
-/// Whether a text ends with a code that sets colours of terminals, such as `ESC[32m` or `ESC[0;1m`.
+/// Returns whether a text ends with a terminal colour code, such as `ESC[32m` or `ESC[0;1m`.
 pub(super) fn ends_colour(text: &[u8]) -> bool {
     let Some(rest) = text.strip_suffix(b"m") else { return false };
     let numbers = rest.iter().rev().take_while(|byte| byte.is_ascii_digit() || **byte == b';');
     rest[..rest.len() - numbers.count()].ends_with(b"\x1b[")
 }
 
-/// The timestamp that begins where the text begins.
+/// Reads the timestamp at the start of the text.
 pub(super) fn read(text: &[u8]) -> Option<Parsed> {
     let mut cursor = Cursor::new(text);
     if text.first()?.is_ascii_digit() {
@@ -58,13 +58,13 @@ pub(super) fn read(text: &[u8]) -> Option<Parsed> {
     cursor.out()
 }
 
-/// Whether a text begins with a timestamp, or is a date.
+/// Returns whether a text begins with a timestamp, or is a date.
 pub(crate) fn is_time(text: &str) -> bool {
     read(text.as_bytes()).is_some() || read_cell(text.as_bytes()).is_some()
 }
 
-/// The time that a text is as a whole, as cells of tables have it: any timestamp, a date alone, or one
-/// with a time that has no seconds.
+/// Reads a text that is a time as a whole, as in table cells: any timestamp, a date alone, or a date with a
+/// time without seconds.
 pub(super) fn read_cell(text: &[u8]) -> Option<Fields> {
     if let Some(parsed) = read(text).filter(|parsed| parsed.end == text.len()) {
         return Some(parsed.fields);
@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         rest.iter().take(20).take_while(|byte| byte.is_ascii_digit()).count()
     }
 
-    /// Takes exactly `count` digits, which are there.
+    /// Takes exactly `count` digits, which must exist.
     fn take(&mut self, count: usize) -> Option<i64> {
         let mut value = 0i64;
         for byte in self.text.get(self.at..self.at + count)? {
@@ -135,7 +135,7 @@ impl<'a> Cursor<'a> {
         Some(value)
     }
 
-    /// One or two digits, not followed by a third.
+    /// Takes one or two digits that no third digit follows.
     fn small(&mut self) -> Option<i64> {
         match self.digits() {
             count @ 1..=2 => self.take(count),
@@ -177,7 +177,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `4000000043322583` with eight more digits for nanoseconds, all hexadecimal.
+    /// Reads `4000000043322583` with eight more digits for nanoseconds, all hexadecimal.
     fn tai64(&mut self) -> Option<()> {
         let label = self.text.iter().take(25).take_while(|byte| byte.is_ascii_hexdigit()).count();
         let hex = |from: usize| {
@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
             i64::from_str_radix(text, 16).ok()
         };
         if label != 16 && label != 24 {
-            // A number that happens to begin so: epoch seconds do not.
+            // This is a number with the same first digits; epoch seconds do not have them.
             return None;
         }
         let nanos = if label == 24 { hex(16)? } else { 0 };
@@ -197,8 +197,8 @@ impl<'a> Cursor<'a> {
         (ends && nanos < 1_000_000_000).then_some(())
     }
 
-    /// `0517 15:04:22.619632` and `20170322 06:58:47.08` behind the letter of the severity, as glog and
-    /// klog write it. The fraction tells it from other words.
+    /// Reads `0517 15:04:22.619632` or `20170322 06:58:47.08` after the letter of the severity, as glog and
+    /// klog write it. The fraction distinguishes it from other words.
     fn severity_first(&mut self) -> Option<()> {
         self.at += 1;
         match self.digits() {
@@ -216,7 +216,7 @@ impl<'a> Cursor<'a> {
         (self.fraction.0 > 0).then_some(())
     }
 
-    /// A date alone, of any of the forms.
+    /// Reads a date alone, in any of the formats.
     fn date(&mut self) -> Option<()> {
         let count = self.digits();
         match (count, self.peek(count)) {
@@ -244,7 +244,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `2005-06-03-15.42.50.675872`, `2015-07-29 17:41:44,747`, `2018-03-24T17:15:21.6Z`.
+    /// Reads `2005-06-03-15.42.50.675872`, `2015-07-29 17:41:44,747`, `2018-03-24T17:15:21.6Z`.
     fn year_first(&mut self, separator: u8) -> Option<()> {
         self.year_month_day(separator)?;
         self.expect(b"T t-_:,")?;
@@ -252,7 +252,7 @@ impl<'a> Cursor<'a> {
         self.clock()
     }
 
-    /// `2025 Oct 11 22:14:15`, as network devices write it.
+    /// Reads `2025 Oct 11 22:14:15`, as network devices write it.
     fn year_and_name(&mut self) -> Option<()> {
         self.fields.year = Some(self.take(4)?);
         self.blanks();
@@ -276,20 +276,20 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// `20171223-22:15:29:606`, `20171223T221529Z`.
+    /// Reads `20171223-22:15:29:606`, `20171223T221529Z`.
     fn compact(&mut self) -> Option<()> {
         self.date_digits()?;
         self.at += 1;
         if self.digits() == 6 { self.clock_digits() } else { self.clock() }
     }
 
-    /// `20171223221529`.
+    /// Reads `20171223221529`.
     fn compact_all(&mut self) -> Option<()> {
         self.date_digits()?;
         self.clock_digits()
     }
 
-    /// `081109 203615`, `140224 22:39:34`, `140224  2:39:34`.
+    /// Reads `081109 203615`, `140224 22:39:34`, `140224  2:39:34`.
     fn short_compact(&mut self) -> Option<()> {
         self.fields.year = Some(2000 + self.take(2)?);
         self.fields.month = Some(self.take(2)?);
@@ -323,7 +323,7 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Epoch seconds with or without a fraction, milli-, micro- or nanoseconds.
+    /// Reads epoch seconds with or without a fraction, or epoch milli-, micro- or nanoseconds.
     fn epoch(&mut self, count: usize) -> Option<()> {
         self.fields.epoch = Some(self.take(10)?);
         self.second_end = self.at;
@@ -342,8 +342,8 @@ impl<'a> Cursor<'a> {
         (!next.is_ascii_alphanumeric() && !number_goes_on).then_some(())
     }
 
-    /// `17/May/2015:10:05:03 +0000`, `06/14/2015 10:00:00`, `17/06/09 20:10:40`,
-    /// `03-17 16:13:38.811`, `10.30 16:49:06`, `17 May 2015 10:05:03`.
+    /// Reads `17/May/2015:10:05:03 +0000`, `06/14/2015 10:00:00`, `17/06/09 20:10:40`, `03-17 16:13:38.811`,
+    /// `10.30 16:49:06`, `17 May 2015 10:05:03`.
     fn day_or_month_first(&mut self, separator: u8) -> Option<()> {
         let first = self.small()?;
         self.at += 1;
@@ -375,8 +375,8 @@ impl<'a> Cursor<'a> {
         Some(())
     }
 
-    /// Which of three numbers is the year, the month and the day: American order unless a value
-    /// or the separator says otherwise.
+    /// Determines which of three numbers are year, month and day: American order, unless a value or the
+    /// separator excludes it.
     fn three_numbers(&mut self, first: i64, second: i64, separator: u8) -> Option<()> {
         let (year, month, day) = match self.digits() {
             4 => {
@@ -423,7 +423,7 @@ impl<'a> Cursor<'a> {
         (!self.peek(0).is_ascii_alphabetic()).then_some(index + 1)
     }
 
-    /// `Jun 14 15:16:01`, `Jun 14 2015 15:16:01`, `Sun Dec 04 04:47:44 2005`,
+    /// Reads `Jun 14 15:16:01`, `Jun 14 2015 15:16:01`, `Sun Dec 04 04:47:44 2005`,
     /// `Mon, 05 Dec 2005 19:15:57 GMT`.
     fn named(&mut self) -> Option<()> {
         if matches!(self.peek(0), b'D' | b'E' | b'F' | b'I' | b'W') && self.peek(1).is_ascii_digit()
@@ -477,8 +477,8 @@ impl<'a> Cursor<'a> {
         self.at = start;
     }
 
-    /// Whether the digits that were taken are a word. Those of the addresses `2001.1.1.1` and `2001:db8::1`
-    /// are not, those of `2026:` are.
+    /// Returns whether the digits read so far are a complete word. Those of the addresses `2001.1.1.1` and
+    /// `2001:db8::1` are not, those of `2026:` are.
     fn number_ends(&self) -> bool {
         match self.peek(0) {
             b':' => matches!(self.peek(1), 0 | b' ' | b'\t' | b'\r' | b'\n'),
@@ -486,7 +486,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// `15:16:01`, `15.42.50`, with fraction, half of the day and zone as they come.
+    /// Reads `15:16:01`, `15.42.50`, with an optional fraction, AM or PM, and zone.
     fn clock(&mut self) -> Option<()> {
         self.fields.hour = self.small()?;
         let separator = self.expect(b":.")?;
@@ -563,7 +563,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// `+120` and `-060`, as Db2 writes offsets: three digits are minutes.
+/// Reads `+120` and `-060`, as Db2 writes offsets: three digits are minutes.
 fn offset_in_minutes(text: &[u8]) -> Option<i64> {
     let digits = text.get(1..4)?;
     let ends = !text.get(4).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b':');

@@ -1,7 +1,7 @@
 //! The trees of `chart` and `timechart`, and the bins they share with `bin`.
 //!
-//! Guarantees: spans and limits are typed. Leaves to others: default spans, and the choice of
-//! the series that a limit keeps.
+//! Guarantees: spans and limits are typed. Leaves to others: default spans, and choosing the series that a
+//! limit keeps.
 
 use super::{ComparisonOperator, Field, Span, StatsCall};
 
@@ -26,11 +26,11 @@ pub enum TimeUnit {
 /// `15m`, `1mon`, `7d@w1`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeSpan {
-    /// How many units, at least one.
+    /// Number of units, at least one.
     pub count: u64,
     /// The unit.
     pub unit: TimeUnit,
-    /// What follows `@`: `d`, `w1`.
+    /// The snap unit after `@`: `d`, `w1`.
     pub snap: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub enum BinSpan {
     Time(TimeSpan),
     /// `span=10`, exact text of a number above 0.
     Number(String),
-    /// `span=2log10`; both exact texts, `1` and `10` when left out.
+    /// `span=2log10`; the texts of both numbers, `1` and `10` if left out.
     Log {
         /// The factor.
         coefficient: String,
@@ -50,14 +50,14 @@ pub enum BinSpan {
     },
 }
 
-/// How a field is cut into bins.
+/// How the values of a field are grouped into bins.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct BinOptions {
     /// `span=`.
     pub span: Option<BinSpan>,
     /// `minspan=`.
     pub minspan: Option<BinSpan>,
-    /// `bins=`: at most so many.
+    /// `bins=`: maximum number of bins.
     pub bins: Option<u64>,
     /// `start=`, exact text of a number.
     pub start: Option<String>,
@@ -67,7 +67,7 @@ pub struct BinOptions {
     pub aligntime: Option<String>,
 }
 
-/// Which series `limit=` keeps.
+/// The series that `limit=` keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesLimit {
     /// `limit=5`, `limit=top5`; 0 keeps all.
@@ -76,7 +76,7 @@ pub enum SeriesLimit {
     Bottom(u64),
 }
 
-/// What happens with the series a split makes.
+/// Options for the series that result from a split.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SeriesOptions {
     /// `limit=` (default top 10).
@@ -89,19 +89,19 @@ pub struct SeriesOptions {
     pub otherstr: Option<String>,
     /// `nullstr=` (default `NULL`).
     pub nullstr: Option<String>,
-    /// `sep=`: between aggregation and series in column names.
+    /// `sep=`: separator between aggregation and series in column names.
     pub sep: Option<String>,
-    /// `format=`: a template of column names, `$AGG$` and `$VAL$`.
+    /// `format=`: template of column names with `$AGG$` and `$VAL$`.
     pub format: Option<String>,
-    /// `agg=`: the call that scores series for the limit, as written.
+    /// `agg=`: the aggregation that ranks series for the limit, as written.
     pub agg: Option<StatsCall>,
     /// `cont=`: whether empty bins are shown (default true).
     pub cont: Option<bool>,
-    /// `dedup_splitvals=`: a repeated value of a multivalue split field counts once.
+    /// `dedup_splitvals=`: whether a repeated value of a multivalue split field counts once.
     pub dedup_splitvals: bool,
 }
 
-/// A field that splits rows or series, with its bins.
+/// A field whose values split the results into rows or series, with its bins.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SplitBy {
     /// The field.
@@ -110,14 +110,14 @@ pub struct SplitBy {
     pub bins: BinOptions,
 }
 
-/// `where sum in top10`, `where count > 5`: which series are kept.
+/// `where sum in top10`, `where count > 5`: the series that are kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SplitWhere {
-    /// The score of a series; without argument it is of the charted field.
+    /// The aggregation that ranks a series; without an argument, it aggregates the charted field.
     pub call: StatsCall,
-    /// What the score must satisfy.
+    /// The condition on its result.
     pub condition: SplitWhereCondition,
-    /// The place of the clause.
+    /// The position of the clause.
     pub span: Span,
 }
 
@@ -126,11 +126,11 @@ pub struct SplitWhere {
 pub enum SplitWhereCondition {
     /// `in top5`, `notin bottom3`.
     In {
-        /// The best or worst of how many.
+        /// Number of series, and whether they are the highest or the lowest ones.
         limit: SeriesLimit,
         /// Whether `notin` was written.
         negated: bool,
     },
-    /// `> 5`; exact text of the number.
+    /// `> 5`, with the text of the number.
     Compare(ComparisonOperator, String),
 }

@@ -1,4 +1,4 @@
-//! Searches that a command runs beside its own: written in brackets or named.
+//! Searches that a command runs in addition to its own: in brackets or by name.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use super::{Span, Subsearch};
 use crate::display::{Arguments, quoted};
 use crate::parser::is_name_character;
 
-/// A search whose rows a command takes.
+/// A search whose rows a command reads.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Dataset {
     /// `[search ...]`.
@@ -16,7 +16,7 @@ pub enum Dataset {
 }
 
 impl Dataset {
-    /// Its place.
+    /// Returns its position.
     pub fn span(&self) -> Span {
         match self {
             Self::Subsearch(subsearch) => subsearch.span,
@@ -25,18 +25,18 @@ impl Dataset {
     }
 }
 
-/// Rows by name.
+/// A dataset with a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedDataset {
-    /// What the name is of.
+    /// The kind of the dataset.
     pub kind: NamedDatasetKind,
     /// The name.
     pub name: String,
-    /// Its place.
+    /// Its position.
     pub span: Span,
 }
 
-/// What has rows and a name.
+/// The kinds of datasets that have names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "kinds name themselves")]
 pub enum NamedDatasetKind {
@@ -46,10 +46,10 @@ pub enum NamedDatasetKind {
 }
 
 impl NamedDatasetKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Datamodel, Self::Inputlookup, Self::Savedsearch];
 
-    /// The word before the colon.
+    /// Returns the word before the colon.
     pub fn name(self) -> &'static str {
         match self {
             Self::Datamodel => "datamodel",
@@ -59,12 +59,12 @@ impl NamedDatasetKind {
     }
 }
 
-/// Bounds of a search that a command runs; what is absent is a setting.
+/// Limits of a search that a command runs; a setting applies if a limit is `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SubsearchOptions {
     /// `maxtime=` in seconds.
     pub maxtime: Option<u64>,
-    /// `maxout=`: rows at most.
+    /// `maxout=`: maximum number of rows.
     pub maxout: Option<u64>,
     /// `timeout=` in seconds.
     pub timeout: Option<u64>,

@@ -1,16 +1,16 @@
 //! The tree of `eval` and `where` expressions.
 //!
-//! Guarantees: functions exist and have a permitted number of arguments; precedence is resolved,
-//! so brackets leave no node. Leaves to others: types, and what a missing field does.
+//! Guarantees: functions exist and have a valid number of arguments; precedence is resolved, so that brackets
+//! have no node. Leaves to others: types, and the handling of missing fields.
 
 use super::{ComparisonOperator, Span, Spanned, Subsearch};
 
-/// An expression and its place.
+/// An expression and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// Its form.
     pub kind: ExprKind,
-    /// Its place, surrounding brackets excluded.
+    /// Its position, without surrounding brackets.
     pub span: Span,
 }
 
@@ -19,7 +19,7 @@ pub struct Expr {
 pub enum ExprKind {
     /// A number with its exact text: `1`, `0.50`, `1e3`.
     Number(String),
-    /// A double-quoted string, escapes resolved.
+    /// A double-quoted string with resolved escapes.
     String(String),
     /// The value of a field.
     Field(FieldRef),
@@ -29,7 +29,7 @@ pub enum ExprKind {
     Binary(BinaryOperator, Box<Expr>, Box<Expr>),
     /// `a IN (b, c)` and the function form `in(a, b, c)`.
     In {
-        /// What is looked for.
+        /// The operand before `IN`.
         value: Box<Expr>,
         /// The values, at least one.
         list: Vec<Expr>,
@@ -43,7 +43,7 @@ pub enum ExprKind {
 }
 
 impl Expr {
-    /// The expressions directly in this one, in the order of the text.
+    /// Returns the direct subexpressions, in the order of the text.
     #[must_use]
     pub fn children(&self) -> Vec<&Self> {
         match &self.kind {
@@ -71,13 +71,13 @@ impl Expr {
         }
     }
 
-    /// Visits this expression and all in it, each before those in it. Subsearches are not entered.
+    /// Visits this expression and all subexpressions, parents first. Subsearches are not visited.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         self.children().into_iter().for_each(|child| child.walk(visit));
     }
 
-    /// The same, to change them.
+    /// Like [`Self::walk`], with mutable access.
     pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Self)) {
         visit(self);
         self.children_mut().into_iter().for_each(|child| child.walk_mut(visit));
@@ -107,7 +107,7 @@ pub struct Call {
 pub enum UnaryOperator {
     /// `-`.
     Negate,
-    /// `+`, kept for the round trip.
+    /// `+`, kept so that writing the tree gives the same text.
     Plus,
     /// `NOT`.
     Not,

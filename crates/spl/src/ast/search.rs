@@ -1,29 +1,29 @@
 //! The tree of the `search` command: terms, comparisons and time modifiers.
 //!
-//! Guarantees: `And` and `Or` have at least two members; escapes are resolved, so a literal
-//! asterisk and a wildcard are told apart. Leaves to others: how a term is split into segments.
+//! Guarantees: `And` and `Or` have at least two members; escapes are resolved, so that a literal asterisk
+//! differs from a wildcard. Leaves to others: splitting terms into segments.
 
 use super::{Field, Pipeline, Span};
 
-/// Which time bound a modifier sets.
+/// The time bound that a modifier sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeModifierKind {
-    /// `earliest=`: `_time` at or after.
+    /// `earliest=`: `_time` at or after the value.
     Earliest,
-    /// `latest=`: `_time` before.
+    /// `latest=`: `_time` before the value.
     Latest,
-    /// `_index_earliest=`: `_indextime` at or after.
+    /// `_index_earliest=`: `_indextime` at or after the value.
     IndexEarliest,
-    /// `_index_latest=`: `_indextime` before.
+    /// `_index_latest=`: `_indextime` before the value.
     IndexLatest,
 }
 
 impl TimeModifierKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 4] =
         [Self::Earliest, Self::Latest, Self::IndexEarliest, Self::IndexLatest];
 
-    /// The name as written.
+    /// Returns the name as written.
     pub fn name(self) -> &'static str {
         match self {
             Self::Earliest => "earliest",
@@ -34,34 +34,34 @@ impl TimeModifierKind {
     }
 }
 
-/// One `earliest=...`.
+/// A time modifier such as `earliest=...`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeModifier {
-    /// Which bound.
+    /// The bound that it sets.
     pub kind: TimeModifierKind,
     /// The time as text, without quotes: `-1d@d`, `now`, `10/27/2026:00:00:00`, `1793059200`.
     pub value: String,
-    /// `timeformat=` of the search, in which the value may be written.
+    /// `timeformat=` of the search: a format in which the value may be written.
     pub format: Option<String>,
-    /// The place of the whole modifier.
+    /// The position of the whole modifier.
     pub span: Span,
 }
 
-/// What an event must satisfy.
+/// A condition on events.
 #[derive(Debug, Clone, PartialEq)]
 pub enum SearchExpr {
-    /// All of them.
+    /// All of the conditions.
     And(Vec<SearchExpr>),
-    /// Any of them.
+    /// At least one of the conditions.
     Or(Vec<SearchExpr>),
-    /// Not this.
+    /// The negation of a condition.
     Not(Box<SearchExpr>, Span),
-    /// A word or phrase of `_raw`.
+    /// A word or phrase in `_raw`.
     Term(Term),
     /// `field=value` and the like.
     Comparison(SearchComparison),
-    /// The case of `field=CASE(value)`: the value is compared case-sensitively. The parser puts the same
-    /// comparison without regard to case in front of it, by which events are pruned.
+    /// The case-sensitive comparison of `field=CASE(value)`. The parser puts the same comparison without
+    /// case-sensitivity before it, which is used for pruning.
     Cased(SearchComparison),
     /// `field IN (a, b)`.
     In(SearchIn),
@@ -71,12 +71,12 @@ pub enum SearchExpr {
     Subsearch(Subsearch),
     /// `field=[search ...]`.
     Computed(SearchComputed),
-    /// A time modifier of a branch of OR, which holds for that branch only.
+    /// A time modifier in a branch of OR, which applies only to that branch.
     Time(TimeModifier),
 }
 
 impl SearchExpr {
-    /// What satisfies both; nothing is satisfied by all.
+    /// Returns the conjunction of two conditions; `None` matches all events.
     pub fn all(first: Option<Self>, second: Option<Self>) -> Option<Self> {
         let members = |expr: Option<Self>| match expr {
             None => Vec::new(),
@@ -90,7 +90,7 @@ impl SearchExpr {
         }
     }
 
-    /// The place of the first subsearch in it.
+    /// Returns the position of the first subsearch in the expression.
     pub fn subsearch(&self) -> Option<Span> {
         match self {
             Self::Subsearch(found) => Some(found.span),
@@ -99,7 +99,7 @@ impl SearchExpr {
         }
     }
 
-    /// The members that it is made of. Subsearches are not entered.
+    /// Returns the direct members. Subsearches are not included.
     pub fn children(&self) -> &[Self] {
         match self {
             Self::And(members) | Self::Or(members) => members,
@@ -108,13 +108,13 @@ impl SearchExpr {
         }
     }
 
-    /// Visits this expression and all in it, each before those in it. Subsearches are not entered.
+    /// Visits this expression and all its members, parents first. Subsearches are not visited.
     pub fn walk<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         self.children().iter().for_each(|child| child.walk(visit));
     }
 
-    /// The same without what is in `NOT`.
+    /// Like [`Self::walk`], without the expressions inside of `NOT`.
     pub fn walk_positive<'a>(&'a self, visit: &mut impl FnMut(&'a Self)) {
         visit(self);
         if !matches!(self, Self::Not(..)) {
@@ -122,7 +122,7 @@ impl SearchExpr {
         }
     }
 
-    /// Visits this expression and all in it, to change them.
+    /// Visits this expression and all its members, with mutable access.
     pub fn walk_mut(&mut self, visit: &mut impl FnMut(&mut Self)) {
         visit(self);
         match self {
@@ -134,7 +134,7 @@ impl SearchExpr {
         }
     }
 
-    /// The field on the left of a comparison, or of `IN`.
+    /// Returns the field on the left of a comparison, or of `IN`.
     pub fn field(&self) -> Option<&Field> {
         match self {
             Self::Comparison(comparison) | Self::Cased(comparison) => Some(&comparison.field),
@@ -144,7 +144,7 @@ impl SearchExpr {
         }
     }
 
-    /// The place of the whole expression.
+    /// Returns the position of the whole expression.
     pub fn span(&self) -> Span {
         match self {
             Self::And(members) | Self::Or(members) => {
@@ -161,7 +161,7 @@ impl SearchExpr {
         }
     }
 
-    /// `timeformat=` of the time ranges of its branches.
+    /// Returns the `timeformat=` of time modifiers in its branches.
     pub fn time_format(&self) -> Option<&str> {
         match self {
             Self::Time(modifier) => modifier.format.as_deref(),
@@ -169,56 +169,56 @@ impl SearchExpr {
         }
     }
 
-    /// Whether branches of it have time ranges of their own.
+    /// Returns whether branches of the expression have their own time modifiers.
     pub fn has_times(&self) -> bool {
         matches!(self, Self::Time(_)) || self.children().iter().any(Self::has_times)
     }
 }
 
-/// A word or quoted phrase, matched against `_raw` without regard to case.
+/// A word or quoted phrase, matched case-insensitively against `_raw`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Term {
-    /// What is looked for. Wildcards count inside quotes too.
+    /// The text to search for. Wildcards are active inside of quotes, too.
     pub pattern: SearchPattern,
     /// Whether it was written in double quotes.
     pub quoted: bool,
-    /// Its place in the text.
+    /// Its position in the text.
     pub span: Span,
 }
 
-/// Text with wildcards, escapes resolved.
+/// A text with wildcards and resolved escapes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct SearchPattern {
-    /// Literals and wildcards in order; two of a kind never follow each other.
+    /// Literals and wildcards in order; two of the same kind are never adjacent.
     pub parts: Vec<PatternPart>,
 }
 
-/// A piece of a [`SearchPattern`].
+/// A part of a [`SearchPattern`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum PatternPart {
-    /// Exactly this text.
+    /// Matches exactly this text.
     Literal(String),
-    /// Any run of characters: an unescaped `*`.
+    /// An unescaped `*`: matches any run of characters.
     Any,
 }
 
 impl SearchPattern {
-    /// Exactly `text`, in which `*` is an ordinary character.
+    /// Creates a pattern that matches exactly `text`; `*` is an ordinary character.
     pub fn literal(text: impl Into<String>) -> Self {
         Self { parts: vec![PatternPart::Literal(text.into())] }
     }
 
-    /// Whether it holds a wildcard.
+    /// Returns whether the pattern has a wildcard.
     pub fn has_wildcard(&self) -> bool {
         self.parts.contains(&PatternPart::Any)
     }
 
-    /// Whether it is a lone `*`.
+    /// Returns whether the pattern is a single `*`.
     pub fn is_any(&self) -> bool {
         self.parts == [PatternPart::Any]
     }
 
-    /// The text if there is no wildcard.
+    /// Returns the text if there is no wildcard.
     pub fn as_literal(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
@@ -227,7 +227,7 @@ impl SearchPattern {
         }
     }
 
-    /// The text with `*` for wildcards; a literal asterisk is not told apart.
+    /// Returns the text with `*` for wildcards; a literal asterisk looks the same.
     pub fn text(&self) -> String {
         self.parts
             .iter()
@@ -238,7 +238,7 @@ impl SearchPattern {
             .collect()
     }
 
-    /// Whether a text is of this form. Case matters.
+    /// Returns whether the pattern matches a text, case-sensitively.
     pub fn matches(&self, text: &str) -> bool {
         let (mut rest, mut anywhere) = (text, false);
         let last = self.parts.len().saturating_sub(1);
@@ -259,7 +259,7 @@ impl SearchPattern {
         anywhere || rest.is_empty()
     }
 
-    /// The literal pieces.
+    /// Iterates over the literal parts.
     pub fn literals(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {
             PatternPart::Literal(text) => Some(text.as_str()),
@@ -273,7 +273,7 @@ impl SearchPattern {
 pub enum ComparisonOperator {
     /// `=` or `==`.
     Equal,
-    /// `!=`; in `search` only events that have the field satisfy it.
+    /// `!=`; in `search` only events with the field match it.
     NotEqual,
     /// `<`.
     Less,
@@ -286,7 +286,7 @@ pub enum ComparisonOperator {
 }
 
 impl ComparisonOperator {
-    /// The operator as written.
+    /// Returns the operator as written.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Equal => "=",
@@ -308,18 +308,18 @@ pub struct SearchComparison {
     pub operator: ComparisonOperator,
     /// The value on the right.
     pub value: SearchValue,
-    /// The place of the whole comparison.
+    /// The position of the whole comparison.
     pub span: Span,
 }
 
 /// The right side of a search comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SearchValue {
-    /// The value, with wildcards (inside quotes too).
+    /// The value, with wildcards (also inside of quotes).
     pub pattern: SearchPattern,
     /// Whether it was written in double quotes.
     pub quoted: bool,
-    /// Its place in the text.
+    /// Its position in the text.
     pub span: Span,
 }
 
@@ -330,29 +330,29 @@ pub struct SearchIn {
     pub field: Field,
     /// The values, at least one.
     pub values: Vec<SearchValue>,
-    /// Whether `NOT IN` was written; events without the field satisfy it, as with `NOT field IN`.
+    /// Whether `NOT IN` was written; events without the field match it, as with `NOT field IN`.
     pub negated: bool,
-    /// The place of the whole expression.
+    /// The position of the whole expression.
     pub span: Span,
 }
 
-/// What a directive asks for.
+/// The kinds of directives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectiveKind {
-    /// `CASE(x)`: the term with its case.
+    /// `CASE(x)`: matches the term case-sensitively.
     Case,
-    /// `TERM(x)`: the term as one token between major breakers.
+    /// `TERM(x)`: matches the term as one token between major breakers.
     Term,
 }
 
 /// `TERM(127.0.0.1)` or `CASE(Error)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directive {
-    /// Which one.
+    /// The kind of the directive.
     pub kind: DirectiveKind,
     /// The term.
     pub pattern: SearchPattern,
-    /// The place of the whole directive.
+    /// The position of the whole directive.
     pub span: Span,
 }
 
@@ -363,15 +363,15 @@ pub struct SearchComputed {
     pub field: Field,
     /// The comparison.
     pub operator: ComparisonOperator,
-    /// What gives the value.
+    /// The subsearch that returns the value.
     pub subsearch: Subsearch,
 }
 
-/// `[search ...]`, parsed; what it means depends on where it stands.
+/// `[search ...]`, parsed; its meaning depends on its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Subsearch {
     /// The commands inside.
     pub pipeline: Box<Pipeline>,
-    /// The place, brackets included.
+    /// The position, including the brackets.
     pub span: Span,
 }

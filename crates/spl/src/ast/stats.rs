@@ -1,7 +1,7 @@
 //! The trees of the stats family: `stats`, `eventstats`, `streamstats`, `tstats`.
 //!
-//! Guarantees: functions are known and their parameters in range; a call keeps its own text,
-//! because results are named after it. Leaves to others: aggregation, and wildcard expansion.
+//! Guarantees: functions are known and their parameters in range; a call keeps its own text, because results
+//! are named after it. Leaves to others: aggregation, and expansion of wildcards.
 
 use super::{BinSpan, Expr, FieldPattern, Span, Spanned, StatsKind, TimeSpan};
 
@@ -10,19 +10,19 @@ use super::{BinSpan, Expr, FieldPattern, Span, Spanned, StatsKind, TimeSpan};
 pub struct StatsCall {
     /// The function.
     pub function: StatsFunction,
-    /// What it aggregates.
+    /// The argument that it aggregates.
     pub argument: StatsArgument,
-    /// The name after `AS`; holds `*` where the argument does.
+    /// The name after `AS`; it contains `*` if the argument does.
     pub alias: Option<Spanned<String>>,
-    /// The call as written, without the alias: `count(eval(status=404))`.
+    /// The call as written, without its alias: `count(eval(status=404))`.
     pub text: String,
-    /// The place of the call, alias included.
+    /// The position of the call, including its alias.
     pub span: Span,
 }
 
 impl StatsCall {
-    /// The name of the result column (a pattern if the argument is one): the alias, else the text
-    /// of the call; plain counts are `count` however they are written.
+    /// Returns the name of the result column (a pattern if the argument is one): the alias, else the text of
+    /// the call. A count without an argument is always named `count`.
     pub fn output_name(&self) -> &str {
         match (&self.alias, &self.argument) {
             (Some(alias), _) => &alias.node,
@@ -32,34 +32,34 @@ impl StatsCall {
     }
 }
 
-/// The field that stands for an aggregation inside an expression over aggregations.
+/// Returns the name of the field that stands for an aggregation in an expression over aggregations.
 pub fn aggregation_name(place: usize) -> String {
     format!("__aggregation{place}")
 }
 
-/// What an aggregation works on.
+/// The argument of an aggregation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatsArgument {
-    /// Nothing: `count`, or another function without argument, which means all fields (`*`).
+    /// No argument: `count`, or another function, which then aggregates all fields (`*`).
     None,
     /// A field or a wildcard pattern.
     Field(FieldPattern),
     /// `eval(...)`.
     Eval(Expr),
-    /// What stands in `eval(sum(a) / count)`: an expression over aggregations.
+    /// The content of `eval(sum(a) / count)`: an expression over aggregations.
     Over {
-        /// The expression; the aggregation at place `n` is the field [`aggregation_name`] of `n`.
+        /// The expression; in it, the field [`aggregation_name`] of `n` stands for aggregation `n`.
         expr: Expr,
-        /// The aggregations in it, at least one, none of them with an alias.
+        /// Its aggregations, at least one; none has an alias.
         calls: Vec<StatsCall>,
     },
     /// `PREFIX(x=)`, of `tstats` only.
     Prefix(Spanned<String>),
-    /// The inside of `sparkline(avg(x), 1h)`.
+    /// The content of `sparkline(avg(x), 1h)`.
     Sparkline {
-        /// The aggregation per step; `None` counts events.
+        /// The aggregation per step; `None` is `count`.
         call: Option<Box<StatsCall>>,
-        /// The step.
+        /// The length of a step.
         step: Option<TimeSpan>,
     },
 }
@@ -67,16 +67,16 @@ pub enum StatsArgument {
 /// An aggregation function with its parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatsFunction {
-    /// Which one.
+    /// The kind of the function.
     pub kind: StatsKind,
-    /// The percentile of [`StatsKind::Percentile`] and its variants, exact text: `95`, `99.9`.
+    /// The percentile of [`StatsKind::Percentile`] and its variants, as text: `95`, `99.9`.
     pub parameter: Option<String>,
-    /// The name as written, parameter included: `p95`, `distinct_count`.
+    /// The name as written, including the parameter: `p95`, `distinct_count`.
     pub name: Spanned<String>,
 }
 
 impl StatsFunction {
-    /// The percentile, between 0 and 100.
+    /// Returns the percentile, between 0 and 100.
     pub fn percent(&self) -> Option<f64> {
         self.parameter.as_deref()?.parse().ok()
     }
@@ -85,16 +85,16 @@ impl StatsFunction {
 /// The fields after `BY`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatsBy {
-    /// The fields; may hold wildcards in `stats` and `tstats`.
+    /// The fields; in `stats` and `tstats` they may contain wildcards.
     pub fields: Vec<FieldPattern>,
     /// `span=` after `_time`.
     pub span: Option<BinSpan>,
-    /// `PREFIX(x=)` group keys of `tstats`: index into `fields` of each field that is a prefix.
+    /// `PREFIX(x=)` group keys of `tstats`: indexes into `fields` of the fields that are prefixes.
     pub prefixes: Vec<usize>,
 }
 
 impl StatsBy {
-    /// Whether nothing is grouped by.
+    /// Returns whether there are no group keys.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }

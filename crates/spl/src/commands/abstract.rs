@@ -1,4 +1,4 @@
-//! `abstract`: shortens the text of events to the lines that matter to the search.
+//! `abstract`: shortens the text of events to the lines that are relevant to the search.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,9 +9,9 @@ use std::fmt;
 /// `abstract [maxterms=] [maxlines=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbstractCommand {
-    /// `maxterms=`: how many terms of the search count (1 to 1000, which is the default).
+    /// `maxterms=`: maximum number of terms of the search that are considered (1 to 1000, default 1000).
     pub maxterms: u64,
-    /// `maxlines=`: how many lines are kept (1 to 500, default 10).
+    /// `maxlines=`: maximum number of lines that are kept (1 to 500, default 10).
     pub maxlines: u64,
 }
 

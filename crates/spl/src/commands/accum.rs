@@ -11,7 +11,7 @@ use std::fmt;
 pub struct AccumCommand {
     /// The field summed.
     pub field: Field,
-    /// Where the total goes; the field itself if absent.
+    /// The field for the total; the summed field itself if absent.
     pub alias: Option<Field>,
 }
 

@@ -9,11 +9,11 @@ use std::fmt;
 /// `addcoltotals [labelfield=] [label=] [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddcoltotalsCommand {
-    /// `labelfield=`: where the label of the row goes.
+    /// `labelfield=`: the field for the label of the row.
     pub labelfield: Option<String>,
     /// `label=` of the row (default `Total`).
     pub label: String,
-    /// The fields totalled; all numeric ones if empty.
+    /// The fields to add up; all numeric fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 
@@ -42,7 +42,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         match p.option(OPTIONS)? {
             None => fields.push(p.field_pattern("a field name")?),
             Some(option) if option.name == "label" => label = option.text(),
-            // The name of the column of row totals, which `addtotals` makes and this command does not.
+            // This is the column name of row totals, which only `addtotals` computes.
             Some(option) if option.name == "fieldname" => drop(option.text()),
             Some(option) => labelfield = Some(option.text()),
         }

@@ -9,17 +9,17 @@ use std::fmt;
 /// `addtotals [row=] [col=] [fieldname=] [labelfield=] [label=] [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AddtotalsCommand {
-    /// `row=`: a total per row (default true).
+    /// `row=`: whether each row gets a total (default true).
     pub row: bool,
-    /// `col=`: a last row with the totals of columns.
+    /// `col=`: whether a last row with column totals is added.
     pub col: bool,
-    /// `fieldname=` of the row total (default `Total`).
+    /// `fieldname=`: the name of the row total (default `Total`).
     pub fieldname: String,
-    /// `labelfield=`: where the label of the last row goes.
+    /// `labelfield=`: the field for the label of the last row.
     pub labelfield: Option<String>,
     /// `label=` of the last row (default `Total`).
     pub label: String,
-    /// The fields totalled; all numeric ones if empty.
+    /// The fields to add up; all numeric fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 

@@ -1,4 +1,4 @@
-//! `analyzefields`: tells how well numbers predict a field.
+//! `analyzefields`: measures how well numeric fields predict a field.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};

@@ -9,21 +9,21 @@ use std::fmt;
 /// `anomalies [<options>] [BY <fields>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomaliesCommand {
-    /// `threshold=`: the score above which an event is unexpected, exact text (default 0.01).
+    /// `threshold=`: the score above which an event is unexpected, as text (default 0.01).
     pub threshold: String,
-    /// `labelonly=`: whether all events stay (default false).
+    /// `labelonly=`: whether all events are kept (default false).
     pub labelonly: bool,
-    /// `normalize=`: whether all digits are the same (default true).
+    /// `normalize=`: whether all digits are treated as equal (default true).
     pub normalize: bool,
-    /// `maxvalues=`: with how many events before an event is compared (default 100).
+    /// `maxvalues=`: number of previous events that an event is compared with (default 100).
     pub maxvalues: u64,
-    /// `field=`: what is compared (default `_raw`).
+    /// `field=`: the field that is compared (default `_raw`).
     pub field: String,
-    /// `denylist=`: a lookup with events that are expected.
+    /// `denylist=`: a lookup with expected events.
     pub denylist: Option<Field>,
-    /// `denylistthreshold=`: how alike they are, exact text (default 0.05).
+    /// `denylistthreshold=`: the distance up to which an event counts as expected, as text (default 0.05).
     pub denylistthreshold: String,
-    /// Events are compared with those of the same values.
+    /// The fields that must be equal in the events that are compared.
     pub by: Vec<FieldPattern>,
 }
 

@@ -9,42 +9,42 @@ use std::fmt;
 /// `anomalousvalue [<options>] [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomalousvalueCommand {
-    /// What is anomalous, and what happens then.
+    /// The criteria of anomalies, and the action.
     pub options: AnomalousvalueOptions,
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 
-/// What is anomalous, and what happens then. Numbers are exact texts.
+/// The criteria of anomalies, and the action. Numbers are kept as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnomalousvalueOptions {
     /// `action=` (default filter).
     pub action: AnomalyAction,
     /// `pthresh=`: the probability below which a value is anomalous (default 0.01).
     pub pthresh: String,
-    /// `minsupcount=`: how often a field must occur (default 100).
+    /// `minsupcount=`: minimum number of events with the field (default 100).
     pub minsupcount: u64,
-    /// `minsupfreq=`: in what part of the events a field must occur (default 0.05).
+    /// `minsupfreq=`: minimum share of events with the field (default 0.05).
     pub minsupfreq: String,
-    /// `maxanofreq=`: the greatest part of anomalous values of a field (default 0.05).
+    /// `maxanofreq=`: maximum share of anomalous values of a field (default 0.05).
     pub maxanofreq: String,
-    /// `minnormfreq=`: the least part of anomalous values of a field (default 0.01).
+    /// `minnormfreq=`: minimum share of anomalous values of a field (default 0.01).
     pub minnormfreq: String,
 }
 
-/// What happens with anomalies.
+/// The action for anomalies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnomalyAction {
-    /// Only anomalous events stay.
+    /// Keeps only anomalous events.
     Filter,
-    /// All events stay and get scores.
+    /// Keeps all events and adds scores.
     Annotate,
-    /// A table of statistics.
+    /// Returns a table of statistics.
     Summary,
 }
 
 impl AnomalyAction {
-    /// As written.
+    /// Returns the name as written.
     pub fn name(self) -> &'static str {
         match self {
             Self::Filter => "filter",
@@ -53,7 +53,7 @@ impl AnomalyAction {
         }
     }
 
-    /// Reads the value of `action=`.
+    /// Parses the value of `action=`.
     pub(crate) fn of(option: &OptionValue) -> Parsed<Self> {
         let all = [Self::Filter, Self::Annotate, Self::Summary];
         let found = all.into_iter().find(|a| a.name().eq_ignore_ascii_case(&option.value));
@@ -79,7 +79,7 @@ impl AnomalousvalueOptions {
     pub(crate) const NAMES: &'static [&'static str] =
         &["action", "pthresh", "minsupcount", "minsupfreq", "maxanofreq", "minnormfreq"];
 
-    /// Takes an option.
+    /// Applies an option.
     pub(crate) fn accept(&mut self, option: &OptionValue) -> Parsed<()> {
         match option.name {
             "action" => self.action = AnomalyAction::of(option)?,
@@ -93,7 +93,7 @@ impl AnomalousvalueOptions {
     }
 }
 
-/// A number from 0 to 1.
+/// Parses a number from 0 to 1.
 pub(crate) fn share(option: &OptionValue) -> Parsed<String> {
     match option.value.parse::<f64>() {
         Ok(number) if (0.0..=1.0).contains(&number) => Ok(option.text()),

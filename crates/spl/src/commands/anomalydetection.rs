@@ -12,25 +12,25 @@ use std::fmt;
 pub struct AnomalydetectionCommand {
     /// `method=` with its options (default histogram).
     pub method: AnomalyMethod,
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 
-/// How anomalies are found.
+/// The method of finding anomalies.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AnomalyMethod {
-    /// By the probability of all values of an event together.
+    /// Uses the joint probability of all values of an event.
     Histogram {
         /// `action=` (default filter).
         action: AnomalyAction,
-        /// `pthresh=`, exact text; computed from the events if absent.
+        /// `pthresh=`, as text; computed from the events if absent.
         pthresh: Option<String>,
-        /// `cutoff=`: whether there may only be few anomalies (default true).
+        /// `cutoff=`: whether the number of anomalies is limited (default true).
         cutoff: bool,
     },
-    /// As `anomalousvalue`.
+    /// Like `anomalousvalue`.
     Zscore(AnomalousvalueOptions),
-    /// As `outlier`.
+    /// Like `outlier`.
     Iqr(OutlierOptions),
 }
 

@@ -13,7 +13,7 @@ pub struct AppendCommand {
     pub subsearch: Subsearch,
     /// `maxtime=` in seconds.
     pub maxtime: Option<u64>,
-    /// `maxout=`: rows at most.
+    /// `maxout=`: maximum number of rows.
     pub maxout: Option<u64>,
     /// `timeout=` in seconds.
     pub timeout: Option<u64>,
@@ -51,7 +51,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             "maxout" => maxout = Some(option.number()?),
             "timeout" => timeout = Some(option.number()?),
             "extendtimerange" => extendtimerange = option.boolean()?,
-            // Says how previews look; the result is the same.
+            // The option is about previews; the result is the same.
             _ => {
                 option.boolean()?;
             }

@@ -1,4 +1,4 @@
-//! `appendcols`: puts the fields of another search beside those of the rows, row by row.
+//! `appendcols`: adds the fields of the rows of another search, row by row.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch, SubsearchOptions};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `appendcols [override=] [options] [subsearch]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppendcolsCommand {
-    /// The search whose rows stand beside those of the main search.
+    /// The search whose fields are added to the rows of the main search.
     pub subsearch: Subsearch,
-    /// `override=`: its values win where both rows have the field.
+    /// `override=`: whether its values replace those of the main search.
     pub replace: bool,
-    /// Bounds of the subsearch.
+    /// Limits of the subsearch.
     pub options: SubsearchOptions,
 }
 

@@ -1,4 +1,4 @@
-//! `appendpipe`: appends what commands make of the rows so far.
+//! `appendpipe`: appends the result of commands that run over the current rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `appendpipe [run_in_preview=] [pipeline]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AppendpipeCommand {
-    /// The commands run over the rows so far; a first `search` filters them.
+    /// The commands; a first `search` filters the current rows.
     pub subsearch: Subsearch,
     /// `run_in_preview=` (default true).
     pub run_in_preview: bool,

@@ -1,4 +1,4 @@
-//! `apply`: what a model of `fit` says of rows.
+//! `apply`: applies a model of `fit` to rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Spanned};

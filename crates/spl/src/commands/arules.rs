@@ -1,4 +1,4 @@
-//! `arules`: finds values that imply others.
+//! `arules`: finds values that imply other values (association rules).
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `arules [sup=] [conf=] <field> <field>...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArulesCommand {
-    /// `sup=`: in how many events the values must occur together (default 3).
+    /// `sup=`: minimum number of events in which the values occur together (default 3).
     pub sup: u64,
-    /// `conf=`: the least strength of a rule, exact text (default 0.5).
+    /// `conf=`: minimum strength (confidence) of a rule, as text (default 0.5).
     pub conf: String,
-    /// At least two.
+    /// The fields, at least two.
     pub fields: Vec<Field>,
 }
 

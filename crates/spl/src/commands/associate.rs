@@ -1,4 +1,4 @@
-//! `associate`: finds values that tell something about other fields.
+//! `associate`: finds values that reduce the entropy of other fields.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -6,16 +6,16 @@ use crate::display::{Arguments, field_patterns};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
 
-/// `associate [supcnt=] [supfreq=] [improv=] [fields]`. Numbers are exact texts.
+/// `associate [supcnt=] [supfreq=] [improv=] [fields]`. Numbers are kept as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AssociateCommand {
-    /// `supcnt=`: how often a value must occur (default 100).
+    /// `supcnt=`: minimum number of occurrences of a value (default 100).
     pub supcnt: u64,
-    /// `supfreq=`: in what part of the events a value must occur (default 0.1).
+    /// `supfreq=`: minimum share of the events with a value (default 0.1).
     pub supfreq: String,
-    /// `improv=`: by how many bits the entropy must fall (default 0.5).
+    /// `improv=`: minimum reduction of the entropy, in bits (default 0.5).
     pub improv: String,
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 

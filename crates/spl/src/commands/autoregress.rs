@@ -9,13 +9,13 @@ use std::fmt;
 /// `autoregress <field> [AS <name>] [p=<n>|<n>-<m>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AutoregressCommand {
-    /// The field.
+    /// The field to copy.
     pub field: Field,
-    /// Where the value goes; fields named `<field>_p<n>` if absent.
+    /// The field for the value; fields named `<field>_p<n>` if absent.
     pub alias: Option<Field>,
-    /// `p=`: the least number of rows back (default 1).
+    /// `p=`: minimum number of rows back (default 1).
     pub least: u64,
-    /// The greatest number of rows back.
+    /// Maximum number of rows back.
     pub greatest: u64,
 }
 
@@ -54,7 +54,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Autoregress(AutoregressCommand { field, alias, least, greatest }))
 }
 
-/// `3` or `2-5`.
+/// Parses `3` or `2-5`.
 fn range(option: &OptionValue) -> Parsed<(u64, u64)> {
     let (least, greatest) = option.value.split_once('-').unwrap_or((&option.value, &option.value));
     match (least.trim().parse(), greatest.trim().parse()) {

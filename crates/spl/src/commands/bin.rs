@@ -9,9 +9,9 @@ use std::fmt;
 /// `bin [options] <field> [AS <name>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BinCommand {
-    /// The field cut into bins.
+    /// The field whose values are grouped into bins.
     pub field: Field,
-    /// Where the bin goes; the field itself if absent.
+    /// The field for the bin; the field itself if absent.
     pub alias: Option<Field>,
     /// The bins.
     pub bins: BinOptions,
@@ -49,7 +49,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             return Err(p.unexpected("an option or the end of the command"));
         }
     }
-    // Options without a field are about time, as the searches of many apps have them.
+    // Options without a field apply to `_time`: searches in many apps are written like this.
     let time = || Field::new("_time".to_owned(), p.span_from(start));
     let field = match field {
         None if bins == BinOptions::default() => return Err(p.unexpected("a field name")),

@@ -9,11 +9,11 @@ use std::fmt;
 /// `chart <calls> [over <row>] [by <column>]` or `by <row> <column>`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ChartCommand {
-    /// At least one.
+    /// The aggregations, at least one.
     pub calls: Vec<StatsCall>,
-    /// What makes rows: `over x`, or the first field after `by`.
+    /// The field whose values become rows: `over x`, or the first field after `by`.
     pub row: Option<SplitBy>,
-    /// What makes series.
+    /// The field whose values become series.
     pub column: Option<SplitBy>,
     /// Series options.
     pub series: SeriesOptions,

@@ -1,4 +1,4 @@
-//! `cluster`: groups events that are alike.
+//! `cluster`: groups similar events.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,19 +9,19 @@ use std::fmt;
 /// `cluster [t=] [delims=] [showcount=] [countfield=] [labelfield=] [field=] [labelonly=] [match=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterCommand {
-    /// `t=`: how alike events are, between 0 and 1, exact text (default 0.8).
+    /// `t=`: minimum similarity of events in a cluster, between 0 and 1, as text (default 0.8).
     pub t: String,
-    /// `delims=`: the characters between terms; all but letters, digits and `_` if absent.
+    /// `delims=`: characters that separate terms; all except letters, digits and `_` if absent.
     pub delims: Option<String>,
     /// `showcount=`: whether the size of clusters is shown (default false).
     pub showcount: bool,
-    /// `countfield=` (default `cluster_count`).
+    /// `countfield=`: the field for the size of the cluster (default `cluster_count`).
     pub countfield: String,
-    /// `labelfield=` (default `cluster_label`).
+    /// `labelfield=`: the field for the number of the cluster (default `cluster_label`).
     pub labelfield: String,
-    /// `field=`: what is compared (default `_raw`).
+    /// `field=`: the field that is compared (default `_raw`).
     pub field: String,
-    /// `labelonly=`: keep all events rather than one for each cluster (default false).
+    /// `labelonly=`: whether all events are kept, instead of one per cluster (default false).
     pub labelonly: bool,
     /// `match=` (default termlist).
     pub matching: ClusterMatch,
@@ -39,7 +39,7 @@ pub enum ClusterMatch {
 }
 
 impl ClusterMatch {
-    /// As written.
+    /// Returns the name as written.
     pub fn name(self) -> &'static str {
         match self {
             Self::TermList => "termlist",

@@ -9,9 +9,9 @@ use std::fmt;
 /// `cofilter <user field> <item field>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CofilterCommand {
-    /// Who has items.
+    /// The field with the users.
     pub user: Field,
-    /// What they have.
+    /// The field with the items of the users.
     pub item: Field,
 }
 

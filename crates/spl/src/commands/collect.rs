@@ -9,23 +9,23 @@ use std::fmt;
 /// `collect index=<index> [options]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CollectCommand {
-    /// `index=`: where they go (default `summary`).
+    /// `index=`: the destination (default `summary`).
     pub index: Spanned<String>,
-    /// `source=`: their source.
+    /// `source=` of the events.
     pub source: Option<String>,
-    /// `host=`: their host.
+    /// `host=` of the events.
     pub host: Option<String>,
-    /// `sourcetype=`: their source type (default `stash`).
+    /// `sourcetype=` of the events (default `stash`).
     pub sourcetype: Option<String>,
-    /// `marker=`: `field=value` pairs put into each.
+    /// `marker=`: `field=value` pairs that are added to each event.
     pub marker: Option<String>,
-    /// `testmode=`: nothing is written, the rows show what would be.
+    /// `testmode=`: whether nothing is written, and the rows show what would be written.
     pub testmode: bool,
-    /// `addtime=`: whether a time is put in front of each (default true).
+    /// `addtime=`: whether a time is put before the text of each event (default true).
     pub addtime: bool,
-    /// `addinfo=`: whether the time range and the start of the search are put into each (default true).
+    /// `addinfo=`: whether the time range and the start of the search are added to each event (default true).
     pub addinfo: bool,
-    /// `output_format=hec`: events as JSON.
+    /// `output_format=hec`: whether events are JSON.
     pub json: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `concurrency`: counts what goes on at the start of each event.
+//! `concurrency`: counts the events that overlap the start of each event.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `concurrency duration=<field> [start=<field>] [output=<field>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConcurrencyCommand {
-    /// `duration=`: the field with the length of an event, in the unit of `start`.
+    /// `duration=`: the field with the duration of an event, in the unit of `start`.
     pub duration: Field,
     /// `start=`: the field with the start (default `_time`).
     pub start: String,
-    /// `output=`: where the number goes (default `concurrency`).
+    /// `output=`: the field for the number (default `concurrency`).
     pub output: String,
 }
 

@@ -9,21 +9,21 @@ use std::fmt;
 /// `contingency [<options>] <row field> <column field>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContingencyCommand {
-    /// Whose values make rows.
+    /// The field whose values become rows.
     pub row: Field,
-    /// Whose values make columns.
+    /// The field whose values become columns.
     pub column: Field,
-    /// `maxrows=` (default 1000, 0 means as many).
+    /// `maxrows=` (default 1000, which is the maximum; 0 means the maximum).
     pub maxrows: u64,
-    /// `maxcols=` (default 1000, 0 means as many).
+    /// `maxcols=` (default 1000, which is the maximum; 0 means the maximum).
     pub maxcols: u64,
-    /// `minrowcover=`: the part of the events that the rows cover, exact text (default 1).
+    /// `minrowcover=`: share of the events that the rows cover, as text (default 1).
     pub minrowcover: String,
-    /// `mincolcover=`: the part of the events that the columns cover, exact text (default 1).
+    /// `mincolcover=`: share of the events that the columns cover, as text (default 1).
     pub mincolcover: String,
-    /// `usetotal=`: a row and a column with totals (default true).
+    /// `usetotal=`: whether a row and a column with totals are added (default true).
     pub usetotal: bool,
-    /// `totalstr=`: how they are named (default `TOTAL`).
+    /// `totalstr=`: the name of these (default `TOTAL`).
     pub totalstr: String,
 }
 
@@ -44,7 +44,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 const OPTIONS: &[&str] =
     &["maxrows", "maxcols", "minrowcover", "mincolcover", "usetotal", "totalstr"];
 
-/// The most rows and columns there are.
+/// Maximum number of rows and of columns.
 const MOST: u64 = 1000;
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {

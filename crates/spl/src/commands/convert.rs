@@ -12,18 +12,18 @@ use std::fmt;
 pub struct ConvertCommand {
     /// `timeformat=` of `ctime` and `mktime`.
     pub timeformat: Option<String>,
-    /// At least one.
+    /// The conversions, at least one.
     pub conversions: Vec<Conversion>,
 }
 
 /// `ctime(x) AS y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversion {
-    /// What is done.
+    /// The conversion function.
     pub function: ConvertFunction,
-    /// To which fields.
+    /// The fields to which it is applied.
     pub field: FieldPattern,
-    /// Where the result goes; the field itself if absent.
+    /// The field for the result; the field itself if absent.
     pub alias: Option<FieldPattern>,
     /// The place of the conversion.
     pub span: Span,
@@ -39,7 +39,7 @@ pub enum ConvertFunction {
     Memk,
     Mktime,
     Mstime,
-    /// Leaves the fields alone (for `auto(*) none(x)`).
+    /// Leaves the fields unchanged (for `auto(*) none(x)`).
     None,
     Num,
     Rmcomma,
@@ -116,7 +116,7 @@ fn conversion(p: &mut Parser<'_>) -> Parsed<Conversion> {
     Ok(Conversion { function: *function, field, alias, span: p.span_from(start) })
 }
 
-/// Whether a function has no brackets, so that it is about all fields.
+/// Returns whether a function has no brackets, so that it applies to all fields.
 fn is_alone(p: &mut Parser<'_>) -> bool {
     if p.at_end() || p.peek() == Some(',') {
         return true;

@@ -1,4 +1,4 @@
-//! `correlate`: tells how often fields occur together.
+//! `correlate`: computes how often fields occur together.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `correlate [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CorrelateCommand {
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 
@@ -30,7 +30,7 @@ const OPTIONS: &[&str] = &["type"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     while let Some(option) = p.option(OPTIONS)? {
-        // The only type there is.
+        // This is the only supported type.
         if !option.value.eq_ignore_ascii_case("cocur") {
             return Err(option.error("cocur"));
         }

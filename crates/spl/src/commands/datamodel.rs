@@ -1,4 +1,4 @@
-//! `datamodel`: describes data models, or gives the events of a dataset.
+//! `datamodel`: describes data models, or returns the events of a dataset.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,20 +9,20 @@ use std::fmt;
 /// `datamodel [<model> [<dataset> [search|flat|acceleration_search]]] [options]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DatamodelCommand {
-    /// The model; a list of all if absent.
+    /// The model; if absent, all models are listed.
     pub model: Option<Field>,
     /// The dataset.
     pub dataset: Option<Field>,
-    /// What is done with the dataset; it is described if absent.
+    /// The action; if absent, the dataset is described.
     pub mode: Option<DatamodelMode>,
 }
 
-/// What `datamodel` does with a dataset.
+/// The action of `datamodel` on a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatamodelMode {
-    /// Its events, with the dataset in front of the names of fields.
+    /// Returns its events; field names have the dataset as prefix.
     Search,
-    /// Its events, with the names that fields have in them.
+    /// Returns its events with the original field names.
     Flat,
     /// The same as `Search`.
     AccelerationSearch,
@@ -60,7 +60,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             break;
         }
         if let Some(option) = p.option(OPTIONS)? {
-            // Nothing is summarised apart from the events: there is one answer.
+            // Data models have no separate summaries, so the option has no effect.
             option.boolean()?;
             continue;
         }

@@ -1,4 +1,4 @@
-//! `dbinspect`: the buckets of indexes.
+//! `dbinspect`: lists the buckets of indexes.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern, TimeModifier, TimeModifierKind};
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct DbinspectCommand {
     /// `index=`, wildcards allowed; the default indexes if empty.
     pub indexes: Vec<SearchPattern>,
-    /// `earliest=` and `latest=`: buckets that may have events in the range. That of the search if absent.
+    /// `earliest=` and `latest=`: the time range that buckets overlap; that of the search if absent.
     pub time: Vec<TimeModifier>,
 }
 

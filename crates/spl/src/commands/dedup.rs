@@ -9,15 +9,15 @@ use std::fmt;
 /// `dedup [N] <fields> [options] [sortby <keys>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DedupCommand {
-    /// How many rows per combination are kept (default 1).
+    /// Number of rows that are kept per combination (default 1).
     pub count: u64,
-    /// At least one.
+    /// The fields, at least one.
     pub fields: Vec<FieldPattern>,
-    /// `keepevents=`: keep the rows, remove the fields' values.
+    /// `keepevents=`: whether all rows are kept, and only the values of the fields are removed.
     pub keepevents: bool,
-    /// `keepempty=`: keep rows that lack a field.
+    /// `keepempty=`: whether rows without one of the fields are kept.
     pub keepempty: bool,
-    /// `consecutive=`: only neighbours.
+    /// `consecutive=`: whether only adjacent rows are compared.
     pub consecutive: bool,
     /// `sortby`: the order of the results.
     pub sortby: Vec<SortKey>,

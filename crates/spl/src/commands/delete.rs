@@ -1,4 +1,4 @@
-//! `delete`: takes events out of searches, which Karst does not do.
+//! `delete`: hides events from searches; Karst does not support it.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

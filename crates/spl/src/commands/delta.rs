@@ -11,9 +11,9 @@ use std::fmt;
 pub struct DeltaCommand {
     /// The field.
     pub field: Field,
-    /// Where the difference goes; `delta(field)` if absent.
+    /// The field for the difference; `delta(field)` if absent.
     pub alias: Option<Field>,
-    /// `p=`: how many rows back (default 1).
+    /// `p=`: number of rows back (default 1).
     pub p: u64,
 }
 

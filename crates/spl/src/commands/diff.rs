@@ -1,4 +1,4 @@
-//! `diff`: shows how two rows differ, line by line.
+//! `diff`: shows the differences between two rows, line by line.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,17 +9,17 @@ use std::fmt;
 /// `diff [position1=] [position2=] [attribute=] [diffheader=] [context=] [maxlen=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiffCommand {
-    /// `position1=`: the first row, counted from 1 (default 1).
+    /// `position1=`: the position of the first row, counted from 1 (default 1).
     pub position1: u64,
-    /// `position2=`: the second row (default 2).
+    /// `position2=`: the position of the second row (default 2).
     pub position2: u64,
-    /// `attribute=`: the field compared; `_raw` if absent.
+    /// `attribute=`: the field that is compared; `_raw` if absent.
     pub attribute: Option<Field>,
-    /// `diffheader=`: whether two lines name the rows.
+    /// `diffheader=`: whether two header lines name the rows.
     pub diffheader: bool,
-    /// `context=`: a context diff instead of a unified one.
+    /// `context=`: whether the result is a context diff instead of a unified one.
     pub context: bool,
-    /// `maxlen=`: bytes of a row that are compared; 0 means all (default 100,000).
+    /// `maxlen=`: maximum number of bytes of a row that are compared; 0 means all (default 100,000).
     pub maxlen: u64,
 }
 

@@ -1,4 +1,4 @@
-//! `erex`: extracts values like given examples.
+//! `erex`: extracts values that are similar to examples.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,15 +9,15 @@ use std::fmt;
 /// `erex <field> examples=<list> [counterexamples=<list>] [fromfield=] [maxtrainers=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ErexCommand {
-    /// Where the values go.
+    /// The field for the values.
     pub field: Field,
-    /// `examples=`: values that are extracted; at least one.
+    /// `examples=`: values to extract; at least one.
     pub examples: Vec<String>,
-    /// `counterexamples=`: values that are not.
+    /// `counterexamples=`: values that must not be extracted.
     pub counterexamples: Vec<String>,
-    /// `fromfield=`: where they are (default `_raw`).
+    /// `fromfield=`: the field that contains the values (default `_raw`).
     pub fromfield: String,
-    /// `maxtrainers=`: from how many rows at most is learnt (default 100).
+    /// `maxtrainers=`: maximum number of rows used for learning (default 100).
     pub maxtrainers: u64,
 }
 
@@ -69,7 +69,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Erex(command))
 }
 
-/// `"a, b"`, `a,b`.
+/// Reads `"a, b"`, `a,b`.
 fn values(p: &mut Parser<'_>, option: &OptionValue) -> Vec<String> {
     let mut text = option.text();
     while p.rest().starts_with(',') && !p.rest()[1..].starts_with(char::is_whitespace) {

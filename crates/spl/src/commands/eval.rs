@@ -9,14 +9,14 @@ use std::fmt;
 /// `eval <field>=<expression>, ...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EvalCommand {
-    /// In order; each sees the ones before. At least one.
+    /// The assignments in order, at least one; each can read the fields of those before it.
     pub assignments: Vec<Assignment>,
 }
 
 /// `field=expression`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assignment {
-    /// The field set. `{name}` inside stands for the value of field `name`.
+    /// The field that is set. `{name}` in it stands for the value of field `name`.
     pub field: Field,
     /// The value.
     pub expr: Expr,
@@ -42,7 +42,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Eval(EvalCommand { assignments }))
 }
 
-/// `field=expression, ...` up to the end of the command.
+/// Reads `field=expression, ...` up to the end of the command.
 pub(super) fn assignments(p: &mut Parser<'_>) -> Parsed<Vec<Assignment>> {
     let mut assignments = Vec::new();
     loop {
@@ -68,11 +68,12 @@ pub(super) fn assignments(p: &mut Parser<'_>) -> Parsed<Vec<Assignment>> {
     Ok(assignments)
 }
 
-/// The field on the left of `=`; `None` if its name begins with `%`, which is an operator inside of names.
+/// Reads the field on the left of `=`; `None` if its name begins with `%`, which is an operator inside of
+/// names.
 fn target(p: &mut Parser<'_>) -> Parsed<Option<Field>> {
     p.skip_space();
     if matches!(p.peek(), Some('"' | '\'')) {
-        // In quotes a star is a part of the name.
+        // In quotes, an asterisk is a part of the name.
         let pattern = p.field_pattern("a field name")?;
         return Ok(Some(Spanned::new(pattern.text, pattern.span)));
     }
@@ -87,8 +88,8 @@ fn target(p: &mut Parser<'_>) -> Parsed<Option<Field>> {
     Ok(Some(Spanned::new(name.to_owned(), p.span_from(start))))
 }
 
-/// A name with blanks, brackets or signs that is not in quotes, up to `=`: `size(MB)`, `Count %`. What looks
-/// like an operator in front of `=`, such as `+=`, is none.
+/// Reads an unquoted name with blanks, brackets or signs, up to `=`: `size(MB)`, `Count %`. A text that ends
+/// with an operator, as in `a +=`, is not a name.
 fn unquoted(p: &mut Parser<'_>, start: usize) -> Option<Field> {
     p.take_while(|c| !"=\"'|[],<>!".contains(c));
     let name = p.slice(start, p.pos()).trim_end();

@@ -1,4 +1,4 @@
-//! `eventcount`: how many events indexes have.
+//! `eventcount`: counts the events of indexes.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern};
@@ -11,9 +11,9 @@ use std::fmt;
 pub struct EventcountCommand {
     /// `index=`, wildcards allowed; the default indexes if empty.
     pub indexes: Vec<SearchPattern>,
-    /// `summarize=`: one row for all (default true).
+    /// `summarize=`: whether there is one row for all indexes (default true).
     pub summarize: bool,
-    /// `report_size=`: also the bytes of the events.
+    /// `report_size=`: whether the size of the events in bytes is included.
     pub report_size: bool,
 }
 

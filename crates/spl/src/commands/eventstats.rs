@@ -9,13 +9,13 @@ use std::fmt;
 /// `eventstats <calls> [by <fields>]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventstatsCommand {
-    /// At least one.
+    /// The aggregations, at least one.
     pub calls: Vec<StatsCall>,
     /// The group keys.
     pub by: StatsBy,
-    /// `allnum=`: only if all values are numbers.
+    /// `allnum=`: whether a field is aggregated only if all its values are numbers.
     pub allnum: bool,
-    /// `delim=`: joins the values of `list` and `values`.
+    /// `delim=`: the separator between the values of `list` and `values`.
     pub delim: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-/// `limit=` bounds memory in Splunk, which has other bounds here.
+/// `limit=` bounds memory in Splunk; Karst has other limits, so it has no effect.
 const OPTIONS: &[&str] = &["allnum", "limit", "delim"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {

@@ -1,4 +1,4 @@
-//! `extract`: takes fields out of the text of events.
+//! `extract`: extracts fields from the text of events.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -9,21 +9,21 @@ use std::fmt;
 /// `extract [options] [stanzas of transforms.conf]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExtractCommand {
-    /// `pairdelim=`: characters between pairs.
+    /// `pairdelim=`: characters that separate pairs.
     pub pairdelim: Option<Spanned<String>>,
-    /// `kvdelim=`: characters between a key and its value.
+    /// `kvdelim=`: characters that separate a key and its value.
     pub kvdelim: Option<Spanned<String>>,
-    /// `limit=`: pairs of an event at most (default 50, 0 means all).
+    /// `limit=`: maximum number of pairs per event (default 50, 0 means all).
     pub limit: u64,
-    /// `maxchars=`: characters of an event that are looked at (default 10,240, 0 means all).
+    /// `maxchars=`: number of characters of an event that are read (default 10,240, 0 means all).
     pub maxchars: u64,
-    /// `mv_add=`: whether a repeated key has several values; a stanza may say so itself.
+    /// `mv_add=`: whether a repeated key gives several values; if absent, a stanza may set it.
     pub mv_add: Option<bool>,
-    /// `clean_keys=`: whether other characters than letters, digits and `_` become `_`.
+    /// `clean_keys=`: whether characters other than letters, digits and `_` become `_`.
     pub clean_keys: Option<bool>,
-    /// `auto=`: whether fields are also found without being told how.
+    /// `auto=`: whether automatic extraction is applied, too.
     pub auto: Option<bool>,
-    /// `reload=`: the configuration is always the present one, so it has no effect.
+    /// `reload=`: has no effect, because the configuration is always up to date.
     pub reload: bool,
     /// Stanzas of `transforms.conf`, in order.
     pub stanzas: Vec<Spanned<String>>,
@@ -88,7 +88,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             "clean_keys" => command.clean_keys = Some(option.boolean()?),
             "auto" => command.auto = Some(option.boolean()?),
             "reload" => command.reload = option.boolean()?,
-            // Notes where pairs were found, which nothing shows.
+            // The option records where pairs were found, which is not displayed.
             _ => {
                 option.boolean()?;
             }

@@ -1,4 +1,4 @@
-//! `fieldformat`: changes how fields are shown and leaves their values alone.
+//! `fieldformat`: changes how fields are displayed, without changing their values.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes, eval};
 use crate::ast::{Assignment, Command};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `fieldformat <field>=<expression>, ...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldformatCommand {
-    /// The fields and what is shown for them. At least one.
+    /// The fields and the expressions that are displayed for them, at least one.
     pub assignments: Vec<Assignment>,
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct FieldsCommand {
     /// Whether the fields are removed (`-`) instead of kept.
     pub remove: bool,
-    /// At least one.
+    /// The fields, at least one.
     pub fields: Vec<FieldPattern>,
 }
 

@@ -1,4 +1,4 @@
-//! `fieldsummary`: a row of statistics for each field.
+//! `fieldsummary`: returns a row of statistics for each field.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,9 +9,9 @@ use std::fmt;
 /// `fieldsummary [maxvals=] [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FieldsummaryCommand {
-    /// `maxvals=`: how many values are listed (default 100).
+    /// `maxvals=`: maximum number of values that are listed (default 100).
     pub maxvals: u64,
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 

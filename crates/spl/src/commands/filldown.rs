@@ -1,4 +1,4 @@
-//! `filldown`: repeats the last value where a field has none.
+//! `filldown`: replaces missing values of a field with its last value.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `filldown [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilldownCommand {
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 

@@ -1,4 +1,4 @@
-//! `fillnull`: puts a value where fields have none.
+//! `fillnull`: replaces missing values of fields.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};

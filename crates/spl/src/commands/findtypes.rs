@@ -9,11 +9,11 @@ use std::fmt;
 /// `findtypes [max=] [notcovered] [useraw]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindtypesCommand {
-    /// `max=`: how many are suggested (default 10).
+    /// `max=`: maximum number of suggestions (default 10).
     pub max: u64,
-    /// `notcovered`: only of events without event type.
+    /// `notcovered`: whether only events without an event type are read.
     pub notcovered: bool,
-    /// `useraw`: also by words of `_raw`.
+    /// `useraw`: whether suggestions use words of `_raw`, too.
     pub useraw: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `fit`: learns a model from all rows, and applies it to them.
+//! `fit`: trains a model on all rows, and applies it to them.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, FieldPattern, Spanned};
@@ -11,13 +11,13 @@ use std::fmt;
 pub struct FitCommand {
     /// The name of the algorithm.
     pub algorithm: Spanned<String>,
-    /// The field in front of `from`.
+    /// The field before `from`, which the model predicts.
     pub target: Option<Field>,
-    /// The fields that it learns from.
+    /// The fields from which the model predicts.
     pub fields: Vec<FieldPattern>,
-    /// The fields whose values have a model each.
+    /// The fields by whose values rows are grouped; each group has its own model.
     pub by: Vec<Field>,
-    /// The model that is kept, if it is.
+    /// The name under which the model is saved; if absent, it is not saved.
     pub model: Option<Spanned<String>>,
     /// The output field.
     pub alias: Option<String>,
@@ -74,7 +74,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Fit(command))
 }
 
-/// What stands in front of `from` is to be told from what stands behind it.
+/// Takes the only field before `from` as the target.
 fn target(p: &mut Parser<'_>, command: &mut FitCommand) -> Parsed<()> {
     match (command.fields.pop(), command.fields.is_empty(), command.target.is_none()) {
         (Some(field), true, true) if !field.has_wildcard() => {
@@ -85,7 +85,7 @@ fn target(p: &mut Parser<'_>, command: &mut FitCommand) -> Parsed<()> {
     }
 }
 
-/// Fields behind `by`; in quotes they are separated by commas.
+/// Reads the fields after `by`; inside of quotes, commas separate them.
 fn by(p: &mut Parser<'_>, command: &mut FitCommand) -> Parsed<()> {
     p.skip_space();
     if p.peek() == Some('"') {

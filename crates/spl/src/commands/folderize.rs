@@ -1,4 +1,4 @@
-//! `folderize`: groups values such as paths by what they begin with.
+//! `folderize`: groups values such as paths by their common prefixes.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Spanned};
@@ -11,10 +11,9 @@ use std::fmt;
 pub struct FolderizeCommand {
     /// `attr=`: the field with the paths.
     pub attr: Field,
-    /// `sep=`: between the parts of a path (default `::`).
+    /// `sep=`: separator between the parts of a path (default `::`).
     pub sep: Spanned<String>,
-    /// `size=`: the field that holds a row's size, and a folder's in the result (default
-    /// `totalCount`).
+    /// `size=`: the field with the size of a row, and of a folder in the result (default `totalCount`).
     pub size: String,
     /// `minfolders=` (default 2).
     pub minfolders: u64,

@@ -9,18 +9,18 @@ use std::fmt;
 /// `foreach [mode=] <fields> [options] [template]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForeachCommand {
-    /// What is gone through.
+    /// The items of the loop.
     pub mode: ForeachMode,
-    /// Patterns of fields; of one field unless the mode is [`ForeachMode::Multifield`]. None at all only
-    /// with [`ForeachMode::AutoCollections`], where it means every field.
+    /// Patterns of fields; of one field unless the mode is [`ForeachMode::Multifield`]. The list is empty
+    /// only with [`ForeachMode::AutoCollections`], where it means all fields.
     pub fields: Vec<FieldPattern>,
-    /// What is replaced in the template.
+    /// The texts that are replaced in the template.
     pub placeholders: Placeholders,
-    /// The commands, as written: they are read once the placeholders are replaced.
+    /// The commands as written: they are parsed after the placeholders are replaced.
     pub template: Spanned<String>,
 }
 
-/// What `foreach` goes through.
+/// The items that `foreach` loops over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeachMode {
     /// Fields.
@@ -47,18 +47,18 @@ impl ForeachMode {
     }
 }
 
-/// The texts that stand for something in a template.
+/// The placeholders in a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placeholders {
     /// `fieldstr=`: the name of the field (default `<<FIELD>>`).
     pub field: String,
-    /// `matchstr=`: what the wildcards stand for (default `<<MATCHSTR>>`).
+    /// `matchstr=`: the text that the wildcards match (default `<<MATCHSTR>>`).
     pub matched: String,
-    /// `matchseg1=` to `matchseg9=`: what each wildcard stands for (default `<<MATCHSEG1>>` ...).
+    /// `matchseg1=` to `matchseg9=`: the text that each wildcard matches (default `<<MATCHSEG1>>` ...).
     pub segments: [String; 9],
     /// `itemstr=`: the value (default `<<ITEM>>`).
     pub item: String,
-    /// `iterstr=`: how many values came before (default `<<ITER>>`).
+    /// `iterstr=`: the number of values before this one (default `<<ITER>>`).
     pub iter: String,
 }
 
@@ -75,7 +75,7 @@ impl Default for Placeholders {
 }
 
 impl Placeholders {
-    /// The placeholder that an option sets.
+    /// Returns the placeholder that an option sets.
     fn slot(&mut self, option: &str) -> Option<&mut String> {
         Some(match option {
             "fieldstr" => &mut self.field,
@@ -120,7 +120,7 @@ const OPTIONS: &[&str] = &[
     "iterstr",
 ];
 
-/// What stands where the template should.
+/// The expected text in the message about a missing template.
 const TEMPLATE: &str = "commands in square brackets";
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {

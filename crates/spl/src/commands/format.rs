@@ -1,4 +1,4 @@
-//! `format`: makes a filter of the rows, as a subsearch does at its end.
+//! `format`: turns the rows into a filter, as the end of a subsearch does.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,13 +9,13 @@ use std::fmt;
 /// `format [mvsep=] [maxresults=] [six texts] [emptystr=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormatCommand {
-    /// `mvsep=`: between the values of one field (default `OR`).
+    /// `mvsep=`: operator between the values of one field (default `OR`).
     pub mvsep: String,
-    /// `maxresults=`: rows at most; 0 means all (the default).
+    /// `maxresults=`: maximum number of rows; 0 means all (default).
     pub maxresults: u64,
     /// Row prefix, column prefix, column separator, column end, row separator, row end.
     pub frame: [String; 6],
-    /// `emptystr=`: what stands for no rows (default `NOT ( )`).
+    /// `emptystr=`: the filter if there are no rows (default `NOT ( )`).
     pub emptystr: String,
 }
 
@@ -34,7 +34,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 
 const OPTIONS: &[&str] = &["mvsep", "maxresults", "emptystr"];
 
-/// What stands around and between rows and columns where the command does not say it.
+/// The default texts around and between rows and columns.
 const FRAME: [&str; 6] = ["(", "(", "AND", ")", "OR", ")"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {

@@ -1,4 +1,4 @@
-//! `from`: the rows of a dataset.
+//! `from`: returns the rows of a dataset.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -9,13 +9,13 @@ use std::fmt;
 /// `from <kind>:<name>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FromCommand {
-    /// What it is.
+    /// The kind of the dataset.
     pub kind: FromKind,
-    /// Its name.
+    /// The name of the dataset.
     pub name: Spanned<String>,
 }
 
-/// What a dataset is.
+/// The kinds of datasets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FromKind {
     /// A dataset of a data model.

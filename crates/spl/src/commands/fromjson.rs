@@ -1,4 +1,4 @@
-//! `fromjson`: makes a field of each key of a JSON object.
+//! `fromjson`: adds a field for each key of a JSON object.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};

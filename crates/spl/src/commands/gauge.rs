@@ -1,4 +1,4 @@
-//! `gauge`: makes one row of a value and the ranges it is shown in.
+//! `gauge`: returns one row with a value and the ranges in which it is displayed.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -11,11 +11,11 @@ use std::fmt;
 pub struct GaugeCommand {
     /// The value.
     pub value: GaugeNumber,
-    /// Where ranges begin and end; from 0 to 100 if empty.
+    /// The boundaries of the ranges; from 0 to 100 if empty.
     pub bounds: Vec<GaugeNumber>,
 }
 
-/// A number, or a field whose first value is one.
+/// A number, or a field whose first value is a number.
 #[derive(Debug, Clone, PartialEq)]
 pub enum GaugeNumber {
     /// A number as written.

@@ -1,4 +1,4 @@
-//! `gentimes`: makes a row for each step of a range of time.
+//! `gentimes`: creates a row for each step of a time range.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned, TimeSpan};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `gentimes start= [end=] [increment=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GentimesCommand {
-    /// `start=`: `MM/DD/YYYY[:HH:MM:SS]`, or days from today such as `-7`.
+    /// `start=`: `MM/DD/YYYY[:HH:MM:SS]`, or a number of days relative to today such as `-7`.
     pub start: Spanned<String>,
     /// `end=`: as `start=`; the beginning of today if absent.
     pub end: Option<Spanned<String>>,
-    /// `increment=`: a day if absent.
+    /// `increment=`: the length of a step; a day if absent.
     pub increment: Option<TimeSpan>,
 }
 

@@ -11,13 +11,13 @@ use std::fmt;
 pub struct GeomCommand {
     /// The lookup with the shapes.
     pub collection: Option<Field>,
-    /// `allFeatures=`: also shapes that no row names (default false).
+    /// `allFeatures=`: whether shapes that no row names are included (default false).
     pub allfeatures: bool,
     /// `featureIdField=`: the field that names the shape (default `featureId`).
     pub featureidfield: String,
-    /// `gen=`: how much shapes are simplified, exact text.
+    /// `gen=`: degree of simplification of the shapes, as text.
     pub generalization: Option<String>,
-    /// The box that shapes are in.
+    /// The box that contains the shapes.
     pub bounds: GeomBounds,
 }
 

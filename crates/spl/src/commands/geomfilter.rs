@@ -1,4 +1,4 @@
-//! `geomfilter`: keeps shapes within a box.
+//! `geomfilter`: keeps shapes inside of a box.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -13,16 +13,16 @@ pub struct GeomfilterCommand {
     pub bounds: GeomBounds,
 }
 
-/// A box in degrees, exact texts (default all of the earth).
+/// A box in degrees, as texts (default: the whole earth).
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeomBounds {
-    /// `min_x=`: its western end.
+    /// `min_x=`: its western edge.
     pub min_x: String,
-    /// `min_y=`: its southern end.
+    /// `min_y=`: its southern edge.
     pub min_y: String,
-    /// `max_x=`: its eastern end.
+    /// `max_x=`: its eastern edge.
     pub max_x: String,
-    /// `max_y=`: its northern end.
+    /// `max_y=`: its northern edge.
     pub max_y: String,
 }
 
@@ -38,7 +38,7 @@ impl Default for GeomBounds {
 }
 
 impl GeomBounds {
-    /// Takes an option.
+    /// Applies an option.
     pub(crate) fn accept(&mut self, option: &OptionValue) -> Parsed<()> {
         let (side, most) = match option.name {
             "min_x" => (&mut self.min_x, 180.0),

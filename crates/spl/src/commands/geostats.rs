@@ -9,9 +9,9 @@ use std::fmt;
 /// `geostats [<options>] <aggregation>... [BY <field>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GeostatsCommand {
-    /// At least one.
+    /// The aggregations, at least one.
     pub calls: Vec<StatsCall>,
-    /// What makes series.
+    /// The group keys; their values become series.
     pub by: StatsBy,
     /// `latfield=` (default `lat`).
     pub latfield: String,
@@ -21,17 +21,17 @@ pub struct GeostatsCommand {
     pub outputlatfield: String,
     /// `outputlongfield=` (default `longitude`).
     pub outputlongfield: String,
-    /// `globallimit=`: how many series there are besides OTHER (default 10, 0 means all).
+    /// `globallimit=`: maximum number of series besides OTHER (default 10, 0 means all).
     pub globallimit: u64,
-    /// `locallimit=`: how many series a place has besides OTHER (default 10, 0 means all).
+    /// `locallimit=`: maximum number of series of a place besides OTHER (default 10, 0 means all).
     pub locallimit: u64,
-    /// `binspanlat=` in degrees, exact text (default 22.5).
+    /// `binspanlat=` in degrees, as text (default 22.5).
     pub binspanlat: String,
-    /// `binspanlong=` in degrees, exact text (default 45).
+    /// `binspanlong=` in degrees, as text (default 45).
     pub binspanlong: String,
     /// `maxzoomlevel=` (default 9).
     pub maxzoomlevel: u64,
-    /// `translatetoxy=`: one row per place, with a column per series (default true).
+    /// `translatetoxy=`: whether there is one row per place, with a column per series (default true).
     pub translatetoxy: bool,
 }
 
@@ -80,7 +80,7 @@ const OPTIONS: &[&str] = &[
     "translatetoxy",
 ];
 
-/// More levels make bins of centimetres.
+/// Maximum number of zoom levels; more of them would make bins of centimetres.
 const MOST_LEVELS: u64 = 20;
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {

@@ -9,13 +9,13 @@ use std::fmt;
 /// `head [N | limit=N | (condition)] [keeplast=] [null=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeadCommand {
-    /// How many rows; 10 if there is no condition, else all.
+    /// Maximum number of rows; 10 if absent and there is no condition, otherwise all.
     pub limit: Option<u64>,
-    /// Rows are taken while it holds.
+    /// The condition; rows are taken as long as it is true.
     pub condition: Option<Expr>,
-    /// `keeplast=`: also the first row that fails.
+    /// `keeplast=`: whether the first row for which it is false is included.
     pub keeplast: bool,
-    /// `null=`: whether a null condition goes on.
+    /// `null=`: whether a null condition counts as true.
     pub null: bool,
 }
 
@@ -65,7 +65,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Head(command))
 }
 
-/// Whether `limit=` and the like is next; any other `a=b` is a condition.
+/// Returns whether an option such as `limit=` is next; any other `a=b` is a condition.
 fn is_option(p: &mut Parser<'_>) -> bool {
     let mut found = false;
     p.attempt(|p| {

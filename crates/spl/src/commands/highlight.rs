@@ -1,4 +1,4 @@
-//! `highlight`: marks words where events are shown.
+//! `highlight`: highlights words where events are displayed.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

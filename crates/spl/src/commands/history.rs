@@ -1,4 +1,4 @@
-//! `history`: the searches run so far.
+//! `history`: lists the searches that were run.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,7 +9,7 @@ use std::fmt;
 /// `history [events=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HistoryCommand {
-    /// `events=`: each search as an event, its text being `_raw`.
+    /// `events=`: whether each search is returned as an event with its text in `_raw`.
     pub events: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `iconify`: lets the display show an icon for each combination of values.
+//! `iconify`: displays an icon for each combination of values.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `iconify <fields>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IconifyCommand {
-    /// At least one.
+    /// The fields, at least one.
     pub fields: Vec<FieldPattern>,
 }
 

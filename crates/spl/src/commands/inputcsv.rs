@@ -1,4 +1,4 @@
-//! `inputcsv`: the rows of a CSV file.
+//! `inputcsv`: returns the rows of a CSV file.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, InputlookupCommand};

@@ -1,4 +1,4 @@
-//! `inputlookup`: the rows of a lookup.
+//! `inputlookup`: returns the rows of a lookup.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, SearchCommand};
@@ -11,15 +11,15 @@ use std::fmt;
 pub struct InputlookupCommand {
     /// The lookup or file.
     pub name: Field,
-    /// `append=`: below the rows so far.
+    /// `append=`: whether the rows are appended to the current rows.
     pub append: bool,
-    /// `strict=`: whether a lookup that is not there fails the search; else there are no rows.
+    /// `strict=`: whether a missing lookup fails the search; otherwise, there are no rows.
     pub strict: bool,
-    /// `start=`: rows skipped.
+    /// `start=`: number of rows to skip.
     pub start: u64,
-    /// `max=`: rows at most.
+    /// `max=`: maximum number of rows.
     pub max: Option<u64>,
-    /// `WHERE`: which rows.
+    /// `WHERE`: the filter of the rows.
     pub filter: Option<SearchCommand>,
 }
 
@@ -42,7 +42,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     arguments(p, OPTIONS).map(Command::Inputlookup)
 }
 
-/// The arguments of `inputlookup` and `inputcsv`.
+/// Reads the arguments of `inputlookup` and `inputcsv`.
 pub(super) fn arguments(
     p: &mut Parser<'_>,
     options: &'static [&'static str],
@@ -65,13 +65,13 @@ pub(super) fn arguments(
                 "strict" => strict = option.boolean()?,
                 "start" => start = option.number()?,
                 "max" => max = Some(option.number()?),
-                // Where it is read from changes nothing.
+                // The other options are about the location, which has no effect on the result.
                 _ => drop(option.boolean()?),
             }
             continue;
         }
         if name.is_some() {
-            // The word WHERE may be left out in front of comparisons.
+            // The word WHERE is optional before comparisons.
             filter = Some(p.search(|_| false)?);
             break;
         }

@@ -1,4 +1,4 @@
-//! `iplocation`: adds where addresses are.
+//! `iplocation`: adds the locations of IP addresses.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -11,11 +11,11 @@ use std::fmt;
 pub struct IplocationCommand {
     /// The field with the address.
     pub field: Field,
-    /// `prefix=` of the names of the fields added.
+    /// `prefix=`: prefix of the names of the added fields.
     pub prefix: String,
-    /// `allfields=`: also continent, metropolitan area and time zone.
+    /// `allfields=`: whether continent, metropolitan area and time zone are added, too.
     pub allfields: bool,
-    /// `lang=` of the names of places.
+    /// `lang=`: language of place names.
     pub lang: Option<Field>,
 }
 

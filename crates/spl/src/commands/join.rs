@@ -1,4 +1,4 @@
-//! `join`: puts the fields of rows of another search beside rows with the same values.
+//! `join`: adds the fields of rows of another search that have the same values.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Dataset, Field, Spanned, SubsearchOptions};
@@ -9,27 +9,27 @@ use std::fmt;
 /// `join [options] [fields | left= right= where ...] <search>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JoinCommand {
-    /// Whether rows without a match stay (`type=left`, `type=outer`).
+    /// Whether rows without a match are kept (`type=left`, `type=outer`).
     pub outer: bool,
-    /// `max=`: how many rows a row is joined with (default 1, 0 means all).
+    /// `max=`: maximum number of rows that a row is joined with (default 1, 0 means all).
     pub max: u64,
-    /// `overwrite=`: values of the other search win (default true).
+    /// `overwrite=`: whether values of the other search take precedence (default true).
     pub overwrite: bool,
-    /// `usetime=`: only rows before or after, as `earlier` says.
+    /// `usetime=`: whether only earlier or later rows match, depending on `earlier`.
     pub usetime: bool,
     /// `earlier=` (default true).
     pub earlier: bool,
-    /// The fields that must be equal; all common ones if empty and there is no `on`.
+    /// The fields that must be equal; all common fields if empty and there is no `on`.
     pub fields: Vec<Field>,
     /// `left=L right=R where L.a=R.b`.
     pub on: Option<JoinOn>,
     /// The other search.
     pub dataset: Dataset,
-    /// Bounds of the other search.
+    /// Limits of the other search.
     pub options: SubsearchOptions,
 }
 
-/// Which fields of both sides must be equal, and what stands before the names of the result.
+/// The fields of both sides that must be equal, and the prefixes of the result fields.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JoinOn {
     /// `left=`.
@@ -68,7 +68,7 @@ const OPTIONS: &[&str] = &[
     "run_in_preview",
 ];
 
-/// What is read before its parts are put together.
+/// The arguments read so far.
 #[derive(Default)]
 struct Read {
     left: Option<String>,
@@ -126,7 +126,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Join(join))
 }
 
-/// A field to join on, or `where` with pairs of them.
+/// Reads a field to join on, or `where` with pairs of fields.
 fn operand(p: &mut Parser<'_>, read: &mut Read) -> Parsed<()> {
     if read.dataset.is_some() {
         return Err(p.unexpected("an option or the end of the command"));
@@ -149,7 +149,7 @@ fn operand(p: &mut Parser<'_>, read: &mut Read) -> Parsed<()> {
     let mut pairs = Vec::new();
     loop {
         p.skip_separators();
-        // Names of fields begin with an alias and a point, those of options have none.
+        // Field names begin with an alias and a dot, option names do not.
         if p.at_end() || p.at_dataset() || p.at_option(OPTIONS) {
             break;
         }
@@ -165,7 +165,7 @@ fn operand(p: &mut Parser<'_>, read: &mut Read) -> Parsed<()> {
     Ok(())
 }
 
-/// `L.a=R.b` or `R.b=L.a`.
+/// Reads `L.a=R.b` or `R.b=L.a`.
 fn pair(p: &mut Parser<'_>, left: &str, right: &str) -> Parsed<(Field, Field)> {
     let start = p.pos();
     let one = side(p)?;

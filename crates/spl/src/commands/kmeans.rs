@@ -1,4 +1,4 @@
-//! `kmeans`: puts rows with similar numbers together.
+//! `kmeans`: clusters rows with similar numbers.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,19 +9,19 @@ use std::fmt;
 /// `kmeans [reps=] [maxiters=] [t=] [k=] [cfield=] [dt=] [showcentroid=] [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KmeansCommand {
-    /// `reps=`: how often it is tried (default 10).
+    /// `reps=`: number of attempts (default 10).
     pub reps: u64,
-    /// `maxiters=`: the most steps of a try (default 10000).
+    /// `maxiters=`: maximum number of steps of an attempt (default 10000).
     pub maxiters: u64,
-    /// `t=`: below which change a try ends, exact text (default 0).
+    /// `t=`: the change below which an attempt ends, as text (default 0).
     pub t: String,
-    /// `k=`: the least number of clusters (default 2).
+    /// `k=`: minimum number of clusters (default 2).
     pub least: u64,
-    /// The greatest number of clusters.
+    /// Maximum number of clusters.
     pub greatest: u64,
-    /// `cfield=`: where the number of the cluster goes (default `CLUSTERNUM`).
+    /// `cfield=`: the field for the number of the cluster (default `CLUSTERNUM`).
     pub cfield: String,
-    /// `dt=`: what distance is (default sqeuclidean).
+    /// `dt=`: the distance function (default sqeuclidean).
     pub distance: KmeansDistance,
     /// `showcentroid=` (default true).
     pub showcentroid: bool,
@@ -29,14 +29,14 @@ pub struct KmeansCommand {
     pub fields: Vec<FieldPattern>,
 }
 
-/// The distance between two rows.
+/// The distance functions for two rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KmeansDistance {
-    /// The sum of the differences.
+    /// The sum of the absolute differences.
     Cityblock,
     /// The sum of the squares of the differences.
     Squared,
-    /// One less the cosine of the angle.
+    /// One minus the cosine of the angle.
     Cosine,
 }
 
@@ -56,9 +56,9 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 
 const OPTIONS: &[&str] = &["reps", "maxiters", "t", "k", "cfield", "dt", "showcentroid"];
 
-/// The most clusters.
+/// Maximum number of clusters.
 const MOST: u64 = 1000;
-/// The most numbers of clusters that are tried.
+/// Maximum number of cluster counts that are tried.
 const WIDEST: u64 = 100;
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
@@ -105,7 +105,7 @@ fn accept(command: &mut KmeansCommand, option: &OptionValue) -> Parsed<()> {
     Ok(())
 }
 
-/// `4` or `2-8`.
+/// Parses `4` or `2-8`.
 fn range(option: &OptionValue) -> Parsed<(u64, u64)> {
     let (least, greatest) = option.value.split_once('-').unwrap_or((&option.value, &option.value));
     match (least.trim().parse::<u64>(), greatest.trim().parse::<u64>()) {

@@ -1,4 +1,4 @@
-//! `kvform`: takes values out of events with the help of a form.
+//! `kvform`: extracts fields from events with a form.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};

@@ -1,4 +1,4 @@
-//! `loadjob`: the rows of a search that has ended.
+//! `loadjob`: returns the rows of a completed search.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -9,24 +9,24 @@ use std::fmt;
 /// `loadjob <sid>|savedsearch=<owner:app:name> [options]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadjobCommand {
-    /// Which one.
+    /// The job to load.
     pub job: LoadedJob,
-    /// `events=`: the events instead of the results.
+    /// `events=`: whether the events are loaded instead of the results.
     pub events: bool,
-    /// `job_delegate=`: who started it.
+    /// `job_delegate=`: the user who started the job.
     pub job_delegate: Option<String>,
-    /// `artifact_offset=`: how many runs back (default 0).
+    /// `artifact_offset=`: number of runs back (default 0).
     pub artifact_offset: u64,
     /// `ignore_running=` (default true).
     pub ignore_running: bool,
 }
 
-/// A job.
+/// A reference to a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoadedJob {
     /// By its id.
     Id(Spanned<String>),
-    /// The last one of a saved search, `owner:app:name`.
+    /// The last job of a saved search, `owner:app:name`.
     Saved(Spanned<String>),
 }
 

@@ -1,4 +1,4 @@
-//! `localize`: makes a row of each stretch of time that has events.
+//! `localize`: returns a row for each time range that has events.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, TimeSpan, TimeUnit};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `localize [maxpause=] [timeafter=] [timebefore=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LocalizeCommand {
-    /// `maxpause=`: between two events of one stretch at most; a minute if absent.
+    /// `maxpause=`: maximum time between two events of one range; a minute if absent.
     pub maxpause: Option<TimeSpan>,
-    /// `timeafter=`: added to the end; 30 seconds if absent.
+    /// `timeafter=`: time added to the end; 30 seconds if absent.
     pub timeafter: Option<TimeSpan>,
-    /// `timebefore=`: taken from the start; 30 seconds if absent.
+    /// `timebefore=`: time subtracted from the start; 30 seconds if absent.
     pub timebefore: Option<TimeSpan>,
 }
 
@@ -48,7 +48,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 }
 
 impl OptionValue {
-    /// A length of time, which may be none: `30s`, `0s`.
+    /// Parses a duration, which may be zero: `30s`, `0s`.
     fn duration(&self) -> Parsed<TimeSpan> {
         if self.value.trim_start_matches('0').chars().all(char::is_alphabetic)
             && self.value.starts_with('0')

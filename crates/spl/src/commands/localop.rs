@@ -1,4 +1,4 @@
-//! `localop`: lets the commands that follow run at the search head.
+//! `localop`: runs the following commands on the search head; has no effect in Karst.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

@@ -1,4 +1,4 @@
-//! `lookup`: adds fields from the rows of a lookup that match.
+//! `lookup`: adds fields from the matching rows of a lookup.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -13,13 +13,13 @@ pub struct LookupCommand {
     pub name: Field,
     /// The fields that are compared, at least one.
     pub inputs: Vec<LookupField>,
-    /// What is added; all other fields if there is no word about it.
+    /// The fields to add; all other fields if absent.
     pub output: Option<LookupOutput>,
-    /// `event_time_field=`: the time of events, for time-based lookups.
+    /// `event_time_field=`: the field with the time of events, for time-based lookups.
     pub event_time_field: Option<Field>,
 }
 
-/// A field of a lookup and the event's field that stands for it.
+/// A field of a lookup, and the corresponding field of the event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookupField {
     /// The name in the lookup.
@@ -29,16 +29,16 @@ pub struct LookupField {
 }
 
 impl LookupField {
-    /// The name in the event.
+    /// Returns the name in the event.
     pub fn event_name(&self) -> &str {
         self.event.as_ref().map_or(&self.lookup.node, |event| &event.node)
     }
 }
 
-/// What a lookup adds.
+/// The fields that a lookup adds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LookupOutput {
-    /// Whether `OUTPUTNEW` was written: only where the event has none of the fields yet.
+    /// Whether `OUTPUTNEW` was written: fields are added only if the event has none of them.
     pub only_new: bool,
     /// The fields, at least one.
     pub fields: Vec<LookupField>,
@@ -63,18 +63,18 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     arguments(p).map(Command::Lookup)
 }
 
-/// Takes an option if one is next.
+/// Reads an option if one is next.
 fn lookup_option(p: &mut Parser<'_>, event_time_field: &mut Option<Field>) -> Parsed<bool> {
     let Some(option) = p.option(OPTIONS)? else { return Ok(false) };
     match option.name {
         "event_time_field" => *event_time_field = Some(option.field()?),
-        // Where a lookup runs changes nothing about what it gives.
+        // The other options are about where the lookup runs, which has no effect on the result.
         _ => drop(option.boolean()?),
     }
     Ok(true)
 }
 
-/// What follows the word `lookup`.
+/// Reads the arguments after the word `lookup`.
 pub(crate) fn arguments(p: &mut Parser<'_>) -> Parsed<LookupCommand> {
     let mut event_time_field = None;
     while lookup_option(p, &mut event_time_field)? {}
@@ -109,7 +109,7 @@ pub(crate) fn arguments(p: &mut Parser<'_>) -> Parsed<LookupCommand> {
     if inputs.is_empty() {
         return Err(p.unexpected("a field of the lookup"));
     }
-    // OUTPUT alone means all fields, as nothing does.
+    // OUTPUT without fields means all fields, as without OUTPUT.
     let output = output.filter(|output| !output.fields.is_empty());
     Ok(LookupCommand { name, inputs, output, event_time_field })
 }
@@ -124,7 +124,7 @@ impl fmt::Display for LookupField {
     }
 }
 
-/// A name that is not read as one of the words of the command.
+/// Returns a name in quotes if it would be read as a keyword of the command.
 fn name(name: &str) -> String {
     let is_word = ["output", "outputnew"].iter().any(|word| name.eq_ignore_ascii_case(word));
     if is_word { format!("\"{name}\"") } else { field_name(name) }

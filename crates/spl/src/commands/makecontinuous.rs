@@ -1,4 +1,4 @@
-//! `makecontinuous`: puts values into bins and adds a row for each bin without one.
+//! `makecontinuous`: groups values into bins and adds a row for each empty bin.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{BinOptions, Command, Field};

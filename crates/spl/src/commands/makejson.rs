@@ -1,4 +1,4 @@
-//! `makejson`: makes a JSON object from each row, nested by the dots in field names.
+//! `makejson`: creates a JSON object from each row, nested by the dots in field names.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern, JsonKind};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `makejson [<field>[(<type>)]...] [output=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MakejsonCommand {
-    /// The fields and what is made of their values; all fields if empty.
+    /// The fields with the JSON type of their values; all fields if empty.
     pub fields: Vec<(FieldPattern, Option<JsonKind>)>,
     /// `output=` (default `_raw`).
     pub output: String,
@@ -55,7 +55,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     }
 }
 
-/// A type and the bracket behind it.
+/// Reads a type and the closing bracket.
 fn kind(p: &mut Parser<'_>) -> Parsed<JsonKind> {
     let name = p.plain_field_pattern("a type")?;
     let known = TYPES.iter().find(|(known, _)| name.text.eq_ignore_ascii_case(known));

@@ -1,4 +1,4 @@
-//! `makemv`: splits a field into several values.
+//! `makemv`: splits a value into several values.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Spanned};
@@ -11,15 +11,15 @@ use std::fmt;
 pub struct MakemvCommand {
     /// The field.
     pub field: Field,
-    /// How it is split.
+    /// The way in which it is split.
     pub split: MakemvSplit,
-    /// `allowempty=`: keep empty values.
+    /// `allowempty=`: whether empty values are kept.
     pub allowempty: bool,
-    /// `setsv=`: keep the single value beside.
+    /// `setsv=`: whether the single value is kept, too.
     pub setsv: bool,
 }
 
-/// How `makemv` splits.
+/// The ways in which `makemv` splits a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MakemvSplit {
     /// `delim=` (default one space).

@@ -1,4 +1,4 @@
-//! `makeresults`: makes rows.
+//! `makeresults`: creates rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Spanned};
@@ -11,15 +11,15 @@ use std::fmt;
 pub struct MakeresultsCommand {
     /// `count=` (default 1).
     pub count: u64,
-    /// `annotate=`: also `_raw`, `host` and so on, empty.
+    /// `annotate=`: whether empty fields `_raw`, `host` and so on are added.
     pub annotate: bool,
     /// `format=` and `data=`.
     pub data: Option<MakeresultsData>,
-    /// Options that it does not have; they change nothing.
+    /// Unknown options; they have no effect.
     pub ignored: Vec<Field>,
 }
 
-/// Rows written into the search itself.
+/// Rows that are part of the search text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MakeresultsData {
     /// The format of the text.
@@ -84,7 +84,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
                 format = Some((named, option.value_span));
             }
             "data" => text = Some(option.spanned()),
-            // Names of servers choose nothing here: the rows are made once.
+            // Server names have no effect, because the rows are created only once.
             _ => {}
         }
         p.skip_separators();

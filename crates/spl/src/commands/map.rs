@@ -9,16 +9,16 @@ use std::fmt;
 /// `map search="..."|[...]|<saved search> [maxsearches=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MapCommand {
-    /// What runs.
+    /// The search to run.
     pub search: MapSearch,
     /// `maxsearches=` (default 10).
     pub maxsearches: u64,
 }
 
-/// What `map` runs; `$field$` in it stands for a value of the row.
+/// The search that `map` runs; `$field$` in it stands for a value of the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MapSearch {
-    /// `search="..."`: a search as it stands at the beginning of a text.
+    /// `search="..."`: a complete search.
     Text(Spanned<String>),
     /// `[...]`, as written.
     Template(Spanned<String>),
@@ -60,7 +60,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         } else if let Some(option) = p.option(OPTIONS)? {
             match option.name {
                 "search" => {
-                    // Quotes inside that are not escaped are parts of the same word where no blank follows.
+                    // Unescaped quotes inside of the value belong to the same word if no blank follows.
                     let mut search = option.spanned();
                     p.join_parts(&mut search.node, false)?;
                     Some(MapSearch::Text(search))

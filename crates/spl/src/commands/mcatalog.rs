@@ -15,7 +15,7 @@ pub struct McatalogCommand {
     pub filter: SearchCommand,
     /// The group keys.
     pub by: StatsBy,
-    /// `prestats=`; changes nothing, since the listed values go on as they are.
+    /// `prestats=`: has no effect, because the listed values are passed on unchanged.
     pub prestats: bool,
     /// `append=`.
     pub append: bool,

@@ -1,4 +1,4 @@
-//! `mcollect` and `meventcollect`: write rows to an index as points of metrics.
+//! `mcollect` and `meventcollect`: write rows to an index as metric data points.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern, Spanned};
@@ -6,26 +6,26 @@ use crate::display::{Arguments, field_patterns};
 use crate::parser::{OptionValue, Parsed, Parser};
 use std::fmt;
 
-/// Which fields of a row are measures.
+/// The fields of a row that are measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetricSplit {
     /// `split=false`: `metric_name` and `_value`, or fields named `metric_name:<name>`.
     #[default]
     Named,
-    /// `split=true`: all but the dimensions listed.
+    /// `split=true`: all fields except the listed dimensions.
     All,
-    /// `split=allnums`: those with a number, but the dimensions listed.
+    /// `split=allnums`: all numeric fields except the listed dimensions.
     Numbers,
 }
 
 /// `mcollect index=<index> [options] [dimensions]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct McollectCommand {
-    /// `index=`: where they go.
+    /// `index=`: the destination.
     pub index: Spanned<String>,
     /// `split=`.
     pub split: MetricSplit,
-    /// `prefix_field=`: its value comes before the names of measures, with a dot.
+    /// `prefix_field=`: a field whose value, followed by a dot, is the prefix of the names of measures.
     pub prefix_field: Option<Spanned<String>>,
     /// `source=`.
     pub source: Option<String>,
@@ -33,11 +33,11 @@ pub struct McollectCommand {
     pub host: Option<String>,
     /// `sourcetype=` (default `metrics_csv`).
     pub sourcetype: Option<String>,
-    /// `marker=`: `dimension=value` pairs that each point gets.
+    /// `marker=`: `dimension=value` pairs that are added to each point.
     pub marker: Option<String>,
-    /// `file=`; there is no file between.
+    /// `file=`: has no effect, because there is no intermediate file.
     pub file: Option<String>,
-    /// `spool=`; there is no file between.
+    /// `spool=`: has no effect, because there is no intermediate file.
     pub spool: Option<bool>,
     /// The dimensions.
     pub dimensions: Vec<FieldPattern>,
@@ -59,7 +59,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 pub(super) const OPTIONS: &[&str] =
     &["index", "split", "prefix_field", "source", "host", "sourcetype", "marker", "file", "spool"];
 
-/// The arguments, which `meventcollect` shares.
+/// Reads the arguments, which are the same for `meventcollect`.
 pub(super) fn parse(p: &mut Parser<'_>) -> Parsed<McollectCommand> {
     let mut index = None;
     let mut command = McollectCommand {

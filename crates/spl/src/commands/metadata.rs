@@ -9,15 +9,15 @@ use std::fmt;
 /// `metadata type=hosts|sources|sourcetypes [index=...]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetadataCommand {
-    /// What is listed.
+    /// The kind of values that is listed.
     pub kind: MetadataKind,
-    /// `index=`, repeated or comma-separated, wildcards allowed; default indexes if empty.
+    /// `index=`, repeated or comma-separated, wildcards allowed; the default indexes if empty.
     pub indexes: Vec<SearchValue>,
-    /// `datatype=metric`: of metric data points, of which there is no metadata.
+    /// `datatype=metric`: whether metric data points are listed, which have no metadata.
     pub of_metrics: bool,
 }
 
-/// What `metadata` lists.
+/// The kinds of values that `metadata` lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "named after the option's values")]
 pub enum MetadataKind {
@@ -60,7 +60,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         if p.at_end() {
             break;
         }
-        // Forms of old apps: `metadata hosts`, `metadata type=hosts where index=x`.
+        // Older apps write `metadata hosts`, or `metadata type=hosts where index=x`.
         if kind.is_none()
             && let Some(found) =
                 MetadataKind::ALL.into_iter().find(|kind| p.eat_keyword(kind.name()))

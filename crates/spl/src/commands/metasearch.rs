@@ -1,4 +1,4 @@
-//! `metasearch`: where and when events are that satisfy terms.
+//! `metasearch`: returns origin and time of events that match terms.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchCommand};
@@ -8,7 +8,7 @@ use std::fmt;
 /// `metasearch <terms>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetasearchCommand {
-    /// The terms, with times.
+    /// The terms, with time modifiers.
     pub search: SearchCommand,
 }
 

@@ -1,4 +1,4 @@
-//! `meventcollect`: writes events to an index as points of metrics.
+//! `meventcollect`: writes events to an index as metric data points.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes, mcollect};
 use crate::ast::{Command, McollectCommand};

@@ -1,4 +1,4 @@
-//! `mpreview`: shows points of metrics as they are stored.
+//! `mpreview`: shows metric data points as they are stored.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchCommand, Spanned};
@@ -6,7 +6,7 @@ use crate::display::{Arguments, quoted};
 use crate::parser::{Parsed, Parser};
 use std::fmt;
 
-/// How many points of a series are shown where the command does not say.
+/// Default number of points that are shown of a series.
 const DEFAULT_TARGET: u64 = 5;
 
 /// `mpreview [filter="..."] [index=...] [target_per_timeseries=...]`.
@@ -14,13 +14,13 @@ const DEFAULT_TARGET: u64 = 5;
 pub struct MpreviewCommand {
     /// `filter=`, `index=` and the time modifiers, in the language of `search`.
     pub filter: SearchCommand,
-    /// `target_per_timeseries=`: how many points of each series at most; 0 is all (default 5).
+    /// `target_per_timeseries=`: maximum number of points of each series; 0 means all (default 5).
     pub target: u64,
-    /// `chunk_size=`; a hint.
+    /// `chunk_size=`: a hint without effect.
     pub chunk_size: Option<u64>,
-    /// `splunk_server=`; a hint.
+    /// `splunk_server=`: a hint without effect.
     pub splunk_server: Option<String>,
-    /// `splunk_server_group=`; a hint.
+    /// `splunk_server_group=`: a hint without effect.
     pub splunk_server_group: Option<String>,
 }
 
@@ -78,7 +78,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Mpreview(command))
 }
 
-/// What satisfies both filters.
+/// Combines two filters with AND.
 fn both(filter: &mut SearchCommand, other: SearchCommand) {
     filter.expr = crate::ast::SearchExpr::all(filter.expr.take(), other.expr);
     filter.time.extend(other.time);

@@ -9,34 +9,34 @@ use std::fmt;
 /// `mstats <options> <calls> [where ...] [by ...] [span=...]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MstatsCommand {
-    /// At least one. Their fields are names of metrics, or `_value`.
+    /// The aggregations, at least one. Their fields are metric names, or `_value`.
     pub calls: Vec<StatsCall>,
     /// `where ...`, in the language of `search`, time modifiers included.
     pub filter: SearchCommand,
     /// The group keys.
     pub by: StatsBy,
-    /// `span=`; without a span in it, `span=auto`. `None` does not group by time.
+    /// `span=`; if the bins have no span, it is `span=auto`. `None` if results are not grouped by time.
     pub bins: Option<BinOptions>,
-    /// `every=`: of each such stretch of time, the first span alone.
+    /// `every=`: the period of which only the first span is read.
     pub every: Option<TimeSpan>,
-    /// `chart=`: rows and series as of `chart` and `timechart`.
+    /// `chart=`: whether the result has rows and series, as that of `chart` and `timechart`.
     pub chart: bool,
-    /// The options of series, for `chart=`.
+    /// The series options, for `chart=`.
     pub series: SeriesOptions,
     /// `prestats=`.
     pub prestats: bool,
     /// `append=`.
     pub append: bool,
-    /// `backfill=`; of searches in real time only.
+    /// `backfill=`: only for real-time searches.
     pub backfill: Option<bool>,
-    /// `update_period=`, in milliseconds; of searches in real time only.
+    /// `update_period=`, in milliseconds: only for real-time searches.
     pub update_period: Option<u64>,
-    /// `fillnull_value=`: stands for a missing group key.
+    /// `fillnull_value=`: the value of a missing group key.
     pub fillnull_value: Option<String>,
-    /// `chunk_size=`; a hint.
+    /// `chunk_size=`: a hint without effect.
     pub chunk_size: Option<u64>,
-    /// Whether the command stands for the points it would aggregate, one row each or one row for the points
-    /// of an event. No text says so: the planner puts the aggregating commands behind it.
+    /// Whether the command returns the points that it would aggregate, one row per point, or one row for all
+    /// points of an event. No search text sets it: the planner adds the aggregating commands after it.
     pub points: bool,
 }
 
@@ -73,7 +73,7 @@ const OPTIONS: &[&str] = &[
     "cont",
 ];
 
-/// The options that may stand behind the terms of `WHERE`. Others could be names of dimensions.
+/// The options that may follow the terms of `WHERE`. Other options could be names of dimensions.
 const BEHIND: &[&str] = &[
     "span",
     "every",
@@ -115,7 +115,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Mstats(command))
 }
 
-/// `chart.limit=5`, `agg=max`: options of series that no other option looks like.
+/// Reads `chart.limit=5` or `agg=max`: series options that cannot be confused with other options.
 fn series_option(p: &mut Parser<'_>, series: &mut SeriesOptions) -> Parsed<bool> {
     let prefixed = p.attempt(|p| p.eat("chart.").then_some(())).is_some();
     if let Some(call) = p.agg_option()? {

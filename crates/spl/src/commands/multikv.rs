@@ -1,4 +1,4 @@
-//! `multikv`: makes a row of each line of a table.
+//! `multikv`: creates a row from each line of a table.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -11,19 +11,19 @@ use std::fmt;
 pub struct MultikvCommand {
     /// `conf=`: a stanza of `multikv.conf`.
     pub conf: Option<Spanned<String>>,
-    /// `copyattrs=`: whether rows have the fields of their event (default true).
+    /// `copyattrs=`: whether rows get the fields of their event (default true).
     pub copyattrs: bool,
-    /// `forceheader=`: which line, empty ones not counted, names the columns.
+    /// `forceheader=`: the number of the header line, not counting empty lines.
     pub forceheader: Option<u64>,
     /// `multitable=`: whether an event may hold several tables (default true).
     pub multitable: bool,
-    /// `noheader=`: whether no line names the columns.
+    /// `noheader=`: whether the table has no header.
     pub noheader: bool,
-    /// `rmorig=`: whether the event itself goes (default true).
+    /// `rmorig=`: whether the event itself is removed (default true).
     pub rmorig: bool,
-    /// `fields`: the only columns wanted; all if empty.
+    /// `fields`: the columns to return; all if empty.
     pub fields: Vec<String>,
-    /// `filter`: rows hold one of these texts; all rows if empty.
+    /// `filter`: texts of which a row must contain one; all rows if empty.
     pub filter: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     }
 }
 
-/// Names or texts up to the next keyword or option.
+/// Reads names or texts up to the next keyword or option.
 fn words(p: &mut Parser<'_>, what: &str) -> Parsed<Vec<String>> {
     let mut words = Vec::new();
     loop {
@@ -109,7 +109,7 @@ fn words(p: &mut Parser<'_>, what: &str) -> Parsed<Vec<String>> {
     }
 }
 
-/// Whether one of the options is next.
+/// Returns whether one of the options is next.
 fn at_option(p: &mut Parser<'_>) -> bool {
     let mut is_option = false;
     p.attempt(|p| {

@@ -1,4 +1,4 @@
-//! `multireport`: the results of several pipelines over the rows so far.
+//! `multireport`: combines the results of several pipelines over the current rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `multireport [pipeline] [pipeline]...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MultireportCommand {
-    /// At least one; each is run over the rows so far, a first `search` filters them.
+    /// The pipelines, at least one; each runs over the current rows, a first `search` filters them.
     pub reports: Vec<Subsearch>,
 }
 

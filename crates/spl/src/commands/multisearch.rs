@@ -1,4 +1,4 @@
-//! `multisearch`: the events of several searches together.
+//! `multisearch`: combines the events of several searches.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `multisearch [subsearch] [subsearch]...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MultisearchCommand {
-    /// At least two.
+    /// The searches, at least two.
     pub searches: Vec<Subsearch>,
 }
 

@@ -1,4 +1,4 @@
-//! `mvcombine`: makes one row of rows that differ in one field only.
+//! `mvcombine`: combines rows that differ only in one field.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,9 +9,9 @@ use std::fmt;
 /// `mvcombine [delim=] <field>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MvcombineCommand {
-    /// The field whose values are put together.
+    /// The field whose values are combined.
     pub field: Field,
-    /// `delim=`: between the values where a following `nomv` makes one text of them.
+    /// `delim=`: separator of the values if a following `nomv` joins them.
     pub delim: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! `mvexpand`: makes one row of each value of a field.
+//! `mvexpand`: creates a row for each value of a field.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct MvexpandCommand {
     /// The field.
     pub field: Field,
-    /// `limit=`: rows per input row; 0 means all (the default).
+    /// `limit=`: maximum number of rows per input row; 0 means all (default).
     pub limit: u64,
 }
 

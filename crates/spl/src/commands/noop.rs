@@ -1,4 +1,4 @@
-//! `noop`: leaves rows as they are; says to Splunk how to run a search.
+//! `noop`: leaves rows unchanged; in Splunk, its options control how a search runs.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,7 +9,7 @@ use std::fmt;
 /// `noop [<name>=<value>...]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoopCommand {
-    /// Options as written; none has an effect.
+    /// The options as written; none has an effect.
     pub options: Vec<(String, String)>,
 }
 

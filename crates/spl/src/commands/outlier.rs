@@ -1,4 +1,4 @@
-//! `outlier`: removes or cuts numbers far from the others.
+//! `outlier`: removes or truncates numbers far from the others.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,31 +9,31 @@ use std::fmt;
 /// `outlier [<options>] [fields]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutlierCommand {
-    /// What is far, and what happens then.
+    /// The criteria of outliers, and the action.
     pub options: OutlierOptions,
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 
-/// What is an outlier, and what happens with it.
+/// The criteria of outliers, and the action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutlierOptions {
     /// `action=` (default transform).
     pub action: OutlierAction,
-    /// `mark=`: write `000` before numbers that were cut (default false).
+    /// `mark=`: whether truncated numbers get the prefix `000` (default false).
     pub mark: bool,
-    /// `param=`: how many interquartile ranges are far, exact text (default 2.5).
+    /// `param=`: the distance of outliers in interquartile ranges, as text (default 2.5).
     pub param: String,
-    /// `uselower=`: also numbers below the others (default false).
+    /// `uselower=`: whether numbers below the others are outliers, too (default false).
     pub uselower: bool,
 }
 
-/// What happens with outliers.
+/// The action for outliers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutlierAction {
-    /// The row goes.
+    /// Removes the row.
     Remove,
-    /// The number becomes the bound.
+    /// Replaces the number with the bound.
     Transform,
 }
 
@@ -53,7 +53,7 @@ impl OutlierOptions {
     pub(crate) const NAMES: &'static [&'static str] =
         &["action", "mark", "param", "uselower", "type"];
 
-    /// Takes an option.
+    /// Applies an option.
     pub(crate) fn accept(&mut self, option: &OptionValue) -> Parsed<()> {
         match option.name {
             "action" => {
@@ -66,7 +66,7 @@ impl OutlierOptions {
             "mark" => self.mark = option.boolean()?,
             "param" => self.param = option.decimal()?,
             "uselower" => self.uselower = option.boolean()?,
-            // The only type there is.
+            // This is the only supported type.
             _ if option.value.eq_ignore_ascii_case("iqr") => {}
             _ => return Err(option.error("iqr")),
         }

@@ -11,15 +11,15 @@ use std::fmt;
 pub struct OutputlookupCommand {
     /// The lookup or file.
     pub name: Field,
-    /// `append=`: behind the rows that are there.
+    /// `append=`: whether the rows are appended to the existing rows.
     pub append: bool,
-    /// `max=`: rows at most.
+    /// `max=`: maximum number of rows.
     pub max: Option<u64>,
-    /// `key_field=`: rows with the same value are replaced.
+    /// `key_field=`: existing rows with the same value of this field are replaced.
     pub key_field: Option<Field>,
-    /// `override_if_empty=`: whether no rows empty the lookup (default true).
+    /// `override_if_empty=`: whether a result without rows empties the lookup (default true).
     pub override_if_empty: bool,
-    /// `create_empty=`: whether no rows make an empty file (default false).
+    /// `create_empty=`: whether a result without rows creates an empty file (default false).
     pub create_empty: bool,
 }
 
@@ -52,7 +52,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     arguments(p, OPTIONS).map(Command::Outputlookup)
 }
 
-/// The arguments of `outputlookup` and `outputcsv`.
+/// Reads the arguments of `outputlookup` and `outputcsv`.
 pub(super) fn arguments(
     p: &mut Parser<'_>,
     options: &'static [&'static str],
@@ -77,7 +77,7 @@ pub(super) fn arguments(
             "key_field" => key_field = Some(option.field()?),
             "override_if_empty" => override_if_empty = option.boolean()?,
             "create_empty" => create_empty = option.boolean()?,
-            // Where it stands and how it is written is decided by where lookups are kept.
+            // Location and format are those of lookup storage.
             "create_context" | "output_format" => drop(option.text()),
             _ => drop(option.boolean()?),
         }

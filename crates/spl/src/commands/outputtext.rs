@@ -1,4 +1,4 @@
-//! `outputtext`: the text of events as a field.
+//! `outputtext`: adds the text of events as a field.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,7 +9,7 @@ use std::fmt;
 /// `outputtext [usexml=<bool>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputtextCommand {
-    /// `usexml=`: whether characters that mean something in XML are escaped (default true).
+    /// `usexml=`: whether XML special characters are escaped (default true).
     pub usexml: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `overlap`: gaps and overlaps of the searches that filled a summary index.
+//! `overlap`: finds gaps and overlaps of the searches that filled a summary index.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

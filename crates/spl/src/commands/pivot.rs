@@ -1,4 +1,4 @@
-//! `pivot`: a table over the events of a data model's dataset.
+//! `pivot`: creates a table from the events of a dataset of a data model.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, SortKey, Spanned, StatsCall};
@@ -14,25 +14,25 @@ pub struct PivotCommand {
     pub model: Field,
     /// The dataset.
     pub dataset: Field,
-    /// What is in the cells.
+    /// The aggregations in the cells.
     pub cells: Vec<StatsCall>,
-    /// `SPLITROW`: what makes rows.
+    /// `SPLITROW`: the fields whose values become rows.
     pub rows: Vec<PivotSplit>,
-    /// `SPLITCOL`: what makes columns.
+    /// `SPLITCOL`: the field whose values become columns.
     pub column: Option<PivotSplit>,
-    /// `FILTER`: which events count.
+    /// `FILTER`: conditions on events.
     pub filters: Vec<PivotFilter>,
-    /// `LIMIT`: which values of a field count.
+    /// `LIMIT`: limits of the number of values of a field.
     pub limits: Vec<PivotLimit>,
-    /// `SORT`: the order of rows, and how many of them stay (0 means all).
+    /// `SORT`: the order of rows, and how many of them are kept (0 means all).
     pub sort: Option<(u64, Vec<SortKey>)>,
-    /// `NUMCOLS`: how many columns `SPLITCOL` makes at most.
+    /// `NUMCOLS`: maximum number of columns that `SPLITCOL` creates.
     pub columns: Option<u64>,
-    /// `SHOWOTHER`: whether columns beyond become one (default true).
+    /// `SHOWOTHER`: whether further columns are combined into one (default true).
     pub other: bool,
     /// `ROWSUMMARY`: whether each row has a total.
     pub row_summary: bool,
-    /// `COLSUMMARY`: whether there is a row of totals.
+    /// `COLSUMMARY`: whether a row of totals is added.
     pub column_summary: bool,
 }
 
@@ -41,40 +41,40 @@ pub struct PivotCommand {
 pub struct PivotSplit {
     /// The field.
     pub field: Field,
-    /// `AS`: what it is called in the result.
+    /// `AS`: its name in the result.
     pub label: Option<Spanned<String>>,
-    /// How its values are put together.
+    /// How its values are grouped.
     pub groups: PivotGroups,
 }
 
-/// How the values of a [`PivotSplit`] are put together.
+/// How the values of a [`PivotSplit`] are grouped.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PivotGroups {
-    /// Each is its own.
+    /// Each value is a group.
     Values,
-    /// `RANGE`: numbers in bins; texts of numbers.
+    /// `RANGE`: numbers are grouped into bins; all numbers are kept as text.
     Range {
         /// `start=`.
         start: Option<String>,
         /// `end=`.
         end: Option<String>,
-        /// `max=`: how many bins.
+        /// `max=`: maximum number of bins.
         max: Option<u64>,
-        /// `size=`: how wide they are.
+        /// `size=`: width of a bin.
         size: Option<String>,
     },
-    /// `PERIOD`: times in bins.
+    /// `PERIOD`: times are grouped into bins.
     Period(PivotPeriod),
-    /// `TRUELABEL`, `FALSELABEL`: truths with these names.
+    /// `TRUELABEL`, `FALSELABEL`: names of Boolean values.
     Truth {
-        /// For true.
+        /// The name of true.
         yes: Option<String>,
-        /// For false.
+        /// The name of false.
         no: Option<String>,
     },
 }
 
-/// The width of a bin of time.
+/// The width of a time bin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "periods name themselves")]
 pub enum PivotPeriod {
@@ -98,7 +98,7 @@ impl PivotPeriod {
         ("second", Self::Second),
     ];
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, period)| *period == self).map_or("auto", |(name, _)| name)
@@ -110,13 +110,13 @@ impl PivotPeriod {
 pub struct PivotFilter {
     /// The field.
     pub field: Field,
-    /// How it compares.
+    /// The comparison.
     pub condition: PivotCondition,
-    /// What it compares with: one text, any number for `in`, none for `isNull` and `isNotNull`.
+    /// The operands: one text, any number of them for `in`, none for `isNull` and `isNotNull`.
     pub values: Vec<Spanned<String>>,
 }
 
-/// How a [`PivotFilter`] compares.
+/// The comparisons of a [`PivotFilter`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "conditions name themselves")]
 pub enum PivotCondition {
@@ -136,7 +136,7 @@ pub enum PivotCondition {
 }
 
 impl PivotCondition {
-    /// Conditions as they are written; those with two signs before those with one.
+    /// The comparisons as they are written; longer operators come before their prefixes.
     const ALL: [(&'static str, Self); 15] = [
         ("isNotNull", Self::IsNotNull),
         ("isNull", Self::IsNull),
@@ -165,11 +165,11 @@ impl PivotCondition {
 pub struct PivotLimit {
     /// The field.
     pub field: Field,
-    /// Whether the least values stay, not the greatest.
+    /// Whether the lowest values are kept instead of the highest.
     pub bottom: bool,
-    /// How many of its values stay.
+    /// Number of values that are kept.
     pub count: u64,
-    /// What they are compared by.
+    /// The aggregation by which values are ranked.
     pub call: StatsCall,
 }
 
@@ -188,7 +188,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
 
 const RANGE_OPTIONS: &[&str] = &["start", "end", "max", "size"];
 
-/// The words that elements begin with.
+/// The keywords that begin elements.
 const ELEMENTS: [&str; 11] = [
     "top",
     "bottom",
@@ -252,7 +252,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     }
 }
 
-/// `count(Web) AS "Requests"`; `duration(x)` is the range of times.
+/// Reads `count(Web) AS "Requests"`; `duration(x)` is converted to `range` of the times.
 fn cell(p: &mut Parser<'_>) -> Parsed<StatsCall> {
     let Some(name) = p.attempt(|p| {
         let start = p.pos();
@@ -341,7 +341,7 @@ fn filter(p: &mut Parser<'_>) -> Parsed<PivotFilter> {
     Ok(PivotFilter { field, condition: *condition, values })
 }
 
-/// `(a, b c)`.
+/// Reads `(a, b c)`.
 fn listed(p: &mut Parser<'_>) -> Parsed<Vec<Spanned<String>>> {
     p.expect("(", "before the values of in")?;
     let mut values = Vec::new();
@@ -370,15 +370,15 @@ fn limit(p: &mut Parser<'_>) -> Parsed<PivotLimit> {
     Ok(PivotLimit { field, bottom, count, call })
 }
 
-/// How many values stay, and what they are compared by.
+/// Reads the number of values that are kept, and the aggregation by which they are ranked.
 fn ranking(p: &mut Parser<'_>) -> Parsed<(u64, StatsCall)> {
     let count = p.count()?.ok_or_else(|| p.unexpected("a number of values"))?;
     p.skip_space();
     Ok((count, p.stats_call(StatsDialect::Stats)?))
 }
 
-/// The limits of `TOP` and `BOTTOM` without a field: each is that of the `SPLITROW` in front of it, or
-/// of the first one. The Pivot editor writes them also where no rows are split; there they change nothing.
+/// Returns the limits for `TOP` and `BOTTOM` without a field: each applies to the `SPLITROW` before it, or to
+/// the first one. The Pivot editor writes them also if rows are not split; then they have no effect.
 fn rows_ranked(ranked: Vec<Ranked>, rows: &[PivotSplit]) -> impl Iterator<Item = PivotLimit> {
     ranked.into_iter().filter_map(|Ranked { before, bottom, count, call }| {
         let split = rows.get(before.saturating_sub(1))?;
@@ -388,7 +388,7 @@ fn rows_ranked(ranked: Vec<Ranked>, rows: &[PivotSplit]) -> impl Iterator<Item =
 
 /// `TOP` or `BOTTOM` without a field.
 struct Ranked {
-    /// How many `SPLITROW`s stand in front of it.
+    /// The number of `SPLITROW`s before it.
     before: usize,
     bottom: bool,
     count: u64,

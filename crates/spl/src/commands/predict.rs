@@ -6,19 +6,19 @@ use crate::display::{Arguments, commas, field_name};
 use crate::parser::{OptionValue, Parsed, Parser};
 use std::fmt;
 
-/// `predict (<field> [AS <name>]... [<options>])...`: options belong to the fields before them.
+/// `predict (<field> [AS <name>]... [<options>])...`: options apply to the fields before them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PredictCommand {
-    /// At least one.
+    /// The groups of fields, at least one.
     pub groups: Vec<PredictGroup>,
 }
 
-/// Fields that are forecast in the same way.
+/// Fields that are forecast with the same options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PredictGroup {
-    /// At least one.
+    /// The fields, at least one.
     pub fields: Vec<PredictField>,
-    /// How they are forecast.
+    /// The options of the forecast.
     pub options: PredictOptions,
 }
 
@@ -27,24 +27,24 @@ pub struct PredictGroup {
 pub struct PredictField {
     /// The series.
     pub field: Field,
-    /// Where the forecast goes; `prediction(<field>)` if absent.
+    /// The field for the forecast; `prediction(<field>)` if absent.
     pub alias: Option<Field>,
 }
 
-/// How fields are forecast.
+/// The options of a forecast.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PredictOptions {
     /// `algorithm=` (default LLP5).
     pub algorithm: PredictAlgorithm,
-    /// `future_timespan=`: rows forecast behind the last one used (default 5).
+    /// `future_timespan=`: number of rows to forecast after the last row used (default 5).
     pub future_timespan: u64,
-    /// `holdback=`: rows at the end that are not used (default 0).
+    /// `holdback=`: number of rows at the end that are not used (default 0).
     pub holdback: u64,
-    /// `period=` in rows, at least 2.
+    /// `period=`: number of rows in a period, at least 2.
     pub period: Option<u64>,
-    /// `correlate=`: the series that LLB forecasts from.
+    /// `correlate=`: the series from which LLB forecasts.
     pub correlate: Option<Field>,
-    /// `suppress=`: a forecast that is not shown.
+    /// `suppress=`: a forecast that is not displayed.
     pub suppress: Option<Field>,
     /// `upperNN=` (default 95).
     pub upper: PredictBound,
@@ -52,12 +52,12 @@ pub struct PredictOptions {
     pub lower: PredictBound,
 }
 
-/// A bound of the interval that a value is in with some probability.
+/// A bound of the confidence interval.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PredictBound {
     /// The probability in percent, below 100.
     pub percent: u64,
-    /// The field it goes into; `upper95(prediction(<field>))` and the like if absent.
+    /// The field for the bound; `upper95(prediction(<field>))` and the like if absent.
     pub field: Option<Field>,
 }
 
@@ -84,13 +84,13 @@ pub enum PredictAlgorithm {
     LocalLevel,
     /// `LLT`: a level and a trend.
     LocalLevelTrend,
-    /// `LLP`: a level for each place in a period.
+    /// `LLP`: a level for each position in a period.
     LocalLevelPeriodic,
-    /// `LLP5`: LLT and LLP, weighted.
+    /// `LLP5`: the weighted mean of LLT and LLP.
     LocalLevelPeriodicTrend,
-    /// `LLB`: a level, from another series.
+    /// `LLB`: a level, forecast from another series.
     Bivariate,
-    /// `BiLL`: two levels together.
+    /// `BiLL`: two levels, forecast together.
     Both,
 }
 
@@ -104,7 +104,7 @@ impl PredictAlgorithm {
         Self::Both,
     ];
 
-    /// As written.
+    /// Returns the name as written.
     pub fn name(self) -> &'static str {
         match self {
             Self::LocalLevel => "LL",
@@ -145,7 +145,7 @@ const OPTIONS: &[&str] = &[
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let mut groups: Vec<PredictGroup> = Vec::new();
     let mut optioned = true;
-    // Options in front of all fields are those of the first ones.
+    // Options before all fields apply to the first ones.
     let mut ahead = PredictOptions::default();
     loop {
         p.skip_separators();
@@ -183,18 +183,18 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Predict(PredictCommand { groups }))
 }
 
-/// The options of the last group.
+/// Returns the options of the last group.
 fn last(groups: &mut [PredictGroup]) -> Option<&mut PredictOptions> {
     groups.last_mut().map(|group| &mut group.options)
 }
 
-/// The last field if it has no alias: options may stand between a field and its alias.
+/// Returns the last field if it has no alias: options may be between a field and its alias.
 fn unnamed(groups: &mut [PredictGroup]) -> Option<&mut PredictField> {
     let field = groups.last_mut()?.fields.last_mut()?;
     field.alias.is_none().then_some(field)
 }
 
-/// Takes `upper95=` or `lower95=` if it is next.
+/// Reads `upper95=` or `lower95=` if it is next.
 fn bound(p: &mut Parser<'_>) -> Option<(bool, u64)> {
     p.attempt(|p| {
         let name = p.option_name()?.node.to_ascii_lowercase();

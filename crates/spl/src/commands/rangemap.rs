@@ -1,4 +1,4 @@
-//! `rangemap`: names the range that a number is in.
+//! `rangemap`: adds the name of the range that contains a number.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Span};
@@ -13,18 +13,18 @@ pub struct RangemapCommand {
     pub field: Field,
     /// The ranges, each with its name.
     pub ranges: Vec<Range>,
-    /// What stands for a number in no range (default `None`).
+    /// The name for a number in none of the ranges (default `None`).
     pub default: String,
 }
 
-/// A range of numbers, both ends included.
+/// A range of numbers, including both ends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Range {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// The least number, as text.
+    /// The minimum, as text.
     pub least: String,
-    /// The greatest number, as text.
+    /// The maximum, as text.
     pub greatest: String,
     /// Its place.
     pub span: Span,
@@ -77,7 +77,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Rangemap(RangemapCommand { field, ranges, default }))
 }
 
-/// The two numbers of `0-30`, `-10--5`, `1.5-2`.
+/// Parses the two numbers of `0-30`, `-10--5`, `1.5-2`.
 fn bounds(text: &str) -> Option<(String, String)> {
     let number = |text: &str| text.parse::<f64>().is_ok_and(f64::is_finite);
     let mut dashes = text.match_indices('-').filter(|(at, _)| *at > 0);

@@ -1,4 +1,4 @@
-//! `redistribute`: a hint how to spread work, which Karst does by itself.
+//! `redistribute`: a hint for distributing work; Karst distributes work without it.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};

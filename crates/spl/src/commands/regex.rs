@@ -41,7 +41,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Regex(RegexCommand { field, negated, pattern }))
 }
 
-/// `field=` or `field!=`.
+/// Reads `field=` or `field!=`.
 fn target(p: &mut Parser<'_>) -> Option<(Field, bool)> {
     p.attempt(|p| {
         let field = p.field_before_operator()?;

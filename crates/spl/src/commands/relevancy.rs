@@ -1,4 +1,4 @@
-//! `relevancy`: how well events match the words of the search.
+//! `relevancy`: computes how well events match the words of the search.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

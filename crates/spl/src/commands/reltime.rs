@@ -1,4 +1,4 @@
-//! `reltime`: says how long ago a time is.
+//! `reltime`: adds how long ago a time is.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,9 +9,9 @@ use std::fmt;
 /// `reltime [timefield=] [prefix=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReltimeCommand {
-    /// `timefield=`: a time in epoch seconds; `_time` if absent.
+    /// `timefield=`: the field with a time in epoch seconds; `_time` if absent.
     pub timefield: Option<Field>,
-    /// `prefix=`: stands before the name of the time field in the name of the result.
+    /// `prefix=`: prefix of the name of the time field in the name of the result.
     pub prefix: Option<String>,
 }
 

@@ -9,12 +9,12 @@ use std::fmt;
 /// `rename <from> AS <to>, ...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RenameCommand {
-    /// At least one.
+    /// The renamings, at least one.
     pub renames: Vec<Rename>,
 }
 
-/// `from AS to`; both have the same number of wildcards, or the old name has none. Then a star in the new one
-/// is a character.
+/// `from AS to`; both have the same number of wildcards, or the old name has none. In the latter case, an
+/// asterisk in the new name is an ordinary character.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rename {
     /// The old name.
@@ -69,7 +69,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Rename(RenameCommand { renames }))
 }
 
-/// The old name. A part of it may be in quotes, and it may end with a sign of equality.
+/// Reads the old name. A part of it may be quoted, and it may end with an equals sign.
 fn source(p: &mut Parser<'_>) -> Parsed<FieldPattern> {
     p.skip_space();
     let start = p.pos();
@@ -90,7 +90,7 @@ fn alias(p: &mut Parser<'_>) -> Parsed<Option<Field>> {
     if p.eat_keyword("as") { target(p).map(Some) } else { Ok(None) }
 }
 
-/// The new name. Dashboards name columns with blanks to hide their titles.
+/// Reads the new name. It may consist of blanks: dashboards use such names to hide column titles.
 fn target(p: &mut Parser<'_>) -> Parsed<Field> {
     p.skip_space();
     let start = p.pos();

@@ -1,4 +1,4 @@
-//! `replace`: replaces whole values.
+//! `replace`: replaces complete field values.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern, SearchPattern, Span};
@@ -9,16 +9,16 @@ use std::fmt;
 /// `replace <old> WITH <new>, ... [IN <fields>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplaceCommand {
-    /// At least one.
+    /// The replacements, at least one.
     pub replacements: Vec<Replacement>,
-    /// All fields if empty.
+    /// The fields; all fields if empty.
     pub fields: Vec<FieldPattern>,
 }
 
 /// `old WITH new`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Replacement {
-    /// The whole value, wildcards allowed.
+    /// The complete value, wildcards allowed.
     pub old: SearchPattern,
     /// The new value, in which a wildcard stands for what the wildcard of `old` matched.
     pub new: SearchPattern,

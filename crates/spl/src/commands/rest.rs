@@ -1,4 +1,4 @@
-//! `rest`: entries of the REST API as rows.
+//! `rest`: returns entries of the REST API as rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -11,7 +11,7 @@ use std::fmt;
 pub struct RestCommand {
     /// The endpoint, as `/services/data/indexes`.
     pub path: Spanned<String>,
-    /// `count=`: entries at most; 0 means all (the default).
+    /// `count=`: maximum number of entries; 0 means all (default).
     pub count: u64,
     /// Further parameters of the request.
     pub parameters: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub(crate) const DEFINITION: CommandDefinition = CommandDefinition {
     parse,
 };
 
-/// Options that choose among servers, of which there is one, and how long to wait for it.
+/// Options that select servers, of which there is only one, or set how long to wait for them.
 const OF_SERVERS: [&str; 4] = ["splunk_server", "splunk_server_group", "timeout", "strict"];
 
 fn parse(p: &mut Parser<'_>) -> Parsed<Command> {

@@ -1,4 +1,4 @@
-//! `return`: makes a filter or a value of the first rows.
+//! `return`: turns the first rows into a filter or a value.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,13 +9,13 @@ use std::fmt;
 /// `return [<n>] [<alias>=]<field>... [$<field>...]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReturnCommand {
-    /// How many rows (default 1).
+    /// Maximum number of rows (default 1).
     pub count: u64,
-    /// At least one.
+    /// The fields, at least one.
     pub fields: Vec<Returned>,
 }
 
-/// What is returned of a field.
+/// A field that is returned, and its form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Returned {
     /// The field.
@@ -24,7 +24,7 @@ pub struct Returned {
     pub form: ReturnedForm,
 }
 
-/// How values are written.
+/// The form of the values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReturnedForm {
     /// `field="value"`.
@@ -83,7 +83,7 @@ impl fmt::Display for ReturnCommand {
         let mut arguments = Arguments::default();
         arguments.push(self.count);
         for Returned { field, form } in &self.fields {
-            // A name that begins with `$` must not read as the value alone.
+            // The quotes distinguish a name that begins with `$` from the form that returns only the value.
             let name = match field.node.starts_with('$') {
                 true => quoted(&field.node),
                 false => field_name(&field.node),

@@ -1,4 +1,4 @@
-//! `reverse`: turns the order of rows around.
+//! `reverse`: reverses the order of rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct RexCommand {
     /// `field=`; `_raw` if absent.
     pub field: Option<Field>,
-    /// What is done with it.
+    /// The mode with its arguments.
     pub mode: RexMode,
 }
 
@@ -22,9 +22,9 @@ pub enum RexMode {
     Extract {
         /// The regular expression.
         pattern: Spanned<String>,
-        /// `max_match=`: how many matches (default 1, 0 means all).
+        /// `max_match=`: maximum number of matches (default 1, 0 means all).
         max_match: u64,
-        /// `offset_field=`: where the positions of the groups go.
+        /// `offset_field=`: the field for the positions of the groups.
         offset_field: Option<Field>,
     },
     /// `s/regex/replacement/flags` or `y/abc/xyz/`.

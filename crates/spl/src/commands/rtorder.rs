@@ -1,4 +1,4 @@
-//! `rtorder`: events of a running search in the order of time.
+//! `rtorder`: orders the events of a real-time search by time.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,11 +9,11 @@ use std::fmt;
 /// `rtorder [discard=<bool>] [buffer_span=<span>] [max_buffer_size=<n>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RtorderCommand {
-    /// `discard=`: what comes too late is left out.
+    /// `discard=`: whether late events are dropped.
     pub discard: bool,
-    /// `buffer_span=`: how long events wait.
+    /// `buffer_span=`: how long events are buffered.
     pub buffer_span: Option<String>,
-    /// `max_buffer_size=`: how many wait.
+    /// `max_buffer_size=`: maximum number of buffered events.
     pub max_buffer_size: Option<u64>,
 }
 

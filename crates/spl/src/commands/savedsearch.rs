@@ -1,4 +1,4 @@
-//! `savedsearch`: the rows of a saved search, run now.
+//! `savedsearch`: runs a saved search and returns its rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `savedsearch <name> [nosubstitution=] [<name>=<text>]...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SavedsearchCommand {
-    /// Its name.
+    /// The name of the saved search.
     pub name: Spanned<String>,
-    /// `nosubstitution=`: `$name$` in the search stays as it is.
+    /// `nosubstitution=`: whether `$name$` in the search is kept.
     pub nosubstitution: bool,
-    /// What stands for `$name$` in the search.
+    /// The texts that replace `$name$` in the search.
     pub arguments: Vec<(String, String)>,
 }
 

@@ -1,5 +1,5 @@
-//! `script`: a program of an app over the rows. A custom command of an app is the same, written with its
-//! name.
+//! `script`: runs a program of an app over the rows. A custom command of an app is represented by this
+//! command, too, and written with its own name.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -10,9 +10,9 @@ use std::fmt;
 /// `script [python|perl] <name> [<argument>]... [maxinputs=<n>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScriptCommand {
-    /// The custom command that was written instead of `script`.
+    /// The name of the custom command, if one was written instead of `script`.
     pub custom: Option<String>,
-    /// The language, the name and arguments, as written; of a custom command none.
+    /// The language, name and arguments as written; empty for a custom command.
     pub words: Vec<Spanned<String>>,
     /// The arguments of a custom command, as written.
     pub arguments: String,
@@ -50,7 +50,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
 }
 
 impl ScriptCommand {
-    /// The name of the script, or of the custom command.
+    /// Returns the name of the script, or of the custom command.
     #[must_use]
     pub fn name(&self) -> &str {
         if let Some(name) = &self.custom {
@@ -63,7 +63,7 @@ impl ScriptCommand {
 }
 
 impl ScriptCommand {
-    /// The arguments of the program as text.
+    /// Returns the arguments of the program as text.
     #[must_use]
     pub fn program_arguments(&self) -> String {
         if self.custom.is_some() {

@@ -1,4 +1,4 @@
-//! `scrub`: other names, numbers and words in the place of those in events.
+//! `scrub`: anonymises names, numbers and words in events.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,7 +9,7 @@ use std::fmt;
 /// `scrub [<name>=<file>]...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScrubCommand {
-    /// Files of terms as written, with the names of the options; they have no effect.
+    /// Files of terms as written, with the option names; they have no effect.
     pub files: Vec<(&'static str, String)>,
 }
 

@@ -1,27 +1,26 @@
-//! `search`: keeps events that satisfy terms and comparisons.
+//! `search`: keeps events that match terms and comparisons.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchExpr, TimeModifier, TimeModifierKind};
 use crate::parser::{Parsed, Parser};
 
-/// `search <expression> [time modifiers]`, also the first command when none is written.
+/// `search <expression> [time modifiers]`; also the implied first command.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchCommand {
-    /// What must hold; `None` if nothing but time modifiers (or nothing at all) is written,
-    /// which means every event.
+    /// The condition; `None` if only time modifiers, or no arguments, are written: then all events match.
     pub expr: Option<SearchExpr>,
-    /// `earliest=` and its relatives, in the order written. They are not part of the boolean tree
-    /// wherever they stand, but for those of single branches of OR ([`SearchExpr::Time`]).
+    /// Time modifiers such as `earliest=`, in the order written. They are not part of the boolean tree,
+    /// except for those of single branches of OR ([`SearchExpr::Time`]).
     pub time: Vec<TimeModifier>,
 }
 
 impl SearchCommand {
-    /// The last modifier of a kind, which is the one that counts.
+    /// Returns the last modifier of a kind, which is the effective one.
     pub fn time_modifier(&self, kind: TimeModifierKind) -> Option<&TimeModifier> {
         self.time.iter().rev().find(|modifier| modifier.kind == kind)
     }
 
-    /// `timeformat=`, which all modifiers have in common.
+    /// Returns `timeformat=`, which is the same for all modifiers.
     pub fn time_format(&self) -> Option<&str> {
         let own = self.time.iter().find_map(|modifier| modifier.format.as_deref());
         own.or_else(|| self.expr.as_ref().and_then(SearchExpr::time_format))

@@ -11,13 +11,13 @@ use std::fmt;
 pub struct SearchtxnCommand {
     /// A stanza of `transactiontypes.conf`.
     pub name: Field,
-    /// `max_terms=`: how many values of a field are looked for (default 1000).
+    /// `max_terms=`: maximum number of values of a field that are searched (default 1000).
     pub max_terms: u64,
-    /// `use_disjunct=`: whether one of the terms is enough to begin with (default true).
+    /// `use_disjunct=`: whether initial events need to match only one of the terms (default true).
     pub use_disjunct: bool,
-    /// `eventsonly=`: whether events stay apart (default false).
+    /// `eventsonly=`: whether events are returned instead of transactions (default false).
     pub eventsonly: bool,
-    /// What transactions must satisfy.
+    /// The condition on transactions.
     pub search: SearchCommand,
 }
 
@@ -57,7 +57,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Searchtxn(command))
 }
 
-/// Whether an option of the command is next rather than a comparison.
+/// Returns whether an option of the command is next rather than a comparison.
 fn at_option(p: &mut Parser<'_>) -> bool {
     let mut ahead = false;
     let _: Option<()> = p.attempt(|p| {

@@ -11,11 +11,11 @@ use std::fmt;
 pub struct SelfjoinCommand {
     /// The fields that must be equal; at least one.
     pub fields: Vec<Field>,
-    /// `overwrite=`: values of the other row win (default true).
+    /// `overwrite=`: whether values of the other row take precedence (default true).
     pub overwrite: bool,
-    /// `max=`: how many rows a row is joined with (default 1, 0 means all).
+    /// `max=`: maximum number of rows that a row is joined with (default 1, 0 means all).
     pub max: u64,
-    /// `keepsingle=`: rows that are alone with their values stay.
+    /// `keepsingle=`: whether rows without a matching row are kept.
     pub keepsingle: bool,
 }
 

@@ -11,7 +11,7 @@ use std::fmt;
 pub struct SendalertCommand {
     /// The action.
     pub action: Field,
-    /// Its parameters.
+    /// The parameters of the action.
     pub parameters: Vec<(String, String)>,
 }
 
@@ -34,7 +34,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Sendalert(SendalertCommand { action, parameters }))
 }
 
-/// `name=value` up to the end; names may hold dots.
+/// Reads `name=value` pairs up to the end; names may contain dots.
 pub(super) fn parameters(p: &mut Parser<'_>) -> Parsed<Vec<(String, String)>> {
     let mut parameters = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! `sendemail`: sends the rows by mail.
+//! `sendemail`: sends the rows by email.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,7 +9,7 @@ use std::fmt;
 /// `sendemail to=<addresses> [<option>=<value>]...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SendemailCommand {
-    /// Its options, `to` among them.
+    /// The options, including `to`.
     pub options: Vec<(String, String)>,
 }
 

@@ -1,4 +1,4 @@
-//! `set`: the rows of two searches as sets.
+//! `set`: combines the rows of two searches as sets.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Subsearch};
@@ -9,20 +9,20 @@ use std::fmt;
 /// `set union|diff|intersect [subsearch] [subsearch]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SetCommand {
-    /// What is done.
+    /// The set operation.
     pub operation: SetOperation,
     /// The two searches.
     pub searches: [Subsearch; 2],
 }
 
-/// Which rows are kept.
+/// The set operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetOperation {
-    /// Those of either.
+    /// Rows of either search.
     Union,
-    /// Those of one that the other does not have.
+    /// Rows of one search that the other does not have.
     Diff,
-    /// Those of both.
+    /// Rows of both searches.
     Intersect,
 }
 

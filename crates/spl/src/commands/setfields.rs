@@ -1,4 +1,4 @@
-//! `setfields`: gives fields the same values in all rows.
+//! `setfields`: sets fields to the same values in all rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};

@@ -1,4 +1,4 @@
-//! `sichart`: makes rows for a summary index of which `chart` computes its result.
+//! `sichart`: creates rows for a summary index, from which `chart` computes its result.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes, chart};
 use crate::ast::{ChartCommand, Command};

@@ -1,4 +1,4 @@
-//! `sirare`: makes rows for a summary index of which `rare` computes its result.
+//! `sirare`: creates rows for a summary index, from which `rare` computes its result.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes, top};
 use crate::ast::{Command, TopCommand};

@@ -1,4 +1,4 @@
-//! `sistats`: makes rows for a summary index of which `stats` computes its result.
+//! `sistats`: creates rows for a summary index, from which `stats` computes its result.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes, stats};
 use crate::ast::{Command, StatsCommand};

@@ -1,4 +1,4 @@
-//! `sitimechart`: makes rows for a summary index of which `timechart` computes its result.
+//! `sitimechart`: creates rows for a summary index, from which `timechart` computes its result.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes, timechart};
 use crate::ast::{Command, TimechartCommand};

@@ -1,4 +1,4 @@
-//! `sitop`: makes rows for a summary index of which `top` computes its result.
+//! `sitop`: creates rows for a summary index, from which `top` computes its result.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes, top};
 use crate::ast::{Command, TopCommand};

@@ -1,4 +1,4 @@
-//! `sort`: orders rows.
+//! `sort`: sorts rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `sort [N] <keys> [desc]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SortCommand {
-    /// How many rows are kept; `None` is the default limit, 0 means all.
+    /// Maximum number of rows that are kept; `None` is the default limit, 0 means all.
     pub limit: Option<u64>,
-    /// At least one.
+    /// The sort keys, at least one.
     pub keys: Vec<SortKey>,
-    /// Whether `d` or `desc` at the end turns the whole order around.
+    /// Whether `d` or `desc` at the end reverses the whole order.
     pub reversed: bool,
 }
 
@@ -24,11 +24,11 @@ pub struct SortKey {
     pub field: Field,
     /// Whether `-` was written.
     pub descending: bool,
-    /// How values compare.
+    /// How values are compared.
     pub order: SortOrder,
 }
 
-/// How values compare.
+/// How values are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SortOrder {
     /// No function: `auto`.
@@ -83,7 +83,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Sort(SortCommand { limit, keys, reversed }))
 }
 
-/// Sort keys up to the end or to one of the options of the command, at least one.
+/// Reads sort keys up to the end or to one of the options of the command, at least one.
 pub(super) fn keys(p: &mut Parser<'_>, options: &[&str]) -> Parsed<Vec<SortKey>> {
     let mut keys = Vec::new();
     loop {
@@ -122,7 +122,7 @@ fn key(p: &mut Parser<'_>) -> Parsed<SortKey> {
     Ok(SortKey { field, descending, order: SortOrder::Auto })
 }
 
-/// `d` or `desc`, `a` or `asc` as the last word.
+/// Reads `d` or `desc`, `a` or `asc` as the last word.
 fn direction(p: &mut Parser<'_>) -> Option<bool> {
     p.attempt(|p| {
         let descending = p.eat_keyword("desc") || p.eat_keyword("d");

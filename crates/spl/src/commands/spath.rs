@@ -13,7 +13,7 @@ pub struct SpathCommand {
     pub input: Option<Field>,
     /// `output=`; the path if absent.
     pub output: Option<Field>,
-    /// `path=`; everything is extracted if absent.
+    /// `path=`; if absent, all values are extracted.
     pub path: Option<Spanned<String>>,
 }
 

@@ -1,4 +1,4 @@
-//! `stats`: computes aggregations, per group.
+//! `stats`: computes aggregations per group.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, StatsBy, StatsCall};
@@ -9,17 +9,17 @@ use std::fmt;
 /// `stats <calls> [by <fields>]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct StatsCommand {
-    /// At least one.
+    /// The aggregations, at least one.
     pub calls: Vec<StatsCall>,
     /// The group keys.
     pub by: StatsBy,
-    /// `partitions=`: how many reduce partitions; a hint.
+    /// `partitions=`: number of reduce partitions; a hint.
     pub partitions: Option<u64>,
-    /// `allnum=`: only if all values are numbers.
+    /// `allnum=`: whether a field is aggregated only if all its values are numbers.
     pub allnum: bool,
-    /// `delim=`: joins the values of `list` and `values`.
+    /// `delim=`: the separator between the values of `list` and `values`.
     pub delim: Option<String>,
-    /// `dedup_splitvals=`: a repeated value of a multivalue group key counts once.
+    /// `dedup_splitvals=`: whether a repeated value of a multivalue group key counts once.
     pub dedup_splitvals: bool,
 }
 
@@ -42,7 +42,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     arguments(p).map(Command::Stats)
 }
 
-/// The arguments of `stats` and `sistats`.
+/// Reads the arguments of `stats` and `sistats`.
 pub(super) fn arguments(p: &mut Parser<'_>) -> Parsed<StatsCommand> {
     let mut command = StatsCommand::default();
     let found = p.stats_arguments(OPTIONS, |_, option| {

@@ -9,15 +9,15 @@ use std::fmt;
 /// `strcat [allrequired=] <part>... <destination>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StrcatCommand {
-    /// `allrequired=`: no result unless all fields exist.
+    /// `allrequired=`: whether there is a result only if all fields exist.
     pub allrequired: bool,
-    /// At least two.
+    /// The parts, at least two.
     pub parts: Vec<StrcatPart>,
-    /// Where the text goes.
+    /// The field for the text.
     pub destination: Field,
 }
 
-/// A piece of `strcat`.
+/// A part of the text of `strcat`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StrcatPart {
     /// The value of a field.

@@ -1,4 +1,4 @@
-//! `streamstats`: adds aggregations of the rows so far to each row.
+//! `streamstats`: adds aggregations of the previous rows to each row.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Expr, StatsBy, StatsCall, TimeSpan};
@@ -9,25 +9,25 @@ use std::fmt;
 /// `streamstats <options> <calls> [by <fields>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamstatsCommand {
-    /// At least one.
+    /// The aggregations, at least one.
     pub calls: Vec<StatsCall>,
     /// The group keys.
     pub by: StatsBy,
-    /// `current=`: whether the row itself counts (default true).
+    /// `current=`: whether the row itself is included (default true).
     pub current: bool,
-    /// `window=`: how many rows back; 0 means all (the default).
+    /// `window=`: number of rows; 0 means all (default).
     pub window: u64,
-    /// `time_window=`: how far back in time.
+    /// `time_window=`: length of the window in time.
     pub time_window: Option<TimeSpan>,
-    /// `global=`: one window for all groups (default true).
+    /// `global=`: whether there is one window for all groups (default true).
     pub global: bool,
-    /// `reset_on_change=`: start again when a group key changes.
+    /// `reset_on_change=`: whether aggregations are reset when a group key changes.
     pub reset_on_change: bool,
-    /// `reset_before=`: start again before a row that satisfies it.
+    /// `reset_before=`: the condition on a row before which aggregations are reset.
     pub reset_before: Option<Expr>,
-    /// `reset_after=`: start again after a row that satisfies it (fields may be results).
+    /// `reset_after=`: the condition on a row after which aggregations are reset (it may read results).
     pub reset_after: Option<Expr>,
-    /// `allnum=`: only if all values are numbers.
+    /// `allnum=`: whether a field is aggregated only if all its values are numbers.
     pub allnum: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `table`: shows fields as columns, in order.
+//! `table`: keeps fields as columns, in the given order.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `table <patterns>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableCommand {
-    /// At least one.
+    /// The fields, at least one.
     pub fields: Vec<FieldPattern>,
 }
 

@@ -1,4 +1,4 @@
-//! `tags`: names the tags of the values of fields.
+//! `tags`: adds the tags of field values.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -11,13 +11,13 @@ use std::fmt;
 pub struct TagsCommand {
     /// `outputfield=`: one field for all tags.
     pub outputfield: Option<String>,
-    /// `inclname=`: the field's name in front of each tag.
+    /// `inclname=`: whether tags have the name of the field as prefix.
     pub inclname: bool,
-    /// `inclvalue=`: the field's value in front of each tag.
+    /// `inclvalue=`: whether tags have the value of the field as prefix.
     pub inclvalue: bool,
-    /// `allowed_tags=`: the only tags shown, all if empty.
+    /// `allowed_tags=`: the tags that are added; all if empty.
     pub allowed_tags: Vec<String>,
-    /// The fields whose values are looked at; all if empty.
+    /// The fields whose values are read; all if empty.
     pub fields: Vec<FieldPattern>,
 }
 

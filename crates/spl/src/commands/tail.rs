@@ -8,7 +8,7 @@ use std::fmt;
 /// `tail [N]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TailCommand {
-    /// How many rows (default 10).
+    /// Maximum number of rows (default 10).
     pub limit: u64,
 }
 

@@ -9,19 +9,19 @@ use std::fmt;
 /// `timechart <options> <calls> [by <field>]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TimechartCommand {
-    /// At least one.
+    /// The aggregations, at least one.
     pub calls: Vec<StatsCall>,
-    /// How time is cut.
+    /// The time bins.
     pub bins: BinOptions,
-    /// What makes series.
+    /// The field whose values become series.
     pub column: Option<SplitBy>,
     /// Series options.
     pub series: SeriesOptions,
     /// The `where` clause.
     pub filter: Option<SplitWhere>,
-    /// `partial=`: whether incomplete edge bins are kept (default true).
+    /// `partial=`: whether incomplete bins at the edges are kept (default true).
     pub partial: Option<bool>,
-    /// `fixedrange=`: whether the time range of the search sets the edges (default true).
+    /// `fixedrange=`: whether the chart covers the time range of the search (default true).
     pub fixedrange: Option<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! `timewrap`: puts the periods of a time chart side by side.
+//! `timewrap`: displays the periods of a time chart side by side.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, TimeSpan, TimeUnit};
@@ -11,15 +11,15 @@ use std::fmt;
 pub struct TimewrapCommand {
     /// The length of a period.
     pub period: TimeSpan,
-    /// `align=`: what the last period ends at (default the end of the search).
+    /// `align=`: the end of the last period (default: the end of the search).
     pub align: TimewrapAlign,
-    /// `series=`: how the columns are named (default relative).
+    /// `series=`: the naming of the columns (default relative).
     pub series: TimewrapSeries,
-    /// `time_format=` of the names of `series=exact`.
+    /// `time_format=`: the format of the names with `series=exact`.
     pub time_format: Option<String>,
 }
 
-/// What the last period ends at.
+/// The end of the last period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimewrapAlign {
     /// The end of the time range of the search.
@@ -28,12 +28,12 @@ pub enum TimewrapAlign {
     Now,
 }
 
-/// How columns are named after periods.
+/// The naming of columns by period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimewrapSeries {
     /// `latest_week`, `1week_before`.
     Relative,
-    /// The time a period begins at.
+    /// The start time of the period.
     Exact,
     /// `s0`, `s1`.
     Short,
@@ -93,7 +93,7 @@ fn named(option: &OptionValue) -> Parsed<TimewrapSeries> {
     }
 }
 
-/// `d`, `1week`, `"2m"`: unlike elsewhere, `m` is a month.
+/// Parses `d`, `1week`, `"2m"`; unlike elsewhere, `m` is a month.
 fn span(p: &mut Parser<'_>) -> Parsed<TimeSpan> {
     let start = p.pos();
     let word = match p.peek() {

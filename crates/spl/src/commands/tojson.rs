@@ -1,4 +1,4 @@
-//! `tojson`: makes a JSON object from each row.
+//! `tojson`: creates a JSON object from each row.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, FieldPattern};
@@ -9,28 +9,28 @@ use std::fmt;
 /// `tojson [<type>(<fields>)...] [default_type=] [fill_null=] [include_internal=] [output_field=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TojsonCommand {
-    /// The fields and what is made of their values; all fields if empty.
+    /// The fields with the JSON type of their values; all fields if empty.
     pub fields: Vec<(Option<JsonKind>, FieldPattern)>,
     /// `default_type=` of fields without a type (default `none`).
     pub default_type: JsonKind,
-    /// `fill_null=`: whether a value that does not fit its type is `null` instead of nothing.
+    /// `fill_null=`: whether a value that does not fit its type becomes `null` instead of being left out.
     pub fill_null: bool,
-    /// `include_internal=`: whether fields such as `_time` are in the object too.
+    /// `include_internal=`: whether fields such as `_time` are included.
     pub include_internal: bool,
     /// `output_field=` (default `_raw`).
     pub output_field: String,
 }
 
-/// What `tojson` makes of a value.
+/// The JSON type of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JsonKind {
-    /// What it looks like: number, truth, null, JSON, else a text.
+    /// Detects the type: number, Boolean, null, JSON, otherwise a text.
     Auto,
-    /// A truth.
+    /// A Boolean.
     Bool,
-    /// The JSON it is.
+    /// The value parsed as JSON.
     Json,
-    /// A number if it is one, else a text.
+    /// A number if the value is numeric, otherwise a text.
     None,
     /// A number.
     Num,
@@ -53,7 +53,7 @@ impl JsonKind {
         found.map(|(_, kind)| *kind)
     }
 
-    /// The name in a search.
+    /// Returns the name in a search.
     pub fn name(self) -> &'static str {
         KINDS.iter().find(|(_, kind)| *kind == self).map_or("none", |(name, _)| name)
     }
@@ -105,7 +105,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     }
 }
 
-/// `num(a b)`, or a field alone.
+/// Reads `num(a b)`, or a single field.
 fn typed(p: &mut Parser<'_>, fields: &mut Vec<(Option<JsonKind>, FieldPattern)>) -> Parsed<()> {
     let what = "a field name, or a type such as num(<field>)";
     let is_quoted = matches!(p.peek(), Some('"' | '\''));

@@ -9,9 +9,9 @@ use std::fmt;
 /// `top` and `rare`: `[N] [options] <fields> [by <fields>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopCommand {
-    /// How many values (default 10, 0 means all).
+    /// Maximum number of values (default 10, 0 means all).
     pub limit: u64,
-    /// At least one.
+    /// The fields, at least one.
     pub fields: Vec<Field>,
     /// The group keys.
     pub by: Vec<Field>,
@@ -23,7 +23,7 @@ pub struct TopCommand {
     pub showcount: bool,
     /// `showperc=` (default true).
     pub showperc: bool,
-    /// `useother=`: a last row for all other values.
+    /// `useother=`: whether a last row for all other values is added.
     pub useother: bool,
     /// `otherstr=` (default `OTHER`).
     pub otherstr: String,
@@ -49,7 +49,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     arguments(p, OPTIONS).map(Command::Top)
 }
 
-/// The arguments of `top` and `rare`.
+/// Reads the arguments of `top` and `rare`.
 pub(super) fn arguments(
     p: &mut Parser<'_>,
     options: &'static [&'static str],

@@ -1,4 +1,4 @@
-//! `transaction`: joins events that belong together.
+//! `transaction`: combines related events.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Expr, Field, SearchExpr, Spanned, Term, TimeSpan, TimeUnit};
@@ -6,42 +6,42 @@ use crate::display::{Arguments, field_names, quoted};
 use crate::parser::{OptionValue, Parsed, Parser, pattern_of};
 use std::fmt;
 
-/// `transaction [<fields>] [<options>]`; what is `None` comes from `name=`, or is the default.
+/// `transaction [<fields>] [<options>]`; a `None` value is taken from `name=`, or is the default.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TransactionCommand {
-    /// What events of a transaction have in common.
+    /// The fields whose values the events of a transaction have in common.
     pub fields: Vec<Field>,
     /// `name=`: a stanza of `transactiontypes.conf`.
     pub name: Option<Field>,
-    /// `maxspan=`: the longest time from the first to the last event (default unlimited).
+    /// `maxspan=`: maximum time from the first to the last event (default unlimited).
     pub maxspan: Option<TransactionSpan>,
-    /// `maxpause=`: the longest time between neighbours (default unlimited).
+    /// `maxpause=`: maximum time between adjacent events (default unlimited).
     pub maxpause: Option<TransactionSpan>,
-    /// `maxevents=`: the most events (default 1000, unlimited below 0).
+    /// `maxevents=`: maximum number of events (default 1000, unlimited below 0).
     pub maxevents: Option<i64>,
-    /// `startswith=`: what the first event is like.
+    /// `startswith=`: the condition on the first event.
     pub startswith: Option<TransactionMark>,
-    /// `endswith=`: what the last event is like.
+    /// `endswith=`: the condition on the last event.
     pub endswith: Option<TransactionMark>,
-    /// `connected=`: whether an event must share a value to belong (default true).
+    /// `connected=`: whether an event must share a value with the transaction (default true).
     pub connected: Option<bool>,
     /// `unifyends=`: whether first and last events must share a value too (default `connected`).
     pub unifyends: Option<bool>,
-    /// `keeporphans=`: whether events of no transaction stay (default false).
+    /// `keeporphans=`: whether events without a transaction are kept (default false).
     pub keeporphans: Option<bool>,
-    /// `keepevicted=`: whether incomplete transactions stay (default false).
+    /// `keepevicted=`: whether incomplete transactions are kept (default false).
     pub keepevicted: Option<bool>,
-    /// `mvlist=`: which fields list the values of all events (default none).
+    /// `mvlist=`: the fields that list the values of all events (default none).
     pub mvlist: Option<TransactionLists>,
     /// `mvraw=`: whether `_raw` has a value per event (default false).
     pub mvraw: Option<bool>,
-    /// `delim=`: what stands between values.
+    /// `delim=`: separator of values.
     pub delim: Option<String>,
-    /// `nullstr=`: what stands for a missing value in a list (default `NULL`).
+    /// `nullstr=`: the text for a missing value in a list (default `NULL`).
     pub nullstr: Option<String>,
-    /// `maxopentxn=`: the most transactions that are not closed yet.
+    /// `maxopentxn=`: maximum number of open transactions.
     pub maxopentxn: Option<u64>,
-    /// `maxopenevents=`: the most events in transactions that are not closed yet.
+    /// `maxopenevents=`: maximum number of events in open transactions.
     pub maxopenevents: Option<u64>,
 }
 
@@ -50,11 +50,11 @@ pub struct TransactionCommand {
 pub enum TransactionSpan {
     /// A negative number.
     Unlimited,
-    /// A length of time, which may be 0.
+    /// A duration, which may be 0.
     Of(TimeSpan),
 }
 
-/// What the first or the last event of a transaction is like.
+/// The condition on the first or last event of a transaction.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TransactionMark {
     /// `startswith="login"`, `startswith=(status=200 "a b")`.
@@ -159,7 +159,7 @@ fn accept(
     Ok(())
 }
 
-/// `a,b`, `"a b"`.
+/// Reads `a,b`, `"a b"`.
 fn names(p: &mut Parser<'_>, option: &OptionValue) -> Parsed<Vec<String>> {
     let separators = |c: char| c == ',' || c.is_whitespace();
     let mut names: Vec<String> =
@@ -175,7 +175,7 @@ fn names(p: &mut Parser<'_>, option: &OptionValue) -> Parsed<Vec<String>> {
     Ok(names)
 }
 
-/// `30s`, `5`, `-1`.
+/// Parses `30s`, `5`, `-1`.
 fn span(option: &OptionValue) -> Parsed<TransactionSpan> {
     let seconds = |count| TimeSpan { count, unit: TimeUnit::Second, snap: None };
     let number = option.value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -189,7 +189,7 @@ fn span(option: &OptionValue) -> Parsed<TransactionSpan> {
     }
 }
 
-/// The value of `startswith=` and `endswith=`. A quoted text that is no search is a phrase.
+/// Reads the value of `startswith=` and `endswith=`. A quoted text that is not a valid search is a phrase.
 fn mark(p: &mut Parser<'_>, option: &OptionValue) -> Parsed<TransactionMark> {
     let value = option.value.trim();
     if value.eq_ignore_ascii_case("eval") && p.eat("(") {

@@ -9,11 +9,11 @@ use std::fmt;
 /// `transpose [N] [column_name=] [header_field=] [include_empty=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransposeCommand {
-    /// How many rows become columns (default 5, 0 means all).
+    /// Maximum number of rows that become columns (default 5, 0 means all).
     pub limit: u64,
     /// `column_name=` (default `column`).
     pub column_name: String,
-    /// `header_field=`: whose values name the columns; `row 1` and so on if absent.
+    /// `header_field=`: the field whose values name the columns; `row 1` and so on if absent.
     pub header_field: Option<Field>,
     /// `include_empty=` (default true).
     pub include_empty: bool,

@@ -9,20 +9,20 @@ use std::fmt;
 /// `trendline (<type><period>(<field>) [AS <name>])...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrendlineCommand {
-    /// At least one.
+    /// The trends, at least one.
     pub trends: Vec<Trend>,
 }
 
 /// `sma5(x) AS y`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// What is computed.
+    /// The kind of moving average.
     pub kind: TrendKind,
-    /// Over how many values, 2 to 10000.
+    /// Number of values in the average, 2 to 10000.
     pub period: u64,
-    /// Of which field.
+    /// The averaged field.
     pub field: Field,
-    /// Where it goes; a field named as the trend is written if absent.
+    /// The field for the result; if absent, it is named as the trend is written.
     pub alias: Option<Field>,
     /// The place of the trend.
     pub span: Span,
@@ -31,16 +31,16 @@ pub struct Trend {
 /// A kind of moving average.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrendKind {
-    /// `sma`: all values count the same.
+    /// `sma`: all values have the same weight.
     Simple,
     /// `ema`: the weight of a value falls exponentially with its age.
     Exponential,
-    /// `wma`: the weight of a value falls evenly with its age.
+    /// `wma`: the weight of a value falls linearly with its age.
     Weighted,
 }
 
 impl TrendKind {
-    /// As written.
+    /// Returns the name as written.
     pub fn name(self) -> &'static str {
         match self {
             Self::Simple => "sma",
@@ -51,7 +51,7 @@ impl TrendKind {
 }
 
 impl Trend {
-    /// The name of the field it goes into.
+    /// Returns the name of the result field.
     pub fn output_name(&self) -> String {
         match &self.alias {
             Some(alias) => alias.node.clone(),

@@ -1,4 +1,4 @@
-//! `tscollect`: keeps rows for `tstats`, which Karst does not do.
+//! `tscollect`: stores rows for `tstats`; Karst does not support it.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
@@ -9,7 +9,7 @@ use std::fmt;
 /// `tscollect namespace=<name> [squashcase=<bool>] [keepresults=<bool>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TscollectCommand {
-    /// `namespace=`: the name of what would be kept.
+    /// `namespace=`: the name under which rows would be stored.
     pub namespace: Option<Spanned<String>>,
 }
 

@@ -9,11 +9,11 @@ use std::fmt;
 /// `tstats <options> <calls> [from datamodel=...] [where ...] [by ...]`.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TstatsCommand {
-    /// At least one.
+    /// The aggregations, at least one.
     pub calls: Vec<StatsCall>,
     /// `from datamodel=x`; `None` reads indexed fields.
     pub datamodel: Option<Field>,
-    /// `from x` or `from sid=x`: what `tscollect` or a job left.
+    /// `from x` or `from sid=x`: the rows stored by `tscollect` or a job.
     pub namespace: Option<Field>,
     /// `where ...`, in the language of `search`, time modifiers included.
     pub filter: SearchCommand,
@@ -29,13 +29,13 @@ pub struct TstatsCommand {
     pub summariesonly: bool,
     /// `allow_old_summaries=`.
     pub allow_old_summaries: bool,
-    /// `use_summary_index_values=`; there are no summaries.
+    /// `use_summary_index_values=`: has no effect, because there are no summaries.
     pub use_summary_index_values: bool,
     /// `include_reduced_buckets=`.
     pub include_reduced_buckets: bool,
-    /// `chunk_size=`; a hint.
+    /// `chunk_size=`: a hint without effect.
     pub chunk_size: Option<u64>,
-    /// `fillnull_value=`: stands for a missing group key.
+    /// `fillnull_value=`: the value of a missing group key.
     pub fillnull_value: Option<String>,
 }
 
@@ -91,7 +91,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::Tstats(command))
 }
 
-/// `datamodel=x`, `datamodel x`, or a namespace.
+/// Reads `datamodel=x`, `datamodel x`, or a namespace.
 fn from(p: &mut Parser<'_>, command: &mut TstatsCommand) -> Parsed<()> {
     let named = p.attempt(|p| {
         p.option_name().filter(|name| name.node.eq_ignore_ascii_case("datamodel")).map(drop)

@@ -1,4 +1,4 @@
-//! `typeahead`: what texts of searches can go on with.
+//! `typeahead`: suggests continuations of search texts.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern};
@@ -9,9 +9,9 @@ use std::fmt;
 /// `typeahead prefix=<text> count=<n> [index=<index>]...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypeaheadCommand {
-    /// `prefix=`: what is written so far.
+    /// `prefix=`: the text so far.
     pub prefix: String,
-    /// `count=`: rows at most.
+    /// `count=`: maximum number of rows.
     pub count: u64,
     /// `index=`, wildcards allowed; the default indexes if empty.
     pub indexes: Vec<SearchPattern>,
@@ -48,7 +48,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
             "count" => count = Some(option.number()?),
             "index" => indexes.push(pattern_of(&option.value)),
             "collapse" => drop(option.boolean()?),
-            // The answer does not take long, and is of the time range of the search.
+            // The other options have no effect: the command is fast, and uses the time range of the search.
             _ => drop(option.number()?),
         }
     }

@@ -9,9 +9,9 @@ use std::fmt;
 /// `typelearner [<field>] [maxlen=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TypelearnerCommand {
-    /// Whose values group events; `punct` if absent.
+    /// The field whose values group events; `punct` if absent.
     pub field: Option<Field>,
-    /// `maxlen=`: how many characters of a value count (default 15, all below 0).
+    /// `maxlen=`: number of characters of a value that are compared (default 15, all if negative).
     pub maxlen: i64,
 }
 

@@ -1,4 +1,4 @@
-//! `typer`: names the event types of rows.
+//! `typer`: adds the event types of rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

@@ -1,4 +1,4 @@
-//! `union`: the rows of several searches together.
+//! `union`: combines the rows of several searches.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Dataset, SubsearchOptions};
@@ -9,9 +9,9 @@ use std::fmt;
 /// `union [options] <search>...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnionCommand {
-    /// At least one.
+    /// The searches, at least one.
     pub datasets: Vec<Dataset>,
-    /// Bounds of searches that do not only stream.
+    /// Limits of searches that have commands other than streaming ones.
     pub options: SubsearchOptions,
 }
 

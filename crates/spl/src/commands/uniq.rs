@@ -1,4 +1,4 @@
-//! `uniq`: removes rows that are the same as the row before.
+//! `uniq`: removes rows that are equal to the previous row.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;

@@ -1,4 +1,4 @@
-//! `untable`: turns columns into rows.
+//! `untable`: converts columns to rows.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,11 +9,11 @@ use std::fmt;
 /// `untable <row field> <name field> <value field>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UntableCommand {
-    /// The field that stays.
+    /// The field that is kept.
     pub row: Field,
-    /// Where the names of the other fields go.
+    /// The field for the names of the other fields.
     pub name: Field,
-    /// Where their values go.
+    /// The field for the values of the other fields.
     pub value: Field,
 }
 

@@ -1,4 +1,4 @@
-//! `walklex`: the terms of the index of buckets.
+//! `walklex`: lists the terms in the term indexes of buckets.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, SearchPattern, Spanned};
@@ -9,18 +9,18 @@ use std::fmt;
 /// `walklex [type=] [prefix=|pattern=] index=<index>...`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WalklexCommand {
-    /// `type=`: which terms.
+    /// `type=`: the kind of terms.
     pub kind: LexiconKind,
-    /// `prefix=` or `pattern=`: what terms match; `*` stands for any run of characters.
+    /// `prefix=` or `pattern=`: the pattern of terms; `*` matches any run of characters.
     pub pattern: Option<Spanned<String>>,
     /// `index=`, wildcards allowed.
     pub indexes: Vec<SearchPattern>,
 }
 
-/// Which terms `walklex` lists.
+/// The kinds of terms that `walklex` lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LexiconKind {
-    /// All.
+    /// All terms.
     All,
     /// Names of indexed fields.
     Field,

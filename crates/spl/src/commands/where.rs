@@ -8,7 +8,7 @@ use std::fmt;
 /// `where <expression>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WhereCommand {
-    /// What must be true.
+    /// The condition.
     pub expr: Expr,
 }
 

@@ -1,4 +1,4 @@
-//! `x11`: takes the seasons out of a time series.
+//! `x11`: removes seasonal patterns from a time series.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,13 +9,13 @@ use std::fmt;
 /// `x11 [add|mult][<period>](<field>) [AS <name>]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct X11Command {
-    /// Whether seasons are added (`add`) rather than factors (`mult`, the default).
+    /// Whether the seasonal component is added (`add`) or multiplied (`mult`, the default).
     pub additive: bool,
-    /// The length of a period in rows, 5 to 1000; found out if absent.
+    /// The length of a period in rows, 5 to 1000; detected if absent.
     pub period: Option<u64>,
     /// The series.
     pub field: Field,
-    /// Where the result goes; `x11(<field>)` if absent.
+    /// The field for the result; `x11(<field>)` if absent.
     pub alias: Option<Field>,
 }
 
@@ -41,7 +41,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     let start = p.pos();
     let word = p.take_while(|c| c.is_ascii_alphanumeric()).to_ascii_lowercase();
     let span = p.span_from(start);
-    // `add()15(x)` is how the documentation writes the type alone.
+    // The syntax in the documentation has brackets after the type: `add()15(x)`.
     let _ = p.attempt(|p| (p.eat("(") && p.eat(")")).then_some(()));
     let more = p.take_while(|c| c.is_ascii_digit()).to_owned();
     let digits = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
@@ -63,10 +63,10 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     Ok(Command::X11(X11Command { additive, period, field, alias }))
 }
 
-/// A field without a type and brackets.
+/// Reads a field without type and brackets.
 fn bare(p: &mut Parser<'_>) -> Option<Field> {
     let field = p.field("a field name").ok()?;
-    // `add7(x)` reads as a name, too: results of `stats` are named like that.
+    // `add7(x)` could also be a field name, because results of `stats` have such names.
     let is_bare = !field.node.contains('(') && (p.at_end() || p.at_keyword("as"));
     is_bare.then_some(field)
 }

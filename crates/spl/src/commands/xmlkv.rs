@@ -1,4 +1,4 @@
-//! `xmlkv`: takes fields out of the elements of XML.
+//! `xmlkv`: extracts fields from XML elements.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,9 +9,9 @@ use std::fmt;
 /// `xmlkv [<field>] [maxinputs=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct XmlkvCommand {
-    /// `maxinputs=`: how many rows go to the command at a time; has no effect on the result.
+    /// `maxinputs=`: number of rows per batch; has no effect on the result.
     pub maxinputs: Option<u64>,
-    /// Whose text is read; `_raw` if absent.
+    /// The field with the XML; `_raw` if absent.
     pub field: Option<Field>,
 }
 
@@ -37,7 +37,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         if let Some(option) = p.option(OPTIONS)? {
             maxinputs = Some(option.number()?);
         } else if let Some(number) = p.count()? {
-            // Older searches write the number alone.
+            // Older searches write only the number.
             maxinputs = Some(number);
         } else if field.is_none() && !p.at_end() {
             field = Some(p.field("a field name, maxinputs=<n> or the end of the command")?);

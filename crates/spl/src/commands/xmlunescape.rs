@@ -1,4 +1,4 @@
-//! `xmlunescape`: puts characters in the place of their XML references.
+//! `xmlunescape`: replaces XML references with the characters that they stand for.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::Command;
@@ -9,7 +9,7 @@ use std::fmt;
 /// `xmlunescape [maxinputs=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct XmlunescapeCommand {
-    /// `maxinputs=`: how many rows go to the command at a time; has no effect on the result.
+    /// `maxinputs=`: number of rows per batch; has no effect on the result.
     pub maxinputs: Option<u64>,
 }
 
@@ -33,7 +33,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
     while let Some(option) = p.option(OPTIONS)? {
         maxinputs = Some(option.number()?);
     }
-    // Older searches write the number alone.
+    // Older searches write only the number.
     if maxinputs.is_none() {
         maxinputs = p.count()?;
     }

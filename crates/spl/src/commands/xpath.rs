@@ -1,4 +1,4 @@
-//! `xpath`: takes a value out of XML by its path.
+//! `xpath`: extracts a value from XML by its path.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, Spanned};
@@ -13,9 +13,9 @@ pub struct XpathCommand {
     pub path: Spanned<String>,
     /// `field=`: the field with the XML; `_raw` if absent.
     pub field: Option<Field>,
-    /// `outfield=`: where the values go; `xpath` if absent.
+    /// `outfield=`: the field for the values; `xpath` if absent.
     pub outfield: Option<Field>,
-    /// `default=`: what stands for nothing found.
+    /// `default=`: the value if nothing is found.
     pub default: Option<String>,
 }
 

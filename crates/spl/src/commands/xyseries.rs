@@ -1,4 +1,4 @@
-//! `xyseries`: makes a table of rows with x, series and values.
+//! `xyseries`: converts rows with x, series and values to a table.
 
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field};
@@ -9,17 +9,17 @@ use std::fmt;
 /// `xyseries [grouped=] <x> <series> <values>... [sep=] [format=]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct XyseriesCommand {
-    /// What makes rows.
+    /// The field whose values become rows.
     pub x: Field,
-    /// Whose values become columns.
+    /// The field whose values become columns.
     pub series: Field,
-    /// What goes into them; at least one.
+    /// The fields with the values of the cells; at least one.
     pub values: Vec<Field>,
-    /// `grouped=`: the input is sorted by `x`.
+    /// `grouped=`: whether the input is sorted by `x`.
     pub grouped: bool,
-    /// `sep=` between field and series in column names, when there is more than one value field.
+    /// `sep=`: separator between field and series in column names if there are several value fields.
     pub sep: Option<String>,
-    /// `format=`: a template of column names.
+    /// `format=`: template of column names.
     pub format: Option<String>,
 }
 

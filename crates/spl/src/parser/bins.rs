@@ -1,24 +1,24 @@
 //! Spans and bins: `5m`, `1mon@mon`, `10`, `2log10`.
 //!
-//! Guarantees: a count is at least one, a number above zero, a base above one.
+//! Guarantees: a count is at least one, a number is above zero, a base is above one.
 
 use super::{OptionValue, Parsed};
 use crate::ast::{BinOptions, BinSpan, TimeSpan, TimeUnit};
 
-/// Options that `BinOptions` takes.
+/// The options in `BinOptions`.
 pub(crate) const BIN_OPTIONS: &[&str] = &["span", "minspan", "bins", "start", "end", "aligntime"];
 
-/// What stands for a span that is the result of a subsearch.
+/// The placeholder for a span that is the result of a subsearch.
 const UNKNOWN: &str = "1s";
 
 impl OptionValue {
-    /// `span=5m`.
+    /// Parses `span=5m`.
     pub(crate) fn time_span(&self) -> Parsed<TimeSpan> {
         let text = if self.is_subsearch() { UNKNOWN } else { &self.value };
         time_span(text).ok_or_else(|| self.error("a time such as 30s, 5m, 1h or 1d"))
     }
 
-    /// `time_window=5m`; a number without a unit is in seconds.
+    /// Parses `time_window=5m`; a number without a unit is in seconds.
     pub(crate) fn seconds_or_span(&self) -> Parsed<TimeSpan> {
         match self.value.parse() {
             Ok(count) if count > 0 => Ok(TimeSpan { count, unit: TimeUnit::Second, snap: None }),
@@ -26,13 +26,13 @@ impl OptionValue {
         }
     }
 
-    /// `span=5m`, `span=10` or `span=2log10`.
+    /// Parses `span=5m`, `span=10` or `span=2log10`.
     pub(crate) fn bin_span(&self) -> Parsed<BinSpan> {
         let text = if self.is_subsearch() { UNKNOWN } else { &self.value };
         bin_span(text).ok_or_else(|| self.error("a span such as 30s, 5m, 1d, 10 or 2log10"))
     }
 
-    /// Puts the option into `bins`; `false` if it is none of theirs.
+    /// Sets the option in `bins`; returns `false` if it is not an option of bins.
     pub(crate) fn bin_option(&self, bins: &mut BinOptions) -> Parsed<bool> {
         match self.name {
             "span" => bins.span = Some(self.bin_span()?),
@@ -53,7 +53,7 @@ impl OptionValue {
     }
 }
 
-/// Reads `15m`, `mon`, `7d@w1`.
+/// Parses `15m`, `mon`, `7d@w1`.
 pub(crate) fn time_span(text: &str) -> Option<TimeSpan> {
     let (width, snap) = match text.split_once('@') {
         Some((width, snap)) => (width, Some(snap)),
@@ -89,7 +89,7 @@ fn is_number_above(text: &str, bound: f64) -> bool {
 }
 
 impl TimeUnit {
-    /// The unit that a name such as `m`, `min` or `minutes` means.
+    /// Returns the unit with a name such as `m`, `min` or `minutes`.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "us" => Self::Microsecond,
@@ -108,7 +108,7 @@ impl TimeUnit {
         })
     }
 
-    /// The short name.
+    /// Returns the short name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Microsecond => "us",

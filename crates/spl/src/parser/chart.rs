@@ -1,12 +1,12 @@
 //! The grammars of `chart` and `timechart`.
 //!
-//! Guarantees: options may stand before, between and after calls, as Splunk allows.
+//! Guarantees: options may precede, separate or follow calls, as in Splunk.
 
 use super::{Parsed, Parser, StatsDialect};
 use crate::ast::{BinOptions, ChartCommand, SplitBy, TimechartCommand};
 
 impl Parser<'_> {
-    /// The arguments of `chart`.
+    /// Reads the arguments of `chart`.
     pub(crate) fn chart(&mut self, options: &'static [&'static str]) -> Parsed<ChartCommand> {
         let mut chart = ChartCommand::default();
         let mut bins = None;
@@ -27,7 +27,7 @@ impl Parser<'_> {
                 if option.series_option(&mut chart.series)? {
                     continue;
                 }
-                // In front of all fields they are meant for the first one.
+                // Before all fields, options apply to the first field.
                 let early = || (BinOptions::default(), option.value_span);
                 let bins = match chart.column.as_mut().or(chart.row.as_mut()) {
                     Some(split) => &mut split.bins,
@@ -54,7 +54,7 @@ impl Parser<'_> {
         Ok(chart)
     }
 
-    /// One or two fields after `BY`, each with options.
+    /// Reads one or two fields after `BY`, each with options.
     fn chart_by(&mut self, chart: &mut ChartCommand) -> Parsed<()> {
         let first = self.split_by("a field name after BY")?;
         if chart.row.is_some() {
@@ -84,7 +84,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes one bin option for the row field; `false` leaves any other option to the caller.
+    /// Reads one bin option for the row field; returns `false` for any other option, which the caller
+    /// handles.
     fn bin_options_of(&mut self, chart: &mut ChartCommand) -> Parsed<bool> {
         let start = self.pos();
         let is_bin = self.option_name().is_some_and(|name| {
@@ -105,7 +106,7 @@ impl Parser<'_> {
         Ok(SplitBy { field: self.field(what)?, bins: BinOptions::default() })
     }
 
-    /// The arguments of `timechart`.
+    /// Reads the arguments of `timechart`.
     pub(crate) fn timechart(
         &mut self,
         options: &'static [&'static str],
@@ -130,7 +131,7 @@ impl Parser<'_> {
                     "partial" => chart.partial = Some(option.boolean()?),
                     "fixedrange" => chart.fixedrange = Some(option.boolean()?),
                     _ if option.series_option(&mut chart.series)? => {}
-                    // Behind BY too the bins are those of time: `by host span=1h`.
+                    // After BY, too, bin options apply to time: `by host span=1h`.
                     _ => {
                         option.bin_option(&mut chart.bins)?;
                     }

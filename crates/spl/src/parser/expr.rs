@@ -1,4 +1,4 @@
-//! The grammar of eval expressions, by precedence: XOR, OR, AND, NOT, comparisons,
+//! The grammar of eval expressions, by precedence from lowest to highest: XOR, OR, AND, NOT, comparisons,
 //! `+ - .`, `* / %`, signs.
 //!
 //! Guarantees: backslashes in texts are resolved; trees are at most [`MAX_CHAIN`] deep along one
@@ -10,11 +10,11 @@ use crate::diagnostic::shorten;
 use crate::functions;
 use crate::suggest::nearest;
 
-/// Operators of one precedence in a row, such as `a + b + c`.
+/// Maximum number of consecutive operators of one precedence, such as `a + b + c`.
 const MAX_CHAIN: usize = 500;
 
 impl Parser<'_> {
-    /// A whole expression.
+    /// Reads a complete expression.
     pub(crate) fn expr(&mut self) -> Parsed<Expr> {
         self.enter(|p| p.associative("XOR", BinaryOperator::Xor, Self::expr_or))
     }
@@ -189,7 +189,7 @@ impl Parser<'_> {
         self.error("unbalanced brackets: '(' is not closed", open)
     }
 
-    /// `12`, `1.5`, `.5`, `1e3`; digits that run into letters are a name.
+    /// Reads `12`, `1.5`, `.5`, `1e3`; digits followed by letters are a name.
     fn expr_number(&mut self) -> Parsed<Expr> {
         let start = self.pos();
         let digit = |c: char| c.is_ascii_digit();
@@ -222,8 +222,8 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Number(text), span: self.span_from(start) })
     }
 
-    /// A text in double quotes. Besides `\"` and `\\` it may hold `\n`, `\r` and `\t`; other
-    /// backslashes stay, as regular expressions have many.
+    /// Reads a text in double quotes. The escapes `\"`, `\\`, `\n`, `\r` and `\t` are resolved; other
+    /// backslashes are kept, because regular expressions have many.
     fn expr_text(&mut self) -> Parsed<Spanned<String>> {
         let start = self.pos();
         self.bump();
@@ -253,7 +253,7 @@ impl Parser<'_> {
         }
         let start = self.pos();
         let name = self.take_while(|c| is_identifier(c) || ":{}@#$".contains(c));
-        // `in` where a value stands is a field, such as one of bytes.
+        // In the place of a value, `in` is a field, such as one with a number of bytes.
         let keyword = ["and", "or", "xor", "not", "like"];
         if keyword.iter().any(|keyword| name.eq_ignore_ascii_case(keyword))
             && !self.rest().trim_start().starts_with('(')
@@ -298,7 +298,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Call(call), span })
     }
 
-    /// Expressions up to `)`, the opening one being read.
+    /// Reads expressions up to `)`; the opening bracket has been read.
     fn call_arguments(&mut self, function: &str) -> Parsed<Vec<Expr>> {
         let mut arguments = Vec::new();
         if self.eat(")") {
@@ -332,7 +332,7 @@ fn not(inner: Expr) -> Expr {
     Expr { kind: ExprKind::Unary(UnaryOperator::Not, Box::new(inner)), span }
 }
 
-/// The operands of nested `operator`s, in order.
+/// Collects the operands of nested `operator`s, in order.
 fn flatten(expr: Expr, operator: BinaryOperator, operands: &mut Vec<Expr>) {
     match expr.kind {
         ExprKind::Binary(found, left, right) if found == operator => {

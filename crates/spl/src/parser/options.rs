@@ -1,6 +1,6 @@
 //! `name=value` options of commands.
 //!
-//! Guarantees: an unknown name or a value of the wrong type is refused with its place.
+//! Guarantees: an unknown name or a value of the wrong type is rejected with its position.
 
 use super::{Parsed, Parser};
 use crate::ast::{Expr, Field, Span, Spanned};
@@ -8,20 +8,20 @@ use crate::diagnostic::{Diagnostic, shorten};
 use crate::macros::SourceMap;
 use crate::suggest::nearest;
 
-/// An option as read.
+/// An option and its value.
 #[derive(Debug)]
 pub(crate) struct OptionValue {
     /// The registered name.
     pub(crate) name: &'static str,
     pub(crate) value: String,
     pub(crate) value_span: Span,
-    /// Where the value begins in the prepared text, quote included.
+    /// The start of the value in the prepared text, including its quote.
     at: usize,
     command: &'static str,
 }
 
 impl Parser<'_> {
-    /// The next option, if `name=` is next; names outside `known` are refused.
+    /// Reads an option, if `name=` is next; names outside of `known` are rejected.
     pub(crate) fn option(&mut self, known: &'static [&'static str]) -> Parsed<Option<OptionValue>> {
         let Some(name) = self.option_name() else { return Ok(None) };
         let lower = name.node.to_ascii_lowercase();
@@ -45,7 +45,7 @@ impl Parser<'_> {
         }))
     }
 
-    /// Takes an option of another name than these, if one is next; its name and its value.
+    /// Reads an option with any other name, if one is next; returns its name and value.
     pub(crate) fn other_option(
         &mut self,
         known: &'static [&'static str],
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(Some((name, value)))
     }
 
-    /// Takes `name =` if it is next.
+    /// Reads `name =` if it is next.
     pub(crate) fn option_name(&mut self) -> Option<Spanned<String>> {
         self.attempt(|p| {
             p.skip_space();
@@ -105,7 +105,7 @@ impl Parser<'_> {
         Ok(Spanned::new(self.slice(start, self.pos).to_owned(), self.span_from(start)))
     }
 
-    /// Moves behind the bracket that closes the one ahead.
+    /// Moves after the bracket that closes the next one.
     fn skip_group(&mut self) -> Parsed<()> {
         let open = self.here();
         let mut depth = 0_usize;
@@ -127,7 +127,7 @@ impl Parser<'_> {
         Err(self.error("unbalanced brackets: '(' is not closed", open))
     }
 
-    /// The value of an option read as an expression: `reset_after=(count > 5)`.
+    /// Reads the value of an option as an expression: `reset_after=(count > 5)`.
     pub(crate) fn option_expr(&mut self, option: &OptionValue) -> Parsed<Expr> {
         if option.value == "(" && self.text[option.at..].starts_with('"') {
             return self.between_quoted_brackets(option);
@@ -153,7 +153,8 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    /// The rest of `reset_after="("state==\"up\"")"`: the brackets are quoted, and quotes between them escaped.
+    /// Reads the rest of `reset_after="("state==\"up\"")"`, where the brackets are quoted, and quotes between
+    /// them escaped.
     fn between_quoted_brackets(&mut self, option: &OptionValue) -> Parsed<Expr> {
         let start = self.pos;
         let rest = &self.text[start..];
@@ -177,7 +178,7 @@ impl Parser<'_> {
 }
 
 impl OptionValue {
-    /// A message about the value.
+    /// Creates a message about the value.
     pub(crate) fn error(&self, expected: &str) -> Diagnostic {
         let message = format!(
             "{}: option '{}' expects {expected}, found '{}'",
@@ -188,12 +189,12 @@ impl OptionValue {
         Diagnostic::new(message, self.value_span)
     }
 
-    /// Whether the value is the result of a subsearch, which is not known here.
+    /// Returns whether the value is a subsearch, whose result is not known here.
     pub(super) fn is_subsearch(&self) -> bool {
         self.value.starts_with('[')
     }
 
-    /// `true`, `t`, `1`, `yes` and their opposites.
+    /// Parses `true`, `t`, `1`, `yes` and their opposites.
     pub(crate) fn boolean(&self) -> Parsed<bool> {
         if self.is_subsearch() {
             return Ok(true);
@@ -205,7 +206,7 @@ impl OptionValue {
         }
     }
 
-    /// A whole number.
+    /// Parses a whole number.
     pub(crate) fn number(&self) -> Parsed<u64> {
         if self.is_subsearch() {
             return Ok(1);
@@ -213,7 +214,7 @@ impl OptionValue {
         self.value.parse().map_err(|_| self.error("a whole number"))
     }
 
-    /// A number, kept as text.
+    /// Parses a number and keeps it as text.
     pub(crate) fn decimal(&self) -> Parsed<String> {
         if self.is_subsearch() {
             return Ok("1".to_owned());
@@ -224,17 +225,17 @@ impl OptionValue {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub(crate) fn text(&self) -> String {
         self.value.clone()
     }
 
-    /// The text with its place.
+    /// Returns the text with its position.
     pub(crate) fn spanned(&self) -> Spanned<String> {
         Spanned::new(self.value.clone(), self.value_span)
     }
 
-    /// The name of one field.
+    /// Parses the name of one field.
     pub(crate) fn field(&self) -> Parsed<Field> {
         if self.value.trim().is_empty() || self.value.contains('*') {
             return Err(self.error("the name of one field"));

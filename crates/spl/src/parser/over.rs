@@ -1,7 +1,7 @@
 //! Expressions over aggregations: `eval(sum(bytes) / count)` in place of an aggregation.
 //!
-//! Guarantees: each aggregation is a call of its own, and a reserved field stands for it in the
-//! expression. Leaves to others: fields that stand outside of aggregations.
+//! Guarantees: each aggregation is a separate call, and a reserved field stands for it in the expression.
+//! Leaves to others: fields outside of aggregations.
 
 use super::stats::{Over, StatsDialect};
 use super::{Parsed, Parser};
@@ -12,13 +12,13 @@ use crate::ast::{
 use crate::functions;
 use crate::stats_functions;
 
-/// Characters of the name of an aggregation, parameter apart.
+/// Returns whether the name of an aggregation, without its parameter, may contain the character.
 fn is_name_character(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
 impl Parser<'_> {
-    /// `eval(...) AS name`, if it is next.
+    /// Reads `eval(...) AS name`, if it is next.
     pub(super) fn over_aggregations(&mut self, dialect: StatsDialect) -> Parsed<Option<StatsCall>> {
         let start = self.pos();
         let word_end = start + "eval".len();
@@ -49,7 +49,7 @@ impl Parser<'_> {
         Ok(Some(StatsCall { function, argument, alias, text, span }))
     }
 
-    /// An aggregation inside of such an expression, if one is next: `avg(x)`, `count`.
+    /// Reads an aggregation inside of such an expression, if one is next: `avg(x)`, `count`.
     pub(super) fn aggregation(&mut self) -> Parsed<Option<Expr>> {
         let Some(dialect) = self.over.as_ref().map(|over| over.dialect) else { return Ok(None) };
         let start = self.pos();
@@ -62,7 +62,7 @@ impl Parser<'_> {
             let call = self.bare_count(start, name_end);
             return Ok(Some(self.stand_in(call)));
         }
-        // `perc99.9` has a dot in it.
+        // `perc99.9` contains a dot.
         let decimals = self.take_while(|c| c.is_ascii_digit() || c == '.').to_owned();
         let is_call = self.rest().trim_start().starts_with('(');
         let known = stats_functions::find(&format!("{name}{decimals}")).is_some();
@@ -70,7 +70,7 @@ impl Parser<'_> {
         if !is_call || !known {
             return Ok(None);
         }
-        // Fields inside of the aggregation are fields.
+        // Inside of the aggregation, names are fields.
         let outer = self.over.take();
         let read = self.stats_call(dialect);
         self.over = outer;
@@ -98,7 +98,7 @@ impl Parser<'_> {
         StatsCall { function, argument: StatsArgument::None, alias: None, text, span }
     }
 
-    /// The field that stands for an aggregation, which is kept.
+    /// Records an aggregation, and returns the field that stands for it.
     fn stand_in(&mut self, call: StatsCall) -> Expr {
         let span: Span = call.span;
         let mut place = 0;

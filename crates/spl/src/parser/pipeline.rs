@@ -1,6 +1,6 @@
 //! Pipelines: the implied first `search`, commands by name, subsearches, and recovery.
 //!
-//! Guarantees: after a mistake in one command the following ones are still checked.
+//! Guarantees: after an error in one command, the following commands are still checked.
 
 use super::{Parsed, Parser, Stopped};
 use crate::ast::{Command, Expr, ExprKind, Pipeline, Spanned, Subsearch, WhereCommand};
@@ -8,10 +8,11 @@ use crate::commands::{self, CommandDefinition};
 use crate::diagnostic::{Diagnostic, Diagnostics, shorten};
 use crate::suggest::nearest;
 
-/// No more messages than these for one text.
+/// Maximum number of messages for one text.
 const MAX_DIAGNOSTICS: usize = 20;
 
-/// In front of a command that makes rows, `localop` means nothing, and that command is the first one.
+/// Removes `localop` before a generating command, where it has no effect, so that the generating command is
+/// the first one.
 fn skip_localop(pipeline: &mut Vec<Spanned<Command>>) {
     if let [first, second, ..] = pipeline.as_slice()
         && matches!(first.node, Command::Localop(_))
@@ -22,7 +23,7 @@ fn skip_localop(pipeline: &mut Vec<Spanned<Command>>) {
 }
 
 impl Parser<'_> {
-    /// The whole text.
+    /// Parses the whole text.
     pub(crate) fn whole(&mut self) -> Result<Pipeline, Diagnostics> {
         let mut commands = Vec::new();
         let mut diagnostics = Vec::new();
@@ -42,7 +43,7 @@ impl Parser<'_> {
             if self.stopped.is_some() || !self.eat("|") || diagnostics.len() >= MAX_DIAGNOSTICS {
                 break;
             }
-            // Searches of apps end with a pipe.
+            // Searches in apps may end with a pipe.
             self.skip_space();
             if self.peek().is_none() {
                 break;
@@ -56,7 +57,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The whole text as what stands between brackets: any command may be first.
+    /// Parses the whole text as the content of brackets: any command may be first.
     pub(crate) fn inside(&mut self) -> Parsed<Pipeline> {
         let mut first = !self.eat("|");
         let mut commands = Vec::new();
@@ -70,7 +71,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `[search ...]`; a first word that is no command begins an implied search.
+    /// Reads `[search ...]`; if the first word is not a command, it begins an implied search.
     pub(crate) fn subsearch(&mut self) -> Parsed<Subsearch> {
         self.enter(|p| {
             p.skip_space();
@@ -101,8 +102,8 @@ impl Parser<'_> {
         })
     }
 
-    /// Whether a subsearch is next that is written without a blank behind a word which began at `start`,
-    /// as in `type=inner[search ...]`.
+    /// Returns whether a subsearch follows directly, without a blank, after a word that began at `start`, as
+    /// in `type=inner[search ...]`.
     pub(super) fn at_subsearch(&mut self, start: usize) -> bool {
         if self.pos() == start || self.peek() != Some('[') {
             return false;
@@ -117,7 +118,7 @@ impl Parser<'_> {
         found
     }
 
-    /// A subsearch whose result, as text, stands in its place.
+    /// Reads a subsearch whose result, as text, replaces it.
     pub(crate) fn text_subsearch(&mut self) -> Parsed<Subsearch> {
         self.skip_space();
         let start = self.pos();
@@ -131,7 +132,7 @@ impl Parser<'_> {
         Err(error)
     }
 
-    /// One command. The first one of a text is `search` if it does not say otherwise.
+    /// Reads one command. At the beginning of a text, the default is `search`.
     fn command(&mut self, first: bool, outermost: bool) -> Parsed<Spanned<Command>> {
         self.skip_space();
         self.command = "";
@@ -153,8 +154,9 @@ impl Parser<'_> {
         Ok(Spanned::new(node, span))
     }
 
-    /// Arguments that a subsearch writes, where the grammar of the command has none: `error` says so. Where
-    /// its result is not asked for, the command stands for the subsearch; it cannot be planned.
+    /// Reads arguments that consist of subsearches although the grammar of the command has none, which caused
+    /// `error`. If the results of subsearches are not requested, the subsearch replaces the command, which
+    /// cannot be planned then.
     fn written_by_subsearch(&mut self, error: Diagnostic) -> Parsed<Command> {
         self.skip_space();
         let has_own = commands::WITH_BRACKETS.contains(&self.command);
@@ -173,7 +175,7 @@ impl Parser<'_> {
         Ok(Command::Where(WhereCommand { expr: Expr { kind: ExprKind::Subsearch(found), span } }))
     }
 
-    /// The command at the beginning: in a subsearch any known one, else `search`.
+    /// Reads the name of the command at the beginning: in a subsearch any known one, otherwise only `search`.
     fn first_name(&mut self, outermost: bool) -> &'static CommandDefinition {
         let search = &commands::search::DEFINITION;
         self.attempt(|p| {
@@ -218,14 +220,14 @@ impl Parser<'_> {
         Err(unknown_command(&written, self.span_from(start)))
     }
 
-    /// The name of a command of an app.
+    /// Reads the name of a custom command.
     fn known_custom_command(&mut self) -> Option<String> {
         let word = self.take_while(|c| c.is_alphanumeric() || "_-.".contains(c));
         let ends = self.peek().is_none_or(|c| c.is_whitespace() || "|[]\",".contains(c));
         self.commands.find(word).filter(|_| ends).map(str::to_owned)
     }
 
-    /// Moves behind the faulty command that began at `start`, to its `|` or the end.
+    /// Skips the invalid command that began at `start`, up to its `|` or the end.
     fn recover(&mut self, start: usize) {
         self.command = "";
         self.custom = None;
@@ -239,7 +241,7 @@ impl Parser<'_> {
                     self.bump();
                 }
                 '"' => {
-                    // An unclosed quote hides everything behind it.
+                    // An unclosed quote hides the rest of the text.
                     if self.quoted('"').is_err() {
                         self.pos = self.text.len();
                         return;

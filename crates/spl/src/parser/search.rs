@@ -1,6 +1,6 @@
 //! The grammar of `search`: NOT binds tightest, then OR, then AND, written or implied.
 //!
-//! Guarantees: time modifiers are taken out of the boolean tree, but for those of single branches of OR.
+//! Guarantees: time modifiers are removed from the boolean tree, except for those of single branches of OR.
 
 use super::{Parsed, Parser};
 use crate::ast::{
@@ -10,10 +10,10 @@ use crate::ast::{
 };
 use crate::diagnostic::shorten;
 
-/// Fields whose `field::value` form is a comparison; elsewhere `::` is part of a word.
+/// Fields for which `field::value` is a comparison; for other fields, `::` is a part of a word.
 const DOUBLE_COLON_FIELDS: [&str; 4] = ["host", "source", "sourcetype", "index"];
 
-/// A piece of search text.
+/// A part of a search text.
 struct Piece {
     pattern: SearchPattern,
     quoted: bool,
@@ -21,7 +21,7 @@ struct Piece {
 }
 
 impl Parser<'_> {
-    /// Everything up to the end of the command, or to a word `stop` accepts.
+    /// Reads up to the end of the command, or up to a word that `stop` accepts.
     pub(crate) fn search(&mut self, stop: fn(&mut Self) -> bool) -> Parsed<SearchCommand> {
         let mut time = Vec::new();
         let outer = self.time_format.take();
@@ -42,7 +42,7 @@ impl Parser<'_> {
         self.at_end() || self.peek() == Some(')') || stop(self)
     }
 
-    /// Blanks, and commas between terms.
+    /// Skips blanks, and commas between terms.
     fn skip_search_separators(&mut self) {
         self.skip_separators();
     }
@@ -53,7 +53,7 @@ impl Parser<'_> {
         stop: fn(&mut Self) -> bool,
     ) -> Parsed<Option<SearchExpr>> {
         let mut members = Vec::new();
-        // What is left where the macro in front of it stands for nothing.
+        // A leading AND remains if the macro before it expands to nothing.
         let start = self.pos();
         while self.eat_operator("AND") {
             if self.search_is_over(stop) {
@@ -116,14 +116,14 @@ impl Parser<'_> {
         if time.len() > before || inner.as_ref().is_some_and(SearchExpr::has_times) {
             return Err(self.error("a time modifier cannot be negated", span));
         }
-        // `NOT ()` is what a subsearch without rows stands for: no event at all.
+        // A subsearch without rows gives `NOT ()`, which matches no events.
         let empty = self.slice(start, self.pos()).trim_end().ends_with(')');
         let inner = inner.or_else(|| empty.then(|| every_event(span)));
         let inner = inner.ok_or_else(|| self.error("NOT has nothing to negate", span))?;
         Ok(Some(SearchExpr::Not(Box::new(inner), span)))
     }
 
-    /// Takes an upper-case operator if it is next as a word of its own.
+    /// Reads an upper-case operator if it is next as a separate word.
     fn eat_operator(&mut self, operator: &str) -> bool {
         self.skip_space();
         let Some(behind) = self.rest().strip_prefix(operator) else { return false };
@@ -206,21 +206,21 @@ impl Parser<'_> {
             if metadata {
                 return Ok(Some(comparison));
             }
-            // An indexed field, or a text such as `fe80::1` or `std::vector`.
+            // This is an indexed field, or a text such as `fe80::1` or `std::vector`.
             let Piece { pattern, span, .. } = piece;
             let term = SearchExpr::Term(Term { pattern, quoted: true, span });
             return Ok(Some(SearchExpr::Or(vec![term, comparison])));
         }
         let Piece { pattern, quoted, span } = piece;
-        // The word alone is as good as in quotes, and in those no list can seem to follow it, nor can
-        // it seem to end the terms of `WHERE`.
+        // These words get quotes, which do not change the meaning of a term: without them, a following
+        // bracket would look like a list, or the word would end the terms of `WHERE`.
         let seems =
             |word: &str| ["in", "by", "groupby"].iter().any(|k| k.eq_ignore_ascii_case(word));
         let quoted = quoted || pattern.as_literal().is_some_and(seems);
         Ok(Some(SearchExpr::Term(Term { pattern, quoted, span })))
     }
 
-    /// The name of a field; its wildcards stay, but none can be escaped.
+    /// Returns the name of a field; it may have wildcards, but no escaped asterisk.
     fn search_field(&self, piece: &Piece) -> Parsed<Spanned<String>> {
         if piece.pattern.literals().any(|literal| literal.contains('*')) {
             return Err(self.error("a field name cannot contain an escaped '*'", piece.span));
@@ -228,7 +228,7 @@ impl Parser<'_> {
         Ok(Spanned::new(piece.pattern.text(), piece.span))
     }
 
-    /// Takes `=`, `!=`, `<` and so on, behind blanks.
+    /// Reads `=`, `!=`, `<` and so on, after blanks.
     pub(crate) fn comparison_operator(&mut self) -> Option<ComparisonOperator> {
         self.attempt(|p| {
             p.skip_space();
@@ -275,7 +275,7 @@ impl Parser<'_> {
         }
         let value = self.search_value(&field.node, operator)?;
         let span = self.span_from(start);
-        // A format has conversions; a field of this name can have other values.
+        // A time format contains conversions; a field named `timeformat` can have other values.
         if field.node == "timeformat" && operator == ComparisonOperator::Equal {
             let text = value.pattern.as_literal().filter(|text| text.contains('%'));
             if let Some(text) = text {
@@ -313,8 +313,8 @@ impl Parser<'_> {
         Ok(SearchValue { pattern, quoted, span })
     }
 
-    /// `CASE(value)` or `TERM(value)` behind `=` or `!=`, if it is next, with the field that it is compared
-    /// with. Of a value, `TERM` means no more than the value itself.
+    /// Reads `CASE(value)` or `TERM(value)` after `=` or `!=`, if it is next, and returns its comparison with
+    /// the field. For a value, `TERM` has no effect.
     fn directed_value(
         &mut self,
         field: &Spanned<String>,
@@ -363,7 +363,7 @@ impl Parser<'_> {
         Ok(Some(SearchExpr::And(vec![SearchExpr::Comparison(exists), differs])))
     }
 
-    /// `field=(a OR b)`: short for `(field=a OR field=b)`.
+    /// Reads `field=(a OR b)`, short for `(field=a OR field=b)`.
     fn value_group(&mut self, field: &Spanned<String>) -> Parsed<SearchExpr> {
         self.bump();
         let mut members = Vec::new();
@@ -409,7 +409,7 @@ impl Parser<'_> {
         Ok(Some(SearchIn { field, values, negated, span }))
     }
 
-    /// The values up to `)`. A list behind a lower-case `in` that is none is left alone.
+    /// Reads the values up to `)`. Returns `None` if the text after a lower-case `in` is not a list.
     fn in_values(&mut self, exact: bool) -> Parsed<Option<Vec<SearchValue>>> {
         let mut values = Vec::new();
         loop {
@@ -452,7 +452,7 @@ impl Parser<'_> {
         Ok(Directive { kind, pattern, span })
     }
 
-    /// A quoted phrase, or a bare word up to `is_end`, with escapes and wildcards.
+    /// Reads a quoted phrase, or a bare word up to `is_end`, with escapes and wildcards.
     fn search_piece(&mut self, is_end: fn(&str, char) -> bool) -> Parsed<Piece> {
         let start = self.pos();
         let quoted = self.peek() == Some('"');
@@ -491,7 +491,7 @@ impl Parser<'_> {
     }
 }
 
-/// Reads a text such as `"a*"` or `a\*` of other commands as a search pattern.
+/// Parses a text such as `"a*"` or `a\*` in other commands as a search pattern.
 pub(crate) fn pattern_of(text: &str) -> SearchPattern {
     let mut builder = PatternBuilder::default();
     for c in text.chars() {
@@ -525,7 +525,7 @@ impl PatternBuilder {
     }
 }
 
-/// `*`.
+/// Returns `*`.
 fn every_event(span: Span) -> SearchExpr {
     let pattern = SearchPattern { parts: vec![PatternPart::Any] };
     SearchExpr::Term(Term { pattern, quoted: false, span })
@@ -547,7 +547,7 @@ fn is_term_end(rest: &str, c: char) -> bool {
 
 fn is_value_end(rest: &str, c: char) -> bool {
     let is_end = |c: char| c.is_whitespace() || "|()\"[]".contains(c);
-    // A comma inside a word belongs to it, one behind a word separates.
+    // A comma inside of a word is a part of it; a comma after a word is a separator.
     is_end(c) || (c == ',' && rest[1..].chars().next().is_none_or(|c| is_end(c) || c == ','))
 }
 
@@ -565,7 +565,7 @@ fn join(
     }
 }
 
-/// `host::web1` as `host=web1`.
+/// Converts `host::web1` to `host=web1`.
 fn double_colon(piece: &Piece) -> Option<SearchComparison> {
     let [PatternPart::Literal(first), rest @ ..] = piece.pattern.parts.as_slice() else {
         return None;

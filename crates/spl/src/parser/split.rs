@@ -1,4 +1,4 @@
-//! What `chart` and `timechart` share: series options and the `where` clause after `BY`.
+//! The common grammar of `chart` and `timechart`: series options and the `where` clause after `BY`.
 //!
 //! Guarantees: limits and conditions are typed.
 
@@ -8,7 +8,7 @@ use crate::ast::{
 };
 
 impl OptionValue {
-    /// Puts the option into `series`; `false` if it is none of theirs.
+    /// Sets the option in `series`; returns `false` if it is not an option of series.
     pub(crate) fn series_option(&self, series: &mut SeriesOptions) -> Parsed<bool> {
         match self.name {
             "limit" => {
@@ -40,7 +40,7 @@ fn series_limit(text: &str) -> Option<SeriesLimit> {
 }
 
 impl Parser<'_> {
-    /// `agg=max(x)` or `agg=max`: the one option whose value is a call.
+    /// Reads `agg=max(x)` or `agg=max`, the only option whose value is a call.
     pub(crate) fn agg_option(&mut self) -> Parsed<Option<StatsCall>> {
         let found = self.attempt(|p| {
             let name = p.option_name()?;
@@ -52,10 +52,10 @@ impl Parser<'_> {
         self.split_where_call().map(Some)
     }
 
-    /// Makes `agg=` the aggregation that is charted, if there is no other.
+    /// Uses `agg=` as the charted aggregation if there is no other.
     ///
     /// # Errors
-    /// If there is none at all, or it lacks its field.
+    /// If there is no aggregation, or if it lacks its field.
     pub(crate) fn take_agg(
         &mut self,
         calls: &mut Vec<StatsCall>,
@@ -78,7 +78,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// What follows the word `where`.
+    /// Reads the clause after the word `where`.
     pub(crate) fn split_where(&mut self) -> Parsed<SplitWhere> {
         self.skip_space();
         let start = self.pos();
@@ -87,7 +87,7 @@ impl Parser<'_> {
         Ok(SplitWhere { call, condition, span: self.span_from(start) })
     }
 
-    /// A call that needs no argument: the charted field is meant.
+    /// Reads a call; without an argument, it aggregates the charted field.
     fn split_where_call(&mut self) -> Parsed<StatsCall> {
         let bare = self.attempt(|p| {
             let start = p.pos();

@@ -1,6 +1,6 @@
 //! The grammar of the stats family: aggregation calls, `AS` and `BY`.
 //!
-//! Guarantees: functions are looked up in the registry, which also says which commands have them.
+//! Guarantees: functions are looked up in the registry, which also says which commands support them.
 //! Expressions over aggregations are read in `parser/over.rs`.
 
 use super::bins::time_span;
@@ -13,17 +13,17 @@ use crate::functions;
 use crate::stats_functions::{self, StatsFunctionDefinition};
 use crate::suggest::nearest;
 
-/// Characters of a field name between the brackets of a call.
+/// Returns whether a field name between the brackets of a call may contain the character.
 fn is_argument_character(c: char) -> bool {
     !c.is_whitespace() && !"|,\"()[]".contains(c)
 }
 
-/// What a command of the family allows.
+/// The variants of the grammar, by command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StatsDialect {
     /// `stats`, `eventstats`, `streamstats`.
     Stats,
-    /// `chart` and `timechart`: a call may lack its argument only for `count`.
+    /// `chart` and `timechart`: only `count` may have no argument.
     Chart,
     /// `tstats`: `PREFIX(...)`.
     Tstats,
@@ -31,7 +31,7 @@ pub(crate) enum StatsDialect {
     Mstats,
 }
 
-/// The aggregations of an expression over aggregations, while it is read.
+/// The aggregations of the expression over aggregations that is being read.
 #[derive(Debug)]
 pub(crate) struct Over {
     pub(super) dialect: StatsDialect,
@@ -46,7 +46,7 @@ pub(crate) struct StatsArguments {
 }
 
 impl Parser<'_> {
-    /// Options, calls and `BY` of a command; `accept` takes each option.
+    /// Reads options, calls and `BY` of a command; `accept` handles each option.
     pub(crate) fn stats_arguments(
         &mut self,
         options: &'static [&'static str],
@@ -77,7 +77,7 @@ impl Parser<'_> {
         Ok(found)
     }
 
-    /// `BY` fields and their span, up to one of the options of the command, which may stand behind them.
+    /// Reads `BY` fields and their span, up to one of the options of the command, which may follow them.
     pub(crate) fn stats_by_until(
         &mut self,
         by: &mut StatsBy,
@@ -110,9 +110,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// A field behind `BY`. Its name may end with brackets, as in `by Severity(Min)`, unless the word in
-    /// front of them is a function, of aggregation or of `eval`: then it is a call that stands behind `BY` by
-    /// mistake.
+    /// Reads a field after `BY`. Its name may end with brackets, as in `by Severity(Min)`, unless the word
+    /// before them is an aggregation or an eval function: then it is a call, which is an error after `BY`.
     fn group_field(&mut self) -> Parsed<FieldPattern> {
         self.skip_space();
         let start = self.pos;
@@ -126,7 +125,7 @@ impl Parser<'_> {
             if name == "prefix" {
                 return Err(missing.with_hint("PREFIX(...) exists in tstats only"));
             }
-            // In small letters, as functions are written: `Time(s)` is a field.
+            // Only lower-case words are functions here: `Time(s)` is a field.
             if matches!(&*field.text, "bin" | "bucket") {
                 return Err(missing.with_hint("use the command bin before this one"));
             }
@@ -142,7 +141,7 @@ impl Parser<'_> {
         self.field_pattern("a field name after BY")
     }
 
-    /// Whether one of these options is next, be it with one `=` or, by mistake, with two.
+    /// Returns whether one of these options is next, followed by `=` or (by mistake) `==`.
     pub(crate) fn at_option(&mut self, options: &[&str]) -> bool {
         let mut is_next = false;
         self.attempt(|p| -> Option<()> {
@@ -157,7 +156,7 @@ impl Parser<'_> {
         is_next
     }
 
-    /// `PREFIX(x=)`.
+    /// Reads `PREFIX(x=)`.
     pub(crate) fn prefix(&mut self) -> Parsed<Option<Spanned<String>>> {
         self.skip_space();
         let start = self.pos();
@@ -179,7 +178,7 @@ impl Parser<'_> {
         Ok(Some(Spanned::new(text, span)))
     }
 
-    /// `sum(bytes) AS total`.
+    /// Reads `sum(bytes) AS total`.
     pub(crate) fn stats_call(&mut self, dialect: StatsDialect) -> Parsed<StatsCall> {
         self.skip_space();
         let start = self.pos();
@@ -194,7 +193,7 @@ impl Parser<'_> {
             end = self.pos();
         }
         let text = self.slice(start, end).to_owned();
-        // Of `stats` a function without an argument is that of all fields.
+        // In `stats`, a function without an argument aggregates all fields.
         let all_fields = dialect == StatsDialect::Stats;
         let bare = matches!(argument, StatsArgument::None);
         if bare && !definition.argument_optional && !all_fields {
@@ -258,7 +257,7 @@ impl Parser<'_> {
         Ok((function, definition))
     }
 
-    /// What stands between the brackets, the closing one included.
+    /// Reads the argument of a call, including the closing bracket.
     fn stats_argument(
         &mut self,
         function: &StatsFunction,
@@ -281,7 +280,7 @@ impl Parser<'_> {
         let start = self.pos();
         let is_eval = self.attempt(|p| (p.eat_keyword("eval") && p.eat("(")).then_some(()));
         let argument = if is_eval.is_some() {
-            // What it computes with are fields, even inside of an expression over aggregations.
+            // Inside of `eval`, names are fields, even in an expression over aggregations.
             let over = self.over.take();
             let expr = self.expr();
             self.over = over;
@@ -305,8 +304,8 @@ impl Parser<'_> {
         Ok(argument)
     }
 
-    /// A field name with blanks, or that of a result such as `dc(n)`, without quotes, up to the closing
-    /// bracket, which is taken. Signs and other functions make it an expression that lacks its `eval`.
+    /// Reads an unquoted field name with blanks, or the name of a result such as `dc(n)`, including the
+    /// closing bracket. With operators or other functions it is an expression that lacks its `eval`.
     fn unquoted_argument(&mut self, start: usize) -> Option<FieldPattern> {
         self.take_while(|c| !"()|[]\",='<>\n".contains(c));
         if self.peek() == Some('(') {
@@ -337,7 +336,7 @@ impl Parser<'_> {
         Ok(FieldPattern::new(name, self.span_from(start)))
     }
 
-    /// `count, 1h)` or `avg(x), 1h)`.
+    /// Reads `count, 1h)` or `avg(x), 1h)`.
     fn sparkline(&mut self, dialect: StatsDialect) -> Parsed<StatsArgument> {
         let mut argument = (None, None);
         if !self.eat(")") {
@@ -354,7 +353,7 @@ impl Parser<'_> {
                 let start = self.pos();
                 let text = self.take_while(is_argument_character);
                 let span = self.span_from(start);
-                // An empty one is none, as dashboards with a token for the step have it.
+                // An empty step counts as none: dashboards have a token there.
                 if !text.is_empty() {
                     argument.1 = Some(time_span(text).ok_or_else(|| {
                         self.error("sparkline step must be a time such as 5m or 1h", span)

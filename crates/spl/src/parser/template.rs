@@ -1,14 +1,14 @@
-//! Text in brackets that is kept as written, and searches named instead of written.
+//! Text in brackets that is kept as written, and references to named searches.
 //!
-//! Guarantees: quotes are respected, so a bracket inside a quoted text closes nothing.
-//! Leaves to others: what becomes of the text (`foreach`, `map`), what a name stands for.
+//! Guarantees: a bracket inside of a quoted text does not close the group. Leaves to others: the use of the
+//! text (`foreach`, `map`), and the meaning of names.
 
 use super::{Parsed, Parser};
 use crate::ast::{Dataset, NamedDataset, NamedDatasetKind, Spanned, SubsearchOptions};
 use crate::parser::{OptionValue, is_name_character};
 
 impl Parser<'_> {
-    /// `[...]` as text, brackets and outer blanks left out.
+    /// Reads `[...]` as text, without the brackets and surrounding blanks.
     pub(crate) fn raw_group(&mut self, expected: &str) -> Parsed<Spanned<String>> {
         self.skip_space();
         let start = self.pos;
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Err(self.error("unbalanced brackets: '[' is not closed", open))
     }
 
-    /// Whether a search follows: `[...]` or `savedsearch:name`.
+    /// Returns whether a search follows: `[...]` or `savedsearch:name`.
     pub(crate) fn at_dataset(&mut self) -> bool {
         self.skip_space();
         self.peek() == Some('[') || self.dataset_kind().is_some()
@@ -50,7 +50,7 @@ impl Parser<'_> {
         NamedDatasetKind::ALL.into_iter().find(|kind| word.eq_ignore_ascii_case(kind.name()))
     }
 
-    /// A search: `[...]` or `savedsearch:name`.
+    /// Reads a search: `[...]` or `savedsearch:name`.
     pub(crate) fn dataset(&mut self) -> Parsed<Dataset> {
         self.skip_space();
         let start = self.pos;
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok(Dataset::Named(NamedDataset { kind, name, span }))
     }
 
-    /// `Web.Proxy`, also in quotes, as a whole or piece by piece.
+    /// Reads `Web.Proxy`, which may be quoted as a whole or in parts.
     pub(crate) fn dataset_name(&mut self, expected: &str) -> Parsed<Spanned<String>> {
         let start = self.pos;
         let mut name = String::new();
@@ -89,14 +89,14 @@ impl Parser<'_> {
     }
 }
 
-/// Options of commands that run another search; a command lists them with its own.
+/// Handles options of commands that run another search; each command lists them with its own options.
 pub(crate) fn subsearch_option(options: &mut SubsearchOptions, option: &OptionValue) -> Parsed<()> {
     match option.name {
         "maxtime" => options.maxtime = Some(option.number()?),
         "maxout" => options.maxout = Some(option.number()?),
         "timeout" => options.timeout = Some(option.number()?),
         "extendtimerange" => options.extendtimerange = option.boolean()?,
-        // Says how previews look; the result is the same.
+        // The option is about previews; the result is the same.
         _ => {
             option.boolean()?;
         }

@@ -1,11 +1,10 @@
-//! The time modifiers that older searches have, as `earliest` and `latest`.
+//! The older time modifiers, converted to `earliest` and `latest`.
 
 use crate::ast::{
     ComparisonOperator, SearchCommand, SearchComparison, SearchExpr, TimeModifier, TimeModifierKind,
 };
 
-/// The search whose times may be written in a format (`timeformat=`): `starttime` and `endtime` are times,
-/// whatever their form.
+/// Applies `timeformat=` to the times of a search: then `starttime` and `endtime` are times in any form.
 pub(super) fn formatted(mut search: SearchCommand, format: &str) -> SearchCommand {
     if let Some(expr) = &mut search.expr {
         expr.walk_mut(&mut |part| {
@@ -15,7 +14,7 @@ pub(super) fn formatted(mut search: SearchCommand, format: &str) -> SearchComman
             }
         });
     }
-    // Times outside of branches are no part of the tree.
+    // Times outside of branches are not part of the tree.
     search.expr = match search.expr {
         Some(SearchExpr::Time(modifier)) => {
             search.time.push(modifier);
@@ -48,7 +47,7 @@ pub(super) fn formatted(mut search: SearchCommand, format: &str) -> SearchComman
     search
 }
 
-/// `starttime=` or `endtime=` as a time modifier.
+/// Returns `starttime=` or `endtime=` as a time modifier.
 fn limit(comparison: &SearchComparison) -> Option<TimeModifier> {
     let kind = match comparison.field.node.as_str() {
         "starttime" => TimeModifierKind::Earliest,
@@ -60,7 +59,8 @@ fn limit(comparison: &SearchComparison) -> Option<TimeModifier> {
     is_equal.then_some(TimeModifier { kind, value, format: None, span: comparison.span })
 }
 
-/// What `daysago=2`, `starttimeu=1700000000` and their like mean: `earliest=-2d`, `earliest=1700000000`.
+/// Converts older modifiers such as `daysago=2` and `starttimeu=1700000000` to `earliest=-2d` and
+/// `earliest=1700000000`.
 pub(super) fn older_modifier(name: &str, value: &str) -> Option<(TimeModifierKind, String)> {
     let (kind, what) = match name.strip_prefix("end") {
         Some(what) => (TimeModifierKind::Latest, what),
@@ -71,7 +71,7 @@ pub(super) fn older_modifier(name: &str, value: &str) -> Option<(TimeModifierKin
         "hoursago" => "h",
         "minutesago" => "m",
         "monthsago" => "mon",
-        // Fields have these names too: only what is a time counts.
+        // Fields can have these names, too: it is a modifier only if the value is a time.
         "timeu" if name != what && is_number(value) => return Some((kind, value.to_owned())),
         "time" if name != what && is_date(value) => return Some((kind, value.to_owned())),
         _ => return None,
@@ -84,7 +84,7 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Whether a text has the form `10/27/2025:00:00:00`.
+/// Returns whether a text has the form `10/27/2025:00:00:00`.
 fn is_date(text: &str) -> bool {
     let pieces: Vec<&str> = text.split(['/', ':']).collect();
     pieces.len() == 6 && pieces.iter().all(|piece| is_number(piece))

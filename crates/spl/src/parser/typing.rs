@@ -1,13 +1,14 @@
-//! Operands and arguments whose type is written: texts, numbers and `null()` that an operator or a function
-//! never takes are refused before a row is read, as in Splunk. Fields have the type of their values.
+//! Checks the types of literal operands and arguments: texts, numbers and `null()` that an operator or
+//! function never accepts are rejected before any row is read, as in Splunk. Fields have the type of their
+//! values.
 
 use crate::ast::{BinaryOperator, Call, Expr, ExprKind};
 
-/// What an expression is, whatever the row.
+/// The type of an expression that is known without a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Known {
     Text,
-    /// A text that reads as a number.
+    /// A numeric text.
     Digits,
     Number,
     Null,
@@ -23,7 +24,7 @@ fn known(expr: &Expr) -> Option<Known> {
     }
 }
 
-/// Why an operator does not take its operands.
+/// Returns why an operator does not accept its operands.
 pub(super) fn refused_operands(
     operator: BinaryOperator,
     left: &Expr,
@@ -56,18 +57,18 @@ pub(super) fn refused_operands(
     }
 }
 
-/// Functions of texts that do not take `null()`.
+/// Functions of texts that reject `null()`.
 const OF_TEXTS: [&str; 4] = ["len", "lower", "mvcount", "upper"];
 
-/// Functions of numbers that do not take a text.
+/// Functions of numbers that reject a text.
 const OF_NUMBERS: [&str; 7] = ["abs", "ceiling", "exp", "floor", "ln", "pow", "sqrt"];
 
-/// Whether a function never takes these arguments.
+/// Returns whether a function never accepts these arguments.
 pub(super) fn refuses_arguments(call: &Call) -> bool {
     let name = call.function.node.as_str();
     let has = |wanted| call.arguments.iter().any(|argument| known(argument) == Some(wanted));
     match name {
-        // It has to know which field it goes through.
+        // The function needs the name of the field whose values it filters.
         "mvfilter" => {
             let mut has_field = false;
             call.arguments.iter().for_each(|argument| {

@@ -1,10 +1,11 @@
-//! The pages that describe functions say all there is, and nothing that there is not. What their examples
-//! give is seen by tests that run them (`tests/clients/test_function_pages.py`).
+//! Tests that the pages about functions are complete and mention no others. Other tests check the results of
+//! their examples (`tests/clients/test_function_pages.py`).
 
 use crate::testing::accepts;
 use crate::{functions, stats_functions};
 
-/// Sections of functions in the order of the page: the names in the heading, and the text below it.
+/// Returns the sections of functions in the order of the page: the names in the heading, and the text below
+/// it.
 fn sections(page: &str) -> Vec<(Vec<&str>, &str)> {
     let section = |text| {
         let (heading, body) = str::split_once(text, '\n').expect("a text follows the heading");
@@ -19,7 +20,7 @@ fn page(name: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The headings are exactly the functions, by name and then aliases, each once.
+/// Checks that the headings are exactly the functions (name, then aliases), each once.
 #[track_caller]
 fn describes(page: &str, functions: impl Iterator<Item = (&'static str, &'static [&'static str])>) {
     let named = |(name, aliases): (&'static str, &[&'static str])| [&[name], aliases].concat();

@@ -1,14 +1,14 @@
-//! Searches as people write them for detections, dashboards, alerts and reports: each must be read, and
-//! written out again without changing its meaning.
+//! Typical searches of detections, dashboards, alerts and reports: each must be parsed, and written without
+//! changing its meaning.
 //!
-//! They stand in the files of `written`, with an empty line between two; a line that begins with `# ` says
-//! what follows. A search with a command that Karst does not have is passed over.
+//! They are in the files of `written`, separated by empty lines; a line that begins with `# ` is a comment.
+//! Searches with a command that Karst does not support are skipped.
 
 use crate::diagnostic::Diagnostics;
 use crate::parse;
 use crate::testing::accepts;
 
-/// Whether a search is refused for nothing but commands that are not there.
+/// Returns whether a search is rejected only because of commands that Karst does not support.
 fn is_not_yet(error: &Diagnostics) -> bool {
     let not_yet = |hint: &Option<String>| {
         hint.as_ref().is_some_and(|hint| hint.contains("is not part of Karst yet"))
@@ -16,7 +16,7 @@ fn is_not_yet(error: &Diagnostics) -> bool {
     error.0.iter().all(|diagnostic| not_yet(&diagnostic.hint))
 }
 
-/// Each of the searches is read and survives the round trip; all that are refused are told.
+/// Checks that each search is parsed and survives the round trip; reports all searches that are rejected.
 #[track_caller]
 fn reads<'s>(searches: impl Iterator<Item = &'s str>) {
     let mut refused = Vec::new();
@@ -30,7 +30,7 @@ fn reads<'s>(searches: impl Iterator<Item = &'s str>) {
     assert!(refused.is_empty(), "{}", refused.join("\n\n"));
 }
 
-/// The searches of a file.
+/// Checks the searches of a file.
 #[track_caller]
 fn reads_file(text: &str) {
     let searches = text.split("\n\n").map(|search| search.trim_matches('\n'));

@@ -1,4 +1,4 @@
-//! The matcher finds what the `regex` crate finds.
+//! Tests that the matcher finds the same matches as the `regex` crate.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn a_search_that_goes_back_too_often_gives_up() {
     assert!(matches!(sequence.search(&"ab".repeat(100), 0), Outcome::GaveUp));
 }
 
-/// A piece of a pattern.
+/// Generates a part of a pattern.
 fn piece() -> impl Strategy<Value = String> {
     let repeat = prop_oneof!["[*+?]", "[*+?][?]", Just(String::new()), "\\{[0-2],3\\}"];
     let set = prop_oneof![
