@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use model::columns;
 use serde::Deserialize;
 
 use crate::knowledge::Knowledge;
@@ -66,7 +67,7 @@ impl ModelField {
 
 /// Returns whether every event has the field, so that its full name is its own name.
 fn is_inherent(name: &str) -> bool {
-    matches!(name, "_time" | "_raw" | "host" | "source" | "sourcetype" | "index" | "_indextime")
+    columns::ALL.contains(&name)
 }
 
 /// A calculation of fields of a dataset.

@@ -6,6 +6,7 @@ pub(crate) mod depth;
 use std::borrow::Cow;
 
 use frames::{Frame, weight};
+use model::columns::ORIGIN_AND_INDEX;
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
 use crate::commands::presence::{asked, is_wide};
@@ -347,5 +348,5 @@ fn words_of(expr: &SearchExpr) -> Option<String> {
 }
 
 fn is_metadata(name: &str) -> bool {
-    matches!(name, "index" | "host" | "source" | "sourcetype") || name.starts_with('_')
+    ORIGIN_AND_INDEX.contains(&name) || name.starts_with('_')
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use eval::{Datum, Scope, Value, ValueType};
-use model::EventTime;
+use model::{EventTime, columns};
 
 /// The destination of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,8 +99,17 @@ pub(super) fn kind_of(name: &str) -> ValueType {
     }
 }
 
-/// The keys that expressions can read as fields without a prefix, in the order of `tojson()`.
-const KEYS: [&str; 7] = ["_raw", "_time", "host", "source", "sourcetype", "index", "linecount"];
+/// The keys that can be read as fields without a prefix, in the order of `tojson()`. Not [`columns::ALL`]: an
+/// event has no `_indextime` yet, and `linecount` is not a column.
+const KEYS: [&str; 7] = [
+    columns::RAW,
+    columns::TIME,
+    columns::HOST,
+    columns::SOURCE,
+    columns::SOURCETYPE,
+    columns::INDEX,
+    "linecount",
+];
 
 impl DraftScope<'_, '_> {
     fn key(&self, name: &str) -> Option<Datum<'_>> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use frames::{Frame, column};
 use futures::future::BoxFuture;
+use model::columns::ORIGIN_AND_INDEX;
 use spl::ast::{Command, Spanned};
 use tables::check_cells;
 pub(super) use tables::text::found::Existing;
@@ -76,7 +77,7 @@ impl Discovery {
         frame: Frame,
         env: &PlanningContext<'_>,
     ) -> Result<Frame, Error> {
-        let fixed = |name: &str| matches!(name, "host" | "source" | "sourcetype" | "index");
+        let fixed = |name: &String| ORIGIN_AND_INDEX.contains(&name.as_str());
         names.retain(|name| !(name.starts_with('_') || frame.open && fixed(name)));
         if names.is_empty() {
             return Ok(frame);

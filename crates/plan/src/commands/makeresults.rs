@@ -8,6 +8,7 @@ use arrow::array::{ArrayRef, StringViewArray, StringViewBuilder, TimestampMicros
 use exprs::types::ValueType;
 use frames::Frame;
 use futures::future::BoxFuture;
+use model::columns::ORIGIN;
 use spl::ast::{MakeresultsCommand, MakeresultsData, MakeresultsFormat};
 
 use super::{
@@ -80,7 +81,7 @@ fn blank(command: &MakeresultsCommand, env: &PlanningContext<'_>) -> Result<Rows
     rows.push("_time", ValueType::Time, times(count, env));
     if command.annotate {
         let server = env.context.host.server_name();
-        for name in ["host", "source", "sourcetype", "splunk_server", "splunk_server_group"] {
+        for name in ORIGIN.into_iter().chain(["splunk_server", "splunk_server_group"]) {
             let value = (name == "splunk_server").then_some(server.as_str());
             let cells: StringViewArray = std::iter::repeat_n(value, count).collect();
             rows.push(name, ValueType::Text, Arc::new(cells));

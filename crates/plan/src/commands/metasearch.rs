@@ -3,6 +3,7 @@
 //! Split: as `search`, but only the default fields of events are read.
 
 use futures::future::BoxFuture;
+use model::columns;
 use spl::Span;
 use spl::ast::{Command, FieldPattern, MetasearchCommand, Spanned, TableCommand};
 
@@ -31,8 +32,9 @@ impl CommandPlan for MetasearchCommand {
     }
 }
 
-/// The fields that are returned for an event.
-const FIELDS: [&str; 5] = ["_time", "host", "index", "source", "sourcetype"];
+/// The fields of the result, in the order in which they are shown.
+const FIELDS: [&str; 5] =
+    [columns::TIME, columns::HOST, columns::INDEX, columns::SOURCE, columns::SOURCETYPE];
 
 pub(super) fn expand(
     command: &MetasearchCommand,

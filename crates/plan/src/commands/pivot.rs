@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use futures::future::BoxFuture;
 use knowledge::Dataset;
+use model::columns;
 use spl::Span;
 use spl::ast::{
     Command, Field, FieldPattern, PivotCommand, PivotCondition, PivotFilter, PivotGroups,
@@ -84,10 +85,10 @@ struct Split<'p> {
 impl Pivot<'_> {
     /// Returns the name that a field of the dataset has in events.
     fn field(&self, field: &Field) -> Result<String, Error> {
-        let inherent = ["_time", "_raw", "host", "source", "sourcetype", "index"];
         match self.dataset.field(&field.node) {
             Some(known) => Ok(known.name.clone()),
-            None if inherent.contains(&field.node.as_str()) => Ok(field.node.clone()),
+            // The fields that keep their names in every dataset.
+            None if columns::ALL.contains(&field.node.as_str()) => Ok(field.node.clone()),
             None => {
                 let names: Vec<&str> =
                     self.dataset.fields.iter().map(|field| field.name.as_str()).collect();

@@ -11,6 +11,7 @@ use exprs::kernel::multi;
 use exprs::types::ValueType;
 use exprs::{Report, Scope, Typed};
 use frames::Frame;
+use model::columns::ORIGIN_AND_INDEX;
 use spl::ast::SpathCommand;
 use tables::text::leaves::{self, leaves};
 
@@ -56,17 +57,13 @@ impl CommandPlan for SpathCommand {
         // are shown. A name that `fields` or `rename` removed is extracted again.
         let mut values = Vec::new();
         for name in required_by(rest).names {
-            if !name.starts_with('_') && !is_metadata(&name) {
+            if !name.starts_with('_') && !ORIGIN_AND_INDEX.contains(&name.as_str()) {
                 let value = leaf(&name, input, &frame, report.clone());
                 values.push((name, value));
             }
         }
         Ok(Step::Next(frame.with_columns(values)?))
     }
-}
-
-fn is_metadata(name: &str) -> bool {
-    matches!(name, "host" | "source" | "sourcetype" | "index")
 }
 
 /// Returns the values at a path, or the previous values of the field if there are none. Repeated XML elements

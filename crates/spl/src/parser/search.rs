@@ -10,7 +10,8 @@ use crate::ast::{
 };
 use crate::diagnostic::shorten;
 
-/// Fields for which `field::value` is a comparison; for other fields, `::` is a part of a word.
+/// Fields whose `field::value` form is a comparison; elsewhere `::` is part of a word. They are those of
+/// `model::columns::ORIGIN_AND_INDEX`, written out because this crate depends on no other.
 const DOUBLE_COLON_FIELDS: [&str; 4] = ["host", "source", "sourcetype", "index"];
 
 /// A part of a search text.
