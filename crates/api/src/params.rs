@@ -164,9 +164,9 @@ impl Params {
     }
 }
 
-/// Splunk's words for yes.
+/// Whether a parameter is one of the words that mean true in configuration files.
 pub(crate) fn is_true(text: &str) -> bool {
-    matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "t" | "yes" | "y" | "on")
+    conf::boolean(text) == Some(true)
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Params {
@@ -183,6 +183,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn flags_have_the_words_of_configuration_files() {
+        assert!(["1", "TRUE", "t", "yes", "Y", "on", "enabled"].map(is_true).iter().all(|is| *is));
+        assert!(!["0", "false", "", "2", "off", "disabled"].map(is_true).contains(&true));
+    }
 
     #[tokio::test]
     async fn a_form_takes_memory_until_its_last_copy_is_gone_and_has_only_so_many_parameters() {

@@ -49,17 +49,13 @@ fn convert(value: &mut Value, kind: &str) {
             Ok(Value::Number(number)) => Some(Value::Number(number)),
             _ => None,
         },
-        "bool" => Some(Value::Bool(is_true(text))),
+        "bool" => Some(Value::Bool(conf::boolean(text) == Some(true))),
         "array" => serde_json::from_str(text).ok().filter(Value::is_array),
         _ => None,
     };
     if let Some(converted) = converted {
         *value = converted;
     }
-}
-
-fn is_true(text: &str) -> bool {
-    matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "t" | "yes" | "y" | "on")
 }
 
 /// Returns the names whose value is new, different or absent once `documents` replace those of `all`.
@@ -170,13 +166,16 @@ mod tests {
 
     #[test]
     fn texts_become_what_their_field_declares_where_they_can() {
-        let types = ["n number", "on bool", "list array", "word number"];
+        let types = ["n number", "on bool", "off bool", "list array", "word number"];
         let types = types.map(|text| text.split_once(' ').unwrap());
         let types = FieldTypes(types.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec());
-        let given = json!({"n": " 4 ", "on": "yes", "list": "[1]", "word": "four", "x": "5"});
+        let (on, off) = ("enabled", "no");
+        let given =
+            json!({"n": " 4 ", "on": on, "off": off, "list": "[1]", "word": "four", "x": "5"});
         let stored = types.apply(given, "ann").unwrap();
-        let expected =
-            json!({"n": 4, "on": true, "list": [1], "word": "four", "x": "5", "_user": "ann"});
+        let expected = json!({
+            "n": 4, "on": true, "off": false, "list": [1], "word": "four", "x": "5", "_user": "ann"
+        });
         assert_eq!(Value::Object(stored), expected);
         assert!(types.apply(json!([]), "ann").is_err());
     }

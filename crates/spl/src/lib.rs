@@ -44,6 +44,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use functions::{FUNCTIONS, FunctionDefinition};
 pub use lenient::{Lenient, parse_lenient};
 pub use macros::MacroResolver;
+pub use parser::boolean;
 pub use span::{Span, Spanned};
 pub use stats_functions::{STATS_FUNCTIONS, StatsFunctionDefinition};
 

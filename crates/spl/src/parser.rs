@@ -17,6 +17,7 @@ mod time;
 mod typing;
 
 pub(crate) use options::OptionValue;
+pub use options::boolean;
 pub(crate) use search::pattern_of;
 pub(crate) use stats::{Over, StatsDialect};
 pub(crate) use template::subsearch_option;

@@ -126,11 +126,7 @@ pub(super) fn settings(
             let message = format!("{} expects {expected}, not \"{}\"", name.node, value.node);
             Error::at(message, value.span)
         };
-        let boolean = || match value.node.to_ascii_lowercase().as_str() {
-            "true" | "t" | "1" => Ok(true),
-            "false" | "f" | "0" => Ok(false),
-            _ => Err(invalid("true or false")),
-        };
+        let boolean = || spl::boolean(&value.node).ok_or_else(|| invalid("true or false"));
         let share = || {
             let share = value.node.parse::<f64>().ok().filter(|share| (0.0..1.0).contains(share));
             share.ok_or_else(|| invalid("a number from 0 to 1"))

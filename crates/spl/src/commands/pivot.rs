@@ -3,7 +3,7 @@
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Field, SortKey, Spanned, StatsCall};
 use crate::display::{Arguments, commas, field_name, quoted};
-use crate::parser::{Parsed, Parser, StatsDialect};
+use crate::parser::{Parsed, Parser, StatsDialect, boolean};
 use crate::stats_functions;
 use std::fmt;
 
@@ -423,11 +423,7 @@ fn sort(p: &mut Parser<'_>) -> Parsed<(u64, Vec<SortKey>)> {
 
 fn truth(p: &mut Parser<'_>) -> Parsed<bool> {
     let word = p.text_argument("true or false")?;
-    match word.node.to_ascii_lowercase().as_str() {
-        "true" | "t" | "1" => Ok(true),
-        "false" | "f" | "0" => Ok(false),
-        _ => Err(p.error("expected true or false", word.span)),
-    }
+    boolean(&word.node).ok_or_else(|| p.error("expected true or false", word.span))
 }
 
 impl fmt::Display for PivotCommand {

@@ -3,7 +3,7 @@
 use super::{CommandDefinition, CommandKind, CommandRight, Takes};
 use crate::ast::{Command, Spanned};
 use crate::display::{Arguments, field_name, quoted};
-use crate::parser::{Parsed, Parser, is_name_character};
+use crate::parser::{Parsed, Parser, boolean, is_name_character};
 use std::fmt;
 
 /// `savedsearch <name> [nosubstitution=] [<name>=<text>]...`.
@@ -50,7 +50,7 @@ fn parse(p: &mut Parser<'_>) -> Parsed<Command> {
         };
         let value = value(p)?;
         if key.eq_ignore_ascii_case("nosubstitution") {
-            nosubstitution = truth(&value.node)
+            nosubstitution = boolean(&value.node)
                 .ok_or_else(|| p.error("nosubstitution must be true or false", value.span))?;
         } else {
             arguments.push((key, value.node));
@@ -69,14 +69,6 @@ fn value(p: &mut Parser<'_>) -> Parsed<Spanned<String>> {
     let mut value = p.text_argument("a value after '='")?;
     value.node.truncate(value.node.trim_end_matches(',').len());
     Ok(value)
-}
-
-fn truth(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "true" | "t" | "1" => Some(true),
-        "false" | "f" | "0" => Some(false),
-        _ => None,
-    }
 }
 
 impl fmt::Display for SavedsearchCommand {
@@ -107,6 +99,7 @@ mod tests {
             "* | append [savedsearch other earliest=-1d@d]",
         ]);
         same("| savedsearch x a=1, b=2", "| savedsearch x a=\"1\" b=\"2\"");
+        same("| savedsearch x nosubstitution=yes", "| savedsearch x nosubstitution=t");
     }
 
     #[test]

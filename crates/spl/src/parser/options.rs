@@ -177,6 +177,18 @@ impl Parser<'_> {
     }
 }
 
+/// Parses `true`, `t`, `1`, `yes` and their opposites, in any case. Configuration files have more words
+/// (`conf::boolean`): in a search, `on`, `enabled` and their opposites are more likely a value in the wrong
+/// place.
+#[must_use]
+pub fn boolean(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "t" | "1" | "yes" => Some(true),
+        "false" | "f" | "0" | "no" => Some(false),
+        _ => None,
+    }
+}
+
 impl OptionValue {
     /// Creates a message about the value.
     pub(crate) fn error(&self, expected: &str) -> Diagnostic {
@@ -194,16 +206,12 @@ impl OptionValue {
         self.value.starts_with('[')
     }
 
-    /// Parses `true`, `t`, `1`, `yes` and their opposites.
+    /// Parses one of the words of [`boolean`].
     pub(crate) fn boolean(&self) -> Parsed<bool> {
         if self.is_subsearch() {
             return Ok(true);
         }
-        match self.value.to_ascii_lowercase().as_str() {
-            "true" | "t" | "1" | "yes" => Ok(true),
-            "false" | "f" | "0" | "no" => Ok(false),
-            _ => Err(self.error("true or false")),
-        }
+        boolean(&self.value).ok_or_else(|| self.error("true or false"))
     }
 
     /// Parses a whole number.

@@ -112,6 +112,8 @@ fn number(text: &str) -> Option<String> {
     is_number.then(|| text.to_owned())
 }
 
+/// A value of an event as a Boolean of JSON. Its words are those of `tojson`, which also takes every number;
+/// the words of options and configuration files (`on`, `enabled`) are ordinary texts in events.
 fn truth(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "t" | "yes" => Some(true),
