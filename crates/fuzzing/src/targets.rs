@@ -1,6 +1,7 @@
 //! The decoders under test, each with valid inputs.
 
 mod inputs;
+mod searches;
 mod stored;
 mod texts;
 
@@ -51,4 +52,5 @@ pub const ALL: &[Target] = &[
     texts::TIMESTAMP,
     texts::FIELDS,
     texts::XPATH,
+    searches::SEARCH,
 ];
