@@ -148,8 +148,23 @@ def test_one_indexer_of_three_with_a_full_disk_is_named_and_the_others_go_on(sma
     severity, text = conditions(full)["intake_stopped"]
     assert severity == "error" and str(small_disk) in text, text
     assert readiness(full) == 503
+    severity, text = wait_for(lambda: conditions(full).get("disk_full"), "the full disk", 60)
+    assert severity == "warning" and f"{small_disk}/data: " in text, text
+    assert "bytes are free, less than minFreeSpace" in text and "enlarge the file system" in text, text
+    identity = (full.data / "instance.id").read_text().strip().replace("-", "")
     for other in (head, *others):
-        assert "intake_stopped" not in conditions(other) and readiness(other) == 200
+        named = wait_for(lambda: conditions(other).get("process_disk_full"), "the indexer is named", 60)
+        assert named[0] == "warning" and identity in named[1].replace("-", ""), named
+        assert f"{small_disk}/data: " in named[1], named
+        assert not {"intake_stopped", "disk_full"} & conditions(other).keys() and readiness(other) == 200
+    assert "process_disk_full" not in conditions(full)
+    for process in (head, full):
+        listed = process.cli("cluster", "status")
+        assert listed.returncode == 0, listed
+        (line,) = [line for line in listed.stderr.splitlines() if "bytes are free" in line]
+        assert identity in line.replace("-", "") and f"{small_disk}/data: " in line, listed
+    anonymous = full.request(full.management_port, "GET", "/readyz", tls=True).text
+    assert "disk_full" in anonymous and str(small_disk) not in anonymous, anonymous
     # It is still a member: searches read what it has.
     assert {peer["status"] for peer in cluster.peers(head).values()} == {"Up"}
     for _ in range(5):
@@ -159,5 +174,9 @@ def test_one_indexer_of_three_with_a_full_disk_is_named_and_the_others_go_on(sma
     filler.unlink()
     wait_for(lambda: is_taken(full)[0], "events are taken again", 60)
     wait_for(lambda: readiness(full) == 200, "it is ready again", 60)
+    wait_for(lambda: "disk_full" not in conditions(full), "the end of the condition", 60)
+    for other in (head, *others):
+        wait_for(lambda: "process_disk_full" not in conditions(other), "its end elsewhere", 60)
+    assert "bytes are free" not in head.cli("cluster", "status").stderr
     assert what_is_said(head) == (sent, [])
     cluster.stop()

@@ -87,11 +87,15 @@ impl Room {
             self.left.store(0, Relaxed);
             let directory = self.directory.display();
             let text = format!(
-                "no space left for the cache in {directory}: less than eviction_padding ({reserve} bytes) is \
-                 free; blocks stay in DRAM or are read from object storage again; free space, or lower \
-                 max_cache_size"
+                "no space left for the cache in {directory}: {free} bytes are free, and eviction_padding \
+                 ({reserve} bytes) stays free; blocks stay in DRAM or are read from object storage again; \
+                 free space, or lower max_cache_size"
             );
-            self.full.send_if_modified(|full| full.replace(text.into()).is_none());
+            self.full.send_if_modified(|full| {
+                let is_new = full.as_deref() != Some(text.as_str());
+                *full = Some(text.into());
+                is_new
+            });
             return;
         }
         let left = i64::try_from(free.saturating_sub(reserve)).unwrap_or(i64::MAX / 2);

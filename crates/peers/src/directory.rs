@@ -10,11 +10,10 @@ use arrow::array::RecordBatch;
 use bucket::{
     Elsewhere, HotBucket, HotBuckets, HotDirectory, HotOwner, HotView, MissingIndexer, RemoteView,
 };
-use cluster::Searches;
 use futures::future::BoxFuture;
 use futures::future::join_all;
 use metrics::{counter, gauge};
-use model::{BucketEntry, BucketId, Durations, EventTime, IndexName, IndexerId, TimeRange};
+use model::{BucketEntry, BucketId, EventTime, IndexName, IndexerId, TimeRange};
 use parking_lot::Mutex;
 use protocol::hot::{Bucket, Known, OfView, OpenRequest, OpenResponse, Owner};
 use runtime::metrics as names;
@@ -22,6 +21,7 @@ use tokio::time::Instant;
 use tonic::transport::Channel;
 use tonic::{Code, Status};
 
+use crate::answered::Answered;
 use crate::connection::{self, Answer, Connect, Deadlines};
 use crate::held::Held;
 use crate::service::{bytes_of, id_of, indexer_of};
@@ -141,9 +141,7 @@ impl Directory {
             .map(|peer| self.ask(peer, nothing, peer.patience(deadlines, patience), &room));
         let answers = join_all(asked).await;
         let told = peers.iter().zip(answers).map(|(peer, answer)| match answer {
-            Ok(View { floor, searches, emptied, .. }) => {
-                Ok(Answered { write: floor, searches, emptied })
-            }
+            Ok(View { answered, .. }) => Ok(answered),
             Err(status) => Err(peer.reason(&status)),
         });
         peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
@@ -290,7 +288,7 @@ impl HotDirectory for Directory {
             for (peer, answer) in peers.iter().zip(answers) {
                 let outcome = match answer {
                     Ok(answer) => {
-                        view.floor = view.floor.max(answer.floor);
+                        view.floor = view.floor.max(answer.answered.write);
                         view.buckets.extend(answer.buckets);
                         view.adopted.extend(answer.adopted);
                         "ok"
@@ -352,27 +350,9 @@ impl Room {
     }
 }
 
-/// The answer of a process to a status request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answered {
-    /// The number of the last write of the catalog that it has.
-    pub write: u64,
-    /// Its search counters; none from a process of an older version.
-    pub searches: Searches,
-    /// The indexes being removed of which it has and accepts no hot events; none from an older version.
-    pub emptied: Vec<IndexName>,
-}
-
-fn searches_of(message: protocol::hot::Searches) -> Searches {
-    let times = Durations::of_counts(message.times);
-    Searches { incomplete: message.incomplete, times }
-}
-
 /// The answer of an indexer.
 struct View {
-    floor: u64,
-    searches: Searches,
-    emptied: Vec<IndexName>,
+    answered: Answered,
     buckets: Vec<HotBucket>,
     adopted: Vec<HotOwner>,
     /// The open view of the indexer if the rows stay there.
@@ -551,20 +531,17 @@ impl Peer {
         room: &Room,
     ) -> Result<Option<View>, Status> {
         let mut answer = connection::open(self.channel()?, request, deadlines).await?;
-        let Some(list) = answer.next().await? else {
+        let Some(mut list) = answer.next().await? else {
             return Err(Status::data_loss("the answer is empty"));
         };
-        let OpenResponse { floor, buckets, gone, adopted, view, id: who, .. } = list;
+        let answered = Answered::take(&mut list)?;
+        let OpenResponse { buckets, gone, adopted, view, id: who, .. } = list;
         // The indexer was lost with its disk, otherwise it would have kept its identity. A process of an
         // older version reports no identity.
         if !who.is_empty() && who != self.indexer.id {
             return Err(self.has_lost_address());
         }
         let adopted = adopted.into_iter().map(owner).collect::<Result<_, _>>()?;
-        let searches = list.searches.map(searches_of).unwrap_or_default();
-        let emptied = list.emptied.iter().map(|name| IndexName::new(name));
-        let emptied = emptied.collect::<Result<Vec<_>, _>>();
-        let emptied = emptied.map_err(|error| Status::data_loss(error.to_string()))?;
         let stays = view.is_some();
         let mut sourcetypes = Vec::new();
         let mut listed = Vec::with_capacity(buckets.len());
@@ -587,7 +564,7 @@ impl Peer {
         if let Some(number) = view {
             self.remember(stored(&buckets));
             let open = Some(Open { number, sourcetypes, answer });
-            return Ok(Some(View { floor, searches, emptied, buckets, adopted, open }));
+            return Ok(Some(View { answered, buckets, adopted, open }));
         }
         while let Some(part) = answer.next().await? {
             let Some(part) = part.rows else { continue };
@@ -610,7 +587,7 @@ impl Peer {
         }
         drop(held);
         self.remember(stored(&buckets));
-        Ok(Some(View { floor, searches, emptied, buckets, adopted, open: None }))
+        Ok(Some(View { answered, buckets, adopted, open: None }))
     }
 
     /// Remembers the stored buckets, and keeps earlier ones that running searches still read.

@@ -17,6 +17,7 @@
 //! It leaves to others: connections and their authentication (the caller provides the channels and serves the
 //! service).
 
+mod answered;
 mod connection;
 mod directory;
 mod held;
@@ -31,8 +32,9 @@ mod service;
 mod settings;
 mod suspicion;
 
+pub use answered::Answered;
 pub use connection::Connect;
-pub use directory::{Answered, Directory, Indexer, Indexers};
+pub use directory::{Directory, Indexer, Indexers};
 pub use identity::identity_at;
 pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
 pub use maintenance::{maintenance, set_maintenance};

@@ -21,7 +21,7 @@ use protocol::hot::{
     Bucket, OfView, OpenRequest, OpenResponse, Owner, ReadRequest, ReadResponse, RollRequest,
     RollResponse, Rows,
 };
-use runtime::metrics as names;
+use runtime::{Health, metrics as names};
 use tonic::{Code, Status};
 use transport::{Answer, Call, Methods};
 
@@ -44,6 +44,8 @@ pub struct HotParts {
     pub searches: Arc<dyn CountsSearches>,
     /// The indexes of this process.
     pub removals: Arc<dyn EmptiesIndexes>,
+    /// The conditions of this process.
+    pub health: Health,
 }
 
 /// Counts the searches of a process, since it was started.
@@ -120,6 +122,7 @@ impl HotService {
             adopted: adopted.into_iter().map(owner_message).collect(),
             searches: Some(searches_message(&self.parts.searches.searches())),
             emptied: emptied.iter().map(ToString::to_string).collect(),
+            full_disks: self.parts.health.full_disks(),
         };
         let list = stream::iter([Ok(list)]);
         Ok(match view {

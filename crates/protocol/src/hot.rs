@@ -59,6 +59,8 @@ pub struct OpenResponse {
     pub searches: Option<Searches>,
     #[prost(string, repeated, tag = "10")]
     pub emptied: Vec<String>,
+    #[prost(string, repeated, tag = "11")]
+    pub full_disks: Vec<String>,
 }
 
 #[derive(Clone, PartialEq, Message)]

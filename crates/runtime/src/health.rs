@@ -43,7 +43,7 @@ pub const DATA_DIRECTORY_LOST: &str = "data_directory_lost";
 pub const DATA_DIRECTORY_REMOUNTED: &str = "data_directory_remounted";
 /// Events are refused.
 pub const INTAKE_STOPPED: &str = "intake_stopped";
-/// A file system is full.
+/// A file system of the data directory, the journal or the spool is full.
 pub const DISK_FULL: &str = "disk_full";
 /// Uploads of buckets to object storage fail.
 pub const UPLOADS_FAILING: &str = "uploads_failing";
@@ -69,6 +69,8 @@ pub const TOO_FEW_COPIES: &str = "too_few_copies";
 pub const WRONG_ADDRESS: &str = "wrong_address";
 /// Another process of the cluster does not answer.
 pub const PROCESS_DOWN: &str = "process_down";
+/// A disk of another process of the cluster is full.
+pub const PROCESS_DISK_FULL: &str = "process_disk_full";
 /// The indexers that answer are too few for the copies of journals.
 pub const REPLICATION_UNMET: &str = "replication_unmet";
 /// The cluster has no leading control plane.
@@ -151,6 +153,7 @@ impl Condition {
             TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
             WRONG_ADDRESS => "other processes do not reach this one at its address",
             PROCESS_DOWN => "another process of the cluster does not answer",
+            PROCESS_DISK_FULL => "a disk of another process of the cluster is full",
             REPLICATION_UNMET => "too few indexers answer for the copies of journals",
             NOT_LED => "no control plane of the cluster leads",
             CANNOT_LEAD => "this standby cannot take over",
@@ -227,6 +230,15 @@ impl Health {
         all
     }
 
+    /// Returns the texts of the conditions which say that a disk of this process is full, for the other
+    /// processes of its cluster.
+    #[must_use]
+    pub fn full_disks(&self) -> Vec<String> {
+        let conditions = self.conditions.borrow();
+        let full = [DISK_FULL, CACHE_FULL].into_iter().filter_map(|name| conditions.get(name));
+        full.map(|condition| condition.text.to_string()).collect()
+    }
+
     /// Returns the highest severity of the current conditions.
     #[must_use]
     pub fn worst(&self) -> Option<Severity> {
@@ -301,6 +313,18 @@ mod tests {
         health.set(DISK_FULL, Severity::Error, "8 MB are free");
         let condition = &health.conditions()[0];
         assert_eq!((&*condition.text, condition.since), ("8 MB are free", EventTime(5)));
+    }
+
+    #[test]
+    fn full_disks_are_those_of_the_data_and_of_the_cache() {
+        let health = Health::default();
+        assert_eq!(health.full_disks(), Vec::<String>::new());
+        health.set(CACHE_FULL, Severity::Warning, "/cache: 1 byte is free");
+        health.set(DISK_FULL, Severity::Warning, "/data: 2 bytes are free");
+        health.set(TOO_FEW_COPIES, Severity::Warning, "none");
+        assert_eq!(health.full_disks(), ["/data: 2 bytes are free", "/cache: 1 byte is free"]);
+        health.clear(DISK_FULL);
+        assert_eq!(health.full_disks(), ["/cache: 1 byte is free"]);
     }
 
     #[test]

@@ -19,6 +19,7 @@ mod directories;
 mod early;
 mod failover;
 mod forwarding;
+mod full_disks;
 mod gateway;
 mod handshake;
 mod hangup;

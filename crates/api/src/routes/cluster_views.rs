@@ -75,14 +75,21 @@ pub(super) async fn down(state: &ApiState) -> Vec<(String, String)> {
     reasons(directory.answers().await)
 }
 
-/// Returns the processes that do not answer, without slow ones.
-pub(super) async fn down_in_time(state: &ApiState) -> Vec<(String, String)> {
-    let Some(directory) = &state.directory else { return Vec::new() };
-    reasons(directory.answers_in_time().await)
+/// The ID of another process, and its answer or why it did not answer.
+pub(super) type Answer = (String, Result<Answered, String>);
+
+/// Returns the processes that do not answer, with the reasons.
+pub(super) fn reasons(answers: Vec<Answer>) -> Vec<(String, String)> {
+    answers.into_iter().filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
 }
 
-fn reasons(answers: Vec<(String, Result<Answered, String>)>) -> Vec<(String, String)> {
-    answers.into_iter().filter_map(|(id, answer)| Some((id, answer.err()?))).collect()
+/// Returns the processes that have a full disk, with their directories and the remedy.
+pub(super) fn full_disks(answers: &[Answer]) -> Vec<(String, String)> {
+    let full = |(id, answer): &Answer| {
+        let texts = &answer.as_ref().ok()?.full_disks;
+        (!texts.is_empty()).then(|| (id.clone(), texts.join("; ")))
+    };
+    answers.iter().filter_map(full).collect()
 }
 
 /// Whether searches find all events, as far as this process knows: it may not know the latest changes if it
@@ -108,8 +115,13 @@ pub(super) const NOT_LED: &str = "there is no leading control plane: buckets are
 
 /// Returns the message that a process does not answer.
 pub(super) fn silent(all: &[(String, Registration)], id: &str, reason: &str) -> String {
+    format!("{} does not answer: {reason}", named(all, id))
+}
+
+/// A process as `name (id)`.
+pub(super) fn named(all: &[(String, Registration)], id: &str) -> String {
     let name = all.iter().find(|(known, _)| known == id).map_or("", |(_, known)| &known.name);
-    format!("{name} ({id}) does not answer: {reason}")
+    format!("{name} ({id})")
 }
 
 /// Sets of lost indexers that their new owners have not returned yet.
@@ -175,7 +187,12 @@ async fn info(Call { state, params, .. }: Call) -> Result<Response, RestError> {
 }
 
 async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError> {
-    let down = down(&state).await;
+    let answers = match &state.directory {
+        Some(directory) => directory.answers().await,
+        None => Vec::new(),
+    };
+    let full = full_disks(&answers);
+    let down = reasons(answers);
     let snapshot = state.catalog.snapshot();
     let all = Registration::all(&snapshot);
     // Events on the disks or in the memory of other processes are not searchable without them.
@@ -193,6 +210,8 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
         .chain((!leads).then(|| NOT_LED.to_owned()))
         .chain(stalled.map(|stalled| stalled.to_string()))
         .chain(unmet)
+        .chain(full.iter().map(|(id, text)| format!("{}: {text}", named(&all, id))))
+        .chain(own_disks(&state))
         .collect();
     let content = json!({
         "all_data_is_searchable": is_searchable,
@@ -211,6 +230,12 @@ async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError>
     });
     let entry = Entry::new(HEALTH, "manager", feed::content(content));
     feed::respond_one("clustermanagerhealth", HEALTH, entry, &params)
+}
+
+/// The same as [`full_disks`] of this process, as messages.
+fn own_disks(state: &ApiState) -> impl Iterator<Item = String> {
+    let (name, id) = (&state.info.server_name, &state.info.guid);
+    state.health.full_disks().into_iter().map(move |text| format!("{name} ({id}): {text}"))
 }
 
 /// Returns what is missing from the required copies of journals, counting only indexers that answer.
@@ -478,6 +503,41 @@ mod tests {
         assert!(!hides_events(&all, &[]) && !hides("c"));
         // Events that `collect` has written at a search head are hot there.
         assert!(hides("a") && hides("h") && hides("a process that has just joined"));
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_the_process_that_has_it() {
+        let disks = |texts: &[&str]| {
+            let full_disks = texts.iter().map(|text| (*text).to_owned()).collect();
+            Ok(Answered { full_disks, ..Answered::default() })
+        };
+        let answers = vec![
+            ("a".to_owned(), disks(&[])),
+            ("b".to_owned(), disks(&["/data: 1 byte is free", "/cache: 2 bytes are free"])),
+            ("c".to_owned(), Err("timed out".to_owned())),
+        ];
+        let text = "/data: 1 byte is free; /cache: 2 bytes are free".to_owned();
+        assert_eq!(full_disks(&answers), [("b".to_owned(), text)]);
+        assert_eq!(reasons(answers), [("c".to_owned(), "timed out".to_owned())]);
+    }
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn the_health_of_the_cluster_has_the_full_disks_of_the_process_that_answers() {
+        let server = crate::tests::server::Server::with_admin().await;
+        let told = async || {
+            let health = server.get("admin", &format!("{HEALTH}?output_mode=json")).await.json();
+            let messages = health["entry"][0]["content"]["messages"].as_array().cloned().unwrap();
+            let texts = messages.iter().map(|text| text.as_str().unwrap().to_owned());
+            texts.filter(|text| text.contains("bytes are free")).collect::<Vec<_>>()
+        };
+        assert_eq!(told().await, Vec::<String>::new());
+        let (full, warning) = (runtime::health::DISK_FULL, runtime::health::Severity::Warning);
+        server.state.health.set(full, warning, "/data: 0 bytes are free");
+        let info = &server.state.info;
+        let text = format!("{} ({}): /data: 0 bytes are free", info.server_name, info.guid);
+        assert_eq!(told().await, [text]);
+        server.state.health.clear(full);
+        assert_eq!(told().await, Vec::<String>::new());
     }
 
     #[test]

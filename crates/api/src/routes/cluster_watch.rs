@@ -13,7 +13,9 @@ use peers::Registration;
 use runtime::health::{self, Severity};
 
 use super::cluster_fixup::few_copies;
-use super::cluster_views::{NOT_LED, down_in_time, hides_events, leader, silent, unmet};
+use super::cluster_views::{
+    NOT_LED, full_disks, hides_events, leader, named, reasons, silent, unmet,
+};
 use crate::ApiState;
 
 /// Interval between the requests to the other processes.
@@ -21,19 +23,20 @@ const LOOK: Duration = Duration::from_secs(10);
 /// Processes that a text names.
 const NAMED: usize = 5;
 /// The conditions that this file sets.
-const CONDITIONS: [&str; 3] = [health::PROCESS_DOWN, health::REPLICATION_UNMET, health::NOT_LED];
+const CONDITIONS: [&str; 4] =
+    [health::PROCESS_DOWN, health::PROCESS_DISK_FULL, health::REPLICATION_UNMET, health::NOT_LED];
 
 /// Sets and clears the conditions until the server stops.
 pub async fn watch_cluster(state: ApiState) {
-    if state.directory.is_none() {
-        return;
-    }
+    let Some(directory) = state.directory.clone() else { return };
     let mut before = BTreeSet::new();
     while state.shutdown.sleep(LOOK).await {
-        let missing = tokio::select! {
+        let answers = tokio::select! {
             () = state.shutdown.stopped() => return,
-            missing = down_in_time(&state) => missing,
+            answers = directory.answers_in_time() => answers,
         };
+        let full = full_disks(&answers);
+        let missing = reasons(answers);
         let snapshot = state.catalog.snapshot();
         let all = Registration::all(&snapshot);
         // Records since when copies are missing, for later requests.
@@ -43,6 +46,7 @@ pub async fn watch_cluster(state: ApiState) {
             is_one_away: wave.as_ref().is_some_and(|wave| is_one_away(&all, wave)),
             all,
             down: but_restarting(missing, wave.as_ref()),
+            full,
             is_led: leader(&snapshot).is_some(),
             wants_copies: state.ingest.replicates(),
         };
@@ -66,6 +70,8 @@ struct Processes {
     all: Vec<(String, Registration)>,
     /// The processes that do not answer, with the reasons.
     down: Vec<(String, String)>,
+    /// The processes that have a full disk, with their directories.
+    full: Vec<(String, String)>,
     is_led: bool,
     /// Whether an index is replicated. Without one, nothing waits for copies: a cluster may have fewer
     /// indexers than the default factor.
@@ -79,13 +85,17 @@ impl Processes {
         let missing = self.down.iter().map(|(id, reason)| {
             ((health::PROCESS_DOWN, id.clone()), silent(&self.all, id, reason))
         });
+        let full = self.full.iter().map(|(id, text)| {
+            let text = format!("{}: {text}", named(&self.all, id));
+            ((health::PROCESS_DISK_FULL, id.clone()), text)
+        });
         let of_all = |name| (name, String::new());
         let may_lack = self.wants_copies && !self.is_one_away;
         let factor = may_lack.then(|| unmet(placement, &self.all, &self.down)).flatten();
         let factor = factor.map(|text| (of_all(health::REPLICATION_UNMET), text));
         let is_led = self.is_led || self.is_one_away;
         let not_led = (!is_led).then(|| (of_all(health::NOT_LED), NOT_LED.to_owned()));
-        missing.chain(factor).chain(not_led).collect()
+        missing.chain(full).chain(factor).chain(not_led).collect()
     }
 
     /// Whether searches may lack events of processes that did not answer at this and the previous check: only
@@ -125,7 +135,8 @@ fn texts(
         let more = lines.len().saturating_sub(NAMED);
         let mut text = lines.into_iter().take(NAMED).collect::<Vec<_>>().join("; ");
         if more > 0 {
-            text.push_str(&format!("; {more} more do not answer"));
+            let verb = if name == health::PROCESS_DOWN { " do not answer" } else { "" };
+            text.push_str(&format!("; {more} more{verb}"));
         }
         if name == health::PROCESS_DOWN && hides_events {
             text.push_str(
@@ -160,7 +171,8 @@ mod tests {
         let indexers = (1..=9).map(|id| process(&id.to_string(), "indexer"));
         let all = indexers.chain([process("c", "control-plane")]).collect();
         let down = silent_ones(down);
-        Processes { all, down, is_led, wants_copies: true, is_one_away: false }
+        let full = Vec::new();
+        Processes { all, down, full, is_led, wants_copies: true, is_one_away: false }
     }
 
     #[test]
@@ -210,6 +222,25 @@ mod tests {
         let seen = look(&["c", "1"], true);
         let before = |id: &str| BTreeSet::from([(health::PROCESS_DOWN, id.to_owned())]);
         assert!(!seen.hides_events(&before("c")) && seen.hides_events(&before("1")));
+    }
+
+    #[test]
+    fn full_disks_of_processes_are_told_with_their_names_and_hide_no_events() {
+        let placement = Placement { factor: 1, ..Placement::default() };
+        let full = (1..=7).map(|id| (id.to_string(), format!("/data{id}: 0 bytes are free")));
+        let seen = Processes { full: full.collect(), ..look(&[], true) };
+        let now = seen.problems(&placement);
+        let before: BTreeSet<Subject> = now.keys().cloned().collect();
+        assert!(!seen.hides_events(&before));
+        let told = texts(&now, &before, true);
+        let text = &told[health::PROCESS_DISK_FULL];
+        assert!(text.starts_with("host-1 (1): /data1: 0 bytes are free; host-2 (2): "), "{text}");
+        assert!(text.ends_with("/data5: 0 bytes are free; 2 more"), "{text}");
+        // One whose disk has room again is not named.
+        let full = seen.full[..1].to_vec();
+        let next = Processes { full, ..look(&[], true) }.problems(&placement);
+        let told = texts(&next, &before, true);
+        assert_eq!(told[health::PROCESS_DISK_FULL], "host-1 (1): /data1: 0 bytes are free");
     }
 
     #[test]

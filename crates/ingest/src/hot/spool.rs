@@ -8,7 +8,7 @@ use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 
@@ -182,6 +182,41 @@ pub fn spare_bytes(path: &FilePath, min_free: u64) -> Option<u64> {
     Some(free.saturating_sub(kept_free(min_free, all)))
 }
 
+/// Returns a text with the file systems of these directories that have less free space than `minFreeSpace`,
+/// each once, and the remedy; `None` if there are none. Directories that do not exist are skipped.
+#[must_use]
+pub fn full_disks(directories: &[PathBuf], min_free: u64) -> Option<String> {
+    let mut devices = Vec::new();
+    let mut full = Vec::new();
+    for directory in directories {
+        let Ok(device) = fs::metadata(directory).map(|found| found.dev()) else { continue };
+        if devices.contains(&device) {
+            continue;
+        }
+        devices.push(device);
+        full.extend(space(directory).and_then(|space| shortage(directory, space, min_free)));
+    }
+    (!full.is_empty()).then(|| {
+        format!(
+            "no space left on device: {}; remove other files there or enlarge the file system, or lower \
+             minFreeSpace (server.conf [diskUsage])",
+            full.join("; ")
+        )
+    })
+}
+
+/// Returns the directory with the free bytes and the size of its file system if too few bytes are free.
+fn shortage(directory: &FilePath, (free, all): (u64, u64), min_free: u64) -> Option<String> {
+    let reserve = kept_free(min_free, all);
+    // Some file systems do not report a size.
+    if all == 0 || free >= reserve.max(1) {
+        return None;
+    }
+    let place = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+    let text = format!("{}: {free} of {all} bytes are free", place.display());
+    Some(if reserve == 0 { text } else { format!("{text}, less than minFreeSpace ({reserve})") })
+}
+
 /// Returns the free bytes and the size of a file system; `None` if the system does not report them.
 fn space(path: &FilePath) -> Option<(u64, u64)> {
     let stat = rustix::fs::statvfs(path).ok()?;
@@ -346,6 +381,22 @@ mod tests {
         let spare = |min_free| spare_bytes(&path, min_free).unwrap();
         assert!(spare(0) > 0 && spare(0) <= all);
         assert!(spare(u64::MAX) <= all - all / 20);
+    }
+
+    #[test]
+    fn a_full_disk_is_told_with_its_directory_and_its_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = fs::canonicalize(directory.path()).unwrap();
+        let of = |space, min_free| shortage(directory.path(), space, min_free);
+        let told = of((4, 100), u64::MAX).unwrap();
+        let bytes = "4 of 100 bytes are free, less than minFreeSpace (5)";
+        assert_eq!(told, format!("{}: {bytes}", place.display()));
+        assert_eq!(of((5, 100), u64::MAX), None, "there is room again");
+        assert!(of((0, 100), 0).unwrap().ends_with("0 of 100 bytes are free"));
+        assert_eq!(of((1, 100), 0), None);
+        assert_eq!(of((0, 0), u64::MAX), None, "it reports no size");
+        let missing = directory.path().join("missing");
+        assert_eq!(full_disks(&[missing], u64::MAX), None);
     }
 
     #[test]

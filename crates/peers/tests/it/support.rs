@@ -24,6 +24,7 @@ use model::{
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use parking_lot::Mutex;
+use runtime::Health;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -152,6 +153,7 @@ pub(crate) struct Served {
     pub(crate) hot: Arc<Hot>,
     pub(crate) spool: Arc<InMemory>,
     pub(crate) views: OpenViews,
+    pub(crate) health: Health,
     pub(crate) indexer: Indexer,
     /// Bytes that it has sent.
     pub(crate) sent: Arc<AtomicU64>,
@@ -189,7 +191,7 @@ impl EmptiesIndexes for Emptied {
 impl Served {
     pub(crate) async fn start(name: &str, catalog: &Catalog) -> Self {
         let (hot, spool) = (Arc::new(Hot::default()), Arc::new(InMemory::new()));
-        let views = OpenViews::default();
+        let (views, health) = (OpenViews::default(), Health::default());
         let service = HotService::new(HotParts {
             id: name.to_owned(),
             hot: Arc::clone(&hot) as Arc<dyn HotBuckets>,
@@ -198,6 +200,7 @@ impl Served {
             views: views.clone(),
             searches: Arc::new(Searching),
             removals: Arc::new(Emptied),
+            health: health.clone(),
         });
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let outside = TcpListener::bind(any).await.unwrap();
@@ -235,7 +238,7 @@ impl Served {
                 });
             }
         });
-        Self { hot, spool, views, indexer, sent, tasks: [serving, forwarding] }
+        Self { hot, spool, views, health, indexer, sent, tasks: [serving, forwarding] }
     }
 
     /// Ends as by a kill.

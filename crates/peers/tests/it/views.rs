@@ -12,6 +12,7 @@ use model::{EventTime, TimeRange};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore, ObjectStoreExt};
+use runtime::health::{self, Severity};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
@@ -237,6 +238,21 @@ async fn an_indexer_whose_address_another_one_has_is_missing() {
     let (_, new) = answers.iter().find(|(id, _)| id == "new").unwrap();
     assert_eq!(new.as_ref().unwrap().searches, Searching.searches());
     assert_eq!(new.as_ref().unwrap().emptied, [main_index()]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_has_the_full_disks_of_its_process() {
+    let served = Served::start("one", &catalog().await).await;
+    let (directory, _indexers) = directory(vec![served.indexer.clone()], settings());
+    let told = async || {
+        let (_, answer) = directory.answers().await.remove(0);
+        answer.unwrap().full_disks
+    };
+    assert_eq!(told().await, Vec::<String>::new());
+    served.health.set(health::DISK_FULL, Severity::Warning, "/data: 0 bytes are free");
+    assert_eq!(told().await, ["/data: 0 bytes are free"]);
+    served.health.clear(health::DISK_FULL);
+    assert_eq!(told().await, Vec::<String>::new());
 }
 
 #[tokio::test(flavor = "multi_thread")]

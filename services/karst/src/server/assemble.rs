@@ -37,6 +37,7 @@ use super::credentials::InitialPassword;
 use super::deployment;
 use super::directories::Directories;
 use super::failover::{self, Failover, OwnSearches};
+use super::full_disks;
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
 use super::incarnation::{self, Incarnation, Place};
@@ -161,6 +162,8 @@ pub(crate) async fn assemble(
     base.watch(loggers.file().failing(), health::LOG_UNWRITABLE);
     shutdown.spawn(loggers.file().clone().keep_trying(shutdown.clone()));
     let min_free = settings.ingest.min_free_space;
+    let (data, health) = (base.data().to_owned(), base.conditions.clone());
+    shutdown.spawn(full_disks::watch((data, min_free), health, shutdown.clone()));
     let shared = cluster.is_one_of_many();
     let (apps, not_copied) =
         open_apps(&base, (&catalog, &store), (knowledge, min_free), shared).await?;

@@ -372,6 +372,7 @@ impl Cluster {
                 indexes: Arc::clone(&karst.state.indexes),
                 ingest: Arc::clone(ingest),
             }),
+            health: karst.state.health.clone(),
         });
         let mut routes = Routes::new(Served(hot));
         if self.roles.indexer {

@@ -119,7 +119,7 @@ mod tests {
 
     fn answered(emptied: &[&str]) -> Result<Answered, String> {
         let emptied = emptied.iter().map(|name| IndexName::new(name).unwrap()).collect();
-        Ok(Answered { write: 0, searches: ::cluster::Searches::default(), emptied })
+        Ok(Answered { emptied, ..Answered::default() })
     }
 
     /// Returns the reason for which the removal of the index `shop` waits, with these answers of the indexers
