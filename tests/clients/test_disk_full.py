@@ -163,6 +163,9 @@ def test_one_indexer_of_three_with_a_full_disk_is_named_and_the_others_go_on(sma
         assert listed.returncode == 0, listed
         (line,) = [line for line in listed.stderr.splitlines() if "bytes are free" in line]
         assert identity in line.replace("-", "") and f"{small_disk}/data: " in line, listed
+    shown = full.cli("status")
+    assert shown.returncode == 1, shown
+    assert [line for line in shown.stdout.splitlines() if "disk_full" in line and f"{small_disk}/data" in line]
     anonymous = full.request(full.management_port, "GET", "/readyz", tls=True).text
     assert "disk_full" in anonymous and str(small_disk) not in anonymous, anonymous
     # It is still a member: searches read what it has.

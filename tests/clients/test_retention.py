@@ -127,6 +127,16 @@ def test_buckets_stay_while_the_disk_of_their_archive_is_not_mounted(configured,
     send(3)
     told = wait_for(condition, "the health names the archive")
     assert str(archive) in told and "mount its disk" in told, told
+    shown = server.cli("status")
+    (line,) = [line for line in shown.stdout.splitlines() if "buckets_not_frozen" in line]
+    assert shown.returncode == 0 and line.startswith("warning") and str(archive) in line, shown
+    assert "mount its disk" in server.cli("status", "-o", "json").stdout
+    # Without a login, only the kind of the condition.
+    address = f"https://127.0.0.1:{server.management_port}"
+    elsewhere = ("--uri", address, "--insecure", "--data-dir", tmp_path / "none")
+    shown = server.cli("status", *elsewhere).stdout
+    assert "buckets_not_frozen: buckets that are past their retention" in shown, shown
+    assert str(archive) not in shown, shown
     assert server.count("index=main") == 1 and not archive.exists()
     assert server.metric("karst_frozen_failures_total", index="main") >= 1
     # Over REST, too, the disk is missing, and not the buckets.

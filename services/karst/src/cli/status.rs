@@ -40,7 +40,8 @@ pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
         let data = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
         facts.push(("data directory", data.display().to_string().into()));
     }
-    let (ready, conditions) = readiness(&options.client).await?;
+    let (ready, kinds) = readiness(&options.client).await?;
+    let conditions = with_reasons(&options.client, kinds).await;
     facts.insert(0, ("state", if ready { "ready" } else { "not ready" }.into()));
     let code = if ready { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if options.format.output.is_some_and(|output| output != Output::Table) {
@@ -59,7 +60,7 @@ pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// Whether the server is ready, and its conditions.
+/// Whether the server is ready, and its conditions, each with its kind only.
 async fn readiness(options: &ClientOptions) -> Result<(bool, Value)> {
     let client = Client::anonymous(options)?;
     let mut body = client.body("/readyz?output_mode=json").await?;
@@ -75,6 +76,20 @@ async fn readiness(options: &ClientOptions) -> Result<(bool, Value)> {
         return Err(Failure::Server(text).into());
     }
     Ok((body["ready"] == Value::Bool(true), body["conditions"].take()))
+}
+
+/// Returns the conditions with their reasons, or the given kinds if the server does not show the reasons:
+/// the user of the command is not logged in or does not have `list_health`, or the server is starting.
+async fn with_reasons(options: &ClientOptions, kinds: Value) -> Value {
+    let listed = kinds.as_array().map(Vec::as_slice).unwrap_or_default();
+    // A request to a server that is starting is repeated until the server has started.
+    if listed.is_empty() || listed.iter().any(|kind| kind["name"] == "starting") {
+        return kinds;
+    }
+    let Ok(client) = Client::new(options) else { return kinds };
+    let answer = client.get("/services/server/health?output_mode=json").await.unwrap_or_default();
+    let conditions = &answer["entry"][0]["content"]["conditions"];
+    if conditions.is_array() { conditions.clone() } else { kinds }
 }
 
 pub(crate) async fn stop(options: StopOptions) -> Result<ExitCode> {
