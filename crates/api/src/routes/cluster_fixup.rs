@@ -107,13 +107,13 @@ impl Seen<'_> {
     }
 }
 
-/// Returns the indexers whose journals have too few copies, with the number that is missing and since when.
-/// Indexers whose events are being recovered are not included.
+/// Returns the indexers whose journals have too few copies, with what is missing. Indexers whose events are
+/// being recovered are not included.
 pub(super) fn few_copies(
     state: &ApiState,
     snapshot: &Snapshot,
     down: &[(String, String)],
-) -> Vec<(String, String, i64)> {
+) -> BTreeMap<String, String> {
     let all = Registration::all(snapshot);
     let is_maintained = peers::maintenance(snapshot).is_some();
     let seen = Seen { placement: &state.info.placement, all: &all, down, is_maintained };
@@ -124,13 +124,7 @@ pub(super) fn few_copies(
         let lacking = seen.lacking(&owner, &copies.collect::<Vec<String>>())?;
         Some((owner, lacking))
     });
-    let few: BTreeMap<String, String> = few.collect();
-    let since = state.copy_fixups.look(state.clock.now().0 / 1_000_000, few.keys());
-    let told = few.into_iter().filter_map(|(owner, lacking)| {
-        let since = since.get(&owner).copied()?;
-        Some((owner, lacking, since))
-    });
-    told.collect()
+    few.collect()
 }
 
 async fn fixup(Call { state, params, .. }: Call) -> Result<Response, RestError> {
@@ -156,7 +150,9 @@ async fn fixup(Call { state, params, .. }: Call) -> Result<Response, RestError> 
         Entry::new(FIXUP, &format!("{lost}:{}", taken.set), feed::content(content))
     };
     let now = state.clock.now().0 / 1_000_000;
-    let few = |(owner, reason, since): (String, String, i64)| {
+    let few = |(owner, reason): (String, String)| {
+        // `watch_cluster` waits longer for slow indexers, and so may not have seen what this request sees.
+        let since = state.copy_fixups.since(&owner).unwrap_or(now);
         let content = json!({
             "level": COPIES,
             "peer": owner,
@@ -248,6 +244,14 @@ mod tests {
         assert!(reason.starts_with("1 of 3 indexers (replication_factor)"), "{reason}");
         assert!(reason.ends_with("; too few indexers answer for another copy"), "{reason}");
         assert!(content["initial"]["timestamp"].as_i64().is_some_and(|since| since > 0), "{told}");
+        // The time is that of the checks, and requests do not change it.
+        let known = &server.state.copy_fixups;
+        known.look(5, [owner.simple().to_string()].iter());
+        let told = server.get("admin", &of("replication_factor")).await.json();
+        assert_eq!(told["entry"][0]["content"]["initial"]["timestamp"], json!(5));
+        known.look(6, [].iter());
+        server.get("admin", &of("replication_factor")).await;
+        assert_eq!(known.since(&owner.simple().to_string()), None);
         let told = server.get("admin", &of("data_safety")).await.json();
         assert_eq!(told["entry"], json!([]));
     }

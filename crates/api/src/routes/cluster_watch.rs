@@ -40,7 +40,8 @@ pub async fn watch_cluster(state: ApiState) {
         let snapshot = state.catalog.snapshot();
         let all = Registration::all(&snapshot);
         // Records since when copies are missing, for later requests.
-        few_copies(&state, &snapshot, &missing);
+        let few = few_copies(&state, &snapshot, &missing);
+        state.copy_fixups.look(state.clock.now().0 / 1_000_000, few.keys());
         let wave = peers::wave(&snapshot).filter(|wave| !wave.is_over());
         let processes = Processes {
             is_one_away: wave.as_ref().is_some_and(|wave| is_one_away(&all, wave)),
