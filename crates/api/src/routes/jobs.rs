@@ -443,7 +443,8 @@ async fn acl(call: Call) -> Result<Response, RestError> {
     feed::respond_one("jobs", PATH, entry(&job), params)
 }
 
-/// Sets who reads a job (`perms.read`, or nobody else with `sharing=user`), and its lifetime (`ttl`).
+/// Sets who reads a job (`perms.read`, or nobody else with `sharing=user`), and its lifetime (`ttl`). These
+/// are two changes, the lifetime first: if one of them fails, the readers are as before.
 async fn share(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let job = found_to_change(state, caller, call.segment("sid"))?;
@@ -456,12 +457,12 @@ async fn share(call: Call) -> Result<Response, RestError> {
     if readers.is_none() && ttl.is_none() && params.text("sharing").is_none() {
         return Err(RestError::invalid("acl needs perms.read, sharing or ttl"));
     }
-    if let Some(readers) = readers {
-        state.search.share_job(&job, readers).await?;
-    }
     if let Some(seconds) = ttl {
         let ttl = Duration::from_secs(seconds as u64);
         state.search.keep_job(&job, Keeping::For(ttl)).await?;
+    }
+    if let Some(readers) = readers {
+        state.search.share_job(&job, readers).await?;
     }
     feed::respond_one("jobs", PATH, entry(&job), params)
 }
