@@ -200,8 +200,9 @@ impl Part {
                     let Ok(Some(request)) = request else { return Err(Left) };
                     if let Some(valve) = Valve::of(request.valve) {
                         part.set(valve);
-                        // The search head asks again when the search goes on.
-                        encoding = encoding.filter(|_| valve != Valve::Paused);
+                        if valve == Valve::Paused && encoding.take().is_some() {
+                            self.skip_preview(&schema).await?;
+                        }
                     }
                     if request.preview && let Some(found) = part.preview() {
                         encoding = Some(Box::pin(encoded(Arc::clone(&schema), found)));
@@ -216,6 +217,13 @@ impl Part {
                 }
             }
         }
+    }
+
+    /// Answers a request for a preview without batches: the search head keeps the preview that it has, and
+    /// asks again when the search goes on. Search heads of earlier versions wait for each requested preview.
+    async fn skip_preview(&self, schema: &SchemaRef) -> Result<(), Left> {
+        let Ok(preview) = ipc::encode(schema, &[]) else { return Ok(()) };
+        self.say(RunAnswer { preview, ..RunAnswer::default() }).await
     }
 
     async fn tell(&self, progress: Vec<u8>) -> Result<(), Left> {

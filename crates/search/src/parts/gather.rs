@@ -247,7 +247,7 @@ impl Run {
             && *self.valve.borrow() == Valve::Open
             && self.shared.control.wants_previews();
         tokio::select! {
-            // A pause has priority, because unpacking the rows and previews that arrived before it takes
+            // A pause has priority, because decoding the rows and previews that arrived before it takes
             // time.
             biased;
             changed = self.valve.changed() => {

@@ -14,6 +14,7 @@ mod large;
 mod listed;
 mod memory;
 mod parts;
+mod paused_parts;
 mod previews;
 mod rare;
 mod saved;
