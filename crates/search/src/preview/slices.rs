@@ -165,20 +165,25 @@ impl Run {
                 let merging =
                     self.operator.merged(&self.aggregation, self.partition, &self.context);
                 tokio::select! {
-                    merged = merging => break merged,
+                    merged = merging => break Some(merged),
                     // The merge is restarted after the pause; the kept states are unchanged.
                     () = control.pauses() => {
                         was_paused = true;
                         control.goes_on().await;
+                        // No preview shows the merged states of a search that has ended in the pause.
+                        if control.is_closed() {
+                            break None;
+                        }
                     }
                 }
             };
             match merged {
-                Ok(states) => {
+                Some(Ok(states)) => {
                     kept.replace(self.partition, states);
                     self.merged_rows = kept.size(self.partition).0;
                 }
-                Err(error) => kept.end_by(error),
+                Some(Err(error)) => kept.end_by(error),
+                None => {}
             }
         }
         let (_, bytes) = kept.size(self.partition);
