@@ -232,17 +232,25 @@ impl Lifecycle {
             tracing::error!(%index, %error, "frozen buckets stay: their archive cannot be used");
             failed(due.len() as u64);
         })?;
+        let mut refused: Option<Error> = None;
         for (bucket, reason) in due {
             if self.hot.has(index, bucket.id) {
                 continue;
             }
-            let frozen = self.freeze(&bucket, reason, archive.as_ref()).await;
-            frozen.inspect_err(|error| {
+            let Err(error) = self.freeze(&bucket, reason, archive.as_ref()).await else { continue };
+            failed(1);
+            // What the archive has in the place of one bucket; other errors concern all buckets.
+            let is_of_bucket =
+                matches!(error, Error::Archive { .. } | Error::ObjectConflict { .. });
+            if refused.is_none() || !is_of_bucket {
                 tracing::warn!(%index, bucket = %bucket.id, %error, "a bucket is not frozen yet");
-                failed(1);
-            })?;
+            }
+            if !is_of_bucket {
+                return Err(refused.unwrap_or(error));
+            }
+            refused.get_or_insert(error);
         }
-        Ok(())
+        refused.map_or(Ok(()), Err)
     }
 
     async fn freeze(

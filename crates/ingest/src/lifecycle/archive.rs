@@ -320,7 +320,10 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(object_store::Err
 }
 
 /// Whether two stores have one and the same object at these places: an archive may be named by a path into
-/// the object store of the deployment, through a link even. A copy differs in its time or its tag.
+/// the object store of the deployment, through a link even. A copy in a directory differs in its time and its
+/// tag, which has the inode. Between two S3 buckets, size and tag of a copy are the same, and the time is the
+/// same if both objects were written in the same second, for example by a restore or a replication of both
+/// buckets: such a copy, of a freeze that was cut off before its commit, is refused until it is removed.
 async fn is_same_object(
     (own, from): (&dyn ObjectStore, &Path),
     (other, to): (&dyn ObjectStore, &Path),

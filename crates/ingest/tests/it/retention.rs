@@ -104,6 +104,31 @@ async fn buckets_stay_while_the_disk_of_their_archive_is_not_mounted() {
 }
 
 #[tokio::test]
+async fn a_bucket_that_the_archive_refuses_does_not_keep_others_from_being_frozen() {
+    let (data, archive) = (TestDir::new(), TestDir::new());
+    let place = archive.path().display();
+    let conf = format!("[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = {place}\n");
+    let setup = start_with_indexes(data.path(), quiet(), &conf).await;
+    let not_frozen = setup.ingest.not_frozen();
+    let told = || not_frozen.borrow().as_deref().map(str::to_owned);
+    three_hours(&setup).await;
+    let snapshot = setup.catalog.snapshot();
+    let oldest = snapshot.buckets(&main_index()).oldest_first().next().unwrap();
+    let path = oldest.path();
+    let day = path.split('/').nth(2).unwrap();
+    let other = archive.path().join(format!("main/{day}/{}.parquet", oldest.id));
+    fs::create_dir_all(other.parent().unwrap()).unwrap();
+    fs::write(&other, "other").unwrap();
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(setup.texts().await, ["2 hours ago", "0 hours ago"]);
+    let said = told().unwrap();
+    assert!(said.contains(&oldest.id.to_string()) && said.contains("remove it"), "{said}");
+    fs::remove_file(&other).unwrap();
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!((setup.texts().await, told()), (vec!["0 hours ago".into()], None));
+}
+
+#[tokio::test]
 async fn a_damaged_object_of_the_archive_is_named_and_the_others_come_back() {
     let (data, archive) = (TestDir::new(), TestDir::new());
     let place = archive.path().display();
