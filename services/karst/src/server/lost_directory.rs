@@ -176,6 +176,11 @@ impl Watched {
 
     /// Returns the loss if the file is not at its path because another directory is there: the own one was
     /// moved, or its disk was unmounted (`umount -l`), so that the file still has a name.
+    ///
+    /// `is_same` compares the times of the directories although they may change between the two calls. Inodes
+    /// alone do not distinguish the roots of two file systems, and a change matters only if the device number
+    /// has changed, too: the directory of a network file system that was mounted again, in which the file
+    /// was deleted. Two looks in a row have to find that ([`noticed`]).
     async fn other_directory(&self) -> Option<(String, bool)> {
         let directory = self.beside.iter().find(|beside| beside.is_directory)?;
         let found = fs::metadata(&self.file.path).await;
