@@ -222,6 +222,8 @@ def bundles(cluster, directory):
 def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp_path):
     cluster = Cluster(tmp_path, indexers=2, heads=2).start()
     try:
+        refused = cluster.heads[0].rest("POST", "/services/apps/local/_reload", {})
+        assert refused.status == 409 and "karst cluster bundle apply DIR" in refused.text, refused
         absent = cluster.indexers[1]
         absent.kill()
         packed = tmp_path / "doors.tgz"

@@ -273,6 +273,11 @@ pub trait AppReports: Send + Sync + std::fmt::Debug {
     fn ignored(&self, app: &str) -> Vec<String>;
     /// Returns unusual settings of an app that are in force.
     fn notes(&self, app: &str) -> Vec<String>;
+    /// Reads the files of the configuration directory again, as a start does.
+    ///
+    /// # Errors
+    /// The mistakes that would prevent a start, with their places.
+    fn read(&self) -> Result<apps::FileRules, String>;
 }
 
 /// The cache as the API shows it.

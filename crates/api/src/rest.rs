@@ -130,6 +130,17 @@ fn without_admin(path: &str) -> Option<String> {
     Some(format!("/services/{collection}{below}"))
 }
 
+/// The end of the path that reads the configuration files again.
+const REFRESH: &str = "/debug/refresh";
+
+/// Whether a path is that of Splunk Web for this, with its locale (`/en-US/debug/refresh`) or without.
+fn is_refresh_of_web(path: &str) -> bool {
+    let Some(before) = path.strip_suffix(REFRESH) else { return false };
+    let locale = before.strip_prefix('/').and_then(|locale| locale.split_once('-'));
+    before.is_empty()
+        || locale.is_some_and(|(language, land)| (language.len(), land.len()) == (2, 2))
+}
+
 /// The namespace of a path, and the path as routes have it: without the namespace, the version of the search
 /// API, former names, `admin` and slashes at the end.
 pub(crate) fn canonical(path: &str) -> (PathNamespace, String) {
@@ -151,6 +162,9 @@ pub(crate) fn canonical(path: &str) -> (PathNamespace, String) {
     }
     while canonical.len() > 1 && canonical.ends_with('/') {
         canonical.pop();
+    }
+    if is_refresh_of_web(&canonical) {
+        canonical = format!("/services{REFRESH}");
     }
     (namespace, canonical)
 }
@@ -336,6 +350,11 @@ mod tests {
             ("/services/data/modelsx", "/services/data/modelsx"),
             ("/services/admin/usersx", "/services/admin/usersx"),
             ("/services/data/admin/users", "/services/data/admin/users"),
+            ("/debug/refresh", "/services/debug/refresh"),
+            ("/en-US/debug/refresh/", "/services/debug/refresh"),
+            ("/services/debug/refresh", "/services/debug/refresh"),
+            ("/app/debug/refresh", "/app/debug/refresh"),
+            ("/ab/c-d/debug/refresh", "/ab/c-d/debug/refresh"),
         ] {
             assert_eq!(canonical(path).1, expected, "{path}");
         }

@@ -48,6 +48,7 @@ pub(crate) const MORE: &[(&str, &str)] = &[
         "changing one's own password (`POST /services/authentication/users/{name}`)",
     ),
     ("edit_httpauths", "ending other users' sessions"),
+    ("edit_server", "reading configuration files again (`_reload` of a collection or an object)"),
     ("edit_tokens_all", "creating, disabling and removing other users' API tokens"),
     ("edit_tokens_own", "creating, disabling and removing one's own API tokens"),
     ("indexes_list_all", "listing indexes that the user may not search"),

@@ -49,6 +49,7 @@ pub(crate) mod preview;
 mod properties;
 mod props;
 mod receivers;
+mod reload;
 mod resource;
 mod results;
 mod roles;

@@ -1,5 +1,8 @@
 //! The apps of an installation: the objects that each namespace sees, and changes of them.
 
+mod files;
+mod reload;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,13 +16,14 @@ use object_store::ObjectStore;
 use parking_lot::RwLock;
 use tokio::sync::Notify;
 
+pub use self::files::FileRules;
+use self::files::Files;
+pub use self::reload::Reloaded;
 use crate::collections::Collections;
-use crate::install::counts_installed;
 use crate::installed::{Directories, InstalledApps};
 use crate::listing::Listing;
 use crate::lookups::Lookups;
 use crate::objects::{KIND, Stored, changed_confs, check_name, document, with_objects};
-use crate::pages::Pages;
 use crate::rules::Rules;
 use crate::views::{Source, Views};
 use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
@@ -36,6 +40,8 @@ pub struct Parts {
     pub store: Arc<dyn ObjectStore>,
     /// The configuration files, as read at the start.
     pub knowledge: Arc<Knowledge>,
+    /// The settings of apps that were left out of them because they are invalid.
+    pub ignored: Vec<Warning>,
     /// The directory they are in, if there is one; lookup files are read from there.
     pub directory: Option<PathBuf>,
     /// Whether other processes change collections, too.
@@ -51,8 +57,8 @@ pub type Tolerate = fn(&mut Layers) -> Vec<Warning>;
 
 /// A component that is notified when the apps in force change.
 pub trait Applied: fmt::Debug + Send + Sync {
-    /// Applies these rules from now on. `ignored` are the settings of installed apps that were left out of
-    /// them because they are invalid.
+    /// Applies these rules from now on. `ignored` are the settings of apps that were left out of them because
+    /// they are invalid.
     fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, ignored: &'a [Warning]) -> BoxFuture<'a, ()>;
 }
 
@@ -87,8 +93,10 @@ pub struct Apps {
 struct Inner {
     catalog: Catalog,
     directory: Option<PathBuf>,
-    /// The configuration files, as read at the start, without installed apps.
-    base: Arc<Knowledge>,
+    /// The configuration files, as read last, without installed apps.
+    base: RwLock<FileRules>,
+    /// Whether this is one of several processes of a cluster.
+    shared: bool,
     state: RwLock<State>,
     /// Changes, one at a time.
     writing: tokio::sync::Mutex<()>,
@@ -102,34 +110,6 @@ struct Inner {
     views: Views,
     lookups: Lookups,
     collections: Collections,
-}
-
-/// The state of the configuration files.
-#[derive(Debug)]
-struct Files {
-    /// The rules of the files, including those of installed apps.
-    rules: Arc<Knowledge>,
-    /// The settings of installed apps that were left out of the rules.
-    ignored: Arc<[Warning]>,
-    /// The directories of installed apps.
-    installed: Directories,
-    /// The rules' layers, and the names of pages.
-    layers: Layers,
-    /// The texts of pages.
-    pages: Pages,
-}
-
-impl Files {
-    fn new(
-        base: &Arc<Knowledge>,
-        directory: Option<&Path>,
-        installed: Directories,
-        tolerate: Tolerate,
-    ) -> Result<Arc<Self>, Error> {
-        let (rules, ignored) = with_installed(base, &installed, tolerate)?;
-        let (pages, layers) = Pages::read(directory, &installed, rules.layers().clone());
-        Ok(Arc::new(Self { rules, ignored, installed, layers, pages }))
-    }
 }
 
 /// The files of apps at a moment: where a search that was planned then finds lookups and programs. Clones are
@@ -221,7 +201,7 @@ impl Apps {
     /// # Errors
     /// If a document is damaged.
     pub fn open(parts: Parts) -> Result<Self, Error> {
-        let base = parts.knowledge;
+        let base = FileRules { rules: parts.knowledge, ignored: parts.ignored.into() };
         let objects = Self::read(&parts.catalog.snapshot())?;
         let directories = parts.installed.as_ref().map(|installed| installed.directories());
         let directories = directories.unwrap_or_default();
@@ -235,7 +215,8 @@ impl Apps {
             collections: Collections::new(parts.store, parts.shared.then(|| parts.catalog.clone())),
             catalog: parts.catalog,
             directory: parts.directory,
-            base,
+            base: RwLock::new(base),
+            shared: parts.shared,
             state,
             writing: tokio::sync::Mutex::new(()),
             installed: parts.installed,
@@ -304,7 +285,7 @@ impl Apps {
 
     /// Refuses an app that is in the directory of configuration.
     pub(crate) fn check_installable(&self, app: &str) -> Result<(), Error> {
-        let is_here = self.inner.base.layers().apps().contains(app) || app == SYSTEM;
+        let is_here = self.base().rules.layers().apps().contains(app) || app == SYSTEM;
         if is_here && !self.installed()?.all()?.contains_key(app) {
             let text = format!(
                 "the app {app} is in the configuration directory (--conf-dir): update it there with \
@@ -331,7 +312,12 @@ impl Apps {
         &self,
         installed: &Directories,
     ) -> Result<(Arc<Knowledge>, Arc<[Warning]>), Error> {
-        with_installed(&self.inner.base, installed, self.inner.tolerate)
+        let all = self.base().with_installed(installed, self.inner.tolerate)?;
+        Ok((all.rules, all.ignored))
+    }
+
+    fn base(&self) -> FileRules {
+        self.inner.base.read().clone()
     }
 
     pub(crate) fn installed(&self) -> Result<&Arc<InstalledApps>, Error> {
@@ -356,7 +342,7 @@ impl Apps {
         let directories = installed.directories();
         if directories != self.inner.state.read().files.installed {
             let files =
-                Files::new(&self.inner.base, self.directory(), directories, self.inner.tolerate)?;
+                Files::new(&self.base(), self.directory(), directories, self.inner.tolerate)?;
             {
                 let mut state = self.inner.state.write();
                 *state = State::new(files, Arc::clone(&state.objects));
@@ -390,7 +376,7 @@ impl Apps {
         Arc::clone(&self.inner.state.read().rules.all)
     }
 
-    /// Returns the settings of installed apps that were left out of the rules because they are invalid.
+    /// Returns the settings of apps that were left out of the rules because they are invalid.
     #[must_use]
     pub fn ignored(&self) -> Arc<[Warning]> {
         Arc::clone(&self.inner.state.read().files.ignored)
@@ -766,20 +752,6 @@ impl Apps {
     pub(crate) fn kept_collections(&self) -> &Collections {
         &self.inner.collections
     }
-}
-
-/// Returns the files including those of installed apps, and the settings that are ignored.
-fn with_installed(
-    base: &Arc<Knowledge>,
-    installed: &Directories,
-    tolerate: Tolerate,
-) -> Result<(Arc<Knowledge>, Arc<[Warning]>), Error> {
-    if installed.is_empty() {
-        return Ok((Arc::clone(base), Arc::default()));
-    }
-    let mut files = base.layers().with_apps(installed, counts_installed)?;
-    let ignored = tolerate(&mut files);
-    Ok((Arc::new(Knowledge::new(files)), ignored.into()))
 }
 
 fn damaged(name: &str, error: &serde_json::Error) -> Error {

@@ -43,6 +43,9 @@ pub enum Error {
     /// Something else has been changed meanwhile, or is being changed.
     #[error("{0}")]
     Changed(String),
+    /// There are no files that could be read again, or not in this process alone.
+    #[error("{0}")]
+    NotReloadable(String),
     /// The object belongs to an app's files, which are read-only.
     #[error("{0} stands in the files of its app and cannot be removed")]
     Builtin(String),
@@ -65,7 +68,7 @@ impl Error {
             Self::Store { .. } | Self::File { .. } => ErrorKind::Unavailable,
             Self::Configuration(_) | Self::Invalid(_) | Self::Builtin(_) => ErrorKind::Invalid,
             Self::NotFound(_) => ErrorKind::NotFound,
-            Self::Exists(_) | Self::Changed(_) => ErrorKind::Conflict,
+            Self::Exists(_) | Self::Changed(_) | Self::NotReloadable(_) => ErrorKind::Conflict,
             Self::Damaged { .. } => ErrorKind::Corrupt,
         }
     }

@@ -53,6 +53,7 @@ impl Setup {
             directory: None,
             shared: true,
             installed: Some(Arc::new(installed)),
+            ignored: Vec::new(),
             tolerate: |_| Vec::new(),
         })
         .unwrap()

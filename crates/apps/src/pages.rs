@@ -81,6 +81,13 @@ impl Pages {
         (pages, layers)
     }
 
+    /// The pages that differ from others, or that only one of them has.
+    pub(crate) fn changed<'p>(&'p self, others: &'p Self) -> impl Iterator<Item = String> + 'p {
+        let all = self.texts.keys().chain(others.texts.keys());
+        let differing = all.filter(move |page| self.texts.get(*page) != others.texts.get(*page));
+        differing.map(|(kind, app, name)| format!("apps/{app}/data/ui/{kind}/{name}.xml"))
+    }
+
     /// The text of a page in files.
     pub(crate) fn text(&self, kind: &str, app: &str, name: &str) -> Option<&Arc<str>> {
         let kind = KINDS.into_iter().find(|known| *known == kind)?;

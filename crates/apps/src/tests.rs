@@ -34,6 +34,7 @@ async fn open(
         directory: directory.map(ToOwned::to_owned),
         shared: false,
         installed: None,
+        ignored: Vec::new(),
         tolerate: |_| Vec::new(),
     };
     (Apps::open(parts).unwrap(), catalog)
@@ -246,8 +247,9 @@ async fn sharing(store: &Arc<dyn ObjectStore>, catalog: &Catalog) -> Apps {
     let (catalog, store) = (catalog.clone(), Arc::clone(store));
     let knowledge = Arc::new(Knowledge::new(files));
     let (installed, tolerate) = (None, (|_| Vec::new()) as crate::Tolerate);
-    let shared = true;
-    Apps::open(Parts { catalog, store, knowledge, directory, shared, installed, tolerate }).unwrap()
+    let (shared, ignored) = (true, Vec::new());
+    Apps::open(Parts { catalog, store, knowledge, ignored, directory, shared, installed, tolerate })
+        .unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -636,6 +638,7 @@ async fn shared_objects_are_rules_for_events_that_arrive() {
         directory: None,
         shared: false,
         installed: None,
+        ignored: Vec::new(),
         tolerate: |_| Vec::new(),
     });
     let again = again.unwrap();

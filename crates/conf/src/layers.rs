@@ -4,6 +4,8 @@
 //! order, the first wins), then the built-in files as `system/default`. Searches of a user in an app use
 //! another order ([`Layers::view`]). This is the only module of the crate that reads files.
 
+mod changes;
+
 use std::borrow::Cow;
 use std::collections::hash_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};

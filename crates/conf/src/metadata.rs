@@ -49,7 +49,7 @@ impl Access {
     }
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Said {
     export: Option<bool>,
     access: Option<Access>,
@@ -70,6 +70,12 @@ impl Metadata {
     pub(crate) fn remove(&mut self, app: &str) {
         self.apps.remove(app);
         self.with_files.remove(app);
+    }
+
+    /// Returns the apps whose metadata differ from those of another reading.
+    pub(crate) fn changed_apps(&self, other: &Self) -> BTreeSet<String> {
+        let all = self.apps.keys().chain(other.apps.keys());
+        all.filter(|app| self.apps.get(*app) != other.apps.get(*app)).cloned().collect()
     }
 
     /// Adds a file; values that an earlier file has set are kept.

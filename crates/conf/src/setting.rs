@@ -32,7 +32,7 @@ pub struct Setting {
 pub enum Effect {
     /// After the next start of the program.
     Restart,
-    /// Immediately if changed over REST; after the next start if changed in the file.
+    /// Immediately if changed over REST; after the next start or reload if changed in the file.
     Live,
     /// None on the server, which keeps it for users and programs that read the stanza.
     Note,

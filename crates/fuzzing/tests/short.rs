@@ -3,7 +3,8 @@
 use karst_fuzzing::run::{Until, throw};
 use karst_fuzzing::targets::ALL;
 
-/// Number of inputs for a target; lower for targets that write files, compile all rules or parse a text several times.
+/// Number of inputs for a target; lower for targets that write files, compile all rules or parse a text
+/// several times.
 fn count(name: &str) -> u64 {
     match name {
         "app" | "bucket" | "pages" => 600,

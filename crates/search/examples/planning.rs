@@ -130,6 +130,7 @@ fn service(catalog: Catalog) -> SearchService {
         directory: None,
         shared: false,
         installed: None,
+        ignored: Vec::new(),
         tolerate: |_| Vec::new(),
     });
     let dependencies = Dependencies {

@@ -52,7 +52,7 @@ const EXACT: [(&str, &str, Class); 27] = [
     ("/services/deployment/server/config/_reload", "reload_deploy_server", Class::Change),
     ("/services/server/control/restart", "restart_splunkd", Class::Change),
     ("/services/server/settings/settings", "edit_server_settings", Class::Change),
-    ("/services/debug/refresh", "refresh", Class::Light),
+    ("/services/debug/refresh", "refresh", Class::Change),
     ("/services/search/jobs", "search", Class::Search),
     ("/services/search/jobs/export", "search", Class::Search),
     ("/services/saved/searches/{name}/dispatch", "search", Class::Search),

@@ -123,6 +123,10 @@ impl Resource for LocalApps {
         Removal::Rest
     }
 
+    fn reloads(&self) -> bool {
+        true
+    }
+
     fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
         Ok(Some(attributes(&["name"])))
     }
@@ -184,7 +188,6 @@ impl Resource for LocalApps {
         let off = match action {
             "enable" => "0",
             "disable" => "1",
-            "_reload" => return Ok(None),
             _ => return Err(RestError::no_object(action)),
         };
         let disabled = [("install.disabled".to_owned(), off.to_owned())];
@@ -275,6 +278,8 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "name=a%2Fb", 400, "cannot be the name of an app"),
         case(&format!("POST {PATH}"), "name=a.tgz&filename=1", 400, "not an absolute path"),
         case(&format!("POST {PATH}"), "name=/nowhere/a.tgz&filename=1", 400, "/nowhere/a.tgz"),
+        case(&format!("POST {PATH}/_reload"), "", 200, "\"changed\":[]"),
+        case(&format!("POST {PATH}/one/_reload"), "", 200, "\"restart_required\":[]"),
         case("POST /services/apps/upload", "not packed", 400, "is not an app archive"),
         case("POST /services/apps/upload?name=kept.tar", &archive(), 201, "\"files\":1"),
         case("POST /services/apps/upload?name=kept.tar", &archive(), 409, "already exists"),

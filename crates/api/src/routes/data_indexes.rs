@@ -314,6 +314,10 @@ impl Resource for Indexes {
         Removal::Rest
     }
 
+    fn reloads(&self) -> bool {
+        true
+    }
+
     fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
         Ok(Some(Attributes::new(&["name"], &EDITABLE, &[])))
     }

@@ -186,7 +186,6 @@ impl Resource for Kind {
         Removal::Rest
     }
 
-    /// Changes take effect at once: there is nothing to reload.
     fn reloads(&self) -> bool {
         true
     }
@@ -251,7 +250,6 @@ impl Resource for Kind {
         let off = match action {
             "enable" => "0",
             "disable" => "1",
-            "_reload" => return Ok(Some(entry)),
             _ => return Err(RestError::no_object(action)),
         };
         let settings = vec![("disabled".to_owned(), off.to_owned())];

@@ -85,6 +85,10 @@ impl Resource for Files {
         place(call).map(drop)
     }
 
+    fn reloads(&self) -> bool {
+        true
+    }
+
     fn template(&self, _: &Call) -> Result<Option<Attributes>, RestError> {
         Ok(Some(Attributes::new(&["name"], &["contents", "eai:data"], &[])))
     }

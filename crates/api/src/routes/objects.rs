@@ -391,7 +391,6 @@ impl Resource for Kind {
                 }
                 Namespace::new(&there.owner, app)
             }
-            "_reload" => return Ok(Some(object)),
             _ => return Err(RestError::no_object(action)),
         };
         followed(&asked).await?;
@@ -452,6 +451,7 @@ pub(super) fn cases() -> Vec<Case> {
     }
     all.extend(knowledge_cases());
     all.extend(read_only_cases());
+    all.extend(reload_cases());
     let searches = "/servicesNS/nobody/search/saved/searches";
     let timed = "name=timed&search=a&is_scheduled=1&cron_schedule=*%2F5+*+*+*+*";
     all.extend([
@@ -505,6 +505,21 @@ fn read_only_cases() -> Vec<Case> {
         case(&format!("GET {types}?search=name%3Dhost%3A%3Aa"), "", 200, "\"total\":0"),
     ]);
     all
+}
+
+/// Test requests to read the files again.
+#[cfg(test)]
+fn reload_cases() -> Vec<Case> {
+    let confs = "/servicesNS/nobody/search/configs/conf-macros";
+    let none = "\"changed\":[]";
+    vec![
+        case(&format!("POST {confs}/_reload"), "", 200, none),
+        case(&format!("GET {confs}/_reload"), "", 200, none),
+        case(&format!("POST {confs}/_reload?output_mode=none"), "", 400, "unknown output_mode"),
+        case(&format!("GET {confs}/_reload"), "", 403, "capability edit_server").by("user"),
+        case("POST /services/saved/searches/_reload", "", 200, none),
+        case("POST /services/data/transforms/lookups/none/_reload", "", 404, "Could not find"),
+    ]
 }
 
 /// Test requests with objects that searches could not use.

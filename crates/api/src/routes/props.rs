@@ -225,6 +225,10 @@ impl Resource for PropsSettings {
         Ok((format!("props-{kind}"), format!("{PATH}/{kind}")))
     }
 
+    fn reloads(&self) -> bool {
+        true
+    }
+
     fn template(&self, call: &Call) -> Result<Option<Attributes>, RestError> {
         let kind = kind(call)?;
         Ok(Some(Attributes::new(&["name", "stanza"], kind.optional, kind.wildcard)))

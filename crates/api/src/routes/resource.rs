@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::feed;
+use super::reload::{self, RELOAD};
 use crate::atom::{Attributes, Entry};
 use crate::call::Call;
 use crate::error::RestError;
@@ -74,7 +75,7 @@ pub(crate) trait Resource: Sync + 'static {
         Removal::Nothing
     }
 
-    /// Whether `_reload` and `_acl` are answered with an empty feed.
+    /// Whether the objects are in files, which `_reload` reads again. `_acl` is answered with an empty feed.
     fn reloads(&self) -> bool {
         false
     }
@@ -221,8 +222,12 @@ async fn show<R: Resource>(resource: &'static R, call: Call) -> Answer<Response>
     {
         return feed::respond_template(&title, &path, attributes, &call.params);
     }
-    if resource.reloads() && matches!(call.name(), "_reload" | "_acl") {
-        return feed::respond_empty(&title, &path, &call.params);
+    match call.name() {
+        RELOAD if resource.reloads() => return reload::respond(&title, &path, &call).await,
+        "_acl" if resource.reloads() => {
+            return feed::respond_empty(&title, &path, &call.params);
+        }
+        _ => {}
     }
     let (call, found) = located(resource, call).await;
     let mut items = found?;
@@ -272,8 +277,8 @@ async fn first<R: Resource>(resource: &R, call: Call) -> (Call, Answer<R::Item>)
 async fn edit<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
     resource.check(&call)?;
     let (title, path) = resource.place(&call)?;
-    if resource.reloads() && call.name() == "_reload" {
-        return feed::respond_empty(&title, &path, &call.params);
+    if resource.reloads() && call.name() == RELOAD {
+        return reload::respond(&title, &path, &call).await;
     }
     let (call, item) = first(resource, call).await;
     let item = resource.edit(&call, item?).await?;
@@ -306,7 +311,11 @@ async fn acl<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> 
 async fn act<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
     let (title, path) = resource.place(&call)?;
     let (call, item) = first(resource, call).await;
-    match resource.act(&call, item?, call.segment("action")).await? {
+    let item = item?;
+    if resource.reloads() && call.segment("action") == RELOAD {
+        return reload::respond(&title, &path, &call).await;
+    }
+    match resource.act(&call, item, call.segment("action")).await? {
         Some(item) => feed::respond_one(&title, &path, resource.entry(&call, &item)?, &call.params),
         None => feed::respond_empty(&title, &path, &call.params),
     }

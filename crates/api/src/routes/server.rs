@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::feed;
 use super::health::{self, conditions};
 use super::jobs::info as message;
+use super::reload::refresh;
 use crate::atom::{Acl, Entry, REST_VERSION};
 use crate::call::Call;
 use crate::error::RestError;
@@ -69,8 +70,8 @@ pub(super) fn routes() -> Routes {
 
 const DETAILS: &str = "/services/server/health/splunkd/details";
 const REFRESH: &str = "/services/debug/refresh";
-/// The response to `REFRESH`.
-const RELOADS: &str = "Has no effect: nothing is to be reloaded";
+/// The summary of `REFRESH`.
+const RELOADS: &str = "Reads the files of the configuration directory again";
 const CONCURRENCY: &str = "/services/server/status/limits/search-concurrency";
 const KV_STORE: &str = "/services/kvstore/status";
 
@@ -183,13 +184,6 @@ async fn health_details(Call { state, params, .. }: Call) -> Result<Response, Re
     feed::respond_one("health-report", path, Entry::new(path, "details", content), &params)
 }
 
-/// Clients send it after they have changed something.
-async fn refresh(params: Params) -> Result<Response, RestError> {
-    let text = "Nothing is to be reloaded: changes over REST are in effect. Files that were changed on the \
-                disk are read when the server starts.";
-    message(text, &params)
-}
-
 fn colour(conditions: &[Condition]) -> &'static str {
     match conditions.iter().map(|condition| condition.severity).max() {
         Some(Severity::Error | Severity::Fatal) => "red",
@@ -297,7 +291,9 @@ async fn queues(Call { state, params, .. }: Call) -> Result<Response, RestError>
 pub(super) fn cases() -> Vec<Case> {
     let mut all = vec![
         case("POST /services/server/control/restart", "", 200, "Restarting"),
-        case(&format!("POST {REFRESH}"), "", 200, "Nothing is to be reloaded"),
+        case(&format!("POST {REFRESH}"), "", 200, "No file below"),
+        case(&format!("GET {REFRESH}?output_mode=raw"), "", 200, "No file below"),
+        case("GET /en-US/debug/refresh", "", 200, "No file below"),
         case(&format!("POST {REFRESH}?output_mode=none"), "", 400, "unknown output_mode"),
     ];
     for (path, part) in [
@@ -312,7 +308,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("status/limits/search-concurrency", "max_hist_searches"),
         ("status/memory", "\"limit_bytes\":null"),
         ("status/queues", "hot_buckets"),
-        ("../debug/refresh", "Nothing is to be reloaded"),
+        ("../debug/refresh", "No file below"),
         ("../kvstore/status", "\"status\":\"ready\""),
     ] {
         let path = match path.strip_prefix("../") {

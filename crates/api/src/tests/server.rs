@@ -135,13 +135,7 @@ impl Server {
         let data = TestDir::new();
         let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let archive = "[main]\ncoldToFrozenDir = archived\n";
-        let layers = Layers::builtin().with(Layer::SystemLocal, "inputs", INPUTS).with(
-            Layer::SystemLocal,
-            "indexes",
-            archive,
-        );
-        let knowledge = Arc::new(Knowledge::new(layers.clone()));
+        let knowledge = Arc::new(Knowledge::new(layers()));
         let opened = Catalog::open(
             Arc::clone(&store),
             "catalog",
@@ -175,6 +169,7 @@ impl Server {
             directory: Some(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conf").into()),
             shared: false,
             installed: Some(Arc::new(installed)),
+            ignored: Vec::new(),
             tolerate: |_| Vec::new(),
         };
         let apps = Apps::open(parts).unwrap();
@@ -366,6 +361,13 @@ async fn state(
     }
 }
 
+/// The configuration files.
+fn layers() -> Layers {
+    let archive = "[main]\ncoldToFrozenDir = archived\n";
+    let inputs = Layers::builtin().with(Layer::SystemLocal, "inputs", INPUTS);
+    inputs.with(Layer::SystemLocal, "indexes", archive)
+}
+
 /// The settings of some parts, and one that the command line sets.
 fn declared() -> crate::Declared {
     let registry = conf::Registry::new(&[
@@ -484,5 +486,10 @@ impl crate::AppReports for NoReports {
 
     fn notes(&self, _: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    fn read(&self) -> Result<apps::FileRules, String> {
+        let rules = Arc::new(Knowledge::new(layers()));
+        Ok(apps::FileRules { rules, ignored: Arc::default() })
     }
 }

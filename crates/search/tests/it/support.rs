@@ -212,6 +212,7 @@ pub(crate) fn dependencies(
         directory: None,
         shared: false,
         installed: None,
+        ignored: Vec::new(),
         tolerate: |_| Vec::new(),
     })
     .unwrap();

@@ -93,7 +93,7 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
     let place = to.join("apps").join(&report.app);
     let check = format!("`{CHECK} {} --conf-dir {}`", report.app, to.display());
     print(&report.app, (&place.display().to_string(), &check), &found)?;
-    println!("the next start of the server reads it");
+    println!("`karst reload apps`, or the next start of the server, reads it");
     Ok(())
 }
 

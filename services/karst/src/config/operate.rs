@@ -46,6 +46,8 @@ pub(crate) struct CostOptions {
 /// What can be reloaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Reloadable {
+    /// The files of the configuration directory (--conf-dir): system/local and apps.
+    Apps,
     /// serverclass.conf and the apps of forwarders.
     DeployServer,
 }
@@ -55,6 +57,9 @@ pub(crate) struct ReloadOptions {
     /// What to reload.
     #[arg(value_enum)]
     pub(crate) what: Reloadable,
+    /// With `apps`: also if settings of apps would be ignored because they are invalid.
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

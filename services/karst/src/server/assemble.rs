@@ -16,7 +16,7 @@ use apps::{Apps, InstalledApps, Suppressions};
 use bucket::{HotDirectory, LocalHot, OpenViews};
 use cache::CachedStore;
 use catalog::{Catalog, Followed};
-use conf::Layers;
+use conf::{Layers, Warning};
 use futures::TryStreamExt;
 use ingest::{IndexCatalog, Ingest, OtherHot};
 use knowledge::Knowledge;
@@ -166,7 +166,7 @@ pub(crate) async fn assemble(
     shutdown.spawn(full_disks::watch((data, min_free), health, shutdown.clone()));
     let shared = cluster.is_one_of_many();
     let (apps, not_copied) =
-        open_apps(&base, (&catalog, &store), (knowledge, min_free), shared).await?;
+        open_apps(&base, (&catalog, &store), (knowledge, ignored, min_free), shared).await?;
     let knowledge = apps.rules();
     progress.set("recovering the journal");
     let incarnation = begin_incarnation(options, &catalog, &cluster).await?;
@@ -270,7 +270,7 @@ pub(crate) async fn assemble(
         permissions: Arc::clone(&access.permissions),
         messages: Arc::clone(&messages),
         clock: Arc::clone(&clock),
-        ignored_at_start: ignored,
+        files: (options.conf_dir.clone(), console_address(options)),
         told: Mutex::default(),
     });
     apps.tell(Arc::new(Teller(Arc::clone(&consumers))));
@@ -356,7 +356,7 @@ type NotCopied = Vec<(String, apps::Error)>;
 async fn open_apps(
     base: &Base<'_>,
     (catalog, store): (&Catalog, &Arc<dyn ObjectStore>),
-    (knowledge, min_free): (Arc<Knowledge>, u64),
+    (knowledge, ignored, min_free): (Arc<Knowledge>, Vec<Warning>, u64),
     shared: bool,
 ) -> Result<(Apps, NotCopied)> {
     base.progress.set("copying installed apps");
@@ -375,6 +375,7 @@ async fn open_apps(
         catalog,
         store,
         knowledge,
+        ignored,
         directory: base.options.conf_dir.clone(),
         shared,
         installed: Some(Arc::new(installed)),

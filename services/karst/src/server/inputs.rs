@@ -29,17 +29,25 @@ use crate::config::{ServerOptions, aws_variables};
 /// # Errors
 /// If something in them is invalid.
 pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Result<Configured> {
-    let host = host_name();
+    let mut all = of_files(knowledge)?;
+    add_syslog(options, &mut all)?;
+    add_files(options, &host_name(), &mut all)?;
+    Ok(all)
+}
+
+/// The enabled inputs of `inputs.conf`, validated in the same way.
+///
+/// # Errors
+/// If something in them is invalid.
+pub(crate) fn of_files(knowledge: &Knowledge) -> Result<Configured> {
     let of_app = |place: &conf::Place| knowledge.layers().is_of_app(place);
     let conf = knowledge.conf("inputs");
-    let read = Configured::read_tolerating(&conf, &host, &of_app).map_err(|errors| {
+    let read = Configured::read_tolerating(&conf, &host_name(), &of_app).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("inputs.conf is invalid:\n{}", errors.join("\n"))
     });
     let mut all = read?;
     all.monitor_settings = MonitorSettings::read(knowledge.layers())?;
-    add_syslog(options, &mut all)?;
-    add_files(options, &host, &mut all)?;
     Ok(all)
 }
 

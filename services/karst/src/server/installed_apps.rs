@@ -5,12 +5,13 @@
 //! cluster do a moment later. A failed copy is retried, and administrators are notified.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Permissions;
+use access::{Console, Permissions};
 use api::{AppReports, Messages};
-use apps::{Applied, Apps, Installed, Package, Target};
+use apps::{Applied, Apps, FileRules, Installed, Package, Target};
 use catalog::{Catalog, Followed};
 use conf::{Layers, Warning};
 use futures::future::BoxFuture;
@@ -21,7 +22,8 @@ use runtime::health::{self, Severity};
 use runtime::{Clock, Health, Shutdown};
 use tokio::sync::Notify;
 
-use super::{app_mistakes, bundle_warnings};
+use super::setup::Setup;
+use super::{app_mistakes, bundle_warnings, inputs};
 use crate::mistakes::{self, Mistake, Weight};
 
 /// Time after which a failed copy is retried.
@@ -42,8 +44,8 @@ pub(super) struct Consumers {
     pub(super) permissions: Arc<Permissions>,
     pub(super) messages: Arc<Messages>,
     pub(super) clock: Arc<dyn Clock>,
-    /// The settings that the start ignored.
-    pub(super) ignored_at_start: Vec<Warning>,
+    /// The configuration directory, and the address of the console, which its files may refer to.
+    pub(super) files: (Option<PathBuf>, Console),
     pub(super) told: Mutex<Told>,
 }
 
@@ -59,8 +61,7 @@ pub(super) struct Told {
 impl Consumers {
     /// Creates messages about mistakes in apps. This takes some time if there are many.
     pub(super) fn tell(&self, rules: &Knowledge, ignored: &[Warning]) {
-        let ignored: Vec<Warning> = self.ignored_at_start.iter().chain(ignored).cloned().collect();
-        let mut mistakes = mistakes::ignored(rules, &ignored);
+        let mut mistakes = mistakes::ignored(rules, ignored);
         mistakes.extend(app_mistakes::inputs_without_index(&self.indexes, rules));
         let created = self.clock.now().0 / 1_000_000;
         let mut told = self.told.lock();
@@ -133,6 +134,16 @@ impl AppReports for Consumers {
 
     fn notes(&self, app: &str) -> Vec<String> {
         self.told_of(app, Weight::Note)
+    }
+
+    fn read(&self) -> Result<FileRules, String> {
+        let (conf_dir, console) = &self.files;
+        let read = || {
+            let setup = Setup::of_files(conf_dir.as_deref(), console)?;
+            inputs::of_files(&setup.knowledge)?;
+            anyhow::Ok(FileRules { rules: setup.knowledge, ignored: setup.ignored.into() })
+        };
+        read().map_err(|error| format!("{error:#}"))
     }
 }
 

@@ -1,9 +1,10 @@
 //! The configuration, read and validated before the start changes anything.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use ::inputs::configured::Configured;
-use access::AuthenticationSettings;
+use access::{AuthenticationSettings, Console};
 use anyhow::Result;
 use conf::{Layers, Warning};
 use knowledge::Knowledge;
@@ -29,7 +30,18 @@ impl Setup {
     /// # Errors
     /// If the directory is missing, or a setting in `system/local` or a flag is invalid.
     pub(crate) fn read(options: &ServerOptions) -> Result<(Self, Configured)> {
-        let mut layers = match &options.conf_dir {
+        let console = assemble::console_address(options);
+        let setup = Self::of_files(options.conf_dir.as_deref(), &console)?;
+        let inputs = inputs::configured(options, &setup.knowledge)?;
+        Ok((setup, inputs))
+    }
+
+    /// Reads the files of a configuration directory. Mistakes in apps are ignored.
+    ///
+    /// # Errors
+    /// If the directory is missing, or a setting in `system/local` is invalid.
+    pub(crate) fn of_files(conf_dir: Option<&Path>, console: &Console) -> Result<Self> {
+        let mut layers = match conf_dir {
             Some(directory) => {
                 anyhow::ensure!(
                     directory.is_dir(),
@@ -45,13 +57,11 @@ impl Setup {
         let knowledge = Knowledge::new(layers.clone());
         let errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
         anyhow::ensure!(errors.is_empty(), "the configuration is invalid:\n{}", errors.join("\n"));
-        let inputs = inputs::configured(options, &knowledge)?;
-        let console = assemble::console_address(options);
-        let authentication = |layers: &Layers| AuthenticationSettings::read(layers, &console);
+        let authentication = |layers: &Layers| AuthenticationSettings::read(layers, console);
         let authentication = tolerating(&layers, "authentication.conf", authentication)?;
         let search = tolerating(&layers, "limits.conf", search::Settings::of)?;
         let knowledge = Arc::new(knowledge);
-        Ok((Self { layers, knowledge, authentication, search, ignored }, inputs))
+        Ok(Self { layers, knowledge, authentication, search, ignored })
     }
 
     /// Logs warnings about the files, once the log is set up.

@@ -1,0 +1,181 @@
+//! `_reload` of a collection and of its objects, and `/services/debug/refresh`: the server reads the files of
+//! its configuration directory again.
+//!
+//! Guarantees: the response names the changed files that are in force, or the reason why nothing is reloaded;
+//! a mistake that the files did not have before refuses the reload, unless `force=1` is set.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use apps::{FileRules, Reloaded};
+use axum::http::StatusCode;
+use axum::response::Response;
+use model::ErrorKind;
+use serde_json::json;
+
+use super::data_inputs::follow;
+use super::feed;
+use super::jobs::info as message;
+use crate::AppReports;
+use crate::atom::{Acl, Entry};
+use crate::call::Call;
+use crate::error::RestError;
+use crate::output::OutputMode;
+
+/// The last segment of the paths.
+pub(super) const RELOAD: &str = "_reload";
+/// The capability that a reload requires.
+const RIGHT: &str = "edit_server";
+/// Maximum number of mistakes in an error message.
+const NAMED: usize = 5;
+/// The begin of the error messages.
+const NOT_RELOADED: &str = "nothing is reloaded, and the former settings stay in force";
+
+/// Responds to `_reload` of the collection at `path`.
+pub(super) async fn respond(title: &str, path: &str, call: &Call) -> Result<Response, RestError> {
+    // Before the reload: a request that is refused has no effect.
+    OutputMode::of(&call.params)?;
+    let reloaded = reload(call).await?;
+    let content = json!({
+        "directory": reloaded.directory.display().to_string(),
+        "changed": reloaded.changed,
+        "restart_required": reloaded.restart_required().collect::<Vec<_>>(),
+    });
+    let entry = Entry::new(path, RELOAD, feed::content(content)).with_acl(Acl::system());
+    feed::respond_warned(title, path, entry, reloaded.warnings, &call.params)
+}
+
+/// Responds to `/services/debug/refresh`.
+pub(super) async fn refresh(call: Call) -> Result<Response, RestError> {
+    let mode = OutputMode::of(&call.params)?;
+    let text = told(&reload(&call).await?);
+    match mode {
+        OutputMode::Raw => Ok(mode.respond(StatusCode::OK, format!("{text}\n"))),
+        _ => message(&text, &call.params),
+    }
+}
+
+async fn reload(call: &Call) -> Result<Reloaded, RestError> {
+    if !call.caller.may(RIGHT) {
+        let text = format!("reading the configuration files again requires the capability {RIGHT}");
+        return Err(RestError::forbidden(text));
+    }
+    let (state, force) = (call.state.clone(), call.params.flag("force"));
+    let task = async move {
+        let (reading, reports) = (Arc::clone(&state.app_reports), Arc::clone(&state.app_reports));
+        let read = move || {
+            let invalid = |text: String| apps::Error::Invalid(format!("{NOT_RELOADED}: {text}"));
+            reading.read().map_err(invalid)
+        };
+        let check = move |before: &FileRules, after: &FileRules| {
+            let refusal = refusal(&found(&*reports, before), &found(&*reports, after));
+            refusal.filter(|_| !force).map_or(Ok(()), |text| Err(apps::Error::Invalid(text)))
+        };
+        let reloaded = state.apps.reload(read, check).await?;
+        if reloaded.has_inputs() {
+            follow(&state).await?;
+        }
+        Ok::<Reloaded, RestError>(reloaded)
+    };
+    // A client that leaves does not leave half of it behind.
+    let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
+    let reloaded = runtime::detached(task).await.map_err(stops)??;
+    if !reloaded.changed.is_empty() {
+        let (user, files) = (&call.caller.user, reloaded.changed.len());
+        tracing::info!(%user, files, "changed configuration files are read again");
+    }
+    Ok(reloaded)
+}
+
+/// The mistakes in files that would be ignored, each with its place.
+fn found(reports: &dyn AppReports, files: &FileRules) -> Vec<String> {
+    let mut all: Vec<String> =
+        files.rules.layers().warnings().iter().map(ToString::to_string).collect();
+    all.extend(reports.mistakes(&files.rules, &files.ignored).into_iter().map(|(_, text)| text));
+    all
+}
+
+/// Returns the error message if there are mistakes that were not there before.
+fn refusal(before: &[String], after: &[String]) -> Option<String> {
+    let known: BTreeSet<String> = before.iter().map(|text| without_line(text)).collect();
+    let mut new: Vec<&str> = after.iter().map(String::as_str).collect();
+    new.retain(|text| !known.contains(&without_line(text)));
+    let more = match new.len() {
+        0 => return None,
+        all @ 0..=NAMED => format!("correct {}", if all == 1 { "it" } else { "them" }),
+        all => format!("and {} more, see `karst btool check`; correct them", all - NAMED),
+    };
+    new.truncate(NAMED);
+    Some(format!(
+        "{NOT_RELOADED}: {}; {more}, or reload anyway without these settings (force=1, or --force of \
+         `karst reload apps`)",
+        new.join("; ")
+    ))
+}
+
+/// A message without the line in its place, which other edits of the file move.
+fn without_line(text: &str) -> String {
+    let Some((place, rest)) = text.split_once(": ") else { return text.to_owned() };
+    let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+    format!("{file}: {rest}")
+}
+
+/// The result of a reload, for readers.
+fn told(reloaded: &Reloaded) -> String {
+    let directory = reloaded.directory.display();
+    let list = |files: &[&str]| files.join(", ");
+    let changed: Vec<&str> = reloaded.changed.iter().map(String::as_str).collect();
+    if changed.is_empty() {
+        return format!(
+            "No file below {directory} has changed. The files of installed apps are in object storage: \
+             change them with `karst app install --update`."
+        );
+    }
+    let mut text = format!("Changes below {directory} are in force: {}.", list(&changed));
+    let restart: Vec<&str> = reloaded.restart_required().collect();
+    if !restart.is_empty() {
+        text.push_str(&format!(" Restart the server for the settings in: {}.", list(&restart)));
+    }
+    for warning in &reloaded.warnings {
+        text.push_str(&format!("\n{warning}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistake_that_was_there_before_does_not_refuse_a_reload_wherever_it_has_moved() {
+        let texts =
+            |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let before = texts(&["apps/a/local/props.conf:2: EXTRACT-x: wrong"]);
+        let moved = texts(&["apps/a/local/props.conf:7: EXTRACT-x: wrong"]);
+        assert_eq!(refusal(&before, &moved), None);
+        let other = texts(&["apps/a/local/props.conf:2: EXTRACT-y: wrong"]);
+        let text = refusal(&before, &other).expect("a refusal");
+        let place = "stay in force: apps/a/local/props.conf:2: EXTRACT-y: wrong; correct it, or";
+        assert!(text.contains(place), "{text}");
+        let many: Vec<String> = (0..7).map(|n| format!("apps/a/c:{n}: wrong {n}")).collect();
+        let text = refusal(&before, &many).expect("a refusal");
+        assert!(text.contains("wrong 4; and 2 more, see `karst btool check`"), "{text}");
+    }
+
+    #[test]
+    fn the_text_names_what_changed_and_what_needs_a_restart() {
+        let mut reloaded = Reloaded {
+            directory: "/conf".into(),
+            changed: BTreeSet::new(),
+            warnings: vec!["/conf/apps/a/local/props.conf:3: unused".to_owned()],
+        };
+        assert!(told(&reloaded).starts_with("No file below /conf has changed. "));
+        let files = ["apps/a/local/props.conf", "system/local/server.conf"];
+        reloaded.changed = files.map(str::to_owned).into();
+        assert_eq!(
+            told(&reloaded),
+            "Changes below /conf are in force: apps/a/local/props.conf, system/local/server.conf. Restart \
+             the server for the settings in: system/local/server.conf.\n/conf/apps/a/local/props.conf:3: unused"
+        );
+    }
+}

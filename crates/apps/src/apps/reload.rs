@@ -1,0 +1,264 @@
+//! Reading the configuration directory again while the server runs.
+//!
+//! Guarantees: after a reload, all files as they were read are in force, or, if it fails, the rules from
+//! before. Concurrent reloads and installations run one after the other. Leaves to others: how files are read
+//! and which mistakes refuse a reload, which the caller defines.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Apps, FileRules, Files, State};
+use crate::Error;
+use crate::install::counts_installed;
+
+/// The file with inputs, which are changed while they run.
+const INPUTS: &str = "inputs";
+
+/// The result of reading the files again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reloaded {
+    /// The configuration directory.
+    pub directory: PathBuf,
+    /// The files that have changed since they were read before, by their paths below the directory.
+    pub changed: BTreeSet<String>,
+    /// Lines of the changed files that are oddly written or have no effect, each with file and line.
+    pub warnings: Vec<String>,
+}
+
+impl Reloaded {
+    /// Returns the changed files whose settings take effect at the next start only.
+    pub fn restart_required(&self) -> impl Iterator<Item = &str> {
+        let is_of_process = |conf: &str| !counts_installed(conf) && conf != INPUTS;
+        self.changed
+            .iter()
+            .map(String::as_str)
+            .filter(move |file| conf(file).is_some_and(is_of_process))
+    }
+
+    /// Whether a file with inputs has changed.
+    #[must_use]
+    pub fn has_inputs(&self) -> bool {
+        self.changed.iter().any(|file| conf(file) == Some(INPUTS))
+    }
+}
+
+/// The name of a configuration file, without `.conf`.
+fn conf(file: &str) -> Option<&str> {
+    Path::new(file).file_name()?.to_str()?.strip_suffix(".conf")
+}
+
+impl Apps {
+    /// Reads the configuration directory again with `read`, and returns when the changes are in force in this
+    /// process. `check` gets the rules from before and the new ones, both with installed apps, and may refuse
+    /// the new ones.
+    ///
+    /// # Errors
+    /// [`Error::NotReloadable`] if there is no directory, or in a cluster. The errors of `read` and `check`.
+    pub async fn reload(
+        &self,
+        read: impl FnOnce() -> Result<FileRules, Error> + Send + 'static,
+        check: impl FnOnce(&FileRules, &FileRules) -> Result<(), Error> + Send + 'static,
+    ) -> Result<Reloaded, Error> {
+        let directory = self.reloadable()?;
+        let mut in_force = self.inner.in_force.lock().await;
+        let own = self.clone();
+        let reading = move || own.read_again(directory, read, check);
+        let reloaded = match tokio::task::spawn_blocking(reading).await {
+            Ok(reloaded) => reloaded?,
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => return Err(Error::NotReloadable("the server is stopping".to_owned())),
+        };
+        self.put_in_force(&mut in_force).await;
+        Ok(reloaded)
+    }
+
+    /// Returns the configuration directory if it can be read again.
+    fn reloadable(&self) -> Result<PathBuf, Error> {
+        let text = match self.directory() {
+            _ if self.inner.shared => {
+                "nothing is reloaded: all processes of a cluster have to work by the same files. To change \
+                 apps in all of them without a restart, use `karst cluster bundle apply DIR` or \
+                 `karst app install --update APP`. After a change in the configuration directories \
+                 (--conf-dir), distribute the files to all machines and restart the processes \
+                 (`karst cluster rolling-restart` restarts the indexers)"
+            }
+            Some(directory) => return Ok(directory.to_owned()),
+            None => {
+                "nothing is reloaded: this server has no configuration directory (--conf-dir, \
+                 KARST_CONF_DIR), and changes over REST are in force. The files of installed apps are in object storage: \
+                 change the source of the app and install it with `karst app install --update APP`"
+            }
+        };
+        Err(Error::NotReloadable(text.to_owned()))
+    }
+
+    fn read_again(
+        &self,
+        directory: PathBuf,
+        read: impl FnOnce() -> Result<FileRules, Error>,
+        check: impl FnOnce(&FileRules, &FileRules) -> Result<(), Error>,
+    ) -> Result<Reloaded, Error> {
+        let base = read()?;
+        let former = Arc::clone(&self.inner.state.read().files);
+        let (installed, tolerate) = (former.installed.clone(), self.inner.tolerate);
+        let files = Files::new(&base, Some(&directory), installed, tolerate)?;
+        let in_force = FileRules { rules: self.rules(), ignored: self.ignored() };
+        let rules = (Arc::clone(&files.rules), Arc::clone(&files.ignored));
+        check(&in_force, &FileRules { rules: rules.0, ignored: rules.1 })?;
+        let changed = differing(&base, &self.base());
+        let warnings = base.rules.warnings().iter();
+        let warnings = warnings.filter(|warning| changed.contains(&*warning.place.file));
+        let reloaded = Reloaded {
+            warnings: warnings.map(ToString::to_string).collect(),
+            changed: changed
+                .iter()
+                .map(|file| below(&directory, file))
+                .chain(files.pages.changed(&former.pages))
+                .collect(),
+            directory,
+        };
+        if !reloaded.changed.is_empty() {
+            {
+                let mut state = self.inner.state.write();
+                *self.inner.base.write() = base;
+                *state = State::new(files, Arc::clone(&state.objects));
+            }
+            self.inner.views.forget();
+        }
+        Ok(reloaded)
+    }
+}
+
+/// The names of the files that differ, or whose ignored settings do.
+fn differing(new: &FileRules, old: &FileRules) -> BTreeSet<String> {
+    let mut changed = new.rules.layers().changed_files(old.rules.layers());
+    for (these, others) in [(new, old), (old, new)] {
+        let other = these.ignored.iter().filter(|one| !others.ignored.contains(*one));
+        changed.extend(other.map(|one| one.place.file.to_string()));
+    }
+    changed
+}
+
+/// The path of a file below a directory.
+fn below(directory: &Path, file: &str) -> String {
+    let below = Path::new(file).strip_prefix(directory);
+    below.map_or_else(|_| file.to_owned(), |path| path.display().to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use catalog::Catalog;
+    use conf::Layers;
+    use knowledge::Knowledge;
+    use object_store::ObjectStore;
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::{NOBODY, Namespace, Parts};
+
+    const PROPS: &str = "apps/doors/local/props.conf";
+
+    fn read(directory: &Path) -> Result<FileRules, Error> {
+        let rules = Arc::new(Knowledge::new(Layers::read(directory)?));
+        Ok(FileRules { rules, ignored: Arc::default() })
+    }
+
+    async fn open(directory: Option<&Path>, shared: bool) -> Apps {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let (clock, settings) = (Arc::new(runtime::SystemClock), catalog::Settings::default());
+        let catalog = Catalog::open(Arc::clone(&store), "catalog", settings, clock).await.unwrap();
+        let knowledge = match directory {
+            Some(directory) => read(directory).unwrap().rules,
+            None => Arc::new(Knowledge::builtin()),
+        };
+        Apps::open(Parts {
+            catalog,
+            store,
+            knowledge,
+            ignored: Vec::new(),
+            directory: directory.map(ToOwned::to_owned),
+            shared,
+            installed: None,
+            tolerate: |_| Vec::new(),
+        })
+        .unwrap()
+    }
+
+    fn write(directory: &Path, file: &str, text: &str) {
+        let path = directory.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    async fn reload(apps: &Apps, directory: &Path) -> Result<Reloaded, Error> {
+        let directory = directory.to_owned();
+        let check = |_: &FileRules, new: &FileRules| match new.rules.errors().first() {
+            Some(error) => Err(Error::Invalid(error.to_string())),
+            None => Ok(()),
+        };
+        apps.reload(move || read(&directory), check).await
+    }
+
+    #[tokio::test]
+    async fn changed_files_are_in_force_and_named_and_invalid_ones_are_not() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path();
+        write(directory, PROPS, "[st]\nTRUNCATE = 7\n");
+        let apps = open(Some(directory), false).await;
+        let shared = Namespace::new(NOBODY, "doors");
+        let stored = vec![("TRUNCATE".to_owned(), "5".to_owned())];
+        apps.create("props", "made", &shared, stored).await.unwrap();
+        let truncate = |name| apps.rules().parsing_rules(name, "", "").truncate;
+        let changed = |reloaded: &Reloaded| reloaded.changed.iter().cloned().collect::<Vec<_>>();
+        let none = reload(&apps, directory).await.unwrap();
+        assert_eq!((changed(&none).len(), truncate("st")), (0, Some(7)));
+        write(directory, PROPS, "[st]\nTRUNCATE = 9\nnonsense\n");
+        write(directory, "apps/doors/local/data/ui/views/all.xml", "<dashboard/>");
+        write(directory, "apps/new/default/macros.conf", "[m]\ndefinition = x\n");
+        write(directory, "system/local/server.conf", "[general]\nserverName = x\n");
+        let reloaded = reload(&apps, directory).await.unwrap();
+        let expected = [
+            "apps/doors/data/ui/views/all.xml",
+            PROPS,
+            "apps/new",
+            "apps/new/default/macros.conf",
+            "system/local/server.conf",
+        ];
+        assert_eq!(changed(&reloaded), expected);
+        let restart: Vec<&str> = reloaded.restart_required().collect();
+        assert_eq!(restart, ["system/local/server.conf"]);
+        assert!(reloaded.warnings.iter().any(|text| text.contains("props.conf:3")), "{reloaded:?}");
+        assert_eq!((truncate("st"), truncate("made")), (Some(9), Some(5)));
+        let own = apps.view(&Namespace::new("ann", "new"));
+        assert!(own.conf("macros").stanza("m").is_some());
+        assert!(apps.get("views", "all", &shared).is_ok());
+        write(directory, PROPS, "[st]\nTRUNCATE = 11\nEXTRACT-a = (?<a\n");
+        let refused = reload(&apps, directory).await.unwrap_err().to_string();
+        assert!(refused.contains("props.conf:3: "), "{refused}");
+        assert_eq!(truncate("st"), Some(9));
+        fs::remove_dir_all(directory.join("apps/new")).unwrap();
+        write(directory, PROPS, "[st]\nTRUNCATE = 9\nnonsense\n");
+        let removed = reload(&apps, directory).await.unwrap();
+        assert_eq!(changed(&removed), ["apps/new", "apps/new/default/macros.conf"]);
+        assert!(apps.knowledge().conf("macros").stanza("m").is_none());
+    }
+
+    #[tokio::test]
+    async fn without_a_directory_and_in_a_cluster_the_error_names_the_command() {
+        let root = tempfile::tempdir().unwrap();
+        for (directory, shared, part) in [
+            (None, false, "karst app install --update"),
+            (None, true, "karst cluster bundle apply"),
+            (Some(root.path()), true, "karst cluster bundle apply"),
+        ] {
+            let apps = open(directory, shared).await;
+            let refused = reload(&apps, root.path()).await.unwrap_err();
+            assert_eq!(refused.kind(), model::ErrorKind::Conflict);
+            assert!(refused.to_string().contains(part), "{refused}");
+        }
+    }
+}
