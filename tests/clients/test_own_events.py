@@ -278,6 +278,29 @@ def test_warnings_of_the_server_are_in_splunkd_log(talkative):
     assert row["event_message"].startswith("a forwarder's connection ended")
 
 
+def test_requests_of_rest_are_in_splunkd_access_log(talkative):
+    path = "/servicesNS/nobody/search/saved/searches/no-such-report"
+    assert talkative.rest("GET", f"{path}?output_mode=json&token=hidden").status == 404
+    assert talkative.rest("GET", "/services/server/settings?output_mode=json", auth=None).status == 401
+    access = "index=_internal sourcetype=splunkd_access"
+    (row,) = found(talkative, f'{access} uri_path="{path}"')
+    assert (row["method"], row["status"], row["user"]) == ("GET", "404", USER), row
+    assert (row["clientip"], row["file"]) == ("127.0.0.1", "no-such-report"), row
+    assert row["uri_query"] == "output_mode=json&token=********" and "hidden" not in row["_raw"], row
+    assert row["source"] == "/var/log/splunk/splunkd_access.log" and int(row["bytes"]) > 0, row
+    assert int(row["spent"]) >= 0, row
+    (row,) = found(talkative, f"{access} uri_path=/services/server/settings status=401 | head 1")
+    assert row["user"] == "-", row
+    counts = f"search {access} | stats count by status, method"
+    by = {(row["status"], row["method"]): int(row["count"]) for row in talkative.rows(counts)}
+    assert by["404", "GET"] >= 1 and by["200", "POST"] >= 1, by
+    assert talkative.metric("karst_access_lines_dropped_total") == 0
+    # Once a later request is in the log, that of the metric would be, too.
+    assert talkative.rest("GET", "/services/server/info?output_mode=json&after=metrics").status == 200
+    found(talkative, f'{access} uri_query="*after=metrics" | head 1')
+    assert talkative.count(f"{access} uri_path=/metrics") == 0
+
+
 def test_forwarders_are_listed_with_what_they_send(talkative, forwarder, tmp_path):
     name = talkative.create_index("forwarded")
     log = tmp_path / "app.log"

@@ -39,7 +39,9 @@ use actions::{Action, Class};
 use client::Client;
 pub use client::Proxies;
 pub use expiry::record_expired_sessions;
+pub use observed::Requester;
 pub(crate) use observed::{Changed, Observed};
+pub use redact::logged_uri;
 
 /// The action name of logins, including failed ones.
 const LOGIN_ATTEMPT: &str = "login attempt";
@@ -136,7 +138,8 @@ pub(crate) async fn record(
         return refused(request, &error).await;
     }
     let about = About::of(&request, &action);
-    let response = next.run(request).await;
+    let mut response = next.run(request).await;
+    response.extensions_mut().insert(seen.requester());
     let outcome = Outcome::of(&response);
     match write(&state, &about, &action, &seen, &outcome).await {
         Ok(()) => response,

@@ -1,6 +1,6 @@
 //! The events that a process writes about itself, under Splunk's names: `metrics.log`,
-//! `license_usage.log` and `splunkd.log` for the index `_internal`, `resource_usage.log` and
-//! `disk_objects.log` for `_introspection`.
+//! `license_usage.log`, `splunkd.log` and `splunkd_access.log` for the index `_internal`,
+//! `resource_usage.log` and `disk_objects.log` for `_introspection`.
 //!
 //! ```text
 //! counters, queues, tallies, /proc -> Sample -> MetricsLog, License, ... -> OwnEvent -> (services: ingest)
@@ -11,6 +11,7 @@
 //! `docs/own-events.md` has all names and fields.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+mod access;
 mod counters;
 mod disk_objects;
 mod license;
@@ -21,6 +22,7 @@ mod resource_usage;
 mod settings;
 mod splunkd_log;
 
+pub use access::Access;
 pub use counters::Counters;
 pub use disk_objects::{StoredIndex, disk_objects};
 pub use license::License;
@@ -41,6 +43,8 @@ pub enum Log {
     LicenseUsage,
     /// Warnings and errors.
     Splunkd,
+    /// Requests of REST.
+    Access,
     /// Use of the machine and the process.
     ResourceUsage,
     /// Indexes and file systems.
@@ -52,7 +56,7 @@ impl Log {
     #[must_use]
     pub const fn index(self) -> &'static str {
         match self {
-            Self::Metrics | Self::LicenseUsage | Self::Splunkd => "_internal",
+            Self::Metrics | Self::LicenseUsage | Self::Splunkd | Self::Access => "_internal",
             Self::ResourceUsage | Self::DiskObjects => "_introspection",
         }
     }
@@ -64,6 +68,7 @@ impl Log {
             Self::Metrics => "/var/log/splunk/metrics.log",
             Self::LicenseUsage => "/var/log/splunk/license_usage.log",
             Self::Splunkd => "/var/log/splunk/splunkd.log",
+            Self::Access => "/var/log/splunk/splunkd_access.log",
             Self::ResourceUsage => "/var/log/introspection/resource_usage.log",
             Self::DiskObjects => "/var/log/introspection/disk_objects.log",
         }
@@ -74,6 +79,7 @@ impl Log {
     pub const fn sourcetype(self) -> &'static str {
         match self {
             Self::Metrics | Self::LicenseUsage | Self::Splunkd => "splunkd",
+            Self::Access => "splunkd_access",
             Self::ResourceUsage => "splunk_resource_usage",
             Self::DiskObjects => "splunk_disk_objects",
         }

@@ -64,16 +64,7 @@ impl Line {
     pub(crate) fn quoted(mut self, name: &str, value: &str) -> Self {
         self.name(name);
         self.text.push('"');
-        for letter in value[..value.floor_char_boundary(MAX_NAME)].chars() {
-            match letter {
-                '"' | '\\' => {
-                    self.text.push('\\');
-                    self.text.push(letter);
-                }
-                letter if letter.is_control() => self.text.push(' '),
-                letter => self.text.push(letter),
-            }
-        }
+        escape(&mut self.text, value, MAX_NAME);
         self.text.push('"');
         self
     }
@@ -102,6 +93,20 @@ impl Line {
 
     pub(crate) fn end(self) -> OwnEvent {
         OwnEvent { log: self.log, time: self.time, text: self.text }
+    }
+}
+
+/// Appends a quoted value, cut to a number of bytes.
+pub(crate) fn escape(text: &mut String, value: &str, most: usize) {
+    for letter in value[..value.floor_char_boundary(most)].chars() {
+        match letter {
+            '"' | '\\' => {
+                text.push('\\');
+                text.push(letter);
+            }
+            letter if letter.is_control() => text.push(' '),
+            letter => text.push(letter),
+        }
     }
 }
 

@@ -69,6 +69,8 @@ pub struct Sample {
     pub collect: Duration,
     /// Own events since the start of the process that could not be indexed.
     pub dropped: u64,
+    /// Lines of splunkd_access.log that were left out, since the start.
+    pub access_dropped: u64,
 }
 
 /// Values of the previous sample.

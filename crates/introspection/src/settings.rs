@@ -5,14 +5,14 @@ use std::time::Duration;
 use conf::{Setting, Type};
 
 conf::settings! {
-    /// Events of metrics.log and license_usage.log.
+    /// Events of metrics.log, license_usage.log and splunkd_access.log.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Metrics {
         "limits"["metrics"] {
             /// Whether the server's events about itself are disabled. Its log and the audit trail are not
             /// affected.
             "disabled" => pub disabled: bool = "false", Type::Boolean;
-            /// Interval between events of metrics.log and license_usage.log.
+            /// Interval between events of metrics.log, license_usage.log and splunkd_access.log.
             "interval" => pub interval: Duration = "30", Type::seconds(1);
             /// Maximum number of series per group in metrics.log, largest first. Splunk: 10.
             "maxseries" => pub max_series: usize = "200", Type::number(1);
@@ -49,7 +49,7 @@ conf::settings! {
 /// Settings of all own events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Settings of metrics.log and license_usage.log; `disabled` applies to all logs.
+    /// Settings of metrics.log, license_usage.log and splunkd_access.log; `disabled` applies to all logs.
     pub metrics: Metrics,
     /// Settings of resource_usage.log.
     pub resources: Resources,

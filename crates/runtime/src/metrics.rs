@@ -282,6 +282,8 @@ metrics! {
         "Denials that were counted in another audit record instead of being recorded separately.";
     AUDIT_INDEXED Gauge "karst_audit_indexed_record" "Number of the last record in the index _audit.";
     LOG_LOST Counter "karst_log_lines_lost_total" "Lines of karst.log that could not be written.";
+    ACCESS_DROPPED Counter "karst_access_lines_dropped_total"
+        "Requests that are missing in splunkd_access.log, because there were too many in an interval.";
     TRACE_SPANS_SENT Counter "karst_trace_spans_sent_total" "Spans of traces that a collector has taken.";
     TRACE_SPANS_DROPPED Counter "karst_trace_spans_dropped_total"
         "Spans of traces that reach no collector, by reason (queue, export).";

@@ -1,5 +1,6 @@
 //! `karst server`: the roles in one process, from the first file to the last acknowledgement.
 
+mod access_log;
 mod advertised;
 mod app_mistakes;
 mod assemble;
@@ -253,6 +254,7 @@ async fn serve(
         initial,
         progress,
         control,
+        access: serving.access.clone(),
         traces: &traces,
     };
     let run = async {

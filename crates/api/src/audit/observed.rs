@@ -21,6 +21,15 @@ pub(crate) struct Changed {
     pub(crate) names: BTreeSet<String>,
 }
 
+/// The sender of a request, as an extension of its response.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Requester {
+    /// The user; `None` if it is unknown.
+    pub user: Option<String>,
+    /// The address of the client, which may be behind proxies; `None` within the server.
+    pub address: Option<String>,
+}
+
 /// An extension of requests; clones share the collected facts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observed(Arc<Inner>);
@@ -85,6 +94,10 @@ impl Observed {
 
     pub(super) fn user(&self) -> Option<String> {
         self.0.user.get().cloned()
+    }
+
+    pub(super) fn requester(&self) -> Requester {
+        Requester { user: self.user(), address: self.0.client.address.clone() }
     }
 
     pub(super) fn session(&self) -> Option<String> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ::audit::Record;
+use axum::http::Uri;
 use serde_json::Value;
 
 use super::observed::Changed;
@@ -72,6 +73,43 @@ pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> 
         arguments.push_str(&if hidden { REDACTED.to_owned() } else { told(value) });
     }
     record.with("arguments", arguments)
+}
+
+/// A part of a path that the ID or the key of a session follows.
+const SESSION: &str = "/httpauth-tokens/";
+
+/// The path and the query of a request as an access log may have them: without the values of secrets. The
+/// query of a redirect from an identity provider is left out.
+#[must_use]
+pub fn logged_uri(uri: &Uri) -> String {
+    let path = uri.path();
+    let mut text = match path.find(SESSION) {
+        Some(at) => format!("{}{REDACTED}", &path[..at + SESSION.len()]),
+        None => path.to_owned(),
+    };
+    // Below a user's namespace, too.
+    let is_of_provider = ["/auth/oidc/", "/saml/"].iter().any(|part| path.contains(part));
+    let Some(query) = uri.query().filter(|_| !is_of_provider) else { return text };
+    let named = path.trim_end_matches('/').rsplit('/').next().is_some_and(is_secret);
+    for (place, pair) in query.split('&').enumerate() {
+        text.push(if place == 0 { '?' } else { '&' });
+        let parameter = form_urlencoded::parse(pair.as_bytes()).next();
+        let Some((name, value)) = parameter else { continue };
+        let has_secret = is_secret(&name) || (name == "value" && named);
+        if names_in(&name).is_some() {
+            // JSON in place of parameters may have secrets anywhere, also behind an ampersand.
+            text.push_str(REDACTED);
+            break;
+        }
+        if has_secret || told(&value).starts_with(REDACTED) {
+            text.push_str(pair.split('=').next().unwrap_or_default());
+            text.push('=');
+            text.push_str(REDACTED);
+        } else {
+            text.push_str(pair);
+        }
+    }
+    text
 }
 
 /// Adds the changed documents, and the changed names in them.
@@ -183,6 +221,33 @@ mod tests {
         }
         let torn = arguments("/services/messages", &[("{\"password\": \"s1", ""), ("s2", "")]);
         assert!(!torn.contains("s1") && !torn.contains("s2"), "{torn}");
+    }
+
+    #[test]
+    fn an_access_log_has_no_secrets() {
+        for (uri, logged) in [
+            ("/services/a", "/services/a"),
+            ("/services/a?count=0&search=a%20b&x", "/services/a?count=0&search=a%20b&x"),
+            ("/services/a?password=s1&f=b", "/services/a?password=********&f=b"),
+            ("/services/a?pass%77ord=s1", "/services/a?pass%77ord=********"),
+            ("/services/a?query={%22token%22:%22s1%22}", "/services/a?query=********"),
+            ("/services/a?{%22b%22:%22s1%22}", "/services/a?********"),
+            ("/services/a?count=0&{%22b%22:%22s1&s2%22}", "/services/a?count=0&********"),
+            (
+                "/services/properties/inputs/http/token?value=s1",
+                "/services/properties/inputs/http/token?value=********",
+            ),
+            ("/services/auth/oidc/callback?code=s1", "/services/auth/oidc/callback"),
+            ("/servicesNS/-/-/auth/oidc/callback?code=s1", "/servicesNS/-/-/auth/oidc/callback"),
+            (
+                "/servicesNS/-/-/authentication/httpauth-tokens/s1?output_mode=json",
+                "/servicesNS/-/-/authentication/httpauth-tokens/********?output_mode=json",
+            ),
+        ] {
+            #[allow(clippy::unwrap_used)]
+            let uri: Uri = uri.parse().unwrap();
+            assert_eq!(logged_uri(&uri), logged);
+        }
     }
 
     #[test]

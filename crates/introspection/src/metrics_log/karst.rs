@@ -272,5 +272,6 @@ pub(super) fn own_events(about: &About<'_>, written: (u64, u64), sample: &Sample
         .number("kb", kb(written.1))
         .number("collect_ms", sample.collect.as_secs_f64() * 1e3)
         .count("dropped", sample.dropped)
+        .count("access_dropped", sample.access_dropped)
         .end()
 }

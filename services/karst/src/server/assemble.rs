@@ -30,6 +30,7 @@ use tokio::sync::watch;
 use self::accounts::Access;
 use self::own::OwnEventsParts;
 use self::step_settings::StepSettings;
+use super::access_log::AccessLog;
 use super::audit::{self, Trail};
 use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
@@ -77,6 +78,7 @@ pub(crate) struct Ground<'a> {
     pub(crate) initial: &'a InitialPassword,
     pub(crate) progress: &'a Progress,
     pub(crate) control: Control,
+    pub(crate) access: AccessLog,
     pub(crate) traces: &'a Traces,
 }
 
@@ -136,6 +138,7 @@ pub(crate) async fn assemble(
         initial,
         progress,
         control,
+        access: access_log,
         traces,
     } = ground;
     let Setup { layers, knowledge, authentication, search, ignored } = setup;
@@ -156,6 +159,7 @@ pub(crate) async fn assemble(
         cache_bytes: (settings.cache.dram_bytes, settings.cache.nvme_bytes),
         metrics: metrics_text.clone(),
         log: loggers.file().clone(),
+        access: access_log,
         observed: Arc::new(Observed::default()),
     };
     let cache = open_cache(&base, &store, settings.cache).await?;

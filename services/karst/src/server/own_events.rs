@@ -50,6 +50,7 @@ impl OwnEvents {
     pub(crate) fn start(settings: &Settings, collector: Collector, to: To) -> Self {
         let tasks = Shutdown::new();
         if !settings.metrics.disabled {
+            collector.open_access_log();
             tasks.spawn(Writer::new(to).run(collector, Timetable::new(settings), tasks.clone()));
         }
         Self(tasks)
@@ -140,9 +141,12 @@ impl Writer {
             let mut due = timetable.take();
             // Counts since the last interval are not lost by a stop.
             due.metrics |= stops;
+            // While nothing is taken in, requests wait in their own log: they would displace the events
+            // that say why.
+            let access = due.metrics && self.pending.is_empty();
             let dropped = self.dropped;
             let collected = tokio::task::spawn_blocking(move || {
-                let events = collector.collect(due, dropped);
+                let events = collector.collect(due, access, dropped);
                 (collector, events)
             });
             let Ok((back, events)) = collected.await else { return };

@@ -64,6 +64,11 @@ fn rest_class(rest: &str) -> &'static str {
     }
 }
 
+/// Whether a path is one of REST or of events, and not of probes, scrapers, Flight or the console's files.
+pub(crate) fn is_rest(path: &str) -> bool {
+    matches!(route_class(path), "events" | "login" | "query" | "rest" | "search")
+}
+
 /// The status as a label, for the statuses in use.
 fn status_text(status: StatusCode) -> &'static str {
     match status.as_u16() {
@@ -162,7 +167,10 @@ mod tests {
             ("", "other"),
         ] {
             assert_eq!(route_class(path), class, "{path}");
+            assert_eq!(is_rest(path), !matches!(class, "health" | "other"), "{path}");
         }
+        let flight = "/arrow.flight.protocol.FlightService/DoGet";
+        assert!(!["/metrics", "/readyz", flight].iter().any(|path| is_rest(path)));
     }
 
     #[test]

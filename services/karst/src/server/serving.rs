@@ -21,6 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
+use super::access_log::{AccessLog, Accessed};
 use super::bodies::{Outcome, Patience, ReadOut, Timed};
 use super::connections::{Connection, Connections};
 use super::conversation::{Conversation, Held, Watched};
@@ -61,6 +62,8 @@ pub(crate) struct Serving {
     pub(crate) connections: Connections,
     pub(crate) shutdown: Shutdown,
     pub(crate) control: Control,
+    /// Requests of REST, whatever the port.
+    pub(crate) access: AccessLog,
 }
 
 /// State of one connection.
@@ -76,7 +79,8 @@ impl Serving {
     pub(crate) fn new(settings: HttpServer, shutdown: &Shutdown, control: &Control) -> Self {
         let connections = Connections::new(&settings, descriptors::limit());
         let (shutdown, control) = (shutdown.clone(), control.clone());
-        Self { settings: Arc::new(settings), connections, shutdown, control }
+        let access = AccessLog::default();
+        Self { settings: Arc::new(settings), connections, shutdown, control, access }
     }
 
     /// Serves a listener until the process stops.
@@ -224,6 +228,7 @@ impl Context {
         let multiplexed = request.version() == hyper::Version::HTTP_2;
         let talking = self.conversation.request(multiplexed);
         let measured = Measured::begin(self.port.name, request.uri().path());
+        let accessed = self.accessed(&request);
         let hec = requests::is_hec(request.uri().path());
         let control = self.serving.control.clone();
         let room = self.serving.connections.request();
@@ -249,9 +254,19 @@ impl Context {
                 requests::end_connection(&mut response);
             }
             measured.end(response.status());
+            let response = match accessed {
+                Some(accessed) => accessed.answered(response),
+                None => response,
+            };
             let sent = Sent { _talking: talking, _room: room };
             Ok(response.map(|body| Held::new(body, sent)))
         }
+    }
+
+    /// Begins the event of a request in the access log; `None` for requests that are not logged.
+    fn accessed(&self, request: &hyper::Request<Incoming>) -> Option<Accessed> {
+        let is_rest = self.port.role.is_rest() && requests::is_rest(request.uri().path());
+        is_rest.then(|| self.serving.access.begin(request, self.peer.ip())).flatten()
     }
 
     fn patience(&self, path: &str) -> Patience {

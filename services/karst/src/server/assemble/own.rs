@@ -6,6 +6,7 @@ use api::ApiState;
 use cache::CachedStore;
 
 use super::host_name;
+use crate::server::access_log::AccessLog;
 use crate::server::log_file::LogFile;
 use crate::server::own_events::{self, Collector, Observed, OwnEvents};
 use crate::server::views::MetricsText;
@@ -18,6 +19,7 @@ pub(super) struct OwnEventsParts {
     pub(super) cache_bytes: (usize, usize),
     pub(super) metrics: MetricsText,
     pub(super) log: LogFile,
+    pub(super) access: AccessLog,
     pub(super) observed: Arc<Observed>,
 }
 
@@ -46,6 +48,7 @@ impl OwnEventsParts {
             catalog: state.catalog.clone(),
             metrics: self.metrics,
             log: self.log,
+            access: self.access,
             clock: Arc::clone(&state.clock),
             data: state.info.home.clone(),
             observed: self.observed,

@@ -16,6 +16,7 @@ use model::EventTime;
 use runtime::Clock;
 use search::SearchService;
 
+use super::super::access_log::AccessLog;
 use super::super::identity::write_once;
 use super::super::log_file::LogFile;
 use super::super::logs;
@@ -39,6 +40,7 @@ pub(crate) struct Sources {
     pub(crate) catalog: Catalog,
     pub(crate) metrics: MetricsText,
     pub(crate) log: LogFile,
+    pub(crate) access: AccessLog,
     pub(crate) clock: Arc<dyn Clock>,
     /// The data directory.
     pub(crate) data: PathBuf,
@@ -76,8 +78,14 @@ impl Collector {
         }
     }
 
-    /// Returns the events that are due. `dropped` earlier events could not be indexed.
-    pub(super) fn collect(&mut self, due: Due, dropped: u64) -> Vec<OwnEvent> {
+    /// Logs requests of REST from now on.
+    pub(super) fn open_access_log(&self) {
+        self.sources.access.open();
+    }
+
+    /// Returns the events that are due, and those of the access log if it is to be emptied. `dropped` earlier
+    /// events could not be indexed.
+    pub(super) fn collect(&mut self, due: Due, access: bool, dropped: u64) -> Vec<OwnEvent> {
         let time = self.sources.clock.now();
         let mut events = Vec::new();
         if due.metrics {
@@ -85,6 +93,9 @@ impl Collector {
             events.extend(self.metrics.events(&sample));
             events.extend(self.license(time, &sample.window.tallied));
             events.extend(self.sources.log.take_warnings(time, logs::component));
+        }
+        if access {
+            events.extend(self.sources.access.take());
         }
         if due.resources {
             events.extend(self.resources.events(time, &running(&self.sources.search)));
@@ -103,7 +114,7 @@ impl Collector {
     fn sample(&mut self, time: EventTime, dropped: u64) -> Sample {
         let began = Instant::now();
         let indexes = self.stored();
-        let Sources { ingest, search, cache, metrics, .. } = &self.sources;
+        let Sources { ingest, search, cache, metrics, access, .. } = &self.sources;
         let load = search.load();
         let count = |number: usize| number as u64;
         let mut sample = Sample {
@@ -124,6 +135,7 @@ impl Collector {
             },
             indexes,
             dropped,
+            access_dropped: access.dropped(),
             ..Sample::default()
         };
         sample.collect = began.elapsed();
