@@ -136,6 +136,37 @@ def test_queues_pipelines_caches_and_searches_are_measured(talkative):
     assert (row["log_level"], row["component"], row["sourcetype"]) == ("INFO", "Metrics", "splunkd")
 
 
+def test_the_numbers_of_metrics_log_are_points_in_metrics(talkative):
+    name = talkative.create_index("pointed")
+    talkative.send(*[f"pointed {n}" for n in range(50)], index=name)
+
+    def rows(search):
+        return wait_for(lambda: talkative.rows(search), search, SECONDS, 0.2)
+
+    names = "| mcatalog values(metric_name) AS names WHERE index=_metrics"
+    expected = {
+        "spl.mlog.per_index_thruput.kb",
+        "spl.mlog.queue.parsingqueue.current_size",
+        "spl.mlog.thruput.index_thruput.instantaneous_kbps",
+        "spl.mlog.search_concurrency.active_hist_searches",
+    }
+    wait_for(lambda: expected <= set(rows(names)[0]["names"]), "the names", SECONDS, 0.2)
+    size = "spl.mlog.queue.parsingqueue.max_size_kb"
+    (row,) = rows(f"| mstats max({size}) AS kb WHERE index=_metrics BY name ingest_pipe group sourcetype")
+    assert (row["name"], row["ingest_pipe"], row["group"]) == ("parsingqueue", "0", "queue"), row
+    assert float(row["kb"]) == 16_384 and row["sourcetype"] == "splunk_metrics_log", row
+    events = f'| mstats sum(spl.mlog.per_index_thruput.ev) AS ev WHERE index=_metrics series="{name}"'
+
+    def indexed():
+        found = talkative.rows(events)
+        return bool(found) and float(found[0].get("ev") or 0) == 50
+
+    wait_for(indexed, "50 events", SECONDS, 0.2)
+    entry = talkative.index_entry("_metrics")
+    assert (entry["datatype"], int(entry["frozenTimePeriodInSecs"])) == ("metric", 1_209_600)
+    assert talkative.count("index=_metrics") == 0, "searches of events leave points out"
+
+
 def test_the_machine_the_process_and_the_indexes_are_introspected(talkative):
     (row,) = found(
         talkative,

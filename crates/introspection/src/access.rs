@@ -56,7 +56,7 @@ impl Access {
         let agent = self.agent.as_deref().filter(|agent| !agent.is_empty());
         escape(&mut text, agent.unwrap_or("-"), MAX_AGENT);
         text.push_str(&format!("\" - {}ms", self.spent.as_millis()));
-        OwnEvent { log: Log::Access, time: self.time, text }
+        OwnEvent { log: Log::Access, time: self.time, text, points: None }
     }
 }
 

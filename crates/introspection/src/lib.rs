@@ -1,6 +1,7 @@
 //! The events that a process writes about itself, under Splunk's names: `metrics.log`,
 //! `license_usage.log`, `splunkd.log` and `splunkd_access.log` for the index `_internal`,
-//! `resource_usage.log` and `disk_objects.log` for `_introspection`.
+//! `resource_usage.log` and `disk_objects.log` for `_introspection`. The numbers of `metrics.log` are also
+//! data points for `_metrics`.
 //!
 //! ```text
 //! counters, queues, tallies, /proc -> Sample -> MetricsLog, License, ... -> OwnEvent -> (services: ingest)
@@ -17,6 +18,7 @@ mod disk_objects;
 mod license;
 mod line;
 mod metrics_log;
+mod points;
 mod proc;
 mod resource_usage;
 mod settings;
@@ -27,6 +29,7 @@ pub use counters::Counters;
 pub use disk_objects::{StoredIndex, disk_objects};
 pub use license::License;
 pub use metrics_log::{Concurrency, Instance, MetricsLog, Sample};
+pub use points::Points;
 pub use proc::Proc;
 pub use resource_usage::{ResourceUsage, RunningSearch};
 pub use settings::{DECLARED, DiskObjects, Metrics, Resources, Settings};
@@ -95,4 +98,6 @@ pub struct OwnEvent {
     pub time: EventTime,
     /// Its text.
     pub text: String,
+    /// Its numbers for the index `_metrics`, if it has some.
+    pub points: Option<Points>,
 }

@@ -1,11 +1,9 @@
 //! A line of a log in Splunk's format: time, level, component, and `name=value` separated by commas.
 
-use std::fmt::Write;
-
 use jiff::Timestamp;
 use model::EventTime;
 
-use crate::{Log, OwnEvent};
+use crate::{Log, OwnEvent, Points};
 
 /// Maximum length of a quoted value; longer ones are truncated.
 const MAX_NAME: usize = 1 << 10;
@@ -18,12 +16,15 @@ pub(crate) struct Line {
     text: String,
     separator: &'static str,
     is_first: bool,
+    /// The numbers, of metrics.log only.
+    points: Option<Points>,
 }
 
 impl Line {
     /// Starts a line of metrics.log for a group.
     pub(crate) fn metrics(time: EventTime, group: &str) -> Self {
-        Self::new(Log::Metrics, time, ("INFO", "Metrics"), ", ").word("group", group)
+        let line = Self::new(Log::Metrics, time, ("INFO", "Metrics"), ", ").word("group", group);
+        Self { points: Some(Points::of(group)), ..line }
     }
 
     pub(crate) fn new(
@@ -33,7 +34,7 @@ impl Line {
         separator: &'static str,
     ) -> Self {
         let text = format!("{} {level:<5} {component} - ", written(time));
-        Self { log, time, text, separator, is_first: true }
+        Self { log, time, text, separator, is_first: true, points: None }
     }
 
     fn name(&mut self, name: &str) {
@@ -48,6 +49,9 @@ impl Line {
     pub(crate) fn word(mut self, name: &str, word: &str) -> Self {
         self.name(name);
         self.text.push_str(word);
+        if let Some(points) = &mut self.points {
+            points.word(name, word);
+        }
         self
     }
 
@@ -62,24 +66,33 @@ impl Line {
 
     /// Adds a name chosen by a user, in quotes.
     pub(crate) fn quoted(mut self, name: &str, value: &str) -> Self {
+        let value = &value[..value.floor_char_boundary(MAX_NAME)];
         self.name(name);
         self.text.push('"');
         escape(&mut self.text, value, MAX_NAME);
         self.text.push('"');
+        if let Some(points) = &mut self.points {
+            points.dimension(name, value);
+        }
         self
     }
 
     /// Adds an integer.
-    pub(crate) fn count(mut self, name: &str, value: u64) -> Self {
-        self.name(name);
-        let _ = write!(self.text, "{value}");
-        self
+    pub(crate) fn count(self, name: &str, value: u64) -> Self {
+        self.digits(name, &value.to_string())
     }
 
     /// Adds a number with at most three decimals.
-    pub(crate) fn number(mut self, name: &str, value: f64) -> Self {
+    pub(crate) fn number(self, name: &str, value: f64) -> Self {
+        self.digits(name, &decimal(value))
+    }
+
+    fn digits(mut self, name: &str, number: &str) -> Self {
         self.name(name);
-        self.text.push_str(&decimal(value));
+        self.text.push_str(number);
+        if let Some(points) = &mut self.points {
+            points.measure(name, number);
+        }
         self
     }
 
@@ -92,7 +105,8 @@ impl Line {
     }
 
     pub(crate) fn end(self) -> OwnEvent {
-        OwnEvent { log: self.log, time: self.time, text: self.text }
+        let points = self.points.filter(|points| !points.is_empty());
+        OwnEvent { log: self.log, time: self.time, text: self.text, points }
     }
 }
 
@@ -149,6 +163,26 @@ mod tests {
             "11-22-2026 10:15:00.123 +0000 INFO  Metrics - group=queue, series=\"a \\\"b\\\" \\\\ \", ev=3, \
              kb=1.25, kbps=2, \"system total\""
         );
+    }
+
+    #[test]
+    fn the_numbers_of_metrics_log_are_points_too() {
+        let line = Line::metrics(EventTime(0), "thruput").word("name", "index_thruput");
+        let points = line.count("ev", 3).number("kb", 1.25).quoted("s", "a \"b\"").end().points;
+        let points = points.unwrap_or_default();
+        let fields: Vec<_> =
+            points.fields().map(|(name, value)| format!("{name}={value}")).collect();
+        let expected = [
+            "metric_name:spl.mlog.thruput.index_thruput.ev=3",
+            "metric_name:spl.mlog.thruput.index_thruput.kb=1.25",
+            "group=thruput",
+            "name=index_thruput",
+            "s=a \"b\"",
+        ];
+        assert_eq!(fields, expected);
+        let usage = Line::new(Log::LicenseUsage, EventTime(0), ("INFO", "LicenseUsage"), " ");
+        assert_eq!(usage.count("b", 1).end().points, None);
+        assert_eq!(Line::metrics(EventTime(0), "x").word("a", "b").end().points, None);
     }
 
     #[test]

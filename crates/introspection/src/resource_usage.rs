@@ -73,7 +73,7 @@ pub(crate) fn event(time: EventTime, component: &str, data: Value) -> OwnEvent {
     let text = json!({
         "datetime": written(time), "log_level": "INFO", "component": component, "data": data,
     });
-    OwnEvent { log, time, text: text.to_string() }
+    OwnEvent { log, time, text: text.to_string(), points: None }
 }
 
 /// A number rounded to three decimals.

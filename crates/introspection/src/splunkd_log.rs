@@ -46,7 +46,7 @@ impl SplunkdLog {
                 "{} WARN  Server - further lines are in karst.log lines={count}",
                 written(now)
             );
-            events.push(OwnEvent { log: Log::Splunkd, time: now, text });
+            events.push(OwnEvent { log: Log::Splunkd, time: now, text, points: None });
         }
         events
     }
@@ -74,7 +74,7 @@ fn event(line: &str, now: EventTime, component: impl Fn(&str) -> String) -> Opti
         }
     }
     text.truncate(text.floor_char_boundary(MAX_BYTES));
-    Some(OwnEvent { log: Log::Splunkd, time, text })
+    Some(OwnEvent { log: Log::Splunkd, time, text, points: None })
 }
 
 #[cfg(test)]

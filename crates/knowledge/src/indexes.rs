@@ -135,7 +135,7 @@ mod tests {
         let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "indexes", text));
         let names: Vec<&str> =
             knowledge.indexes().iter().map(|index| index.name.as_str()).collect();
-        let builtin = ["_audit", "_internal", "_introspection", "main", "summary"];
+        let builtin = ["_audit", "_internal", "_introspection", "_metrics", "main", "summary"];
         assert!(builtin.iter().all(|name| names.contains(name)), "{names:?}");
         assert_eq!(names.len(), builtin.len() + 2);
         let find =
@@ -153,6 +153,8 @@ mod tests {
             (AckLevel::Local, None)
         );
         assert_eq!(find("_internal").frozen_after, Duration::from_secs(2_592_000));
+        assert_eq!(find("_metrics").frozen_after, Duration::from_secs(1_209_600));
+        assert!(find("_metrics").metric);
         assert_eq!(knowledge.errors().len(), 2);
     }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use ingest::{IndexCatalog, Ingest};
 use inputs::{BatchId, CutEvents, Input, MissingTime, OriginRef, StreamKey};
-use introspection::{OwnEvent, Settings};
+use introspection::{OwnEvent, Points, Settings};
 use model::IndexName;
 use runtime::Shutdown;
 use tokio::time::Instant;
@@ -160,7 +160,9 @@ impl Writer {
     }
 
     fn keep(&mut self, events: Vec<OwnEvent>) {
-        let bytes = events.iter().map(|event| event.text.len()).sum();
+        let size =
+            |event: &OwnEvent| event.text.len() + event.points.as_ref().map_or(0, Points::bytes);
+        let bytes = events.iter().map(size).sum();
         self.pending.push_back(Interval { number: self.next, events, bytes });
         self.next += 1;
         let waiting = |pending: &VecDeque<Interval>| {
@@ -218,7 +220,30 @@ impl Writer {
             // They are far smaller than the limit of an input.
             let _ = events.push(origin, Some(event.time), event.text.as_bytes());
         }
+        self.push_points(interval, &mut events);
         let stream = StreamKey("own-events".into());
         (!events.is_empty()).then_some(Input::Events { stream, events })
+    }
+
+    /// Adds the data points of an interval, unless their index is disabled.
+    fn push_points(&self, interval: &Interval, events: &mut CutEvents) {
+        let Ok(index) = IndexName::new(Points::INDEX) else { return };
+        if !self.to.indexes.contains(&index) {
+            return;
+        }
+        for event in &interval.events {
+            let Some(points) = &event.points else { continue };
+            let origin = OriginRef {
+                index: &index,
+                host: &self.to.host,
+                source: event.log.source(),
+                sourcetype: Some(Points::SOURCETYPE),
+            };
+            if events.push(origin, Some(event.time), Points::TEXT.as_bytes()) {
+                for (name, value) in points.fields() {
+                    events.push_field(name.into(), value);
+                }
+            }
+        }
     }
 }

@@ -56,6 +56,7 @@ mod tests {
             log,
             time: EventTime(0),
             text: format!("{{\"component\":\"{component}\",\"data\":{{\"value\":{value}}}}}"),
+            points: None,
         };
         let observed = Observed::default();
         assert!(observed.of("Hostwide").is_empty(), "nothing was observed yet");
