@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::SearchLimits;
 use crate::permissions::Known;
-use crate::roles::Granted;
+use crate::roles::GrantedRights;
 use crate::{Accounts, Permissions, Role, Roles, Scope, like};
 
 /// Grants read and write access to every object, and to jobs of others.
@@ -53,7 +53,7 @@ impl Authority {
         self.rights("", self.roles.granted_by(role))
     }
 
-    fn rights(&self, user: &str, granted: Granted) -> Rights {
+    fn rights(&self, user: &str, granted: GrantedRights) -> Rights {
         Rights {
             user: user.to_owned(),
             is_system: false,

@@ -205,22 +205,22 @@ impl Roles {
     }
 
     /// The rights of users with these roles, including imported ones.
-    pub(crate) fn granted(&self, names: &[String]) -> Granted {
-        Granted::of(&self.closure(names))
+    pub(crate) fn granted(&self, names: &[String]) -> GrantedRights {
+        GrantedRights::of(&self.closure(names))
     }
 
     /// As [`Self::granted`], for a role that need not be stored.
-    pub(crate) fn granted_by(&self, role: &Role) -> Granted {
+    pub(crate) fn granted_by(&self, role: &Role) -> GrantedRights {
         let mut roles = self.closure(&role.imported_roles);
         roles.retain(|known| known.name != role.name);
         roles.push(role.clone());
-        Granted::of(&roles)
+        GrantedRights::of(&roles)
     }
 }
 
 /// The rights granted by roles.
 #[derive(Debug)]
-pub(crate) struct Granted {
+pub(crate) struct GrantedRights {
     pub(crate) names: BTreeSet<String>,
     pub(crate) capabilities: BTreeSet<String>,
     pub(crate) indexes_allowed: Vec<String>,
@@ -228,7 +228,7 @@ pub(crate) struct Granted {
     pub(crate) limits: SearchLimits,
 }
 
-impl Granted {
+impl GrantedRights {
     fn of(roles: &[Role]) -> Self {
         Self {
             names: roles.iter().map(|role| role.name.clone()).collect(),

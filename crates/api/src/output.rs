@@ -77,7 +77,7 @@ impl OutputMode {
 
 /// The metadata of a response besides its rows.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told {
+pub(crate) struct ResponseMeta {
     /// The number of the first row.
     pub(crate) offset: usize,
     pub(crate) messages: Vec<Message>,
@@ -102,20 +102,20 @@ pub(crate) trait RowFormat: Send {
 
 impl OutputMode {
     /// Writes answers with these fields.
-    pub(crate) fn format(self, told: Told, fields: Vec<String>) -> Box<dyn RowFormat> {
+    pub(crate) fn format(self, meta: ResponseMeta, fields: Vec<String>) -> Box<dyn RowFormat> {
         match self {
-            Self::Json => Box::new(json::Objects::new(told, fields)),
-            Self::JsonRows => Box::new(json::Lists::new(told, fields)),
-            Self::JsonCols => Box::new(json::Columnwise::new(told, fields)),
+            Self::Json => Box::new(json::Objects::new(meta, fields)),
+            Self::JsonRows => Box::new(json::Lists::new(meta, fields)),
+            Self::JsonCols => Box::new(json::Columnwise::new(meta, fields)),
             Self::Csv | Self::SafeCsv => Box::new(Csv::new(self, fields)),
-            Self::Xml => Box::new(xml::Results::new(told, fields)),
+            Self::Xml => Box::new(xml::Results::new(meta, fields)),
             Self::Raw => Box::new(Raw::new(fields)),
         }
     }
 
     /// A page with all of its fields as a whole answer.
-    pub(crate) fn write(self, told: Told, page: &Page) -> Vec<u8> {
-        whole(self.format(told, page.fields.clone()), page)
+    pub(crate) fn write(self, meta: ResponseMeta, page: &Page) -> Vec<u8> {
+        whole(self.format(meta, page.fields.clone()), page)
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) const NOTE: &str = "karst.origin_rules";
 
 /// The rules of the origins of a bucket, collected one by one.
 #[derive(Debug, Default)]
-pub(crate) enum Noted {
+pub(crate) enum CollectedRules {
     #[default]
     Nothing,
     Some(OriginRules),
@@ -21,7 +21,7 @@ pub(crate) enum Noted {
     Unknown,
 }
 
-impl Noted {
+impl CollectedRules {
     pub(crate) fn add(&mut self, rules: Option<OriginRules>) {
         let known = std::mem::replace(self, Self::Unknown);
         *self = match (known, rules) {
@@ -61,7 +61,7 @@ mod tests {
     }
 
     fn noted(rules: &[Option<OriginRules>]) -> Option<(u64, u64)> {
-        let mut noted = Noted::default();
+        let mut noted = CollectedRules::default();
         rules.iter().for_each(|rules| noted.add(rules.clone()));
         noted.note().and_then(|note| read(&note))
     }

@@ -139,7 +139,7 @@ type Rules = BTreeSet<(u32, u64)>;
 #[derive(Default)]
 struct MadeBy {
     of_sourcetypes: Rules,
-    of_origins: origin_rules::Noted,
+    of_origins: origin_rules::CollectedRules,
 }
 
 /// Adds words to the index and fields to columns, in one pass over all events.

@@ -102,13 +102,13 @@ pub struct Download {
     pub path: PathBuf,
     /// Its size in bytes.
     pub bytes: u64,
-    _place: Place,
+    _permit: DownloadPermit,
 }
 
 #[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
+struct DownloadPermit(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for DownloadPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -347,13 +347,13 @@ impl DeploymentServer {
             return Err(Error::Absent(request.app.clone()));
         }
         let most = rules.classes.max_downloads;
-        let place = Place(Arc::clone(&self.downloads));
-        if place.0.fetch_add(1, Ordering::Relaxed) >= most {
+        let permit = DownloadPermit(Arc::clone(&self.downloads));
+        if permit.0.fetch_add(1, Ordering::Relaxed) >= most {
             return Err(Error::Busy(most));
         }
         let path = archive(&self.archives(), &request.checksum);
         let metadata = fs::metadata(&path).map_err(Error::file("read", &path))?;
-        Ok(Download { path, bytes: metadata.len(), _place: place })
+        Ok(Download { path, bytes: metadata.len(), _permit: permit })
     }
 
     fn archives(&self) -> PathBuf {

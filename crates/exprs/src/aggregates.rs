@@ -11,6 +11,7 @@ mod field_values;
 #[doc(hidden)]
 pub mod fuzzing;
 mod groups;
+mod integer_set;
 mod long_float;
 mod mode;
 mod moments;
@@ -24,7 +25,6 @@ mod summary;
 #[cfg(test)]
 mod tests;
 mod values;
-mod wholes;
 
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::functions_aggregate::average::avg_udaf;

@@ -15,7 +15,7 @@ use crate::types::ValueType;
 use crate::{Report, Typed};
 
 /// Properties of the search that functions may depend on.
-pub(crate) struct Surroundings {
+pub(crate) struct FunctionContext {
     pub(crate) now: EventTime,
     pub(crate) zone: TimeZone,
     pub(crate) report: Option<Report>,
@@ -26,7 +26,7 @@ pub(crate) struct Surroundings {
 pub(crate) fn of_values(
     function: &'static Function,
     arguments: Vec<Typed>,
-    surroundings: Option<Surroundings>,
+    context: Option<FunctionContext>,
 ) -> Result<Typed, Refusal> {
     let Body::Values { numbers, prepare } = &function.body else {
         return Ok(Typed::null(ValueType::Null));
@@ -38,7 +38,7 @@ pub(crate) fn of_values(
     let prepared = prepare(&eval::functions::Call { name: function.name, arguments: known })?;
     let Prepared { kernel, parameters, is_volatile, decimals } = prepared;
     let mut made = EvalFunction::of_rows(function.name, kernel).with(parameters);
-    if let Some(Surroundings { now, zone, report }) = surroundings {
+    if let Some(FunctionContext { now, zone, report }) = context {
         made = made.within(now, zone).reporting(report);
     }
     if is_volatile {

@@ -1,7 +1,7 @@
-//! The acknowledgement of one input: completed when every part of it has been settled.
+//! The acknowledgement of one input: completed when every part of it is.
 //!
-//! An input is split into parts (batches) on its way; each part carries a [`Share`]. The sender's wait ends
-//! when the last share is dropped. A share that is dropped without having been settled, for whatever reason,
+//! An input is split into parts (batches); each part carries an [`AckShare`]. The sender's wait ends
+//! when the last share is dropped. A share that is dropped without having been completed, for any reason,
 //! fails the input: an event that is lost on the way is never acknowledged.
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use crate::channels::InFlight;
 
 #[derive(Debug)]
-struct Ticket {
+struct InputAck {
     events: AtomicU64,
     bytes: AtomicU64,
     pending: AtomicU64,
@@ -28,14 +28,14 @@ struct Ticket {
     done: Mutex<Option<oneshot::Sender<Result<Receipt, Error>>>>,
 }
 
-impl Ticket {
+impl InputAck {
     fn fail(&self, error: Error) {
         let mut failure = self.failure.lock();
         failure.get_or_insert(error);
     }
 }
 
-impl Drop for Ticket {
+impl Drop for InputAck {
     fn drop(&mut self) {
         let failure = self.failure.get_mut().take();
         let receipt = Receipt {
@@ -56,19 +56,19 @@ impl Drop for Ticket {
 
 /// A part's share of the acknowledgement of its input.
 #[derive(Debug)]
-pub(crate) struct Share {
-    ticket: Option<Arc<Ticket>>,
+pub(crate) struct AckShare {
+    input: Option<Arc<InputAck>>,
 }
 
 /// An acknowledgement that waits until a part is in object storage.
 #[derive(Debug)]
 pub(crate) struct Waiting {
-    pub(crate) share: Share,
+    pub(crate) share: AckShare,
     pub(crate) events: u64,
     pub(crate) bytes: u64,
 }
 
-impl Share {
+impl AckShare {
     /// Returns the first share of a new input, and the acknowledgement that receives its outcome.
     pub(crate) fn new() -> (Self, Acknowledgement) {
         Self::of(None)
@@ -81,7 +81,7 @@ impl Share {
 
     fn of(batch: Option<InFlight>) -> (Self, Acknowledgement) {
         let (done, outcome) = Acknowledgement::new();
-        let ticket = Ticket {
+        let input = InputAck {
             events: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             pending: AtomicU64::new(0),
@@ -91,83 +91,83 @@ impl Share {
             batch,
             done: Mutex::new(Some(done)),
         };
-        (Self { ticket: Some(Arc::new(ticket)) }, outcome)
+        (Self { input: Some(Arc::new(input)) }, outcome)
     }
 
     /// Returns a share that nobody waits for.
     pub(crate) const fn unattended() -> Self {
-        Self { ticket: None }
+        Self { input: None }
     }
 
     /// Returns the batch number of the input, if it has one: then its parts are stored together or not at
     /// all.
     pub(crate) fn batch(&self) -> Option<BatchId> {
-        Some(self.ticket.as_ref()?.batch.as_ref()?.id)
+        Some(self.input.as_ref()?.batch.as_ref()?.id)
     }
 
     /// Returns the time since the input arrived, if a sender waits for it.
     pub(crate) fn age(&self) -> Option<Duration> {
-        self.ticket.as_ref().map(|ticket| ticket.began.elapsed())
+        self.input.as_ref().map(|input| input.began.elapsed())
     }
 
-    /// Returns the number of unsettled shares of the input. Once only the caller holds a share, no more parts
+    /// Returns the number of open shares of the input. Once only the caller holds a share, no more parts
     /// can arrive, and the outcomes of the others are visible.
     pub(crate) fn holders(&self) -> usize {
-        let holders = self.ticket.as_ref().map_or(0, Arc::strong_count);
+        let holders = self.input.as_ref().map_or(0, Arc::strong_count);
         std::sync::atomic::fence(Ordering::Acquire);
         holders
     }
 
     /// Whether a part of the input has already failed.
     pub(crate) fn has_failed(&self) -> bool {
-        self.ticket.as_ref().is_some_and(|ticket| ticket.failure.lock().is_some())
+        self.input.as_ref().is_some_and(|input| input.failure.lock().is_some())
     }
 
     /// Returns another share of the same input.
     pub(crate) fn another(&self) -> Self {
-        Self { ticket: self.ticket.clone() }
+        Self { input: self.input.clone() }
     }
 
-    /// Settles the part: `events` with `bytes` of text are durable.
-    pub(crate) fn settle(mut self, events: u64, bytes: u64) {
-        if let Some(ticket) = self.ticket.take() {
-            ticket.events.fetch_add(events, Ordering::Relaxed);
-            ticket.bytes.fetch_add(bytes, Ordering::Relaxed);
+    /// Completes the part: `events` with `bytes` of text are durable.
+    pub(crate) fn complete(mut self, events: u64, bytes: u64) {
+        if let Some(input) = self.input.take() {
+            input.events.fetch_add(events, Ordering::Relaxed);
+            input.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
     }
 
-    /// Settles the part at this durability level.
-    pub(crate) fn settle_as(self, durability: Durability, events: u64, bytes: u64) {
+    /// Completes the part at this durability level.
+    pub(crate) fn complete_as(self, durability: Durability, events: u64, bytes: u64) {
         self.note(&Findings { durability: Some(durability), ..Findings::default() });
-        self.settle(events, bytes);
+        self.complete(events, bytes);
     }
 
     /// Records how many bytes of the stream wait for the rest of their event.
     pub(crate) fn set_pending(&self, bytes: u64) {
-        if let Some(ticket) = &self.ticket {
-            ticket.pending.store(bytes, Ordering::Relaxed);
+        if let Some(input) = &self.input {
+            input.pending.store(bytes, Ordering::Relaxed);
         }
     }
 
     /// Records the findings about the events of a part.
     pub(crate) fn note(&self, findings: &Findings) {
-        if let Some(ticket) = &self.ticket {
-            ticket.findings.lock().add(findings);
+        if let Some(input) = &self.input {
+            input.findings.lock().add(findings);
         }
     }
 
     /// Fails the part, and with it the input.
     pub(crate) fn fail(mut self, error: Error) {
-        if let Some(ticket) = self.ticket.take() {
-            ticket.fail(error);
+        if let Some(input) = self.input.take() {
+            input.fail(error);
         }
     }
 }
 
-impl Drop for Share {
+impl Drop for AckShare {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket.take() {
-            ticket.fail(Error::Abandoned);
+        if let Some(input) = self.input.take() {
+            input.fail(Error::Abandoned);
         }
     }
 }
@@ -178,23 +178,23 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn an_input_is_acknowledged_when_its_last_part_is_settled() {
-        let (share, outcome) = Share::new();
+    async fn an_input_is_acknowledged_when_its_last_part_is_completed() {
+        let (share, outcome) = AckShare::new();
         let other = share.another();
-        share.settle(2, 20);
+        share.complete(2, 20);
         let outcome = tokio::spawn(outcome.wait());
         tokio::task::yield_now().await;
         assert!(!outcome.is_finished());
-        other.settle(1, 5);
+        other.complete(1, 5);
         let receipt = outcome.await.unwrap().unwrap();
         assert_eq!((receipt.events, receipt.bytes), (3, 25));
     }
 
     #[tokio::test]
     async fn a_part_that_is_dropped_fails_its_input() {
-        let (share, outcome) = Share::new();
+        let (share, outcome) = AckShare::new();
         drop(share.another());
-        share.settle(1, 1);
+        share.complete(1, 1);
         assert!(matches!(outcome.wait().await, Err(Error::Abandoned)));
     }
 }

@@ -53,11 +53,11 @@ pub(crate) struct Channels {
 
 /// The decision about a batch that arrives.
 #[derive(Debug)]
-pub(crate) enum Begun {
+pub(crate) enum BatchState {
     /// Its events are already durable.
     Known,
     /// The same batch is in the pipeline.
-    OnItsWay,
+    InFlight,
     /// The batch is new.
     New(InFlight),
 }
@@ -115,7 +115,7 @@ impl Channels {
     }
 
     /// Decides whether an input that has arrived is new.
-    pub(crate) fn begin(self: &Arc<Self>, id: BatchId, now: EventTime) -> Begun {
+    pub(crate) fn begin(self: &Arc<Self>, id: BatchId, now: EventTime) -> BatchState {
         let mut state = self.lock();
         if !state.channels.contains_key(&id.channel) && state.channels.len() >= self.most {
             forget_most_silent(&mut state);
@@ -124,13 +124,13 @@ impl Channels {
         channel.last_used = now;
         // Checked first: a batch in the journal may still wait for a remote acknowledgement.
         if channel.in_flight.contains(&id.sequence) {
-            return Begun::OnItsWay;
+            return BatchState::InFlight;
         }
         if channel.safe.contains(id.sequence) {
-            return Begun::Known;
+            return BatchState::Known;
         }
         channel.in_flight.insert(id.sequence);
-        Begun::New(InFlight { id, channels: Arc::clone(self) })
+        BatchState::New(InFlight { id, channels: Arc::clone(self) })
     }
 
     /// Registers a batch that a restart found in the journal and that is only acknowledged once it is in
@@ -255,15 +255,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let channels = Channels::open(folder.path(), 9, DAY).unwrap();
         let now = EventTime(1);
-        let Begun::New(first) = channels.begin(id(1, 5, 0), now) else { panic!("it is new") };
-        assert!(matches!(channels.begin(id(1, 5, 0), now), Begun::OnItsWay));
-        assert!(matches!(channels.begin(id(2, 5, 0), now), Begun::New(_)));
+        let BatchState::New(first) = channels.begin(id(1, 5, 0), now) else { panic!("it is new") };
+        assert!(matches!(channels.begin(id(1, 5, 0), now), BatchState::InFlight));
+        assert!(matches!(channels.begin(id(2, 5, 0), now), BatchState::New(_)));
         drop(first);
-        assert!(matches!(channels.begin(id(1, 5, 0), now), Begun::New(_)));
+        assert!(matches!(channels.begin(id(1, 5, 0), now), BatchState::New(_)));
         channels.note(id(1, 5, 3), now);
         for (sequence, known) in [(5, true), (2, true), (3, false), (6, false)] {
             let begun = channels.begin(id(1, sequence, 0), now);
-            assert_eq!(matches!(begun, Begun::Known), known, "{sequence}");
+            assert_eq!(matches!(begun, BatchState::Known), known, "{sequence}");
         }
     }
 

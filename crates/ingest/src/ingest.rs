@@ -18,9 +18,9 @@ use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
-use crate::ack::Share;
+use crate::ack::AckShare;
 use crate::adoption::{Adopted, Adopter};
-use crate::channels::{Begun, Channels};
+use crate::channels::{BatchState, Channels};
 use crate::fence::Fence;
 use crate::fields::KnownFields;
 use crate::forwarders::{ForwarderStatus, Forwarders};
@@ -121,7 +121,7 @@ impl Ingest {
     /// # Errors
     /// A setting does not fit, another process has the directory, or the journal cannot be read.
     pub async fn start(parts: Parts) -> Result<Self, Error> {
-        Self::start_telling(parts, &|_| {}).await
+        Self::start_reporting(parts, &|_| {}).await
     }
 
     /// The same; `tell` is told what the start waits for, again and again. Where the journal on the disk is
@@ -130,7 +130,7 @@ impl Ingest {
     /// # Errors
     /// As [`start`](Self::start).
     #[expect(clippy::too_many_lines, reason = "each part needs those before it")]
-    pub async fn start_telling(
+    pub async fn start_reporting(
         parts: Parts,
         tell: &(dyn Fn(String) + Send + Sync),
     ) -> Result<Self, Error> {
@@ -482,7 +482,7 @@ impl Ingest {
     async fn order(&self, order: impl Fn() -> Order) -> Result<(), Error> {
         let mut outcomes = Vec::new();
         for set in &self.pipelines {
-            let (share, outcome) = Share::new();
+            let (share, outcome) = AckShare::new();
             let work = Work::Order(order(), share);
             if set.entrance.push_async(work, 64, Duration::MAX).await.is_err() {
                 return Err(Error::Closed);
@@ -677,7 +677,7 @@ impl Sink for Ingest {
     ) -> BoxFuture<'a, Result<Acknowledgement, inputs::Error>> {
         Box::pin(async move {
             check_open(&input)?;
-            self.push(input, Share::new(), wait).await
+            self.push(input, AckShare::new(), wait).await
         })
     }
 
@@ -725,14 +725,14 @@ impl Ingest {
         wait: Duration,
     ) -> Result<Acknowledgement, inputs::Error> {
         match self.channels.begin(id, self.clock.now()) {
-            Begun::New(batch) => self.push(input, Share::of_batch(batch), wait).await,
-            Begun::Known => {
+            BatchState::New(batch) => self.push(input, AckShare::of_batch(batch), wait).await,
+            BatchState::Known => {
                 metrics::counter!(names::INGEST_DUPLICATES).increment(1);
-                let (share, outcome) = Share::new();
-                share.settle(0, 0);
+                let (share, outcome) = AckShare::new();
+                share.complete(0, 0);
                 Ok(outcome)
             }
-            Begun::OnItsWay => Err(inputs::Error::Refused {
+            BatchState::InFlight => Err(inputs::Error::Refused {
                 kind: ErrorKind::Conflict,
                 reason: "the batch is already being processed; send it again later".into(),
             }),
@@ -748,7 +748,7 @@ impl Ingest {
     async fn push(
         &self,
         input: Input,
-        (share, outcome): (Share, Acknowledgement),
+        (share, outcome): (AckShare, Acknowledgement),
         wait: Duration,
     ) -> Result<Acknowledgement, inputs::Error> {
         use std::hash::BuildHasher;

@@ -16,7 +16,7 @@ use object_store::ObjectStore;
 use replication::{ReplicaStore, Replicas};
 use runtime::Shutdown;
 
-use crate::ack::{Share, Waiting};
+use crate::ack::{AckShare, Waiting};
 use crate::fence::Fence;
 use crate::journal::{
     Codec, Encoder, Record, RollStarted, SEGMENT_HEADER, encode_roll, scan_bytes, scan_raw,
@@ -308,7 +308,7 @@ impl Log {
         for Shipped { stream, position, record, is_awaited } in records {
             shipment.push(&stream, position, record);
             if is_awaited {
-                let (share, outcome) = Share::new();
+                let (share, outcome) = AckShare::new();
                 shipment.waiting.push(Waiting { share, events: 1, bytes: 0 });
                 outcomes.push(outcome);
             }

@@ -30,8 +30,8 @@ use crate::{Error, HostNames, OwnDirectories, RemoteHost};
 
 pub use run::{Bound, bind, start, start_bound};
 pub use running::{
-    Base, Change, ForwarderListener, Listening, Protocol, RunningInputs, ServeForwarders,
-    Surroundings,
+    Base, Change, ForwarderListener, InputDependencies, Listening, Protocol, RunningInputs,
+    ServeForwarders,
 };
 pub use ssl::{TlsFile, TlsSettings};
 use stanza::Keys;

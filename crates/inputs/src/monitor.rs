@@ -90,11 +90,11 @@ struct Parked {
     seen: Seen,
     since: Instant,
     generation: u64,
-    why: Why,
+    why: ParkReason,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Why {
+enum ParkReason {
     /// The file is not readable as text, or was indexed before.
     Ignored,
     /// Reading it failed; it is tried again.

@@ -178,8 +178,8 @@ pub(crate) async fn serve_port(
                 }
             };
             let intake = Intake::new(sink);
-            let (port, told) = (local.port(), Told::default());
-            let connection = Connection { input, peer, port, intake, shutdown, told };
+            let (port, logged) = (local.port(), LoggedTruncations::default());
+            let connection = Connection { input, peer, port, intake, shutdown, logged };
             if let Err(error) = connection.read(socket).await {
                 tracing::warn!(%peer, %error, "connection ended");
             }
@@ -194,13 +194,13 @@ struct Refusals(Mutex<HashMap<(IpAddr, String), Instant>>);
 impl Refusals {
     /// Whether a refusal is to be logged: a sender that tries repeatedly is logged once per [`REPEAT`].
     fn is_due(&self, peer: IpAddr, reason: &str, now: Instant) -> bool {
-        let mut told = self.0.lock();
-        told.retain(|_, at| now.duration_since(*at) < REPEAT);
+        let mut logged = self.0.lock();
+        logged.retain(|_, at| now.duration_since(*at) < REPEAT);
         let key = (peer, reason.to_owned());
-        if told.len() >= REFUSALS || told.contains_key(&key) {
+        if logged.len() >= REFUSALS || logged.contains_key(&key) {
             return false;
         }
-        told.insert(key, now);
+        logged.insert(key, now);
         true
     }
 }
@@ -224,7 +224,7 @@ struct Connection {
     port: u16,
     intake: Intake,
     shutdown: Shutdown,
-    told: Told,
+    logged: LoggedTruncations,
 }
 
 impl Connection {
@@ -346,21 +346,25 @@ impl Connection {
 
     /// Warns of messages that were cut, once they are complete, and at most once per [`REPEAT`].
     fn report_cut(&mut self, framer: &Framer, end: bool) {
-        let messages = framer.cut - self.told.messages;
-        let is_due = self.told.at.is_none_or(|at| at.elapsed() >= REPEAT);
+        let messages = framer.cut - self.logged.messages;
+        let is_due = self.logged.at.is_none_or(|at| at.elapsed() >= REPEAT);
         if messages == 0 || !end && (framer.is_skipping() || !is_due) {
             return;
         }
-        let dropped_bytes = framer.dropped - self.told.bytes;
+        let dropped_bytes = framer.dropped - self.logged.bytes;
         tracing::warn!(peer = %self.peer, messages, dropped_bytes, limit = self.input.max_message,
             "syslog messages are longer than the limit and were truncated");
-        self.told = Told { at: Some(Instant::now()), messages: framer.cut, bytes: framer.dropped };
+        self.logged = LoggedTruncations {
+            at: Some(Instant::now()),
+            messages: framer.cut,
+            bytes: framer.dropped,
+        };
     }
 }
 
 /// The truncated messages that were logged.
 #[derive(Debug, Default)]
-struct Told {
+struct LoggedTruncations {
     at: Option<Instant>,
     messages: u64,
     bytes: u64,

@@ -32,7 +32,7 @@ pub(crate) struct Chunked {
 
 /// The properties reported by a program.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct StartedProgram {
     pub(crate) chunked: Chunked,
     pub(crate) behaviour: Behaviour,
     /// `streaming_preop`.
@@ -47,7 +47,7 @@ impl Chunked {
         info: &SearchInfo,
         scratch: &Path,
         settings: &Settings,
-    ) -> Result<Begun, Error> {
+    ) -> Result<StartedProgram, Error> {
         let mut started = Self {
             process: Process::start(&command.script, &[], scratch, settings)?,
             program: command.script.described(),
@@ -87,7 +87,7 @@ impl Chunked {
         let kind = metadata["type"].as_str().unwrap_or("streaming");
         let behaviour = Behaviour { generating, streaming: kind == "streaming" };
         let preop = metadata["streaming_preop"].as_str().unwrap_or_default().to_owned();
-        Ok(Begun { chunked: started, behaviour, preop, messages })
+        Ok(StartedProgram { chunked: started, behaviour, preop, messages })
     }
 
     /// Sends rows to the program.

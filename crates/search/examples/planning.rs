@@ -136,7 +136,7 @@ fn service(catalog: Catalog) -> SearchService {
     let dependencies = Dependencies {
         catalog,
         apps: apps.expect("there are no files"),
-        surroundings: Arc::new(plan::EventsOnly),
+        host: Arc::new(plan::EventsOnly),
         hot: Arc::new(bucket::LocalHot(Arc::new(NoHotRows))),
         views: bucket::OpenViews::default(),
         objects: Arc::new(NoObjects),

@@ -35,7 +35,7 @@ thread_local! {
 
 impl CpuTime {
     /// Returns the CPU time counted so far. Work in progress is included only up to its last call of
-    /// [`settle`].
+    /// [`count_thread`].
     pub(crate) fn total(&self) -> Duration {
         Duration::from_nanos(self.0.load(Relaxed))
     }
@@ -47,9 +47,9 @@ impl CpuTime {
 
     /// Runs a closure and counts its CPU time.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        settle();
+        count_thread();
         let current = Current { cpu: self.clone(), counted: thread_cpu() };
-        let _within = Within { outer: CURRENT.replace(Some(current)) };
+        let _within = CpuScope { outer: CURRENT.replace(Some(current)) };
         work()
     }
 
@@ -59,7 +59,7 @@ impl CpuTime {
 }
 
 /// Counts the CPU time that this thread has spent on its search up to now.
-pub(crate) fn settle() {
+pub(crate) fn count_thread() {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
             let now = thread_cpu();
@@ -76,13 +76,13 @@ pub(crate) fn follow_tasks() {
 }
 
 /// A guard that ends the counted work when it is dropped.
-struct Within {
+struct CpuScope {
     outer: Option<Current>,
 }
 
-impl Drop for Within {
+impl Drop for CpuScope {
     fn drop(&mut self) {
-        settle();
+        count_thread();
         let mut outer = self.outer.take();
         if let Some(outer) = &mut outer {
             outer.counted = thread_cpu();
@@ -162,7 +162,7 @@ mod tests {
             SpawnedTask::spawn(async move { work(some) }).await.unwrap();
             inner.await;
             work(some);
-            settle();
+            count_thread();
         }));
         search.await;
         for (time, expected) in [(ours.total(), 3 * some), (theirs.total(), some)] {

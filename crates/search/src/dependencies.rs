@@ -51,7 +51,7 @@ pub struct Dependencies {
     /// Apps with their configuration, lookups and collections.
     pub apps: Apps,
     /// Services of the server that searches call: REST, event collection, geolocation.
-    pub surroundings: Arc<dyn plan::Host>,
+    pub host: Arc<dyn plan::Host>,
     /// Index names.
     pub indexes: Arc<dyn IndexNames>,
     /// The processes that read buckets for searches of this process; `None` if there are no others.

@@ -33,7 +33,7 @@ impl Ended {
     /// its reader.
     pub(crate) fn count(&self, report: &ScanReport, outcome: Outcome, ran: Option<Duration>) {
         // This runs in the last task of the search, so its CPU time up to here must be counted.
-        cpu::settle();
+        cpu::count_thread();
         report.record(outcome);
         if outcome != Outcome::Done {
             return;

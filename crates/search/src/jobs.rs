@@ -38,7 +38,7 @@ use crate::Error;
 use crate::control::ScanControl;
 use crate::ended::Ended;
 use crate::inspect::Inspection;
-use crate::preview::Kept;
+use crate::preview::PreviewState;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport};
 use crate::timeline::Timeline;
@@ -502,7 +502,7 @@ impl Job {
     }
 
     /// Registers the state from which previews are computed.
-    pub(crate) fn keeps(&self, kept: &Arc<Kept>) {
+    pub(crate) fn keeps(&self, kept: &Arc<PreviewState>) {
         self.answer.keeps(kept);
     }
 

@@ -47,7 +47,7 @@ pub(crate) struct Memory {
 
 /// The session, turn and memory of a search, released on drop.
 #[derive(Debug)]
-pub(crate) struct Granted {
+pub(crate) struct MemoryGrant {
     pub(crate) session: Session,
     room: Arc<Room>,
     since: Instant,
@@ -106,7 +106,7 @@ impl Memory {
         &self,
         session: &Session,
         planning: &PlanningTime,
-    ) -> Result<Granted, Error> {
+    ) -> Result<MemoryGrant, Error> {
         // The semaphores are never closed, so acquiring cannot fail.
         let queued = Queued::new();
         let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
@@ -124,7 +124,7 @@ impl Memory {
         &self,
         session: &Session,
         planning: &PlanningTime,
-    ) -> Result<Granted, Error> {
+    ) -> Result<MemoryGrant, Error> {
         let first = self.search / FIRST;
         let permits = permits(mebibytes(first));
         let small = Arc::clone(&self.first).acquire_many_owned(permits).await.ok();
@@ -141,7 +141,7 @@ impl Memory {
         let session = session.for_search(memory, planning);
         let session = session.map_err(|error| Error::Internal(error.to_string()))?;
         gauge!(names::SEARCHES_RUNNING).increment(1);
-        Ok(Granted { session, room, since: Instant::now(), _first: small })
+        Ok(MemoryGrant { session, room, since: Instant::now(), _first: small })
     }
 }
 
@@ -153,7 +153,7 @@ fn permits(mebibytes: usize) -> u32 {
     u32::try_from(mebibytes).unwrap_or(u32::MAX)
 }
 
-impl Drop for Granted {
+impl Drop for MemoryGrant {
     fn drop(&mut self) {
         // The memory pool lives as long as there are references to the job.
         *self.room.held() = Held { is_over: true, ..Held::default() };
@@ -294,12 +294,12 @@ mod tests {
         (Arc::new(new(&settings)), session)
     }
 
-    fn groups(granted: &Granted) -> MemoryReservation {
+    fn groups(granted: &MemoryGrant) -> MemoryReservation {
         MemoryConsumer::new("groups").register(granted.session.memory_pool())
     }
 
     /// A search that holds the rest of its memory.
-    async fn large(memory: &Memory, session: &Session) -> (MemoryReservation, Granted) {
+    async fn large(memory: &Memory, session: &Session) -> (MemoryReservation, MemoryGrant) {
         let granted = memory.grant(session, &PlanningTime::default()).await.unwrap();
         let groups = groups(&granted);
         groups.try_grow(50 << 20).unwrap();

@@ -14,10 +14,10 @@
 //! previews. What is kept is bounded (`preview_memory_mb`): over it there are no more previews, and a message
 //! says so. A plan in which no such place is found, or whose later stages read events again, has none.
 
-mod kept;
 mod newest;
 mod place;
 mod slices;
+mod state;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use plan::{Completed, OutputColumn, PlanOf, Session, Stage, Watch};
 
-pub(crate) use kept::Kept;
 pub(crate) use place::{place, place_among};
+pub(crate) use state::PreviewState;
 
 use crate::scan::BucketScanExec;
 
@@ -53,16 +53,16 @@ pub(crate) struct Limits {
 pub(crate) struct Preview {
     plan: Arc<dyn ExecutionPlan>,
     stage: Stage,
-    kept: Arc<Kept>,
+    kept: Arc<PreviewState>,
 }
 
 impl Preview {
-    pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, stage: Stage, kept: Arc<Kept>) -> Self {
+    pub(crate) fn new(plan: Arc<dyn ExecutionPlan>, stage: Stage, kept: Arc<PreviewState>) -> Self {
         Self { plan, stage, kept }
     }
 
     /// Returns the kept state.
-    pub(crate) fn kept(&self) -> &Arc<Kept> {
+    pub(crate) fn kept(&self) -> &Arc<PreviewState> {
         &self.kept
     }
 

@@ -15,11 +15,11 @@ use runtime::metrics as names;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::CpuTime;
+use crate::part_report::PartReport;
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
 use crate::timeline::Timeline;
 use crate::times::{PhaseTimes, of_part};
-use crate::told::Told;
 
 /// A wait for one request to object storage that is worth a message. A healthy store answers within a second,
 /// and the timeouts end after minutes.
@@ -117,7 +117,7 @@ struct StageStart {
 #[derive(Debug)]
 struct Part {
     counts: PartCounts,
-    told: Told,
+    report: PartReport,
 }
 
 /// The report of a part of a search in another process, for the inspector.
@@ -178,15 +178,15 @@ pub struct ScanCounts {
 }
 
 impl ScanCounts {
-    fn add(&mut self, told: &Told) {
-        self.buckets_pruned_by_terms += told.buckets_pruned_by_terms;
-        self.buckets_searched += told.buckets_searched;
-        self.granules_considered += told.granules_considered;
-        self.granules_pruned_by_bounds += told.granules_pruned_by_bounds;
-        self.granules_read += told.granules_read;
-        self.granules_counted += told.granules_counted;
-        self.events_scanned += told.events_scanned;
-        self.events_matched += told.events_matched;
+    fn add(&mut self, part_report: &PartReport) {
+        self.buckets_pruned_by_terms += part_report.buckets_pruned_by_terms;
+        self.buckets_searched += part_report.buckets_searched;
+        self.granules_considered += part_report.granules_considered;
+        self.granules_pruned_by_bounds += part_report.granules_pruned_by_bounds;
+        self.granules_read += part_report.granules_read;
+        self.granules_counted += part_report.granules_counted;
+        self.events_scanned += part_report.events_scanned;
+        self.events_matched += part_report.events_matched;
     }
 
     /// Removes the number of events that were read and did not match. With a search filter, this number would
@@ -257,7 +257,7 @@ impl ScanReport {
     pub(crate) fn timeline(&self) -> Option<Timeline> {
         let mut timeline = self.lock_timeline().map(|timeline| timeline.clone())?;
         for part in self.parts.lock().values() {
-            part.told.timeline.iter().for_each(|theirs| timeline.merge(theirs));
+            part.report.timeline.iter().for_each(|theirs| timeline.merge(theirs));
         }
         Some(timeline)
     }
@@ -300,8 +300,8 @@ impl ScanReport {
         let mut parts = self.parts.lock();
         for (_, part) in parts.iter_mut().filter(|(number, _)| !start.parts.contains(number)) {
             part.counts.events_matched = 0;
-            part.told.events_matched = 0;
-            part.told.timeline = None;
+            part.report.events_matched = 0;
+            part.report.timeline = None;
         }
     }
 
@@ -339,7 +339,7 @@ impl ScanReport {
     #[must_use]
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut warnings = self.warnings.lock().clone();
-        for warning in self.parts.lock().values().flat_map(|part| &part.told.warnings) {
+        for warning in self.parts.lock().values().flat_map(|part| &part.report.warnings) {
             if !warnings.contains(warning) {
                 warnings.push(warning.clone());
             }
@@ -357,7 +357,7 @@ impl ScanReport {
     pub(crate) fn store_waits(&self) -> Vec<String> {
         let own = self.reads.store_wait().as_ref().and_then(waited);
         let mut waits: BTreeSet<String> = own.into_iter().collect();
-        waits.extend(self.parts.lock().values().filter_map(|part| part.told.store_wait.clone()));
+        waits.extend(self.parts.lock().values().filter_map(|part| part.report.store_wait.clone()));
         waits.into_iter().collect()
     }
 
@@ -382,28 +382,34 @@ impl ScanReport {
     /// Returns the skipped buckets of all processes.
     fn left_out(&self) -> BTreeMap<BucketId, Quarantined> {
         let mut left_out = self.left_out.lock().clone();
-        for bucket in self.parts.lock().values().flat_map(|part| &part.told.left_out) {
+        for bucket in self.parts.lock().values().flat_map(|part| &part.report.left_out) {
             left_out.entry(bucket.id).or_insert_with(|| bucket.clone());
         }
         left_out
     }
 
     /// Replaces the report of a part by a newer one.
-    pub(crate) fn note_part(&self, number: usize, indexer: &str, buckets: usize, told: Told) {
-        let phases = of_part(&told.times).into_iter().map(|(phase, time, invocations)| {
+    pub(crate) fn note_part(
+        &self,
+        number: usize,
+        indexer: &str,
+        buckets: usize,
+        part_report: PartReport,
+    ) {
+        let phases = of_part(&part_report.times).into_iter().map(|(phase, time, invocations)| {
             let (name, seconds) = (phase.name().to_owned(), time.as_secs_f64());
             PartPhase { name, seconds, invocations }
         });
         let counts = PartCounts {
             indexer: indexer.to_owned(),
             buckets,
-            events_scanned: told.events_scanned,
-            events_matched: told.events_matched,
-            cpu: Duration::from_nanos(told.cpu_nanos).as_secs_f64(),
-            reads: told.reads,
+            events_scanned: part_report.events_scanned,
+            events_matched: part_report.events_matched,
+            cpu: Duration::from_nanos(part_report.cpu_nanos).as_secs_f64(),
+            reads: part_report.reads,
             phases: phases.collect(),
         };
-        self.parts.lock().insert(number, Part { counts, told });
+        self.parts.lock().insert(number, Part { counts, report: part_report });
     }
 
     /// Assigns a number to a part of this search, or of a search within it, in another process.
@@ -414,7 +420,7 @@ impl ScanReport {
     /// Marks a part as ended. Its times are counted from then on.
     pub(crate) fn end_part(&self, number: usize) {
         if let Some(part) = self.parts.lock().get(&number) {
-            self.times.add_all(&part.told.times);
+            self.times.add_all(&part.report.times);
         }
     }
 
@@ -431,20 +437,20 @@ impl ScanReport {
     /// Returns the cost of reads in all processes.
     pub(crate) fn all_reads(&self) -> Reads {
         let own = Reads::of(&self.reads.stats());
-        self.parts.lock().values().fold(own, |sum, part| sum.plus(&part.told.reads))
+        self.parts.lock().values().fold(own, |sum, part| sum.plus(&part.report.reads))
     }
 
     /// Returns the CPU time in all processes.
     pub(crate) fn all_cpu(&self) -> Duration {
         let parts = self.parts.lock();
-        let theirs = parts.values().map(|part| Duration::from_nanos(part.told.cpu_nanos));
+        let theirs = parts.values().map(|part| Duration::from_nanos(part.report.cpu_nanos));
         theirs.fold(self.cpu.total(), Duration::saturating_add)
     }
 
     /// Returns the report of this process for the search head.
-    pub(crate) fn told(&self) -> Told {
+    pub(crate) fn part_report(&self) -> PartReport {
         let own = self.counts();
-        Told {
+        PartReport {
             buckets_pruned_by_terms: own.buckets_pruned_by_terms,
             buckets_searched: own.buckets_searched,
             granules_considered: own.granules_considered,
@@ -510,7 +516,7 @@ impl ScanReport {
             parts: Vec::new(),
         };
         for part in self.parts.lock().values() {
-            counts.add(&part.told);
+            counts.add(&part.report);
             counts.parts.push(part.counts.clone());
         }
         counts
@@ -559,8 +565,9 @@ mod tests {
         times[Phase::Filter as usize] = (3_000_000_000, 2);
         times[Phase::Extract as usize] = (1_000_000_000, 2);
         let reads = Reads { store_requests: 7, ..Reads::default() };
-        let told = Told { times, reads, cpu_nanos: 1_500_000_000, ..Told::default() };
-        report.note_part(0, "one", 3, told);
+        let part_report =
+            PartReport { times, reads, cpu_nanos: 1_500_000_000, ..PartReport::default() };
+        report.note_part(0, "one", 3, part_report);
         let part = report.counts().parts.remove(0);
         let phase = |name: &str, seconds, invocations| PartPhase {
             name: name.to_owned(),

@@ -29,15 +29,15 @@ use self::replay::Replayed;
 use crate::control::ScanControl;
 use crate::cpu;
 use crate::hot_facts::Question;
-use crate::memory::Granted;
+use crate::memory::MemoryGrant;
 use crate::parts::is_events;
-use crate::preview::{self, Kept};
+use crate::preview::{self, PreviewState};
 use crate::recipes::{Compared, HotShare, Inner, Lookups, Recipe, columns, fingerprint_with_rules};
 use crate::report::ScanReport;
 use crate::run::limited;
 use crate::scan::Share;
+use crate::search_host::SearchHost;
 use crate::service::within;
-use crate::surroundings::Around;
 use crate::threads::Assigned;
 use crate::traced::{self, PartSpan};
 use crate::{Error, SearchService};
@@ -46,7 +46,7 @@ use crate::{Error, SearchService};
 const WAITING: usize = 4;
 
 /// A plan, and the state for its previews.
-type Previewed = (Arc<dyn ExecutionPlan>, Option<Arc<Kept>>);
+type Previewed = (Arc<dyn ExecutionPlan>, Option<Arc<PreviewState>>);
 
 impl PartRunner for SearchService {
     fn describe<'a>(
@@ -161,7 +161,7 @@ impl SearchService {
                 }
             }
             // The search head requests the cost after the last row.
-            cpu::settle();
+            cpu::count_thread();
         };
         running.spawn_on(report.cpu.of(Box::pin(part)), threads.handle());
         Ok(Part {
@@ -205,7 +205,7 @@ impl SearchService {
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge), None);
         source.context.share = Some(Share { stored: buckets, hot: self.hot(recipe)? });
         source.context.allow_partial = recipe.allow_partial;
-        let around = Around {
+        let search_host = SearchHost {
             engine: Arc::clone(self.engine()),
             hot: Arc::clone(&source.context.hot),
             namespace,
@@ -217,7 +217,7 @@ impl SearchService {
             lookups: Lookups::Compared(Arc::clone(compared)),
         };
         let host = PartHost {
-            around,
+            search_host,
             compared: Arc::clone(compared),
             server_name: search.server_name.clone(),
             read_only: search.read_only,
@@ -300,10 +300,10 @@ struct Part {
     log: MessageLog,
     compared: Arc<Compared>,
     /// The state for previews.
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<PreviewState>>,
     span: PartSpan,
     _running: JoinSet<()>,
-    _granted: Granted,
+    _granted: MemoryGrant,
     _threads: Assigned,
 }
 
@@ -353,10 +353,10 @@ impl RunningPart for Part {
     }
 
     fn progress(&self) -> Vec<u8> {
-        let mut told = self.report.told();
-        told.say(self.log.all());
+        let mut report = self.report.part_report();
+        report.say(self.log.all());
         // Counters and texts can always be serialized as JSON.
-        serde_json::to_vec(&told).unwrap_or_default()
+        serde_json::to_vec(&report).unwrap_or_default()
     }
 }
 
@@ -364,7 +364,7 @@ impl RunningPart for Part {
 /// the search head.
 #[derive(Debug)]
 struct PartHost {
-    around: Around,
+    search_host: SearchHost,
     compared: Arc<Compared>,
     server_name: String,
     read_only: bool,
@@ -379,11 +379,11 @@ impl Host for PartHost {
         &'a self,
         source: &'a LookupSource,
     ) -> BoxFuture<'a, Result<Option<Arc<Rows>>, plan::Error>> {
-        Box::pin(async move { self.around.read_lookup(source).await })
+        Box::pin(async move { self.search_host.read_lookup(source).await })
     }
 
     fn compiled_lookups(&self) -> Option<&plan::CompiledLookups> {
-        self.around.compiled_lookups()
+        self.search_host.compiled_lookups()
     }
 
     fn ask_program<'a>(

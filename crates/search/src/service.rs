@@ -26,7 +26,7 @@ use crate::hot_facts::{HotFacts, Planner};
 use crate::hot_rows::{HotRows, Met};
 use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
 use crate::lookup_files;
-use crate::memory::{Granted, Memory};
+use crate::memory::{Memory, MemoryGrant};
 use crate::parts::{Head, Sharing};
 use crate::quarantine::Quarantine;
 use crate::queries::Running;
@@ -35,9 +35,9 @@ use crate::recipes::{Lookups, Recorded, Recording};
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
 use crate::scan::{CountBySummary, ScanContext, TypedColumns};
+use crate::search_host::{SearchHost, namespace};
 use crate::source::StoredEvents;
 use crate::summary_rows::SummaryRows;
-use crate::surroundings::{Around, namespace};
 use crate::threads::Assigned;
 use crate::times::Phase;
 use crate::traced::Traced;
@@ -278,7 +278,7 @@ impl SearchService {
     }
 
     /// Returns a session for a query that is not a job.
-    pub(crate) async fn grant(&self, planning: &PlanningTime) -> Result<Granted, Error> {
+    pub(crate) async fn grant(&self, planning: &PlanningTime) -> Result<MemoryGrant, Error> {
         self.engine.memory.grant(&self.engine.session, planning).await
     }
 
@@ -421,7 +421,7 @@ impl SearchService {
         let planner = Some(Planner::of(request));
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge), planner);
         source.indexes = request.rights.searchable(source.indexes);
-        let surroundings = Around {
+        let search_host = SearchHost {
             engine: Arc::clone(&self.engine),
             hot: Arc::clone(&source.context.hot),
             namespace: seen_from,
@@ -430,7 +430,7 @@ impl SearchService {
             read_only: request.read_only,
             sid: request.sid.clone().unwrap_or_default(),
             search: request.search.clone(),
-            lookups: recording.clone().map(Lookups::Noted).unwrap_or_default(),
+            lookups: recording.clone().map(Lookups::Recorded).unwrap_or_default(),
         };
         let everywhere = self.engine.deps.apps.knowledge();
         let restriction = restriction(&request.rights, now, &everywhere)?;
@@ -444,7 +444,7 @@ impl SearchService {
         };
         let context = PlanContext {
             source,
-            host: Arc::new(surroundings),
+            host: Arc::new(search_host),
             knowledge,
             rules: self.engine.deps.apps.rules(),
             now,

@@ -14,7 +14,7 @@ use crate::jobs::{Job, JobRequest, Shown, sourcetypes};
 use crate::recipes::Lookups;
 use crate::report::ScanReport;
 use crate::scan::present_in;
-use crate::surroundings::{Around, namespace};
+use crate::search_host::{SearchHost, namespace};
 
 /// Plans the fields that the configuration adds to these events of a search; `None` if it adds none.
 pub(crate) async fn fields_of(
@@ -74,7 +74,7 @@ fn context(
     let report: Arc<ScanReport> = Arc::default();
     let hot = HotRows::new(Arc::clone(&engine.deps.hot), engine.deps.catalog.clone(), report);
     let sid = request.sid.clone().unwrap_or_default();
-    let host = Around {
+    let host = SearchHost {
         engine: Arc::clone(engine),
         hot: Arc::new(hot),
         namespace: namespace(request),

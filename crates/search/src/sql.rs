@@ -20,7 +20,7 @@ use runtime::trace::TraceContext;
 
 use crate::handover;
 use crate::jobs::{JobRequest, Page};
-use crate::memory::Granted;
+use crate::memory::MemoryGrant;
 use crate::queries::Running;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
@@ -274,7 +274,7 @@ impl Forward {
     async fn run(
         self,
         mut rows: SendableRecordBatchStream,
-        granted: (Granted, Running, Arc<Assigned>),
+        granted: (MemoryGrant, Running, Arc<Assigned>),
     ) {
         let mut left = self.limit;
         let end = loop {

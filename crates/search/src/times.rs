@@ -134,7 +134,7 @@ impl PhaseTimes {
 
     /// Counts the time until the guard is dropped as a phase.
     pub(crate) fn during(&self, phase: Phase) -> impl Drop + '_ {
-        During { times: self, phase, start: Instant::now() }
+        PhaseTimer { times: self, phase, start: Instant::now() }
     }
 
     /// Returns the duration and the number of executions of a phase.
@@ -173,13 +173,13 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-struct During<'a> {
+struct PhaseTimer<'a> {
     times: &'a PhaseTimes,
     phase: Phase,
     start: Instant,
 }
 
-impl Drop for During<'_> {
+impl Drop for PhaseTimer<'_> {
     fn drop(&mut self) {
         self.times.add(self.phase, self.start.elapsed());
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use model::EventTime;
 
-use crate::rules::{Fate, Ruling};
+use crate::rules::{RoutingDecision, Ruling};
 use crate::splitter::{Span, Splitter};
 use crate::view::{Coding, View};
 
@@ -47,12 +47,12 @@ impl Filter {
                     let text = self.splitter.text_of(span, &view);
                     self.ruling.decide(&text, now, span.next - span.start)
                 }
-                false => Fate::Keep,
+                false => RoutingDecision::Keep,
             };
             let target = match fate {
-                Fate::Keep => Some(None),
-                Fate::To(groups) => Some(Some(groups)),
-                Fate::Drop => None,
+                RoutingDecision::Keep => Some(None),
+                RoutingDecision::To(groups) => Some(Some(groups)),
+                RoutingDecision::Drop => None,
             };
             whole &= target == Some(None);
             places.push(target.map(|target| place_of(&mut targets, target)));
@@ -186,9 +186,9 @@ mod tests {
                     continue;
                 }
                 let fate = match filter.ruling.decide(&event, EventTime(0), 1) {
-                    Fate::Keep => Some(vec![]),
-                    Fate::To(groups) => Some(groups.to_vec()),
-                    Fate::Drop => None,
+                    RoutingDecision::Keep => Some(vec![]),
+                    RoutingDecision::To(groups) => Some(groups.to_vec()),
+                    RoutingDecision::Drop => None,
                 };
                 events.push((event, fate));
             }

@@ -29,7 +29,7 @@ const KNOWN: usize = 10_000;
 
 /// The destination of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum RoutingDecision {
     /// The groups of its input.
     Keep,
     /// None: it is dropped.
@@ -352,7 +352,7 @@ impl Ruling {
     }
 
     /// Decides about an event with `bytes` bytes.
-    pub(crate) fn decide(&mut self, raw: &str, now: EventTime, bytes: usize) -> Fate {
+    pub(crate) fn decide(&mut self, raw: &str, now: EventTime, bytes: usize) -> RoutingDecision {
         let mut draft = EventDraft::new(raw, now, &self.origin);
         let mut clones = Vec::new();
         self.compiled.rules.apply(&mut draft, now, &mut self.tally, &mut clones);
@@ -362,18 +362,18 @@ impl Ruling {
             && clones.is_empty()
         {
             add(&mut self.counts.dropped, rule, bytes);
-            return Fate::Drop;
+            return RoutingDecision::Drop;
         }
         let routing = draft.tcp_routing.filter(|routing| !routing.trim().is_empty());
-        let Some(routing) = routing else { return Fate::Keep };
+        let Some(routing) = routing else { return RoutingDecision::Keep };
         match self.book.target(&routing) {
             Some(groups) => {
                 add(&mut self.counts.routed, Arc::clone(&groups), bytes);
-                if groups == self.own { Fate::Keep } else { Fate::To(groups) }
+                if groups == self.own { RoutingDecision::Keep } else { RoutingDecision::To(groups) }
             }
             None => {
                 self.counts.misrouted += 1;
-                Fate::Keep
+                RoutingDecision::Keep
             }
         }
     }

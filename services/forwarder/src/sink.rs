@@ -30,7 +30,7 @@ use crate::header::{self, Header};
 use crate::notes;
 use crate::outputs::IndexFilter;
 use crate::queue::{DiskQueue, Entry, PushError};
-use crate::rules::{Fate, RuleBook, Ruling};
+use crate::rules::{RoutingDecision, RuleBook, Ruling};
 use crate::splitter::Splitter;
 use crate::view::Coding;
 
@@ -497,9 +497,9 @@ impl Route {
             Err(_) => ruling.decide(&inputs::text::repaired(text), now, text.len()),
         };
         match fate {
-            Fate::Keep => Some(None),
-            Fate::To(groups) => Some(Some(groups)),
-            Fate::Drop => None,
+            RoutingDecision::Keep => Some(None),
+            RoutingDecision::To(groups) => Some(Some(groups)),
+            RoutingDecision::Drop => None,
         }
     }
 }

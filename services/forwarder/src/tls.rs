@@ -46,7 +46,7 @@ fn config(settings: &TlsSettings) -> Result<ClientConfig, String> {
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let Some(path) = &settings.root else {
-        let any = Arc::new(Anybody(provider));
+        let any = Arc::new(NoCertificateVerification(provider));
         let builder = builder.dangerous().with_custom_certificate_verifier(any);
         return Ok(builder.with_no_client_auth());
     };
@@ -61,9 +61,9 @@ fn config(settings: &TlsSettings) -> Result<ClientConfig, String> {
 
 /// Accepts any certificate: encryption without authentication, as `sslVerifyServerCert = false` requires.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct NoCertificateVerification(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for NoCertificateVerification {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

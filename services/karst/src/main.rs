@@ -51,7 +51,7 @@ fn main() -> ExitCode {
         // A closed pipe (`| head`) is not a failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("karst: {}", told(&error));
+            eprintln!("karst: {}", with_causes(&error));
             ExitCode::from(error.downcast_ref::<cli::Failure>().map_or(1, cli::Failure::code))
         }
     }
@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 
 /// Returns the error with its causes. Libraries repeat the text of a cause in that of the error, in four
 /// layers for object stores: repeated text is left out.
-fn told(error: &anyhow::Error) -> String {
+fn with_causes(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if text.contains(&cause) {
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_cause_is_told_once() {
         let error = anyhow!("refused").context("GET /b: refused").context("cannot read");
-        assert_eq!(told(&error), "cannot read: GET /b: refused");
-        assert_eq!(told(&anyhow!("b").context("a")), "a: b");
+        assert_eq!(with_causes(&error), "cannot read: GET /b: refused");
+        assert_eq!(with_causes(&anyhow!("b").context("a")), "a: b");
     }
 }

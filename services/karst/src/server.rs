@@ -47,18 +47,18 @@ mod own_events;
 mod ownership;
 mod ports;
 mod removals;
+mod reported;
 mod request_conf;
 mod requests;
 mod roles;
+mod server_host;
 mod serving;
 mod setup;
+mod status_condition;
 mod stopping;
 mod store_conf;
 mod streaming;
-mod surroundings;
-mod telling;
 mod tls;
-mod told;
 mod traces;
 mod views;
 mod whole;
@@ -106,7 +106,7 @@ pub(crate) const DECLARED: &[&[conf::Setting]] = &[
     http_conf::Timeouts::SETTINGS,
     http_conf::Uploads::SETTINGS,
     request_conf::Requests::SETTINGS,
-    surroundings::Places::SETTINGS,
+    server_host::Places::SETTINGS,
 ];
 
 pub(crate) use leadership::CATALOG;

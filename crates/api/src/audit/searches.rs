@@ -42,7 +42,8 @@ pub(crate) async fn dispatch(
 ) -> Result<Arc<Job>, Error> {
     let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
     request.trace = seen.trace().clone();
-    let about = Begun::new(state, seen, &request.owner, "search", &sid, "job").about(&request);
+    let about =
+        StartedSearch::new(state, seen, &request.owner, "search", &sid, "job").about(&request);
     about.granted(&request.search).await?;
     let job = match state.search.dispatch(request).await {
         Ok(job) => job,
@@ -71,7 +72,8 @@ pub(crate) async fn export(
 ) -> Result<Pages, Error> {
     let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
     request.trace = seen.trace().clone();
-    let about = Begun::new(state, seen, &request.owner, "search", &sid, "export").about(&request);
+    let about =
+        StartedSearch::new(state, seen, &request.owner, "search", &sid, "export").about(&request);
     about.granted(&request.search).await?;
     match state.search.export(request).await {
         Ok(pages) => {
@@ -94,8 +96,8 @@ pub(crate) async fn sql(
     mut request: SqlRequest,
 ) -> Result<SqlResult, Error> {
     request.trace = seen.trace().clone();
-    let about =
-        Begun::new(state, seen, user, "sql", &state.search.new_sid(), "rest").of_query(&request);
+    let about = StartedSearch::new(state, seen, user, "sql", &state.search.new_sid(), "rest")
+        .of_query(&request);
     about.granted("").await?;
     // A client that disconnects ends the query.
     let mut end = Ending::new(about);
@@ -118,8 +120,8 @@ pub(crate) async fn sql_stream(
     mut request: SqlRequest,
 ) -> Result<Rows, Error> {
     request.trace = seen.trace().clone();
-    let about =
-        Begun::new(state, seen, user, "sql", &state.search.new_sid(), "flight").of_query(&request);
+    let about = StartedSearch::new(state, seen, user, "sql", &state.search.new_sid(), "flight")
+        .of_query(&request);
     about.granted("").await?;
     let mut end = Ending::new(about);
     match state.search.sql_stream(request).await {
@@ -208,14 +210,14 @@ impl Pages {
 /// A guard that records the end of a stream of rows: if it is dropped earlier, its reader has disconnected.
 #[derive(Debug)]
 pub(crate) struct Ending {
-    about: Option<Begun>,
+    about: Option<StartedSearch>,
     rows: u64,
     /// The search, if it is an export.
     run: Option<ExportRun>,
 }
 
 impl Ending {
-    fn new(about: Begun) -> Self {
+    fn new(about: StartedSearch) -> Self {
         Self { about: Some(about), rows: 0, run: None }
     }
 
@@ -250,7 +252,7 @@ impl Drop for Ending {
 
 /// A search or query that has begun.
 #[derive(Debug)]
-struct Begun {
+struct StartedSearch {
     state: ApiState,
     record: RecordParts,
     since: Instant,
@@ -263,7 +265,7 @@ struct RecordParts {
     fields: Vec<(&'static str, String)>,
 }
 
-impl Begun {
+impl StartedSearch {
     fn new(
         state: &ApiState,
         seen: &Observed,

@@ -5,12 +5,12 @@ use search::{Page, Value};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value as Json, json};
 
-use super::{Columns, RowFormat, Told, messages_json};
+use super::{Columns, ResponseMeta, RowFormat, messages_json};
 
 /// `json`: a row is an object.
 #[derive(Debug)]
 pub(super) struct Objects {
-    told: Told,
+    meta: ResponseMeta,
     fields: Vec<String>,
     list: List,
 }
@@ -18,7 +18,7 @@ pub(super) struct Objects {
 /// `json_rows`: a row is a list.
 #[derive(Debug)]
 pub(super) struct Lists {
-    told: Told,
+    meta: ResponseMeta,
     fields: Vec<String>,
     list: List,
 }
@@ -26,7 +26,7 @@ pub(super) struct Lists {
 /// `json_cols`: a column is a list. Each is complete only with the last row: they are kept until then.
 #[derive(Debug)]
 pub(super) struct Columnwise {
-    told: Told,
+    meta: ResponseMeta,
     fields: Vec<String>,
     columns: Vec<Column>,
 }
@@ -71,15 +71,15 @@ impl List {
 }
 
 impl Objects {
-    pub(super) fn new(told: Told, fields: Vec<String>) -> Self {
-        Self { told, fields, list: List::default() }
+    pub(super) fn new(meta: ResponseMeta, fields: Vec<String>) -> Self {
+        Self { meta, fields, list: List::default() }
     }
 }
 
 impl RowFormat for Objects {
     fn head(&mut self, out: &mut Vec<u8>) {
         let fields: Vec<Json> = self.fields.iter().map(|name| json!({"name": name})).collect();
-        begin(&self.told, &fields, out);
+        begin(&self.meta, &fields, out);
         out.extend_from_slice(b",\"results\":[");
     }
 
@@ -92,24 +92,24 @@ impl RowFormat for Objects {
 
     fn end(&mut self) -> Vec<Vec<u8>> {
         let mut out = b"],\"highlighted\":".to_vec();
-        match &self.told.highlight {
+        match &self.meta.highlight {
             Some(words) => write_json(words, &mut out),
             None => out.extend_from_slice(b"{}"),
         }
-        finish(&self.told, &mut out);
+        finish(&self.meta, &mut out);
         vec![out]
     }
 }
 
 impl Lists {
-    pub(super) fn new(told: Told, fields: Vec<String>) -> Self {
-        Self { told, fields, list: List::default() }
+    pub(super) fn new(meta: ResponseMeta, fields: Vec<String>) -> Self {
+        Self { meta, fields, list: List::default() }
     }
 }
 
 impl RowFormat for Lists {
     fn head(&mut self, out: &mut Vec<u8>) {
-        begin(&self.told, &self.fields, out);
+        begin(&self.meta, &self.fields, out);
         out.extend_from_slice(b",\"rows\":[");
     }
 
@@ -122,21 +122,21 @@ impl RowFormat for Lists {
 
     fn end(&mut self) -> Vec<Vec<u8>> {
         let mut out = b"]".to_vec();
-        finish(&self.told, &mut out);
+        finish(&self.meta, &mut out);
         vec![out]
     }
 }
 
 impl Columnwise {
-    pub(super) fn new(told: Told, fields: Vec<String>) -> Self {
+    pub(super) fn new(meta: ResponseMeta, fields: Vec<String>) -> Self {
         let columns = fields.iter().map(|_| Column::default()).collect();
-        Self { told, fields, columns }
+        Self { meta, fields, columns }
     }
 }
 
 impl RowFormat for Columnwise {
     fn head(&mut self, out: &mut Vec<u8>) {
-        begin(&self.told, &self.fields, out);
+        begin(&self.meta, &self.fields, out);
         out.extend_from_slice(b",\"columns\":[");
     }
 
@@ -157,24 +157,24 @@ impl RowFormat for Columnwise {
             pieces.push(column.last);
         }
         let mut out = if pieces.is_empty() { b"]".to_vec() } else { b"]]".to_vec() };
-        finish(&self.told, &mut out);
+        finish(&self.meta, &mut out);
         pieces.push(out);
         pieces
     }
 }
 
-fn begin(told: &Told, fields: &impl Serialize, out: &mut Vec<u8>) {
-    let (preview, offset) = (told.preview, told.offset);
+fn begin(meta: &ResponseMeta, fields: &impl Serialize, out: &mut Vec<u8>) {
+    let (preview, offset) = (meta.preview, meta.offset);
     out.extend_from_slice(
         format!("{{\"preview\":{preview},\"init_offset\":{offset},\"messages\":").as_bytes(),
     );
-    write_json(&messages_json(&told.messages), out);
+    write_json(&messages_json(&meta.messages), out);
     out.extend_from_slice(b",\"fields\":");
     write_json(fields, out);
 }
 
-fn finish(told: &Told, out: &mut Vec<u8>) {
-    if let Some(rows) = told.post_process {
+fn finish(meta: &ResponseMeta, out: &mut Vec<u8>) {
+    if let Some(rows) = meta.post_process {
         out.extend_from_slice(format!(",\"post_process_count\":{rows}").as_bytes());
     }
     out.push(b'}');

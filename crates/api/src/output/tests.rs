@@ -6,7 +6,7 @@ use search::{Message, MessageKind, Page, Value};
 use serde_json::{Value as Json, json};
 
 use super::csv::no_formula;
-use super::{OutputMode, Pieces, Told, whole};
+use super::{OutputMode, Pieces, ResponseMeta, whole};
 
 const MODES: [OutputMode; 7] = [
     OutputMode::Json,
@@ -30,9 +30,9 @@ fn page(fields: &[&str], rows: Vec<Vec<Option<Value>>>) -> Page {
     Page { fields: fields.iter().map(|field| (*field).to_owned()).collect(), rows }
 }
 
-fn told() -> Told {
+fn meta() -> ResponseMeta {
     let text = "5 < 6".to_owned();
-    Told {
+    ResponseMeta {
         offset: 40,
         messages: vec![Message { kind: MessageKind::Warning, text }],
         highlight: Some(vec!["w".to_owned()]),
@@ -70,7 +70,7 @@ fn text(bytes: Vec<u8>) -> String {
 }
 
 fn in_pieces(mode: OutputMode, fields: &[String], pages: Vec<Page>) -> String {
-    let pieces = Pieces::new(mode.format(told(), fields.to_vec()), pages.into_iter());
+    let pieces = Pieces::new(mode.format(meta(), fields.to_vec()), pages.into_iter());
     text(pieces.collect::<Vec<_>>().concat())
 }
 
@@ -79,17 +79,17 @@ fn pages_one_after_the_other_give_the_text_of_one() {
     for mode in MODES {
         let all = events().fields;
         for fields in [all.clone(), vec!["late".to_owned(), "n".to_owned()], Vec::new()] {
-            let at_once = text(whole(mode.format(told(), fields.clone()), &events()));
+            let at_once = text(whole(mode.format(meta(), fields.clone()), &events()));
             assert_eq!(in_pieces(mode, &fields, pages_of_events()), at_once, "{mode:?} {fields:?}");
         }
-        assert_eq!(text(mode.write(told(), &events())), in_pieces(mode, &all, vec![events()]));
+        assert_eq!(text(mode.write(meta(), &events())), in_pieces(mode, &all, vec![events()]));
     }
 }
 
 #[test]
 fn json_is_what_clients_of_splunk_read() {
     let parsed = |mode: OutputMode| -> Json {
-        serde_json::from_slice(&mode.write(told(), &events())).unwrap()
+        serde_json::from_slice(&mode.write(meta(), &events())).unwrap()
     };
     let head = json!({
         "preview": true, "init_offset": 40, "messages": [{"type": "WARN", "text": "5 < 6"}],
@@ -127,14 +127,14 @@ fn json_is_what_clients_of_splunk_read() {
         json!([{"name": "_raw"}, {"name": "n"}, {"name": "=tags"}, {"name": "late"}]);
     objects["highlighted"] = json!(["w"]);
     assert_eq!(parsed(OutputMode::Json), objects);
-    let bare = text(OutputMode::Json.write(Told::default(), &Page::default()));
+    let bare = text(OutputMode::Json.write(ResponseMeta::default(), &Page::default()));
     let head = r#"{"preview":false,"init_offset":0,"messages":[],"fields":[],"#;
     assert_eq!(bare, format!(r#"{head}"results":[],"highlighted":{{}}}}"#));
 }
 
 #[test]
 fn tables_and_texts_are_what_they_were() {
-    let written = |mode: OutputMode| text(mode.write(told(), &events()));
+    let written = |mode: OutputMode| text(mode.write(meta(), &events()));
     assert_eq!(
         written(OutputMode::Csv),
         "_raw,n,=tags,late\na <b>\tc,1,\"x\ny, \"\"z\"\"\",\n,=2,,\n,,,\n\"d\n\",4,,now\n"
@@ -159,19 +159,22 @@ fn tables_and_texts_are_what_they_were() {
 #[test]
 fn of_columns_with_one_name_an_object_has_the_last_value() {
     let rows = vec![vec![one("1"), one("2")], vec![one("3"), None]];
-    let answer = OutputMode::Json.write(Told::default(), &page(&["x", "x"], rows.clone()));
+    let answer = OutputMode::Json.write(ResponseMeta::default(), &page(&["x", "x"], rows.clone()));
     let answer: Json = serde_json::from_slice(&answer).unwrap();
     assert_eq!(answer["results"], json!([{"x": "2"}, {"x": "3"}]));
-    let csv = OutputMode::Csv.write(Told::default(), &page(&["x", "x"], rows));
+    let csv = OutputMode::Csv.write(ResponseMeta::default(), &page(&["x", "x"], rows));
     assert_eq!(text(csv), "x,x\n1,2\n3,\n");
 }
 
 #[test]
 fn csv_without_fields_is_empty() {
-    assert_eq!(text(OutputMode::Csv.write(Told::default(), &page(&[], Vec::new()))), "");
+    assert_eq!(text(OutputMode::Csv.write(ResponseMeta::default(), &page(&[], Vec::new()))), "");
     let rows = vec![vec![], vec![]];
-    assert_eq!(text(OutputMode::SafeCsv.write(Told::default(), &page(&[], rows))), "");
-    assert_eq!(text(OutputMode::Csv.write(Told::default(), &page(&["a"], Vec::new()))), "a\n");
+    assert_eq!(text(OutputMode::SafeCsv.write(ResponseMeta::default(), &page(&[], rows))), "");
+    assert_eq!(
+        text(OutputMode::Csv.write(ResponseMeta::default(), &page(&["a"], Vec::new()))),
+        "a\n"
+    );
 }
 
 #[test]
@@ -182,7 +185,7 @@ fn cells_that_begin_like_formulas_are_text_on_request() {
         ["'=1+1", "'+SUM(A1)", "'-2+3", "'@x", "'\tx", "'\rx", "-2.5", "+3e4", "a=b", ""];
     assert_eq!(escaped, expected);
     let csv = |mode: OutputMode| {
-        text(mode.write(Told::default(), &page(&["=a"], vec![vec![one("=1+1")]])))
+        text(mode.write(ResponseMeta::default(), &page(&["=a"], vec![vec![one("=1+1")]])))
     };
     assert_eq!(csv(OutputMode::SafeCsv), "'=a\n'=1+1\n");
     assert_eq!(csv(OutputMode::Csv), "=a\n=1+1\n");

@@ -4,26 +4,26 @@ use std::io::Write;
 
 use search::{Page, Value};
 
-use super::{Columns, RowFormat, Told, severity, xml_text};
+use super::{Columns, ResponseMeta, RowFormat, severity, xml_text};
 
 #[derive(Debug)]
 pub(super) struct Results {
-    told: Told,
+    meta: ResponseMeta,
     fields: Vec<String>,
     /// The number of the next row.
     next: usize,
 }
 
 impl Results {
-    pub(super) fn new(told: Told, fields: Vec<String>) -> Self {
-        Self { next: told.offset, told, fields }
+    pub(super) fn new(meta: ResponseMeta, fields: Vec<String>) -> Self {
+        Self { next: meta.offset, meta, fields }
     }
 }
 
 // Writing into memory cannot fail.
 impl RowFormat for Results {
     fn head(&mut self, out: &mut Vec<u8>) {
-        let preview = u8::from(self.told.preview);
+        let preview = u8::from(self.meta.preview);
         let _ = write!(
             out,
             "<?xml version='1.0' encoding='UTF-8'?>\n<results preview='{preview}'>\n\
@@ -33,9 +33,9 @@ impl RowFormat for Results {
             let _ = writeln!(out, "<field>{}</field>", xml_text(field));
         }
         let _ = write!(out, "</fieldOrder>\n</meta>\n");
-        if !self.told.messages.is_empty() {
+        if !self.meta.messages.is_empty() {
             let _ = writeln!(out, "<messages>");
-            for message in &self.told.messages {
+            for message in &self.meta.messages {
                 let (kind, text) = (severity(message.kind), xml_text(&message.text));
                 let _ = writeln!(out, "<msg type='{kind}'>{text}</msg>");
             }

@@ -13,7 +13,7 @@ use crate::audit::searches::{self, Pages};
 use crate::call::Call;
 use crate::error::RestError;
 use crate::output::{
-    Columns, Csv, OutputMode, Raw, RowFormat, RowObject, Told, write_json, xml_text,
+    Columns, Csv, OutputMode, Raw, ResponseMeta, RowFormat, RowObject, write_json, xml_text,
 };
 use crate::rights::SEARCH;
 use crate::routing::{Routes, get};
@@ -195,7 +195,7 @@ impl Export {
     fn answer(&mut self, page: &Page) -> Vec<u8> {
         let offset = self.rows;
         self.rows += page.rows.len();
-        self.mode.write(Told { offset, ..Told::default() }, page)
+        self.mode.write(ResponseMeta { offset, ..ResponseMeta::default() }, page)
     }
 
     fn end(&mut self) -> Vec<u8> {
@@ -229,9 +229,9 @@ impl Export {
         }
         let message = |text: &String| Message { kind: MessageKind::Warning, text: text.clone() };
         let messages = warnings.iter().map(message).collect();
-        let told = Told { offset: self.rows, messages, ..Told::default() };
+        let meta = ResponseMeta { offset: self.rows, messages, ..ResponseMeta::default() };
         let page = Page { fields: self.fields.clone(), rows: Vec::new() };
-        let mut out = self.mode.write(told, &page);
+        let mut out = self.mode.write(meta, &page);
         out.push(b'\n');
         out
     }

@@ -41,7 +41,7 @@ async fn ready(State(state): State<ApiState>, params: Params) -> Response {
     let ready = conditions.iter().all(|condition| condition.severity < Severity::Error);
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     if params.get("output_mode") == Some("json") {
-        let summary = |condition: &Condition| told(condition, condition.summary());
+        let summary = |condition: &Condition| condition_json(condition, condition.summary());
         let conditions: Vec<Value> = conditions.iter().map(summary).collect();
         return (status, Json(json!({"ready": ready, "conditions": conditions}))).into_response();
     }
@@ -103,7 +103,7 @@ pub(crate) fn text_for<'a>(caller: Option<&Caller>, condition: &'a Condition) ->
 }
 
 /// A condition as JSON, in the words that its reader may have.
-pub(crate) fn told(condition: &Condition, text: &str) -> Value {
+pub(crate) fn condition_json(condition: &Condition, text: &str) -> Value {
     json!({
         "name": condition.name,
         "severity": condition.severity.as_str(),

@@ -52,7 +52,7 @@ async fn status(
     let mut unknown = sids;
     let by = (&state, &caller);
     let own = find_all_known(by, &mut unknown, |sid| state.search.job(sid));
-    let mut jobs: Vec<Value> = own.iter().map(|job| told(job, touch)).collect();
+    let mut jobs: Vec<Value> = own.iter().map(|job| status_json(job, touch)).collect();
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let is_asked = extensions.get::<FromOther>().is_some();
     if let (Some(heads), Some(client), false, false) =
@@ -68,7 +68,7 @@ async fn status(
     // The process that has sent the request looks into object storage itself.
     if !is_asked {
         let saved = find_all_known(by, &mut unknown, |sid| state.search.saved_job(sid));
-        jobs.extend(saved.iter().map(|job| told(job, touch)));
+        jobs.extend(saved.iter().map(|job| status_json(job, touch)));
     }
     let body = json!({"jobs": jobs, "unknown": unknown}).to_string();
     Ok(OutputMode::Json.respond(StatusCode::OK, body))
@@ -101,7 +101,7 @@ pub(super) fn entry(job: &Job, content: &Map<String, Value>) -> Value {
     json!({"sid": job.sid(), "content": content, "cost": cost(job)})
 }
 
-fn told(job: &Job, touch: bool) -> Value {
+fn status_json(job: &Job, touch: bool) -> Value {
     if touch {
         job.touch();
     }

@@ -86,9 +86,10 @@ async fn stream(
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     // A search head that asks for a client follows its own jobs itself.
     let heads = state.heads.clone().filter(|_| extensions.get::<FromOther>().is_none());
-    let elsewhere = heads.zip(client).map(|(heads, client)| Elsewhere::new(heads, client));
+    let elsewhere = heads.zip(client).map(|(heads, client)| RemoteJobs::new(heads, client));
     let lingers = name.is_some();
-    let mut follow = Follow::new(state, caller, Asker { headers, source }, open, elsewhere);
+    let mut follow =
+        Follow::new(state, caller, RequestIdentity { headers, source }, open, elsewhere);
     follow.lingers = lingers;
     follow.take(sids);
     let events = futures::stream::unfold(follow, |mut follow| async move {
@@ -132,19 +133,19 @@ fn refused(user: &str, most: usize) -> RestError {
 }
 
 /// The credentials of the request, for checking the rights again.
-struct Asker {
+struct RequestIdentity {
     headers: HeaderMap,
     source: Option<IpAddr>,
 }
 
 /// A job of this search head, with the status that was sent last.
-struct Here {
+struct LocalJob {
     job: Arc<Job>,
     told: Option<Map<String, Value>>,
 }
 
 /// Jobs of other search heads.
-struct Elsewhere {
+struct RemoteJobs {
     heads: Arc<dyn Others>,
     client: SocketAddr,
     /// The jobs by id, with the status that was sent last.
@@ -155,7 +156,7 @@ struct Elsewhere {
     asking: Option<BoxFuture<'static, Vec<Result<Value, String>>>>,
 }
 
-impl Elsewhere {
+impl RemoteJobs {
     fn new(heads: Arc<dyn Others>, client: SocketAddr) -> Self {
         let (jobs, ask_at) = (Vec::new(), Instant::now());
         Self { heads, client, jobs, misses: 0, ask_at, asking: None }
@@ -185,10 +186,10 @@ impl Elsewhere {
 struct Follow {
     state: ApiState,
     caller: Caller,
-    asker: Asker,
+    identity: RequestIdentity,
     open: OpenStream,
-    here: Vec<Here>,
-    elsewhere: Option<Elsewhere>,
+    here: Vec<LocalJob>,
+    elsewhere: Option<RemoteJobs>,
     /// Whether jobs may begin later.
     lingers: bool,
     look_at: Instant,
@@ -213,15 +214,15 @@ impl Follow {
     fn new(
         state: ApiState,
         caller: Caller,
-        asker: Asker,
+        identity: RequestIdentity,
         open: OpenStream,
-        elsewhere: Option<Elsewhere>,
+        elsewhere: Option<RemoteJobs>,
     ) -> Self {
         let now = Instant::now();
         Self {
             state,
             caller,
-            asker,
+            identity,
             open,
             here: Vec::new(),
             elsewhere,
@@ -239,7 +240,7 @@ impl Follow {
     fn take(&mut self, sids: Vec<String>) {
         for sid in sids {
             if let Ok(job) = find_known(&self.state, &self.caller, &sid) {
-                self.here.push(Here { job, told: None });
+                self.here.push(LocalJob { job, told: None });
             } else if let Some(elsewhere) = &mut self.elsewhere {
                 elsewhere.jobs.push((sid, None));
             } else {
@@ -281,12 +282,12 @@ impl Follow {
         let mut ends: FuturesUnordered<_> = self
             .here
             .iter()
-            .map(|Here { job, .. }| async move {
+            .map(|LocalJob { job, .. }| async move {
                 let _ = job.finished().await;
             })
             .collect();
         let looks = !self.here.is_empty();
-        let headers = &self.asker.headers;
+        let headers = &self.identity.headers;
         let elsewhere = &mut self.elsewhere;
         let answers = async move {
             match elsewhere {
@@ -310,7 +311,7 @@ impl Follow {
         if is_known || self.here.len() >= MOST_JOBS {
             return;
         }
-        self.here.push(Here { job, told: None });
+        self.here.push(LocalJob { job, told: None });
         self.look();
     }
 
@@ -354,7 +355,7 @@ impl Follow {
             let Some(entry) = found(&sid) else {
                 // The job was saved meanwhile, and its search head is no longer available.
                 if let Ok(job) = find_known(&self.state, &self.caller, &sid) {
-                    self.here.push(Here { job, told });
+                    self.here.push(LocalJob { job, told });
                     continue;
                 }
                 // The head that has the job may be the one that does not answer.
@@ -387,7 +388,7 @@ impl Follow {
             return self.end("done");
         }
         // Each of the requests that a stream replaces would have been checked.
-        let Asker { headers, source } = &self.asker;
+        let RequestIdentity { headers, source } = &self.identity;
         match session::caller(&self.state, headers, *source).await {
             Ok((caller, _)) if caller.user == self.caller.user => self.caller = caller,
             _ => return self.end("session"),

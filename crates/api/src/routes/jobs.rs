@@ -179,7 +179,7 @@ async fn create(
     if exec_mode == "blocking" {
         // No client has the id yet, unless the client chose it: a client that disconnects could not find the
         // job again.
-        let own = params.text("id").is_none().then(|| Own::new(&state.search, &job));
+        let own = params.text("id").is_none().then(|| RequestJob::new(&state.search, &job));
         let _ = job.finished().await;
         if let Some(own) = own {
             own.keep();
@@ -188,7 +188,7 @@ async fn create(
     }
     // Only this request knows the job: it is removed after its results are sent, or when the client
     // disconnects.
-    let own = Own::new(&state.search, &job);
+    let own = RequestJob::new(&state.search, &job);
     job.finished().await?;
     result_response(&state, &job, &params, own).await
 }
@@ -221,12 +221,12 @@ fn cancel_when_unused(state: &ApiState, job: &Arc<Job>) {
 }
 
 /// A job of one request: it ends when this is dropped.
-pub(super) struct Own {
+pub(super) struct RequestJob {
     search: SearchService,
     sid: Option<String>,
 }
 
-impl Own {
+impl RequestJob {
     pub(super) fn new(search: &SearchService, job: &Job) -> Self {
         Self { search: search.clone(), sid: Some(job.sid().to_owned()) }
     }
@@ -237,7 +237,7 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for RequestJob {
     fn drop(&mut self) {
         if let Some(sid) = &self.sid {
             self.search.cancel(sid);

@@ -16,7 +16,7 @@ use crate::ApiState;
 use crate::atom::value_xml;
 use crate::call::Call;
 use crate::error::RestError;
-use crate::output::{OutputMode, Told, xml_text};
+use crate::output::{OutputMode, ResponseMeta, xml_text};
 use crate::rights::Need::{May, Session};
 use crate::rights::SEARCH;
 use crate::routing::{Routes, get};
@@ -186,7 +186,7 @@ async fn typeahead(Call { state, caller, params, .. }: Call) -> Result<Response,
     let fields = ["content", "count", "operator"].map(str::to_owned).to_vec();
     let page = Page { fields, rows: rows.collect() };
     let mode = OutputMode::of(&params)?;
-    Ok(mode.respond(StatusCode::OK, mode.write(Told::default(), &page)))
+    Ok(mode.respond(StatusCode::OK, mode.write(ResponseMeta::default(), &page)))
 }
 
 /// A subsearch of a form.

@@ -9,13 +9,13 @@ use quick_xml::escape::escape;
 use search::{Job, ResultRows};
 use serde_json::{Value, json};
 
-use super::jobs::{Own, find, of_caller};
+use super::jobs::{RequestJob, find, of_caller};
 use crate::ApiState;
 use crate::audit::{Observed, searches};
 use crate::call::Call;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
-use crate::output::{OutputMode, Pieces, Told, fields_of, streamed, whole};
+use crate::output::{OutputMode, Pieces, ResponseMeta, fields_of, streamed, whole};
 use crate::params::Params;
 use crate::rights::Need;
 use crate::routing::{Routes, get};
@@ -84,8 +84,8 @@ async fn results(call: Call, seen: Observed, method: Method) -> Result<Response,
     }
     let (offset, count) = page_of(state, params)?;
     // Messages from before the run are in the job's entry.
-    let told = Told { offset, messages: job.messages_of_run(), ..Told::default() };
-    page_response(&job, job.rows(offset, count), told, params, None).await
+    let meta = ResponseMeta { offset, messages: job.messages_of_run(), ..ResponseMeta::default() };
+    page_response(&job, job.rows(offset, count), meta, params, None).await
 }
 
 /// Returns the results of a further search over those of the job (`search` of a page of results).
@@ -113,13 +113,13 @@ async fn continued(
     request.read_only = *method != Method::POST;
     let further = searches::dispatch(state, seen, request).await?;
     // No other request knows this job.
-    let own = Own::new(&state.search, &further);
+    let own = RequestJob::new(&state.search, &further);
     further.finished().await?;
     let (offset, count) = page_of(state, params)?;
     let post_process = Some(further.result_count());
     let messages = further.messages_of_run();
-    let told = Told { offset, messages, post_process, ..Told::default() };
-    page_response(&further, further.rows(offset, count), told, params, Some(own)).await
+    let meta = ResponseMeta { offset, messages, post_process, ..ResponseMeta::default() };
+    page_response(&further, further.rows(offset, count), meta, params, Some(own)).await
 }
 
 /// Returns the result, or the result as if the search ended now.
@@ -136,8 +136,8 @@ async fn results_preview(
     match job.preview_rows(offset, count).filter(|_| !job.status().state.is_final()) {
         Some(rows) => {
             let messages = job.messages();
-            let told = Told { offset, messages, preview: true, ..Told::default() };
-            page_response(&job, rows, told, params, None).await
+            let meta = ResponseMeta { offset, messages, preview: true, ..ResponseMeta::default() };
+            page_response(&job, rows, meta, params, None).await
         }
         None => results(call, seen, method).await,
     }
@@ -148,7 +148,8 @@ async fn events(call: Call, seen: Observed, method: Method) -> Result<Response, 
     let sid = call.segment("sid");
     let job = find(state, caller, sid).await?;
     if !job.finds_events() {
-        return page_response(&job, ResultRows::default(), Told::default(), params, None).await;
+        return page_response(&job, ResultRows::default(), ResponseMeta::default(), params, None)
+            .await;
     }
     results_preview(call, seen, method).await
 }
@@ -168,11 +169,11 @@ pub(super) async fn result_response(
     state: &ApiState,
     job: &Job,
     params: &Params,
-    own: Own,
+    own: RequestJob,
 ) -> Result<Response, RestError> {
     let (offset, count) = page_of(state, params)?;
-    let told = Told { offset, messages: job.messages(), ..Told::default() };
-    page_response(job, job.rows(offset, count), told, params, Some(own)).await
+    let meta = ResponseMeta { offset, messages: job.messages(), ..ResponseMeta::default() };
+    page_response(job, job.rows(offset, count), meta, params, Some(own)).await
 }
 
 /// Responds with rows of a job. If there are many, the response is created while it is sent, and a job that
@@ -180,16 +181,16 @@ pub(super) async fn result_response(
 async fn page_response(
     job: &Job,
     rows: ResultRows,
-    mut told: Told,
+    mut meta: ResponseMeta,
     params: &Params,
-    own: Option<Own>,
+    own: Option<RequestJob>,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
-    told.highlight = params.flag("highlight").then(|| job.highlight().to_vec());
+    meta.highlight = params.flag("highlight").then(|| job.highlight().to_vec());
     if rows.are_many() {
         let fields = wanted_of(fields_of(&rows).await, params);
         let pages = rows.slices().map(|slice| slice.page());
-        let pieces = Pieces::new(mode.format(told, fields), pages);
+        let pieces = Pieces::new(mode.format(meta, fields), pages);
         let body = streamed(pieces.map(Ok::<_, Infallible>), own);
         return Ok(mode.respond(StatusCode::OK, body));
     }
@@ -198,7 +199,7 @@ async fn page_response(
         // Without events there are no fields.
         let none = rows.is_empty() && job.finds_events();
         let fields = if none { Vec::new() } else { wanted_of(page.fields.clone(), params) };
-        whole(mode.format(told, fields), &page)
+        whole(mode.format(meta, fields), &page)
     });
     Ok(mode.respond(StatusCode::OK, text))
 }

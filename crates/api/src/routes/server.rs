@@ -146,7 +146,8 @@ async fn system(Call { state, params, .. }: Call) -> Result<Response, RestError>
 async fn health(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let path = "/services/server/health";
     let conditions = conditions(&state);
-    let told: Vec<Value> = conditions.iter().map(|one| health::told(one, &one.text)).collect();
+    let told: Vec<Value> =
+        conditions.iter().map(|one| health::condition_json(one, &one.text)).collect();
     let content = feed::content(json!({"health": colour(&conditions), "conditions": told}));
     feed::respond_one("health", path, Entry::new(path, "splunkd", content), &params)
 }

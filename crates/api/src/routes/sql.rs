@@ -21,7 +21,7 @@ use crate::audit::{Observed, searches};
 use crate::body::RawBody;
 use crate::error::RestError;
 use crate::output::{
-    Columns, OutputMode, Pieces, RowFormat, RowObject, Told, streamed, whole, write_json,
+    Columns, OutputMode, Pieces, ResponseMeta, RowFormat, RowObject, streamed, whole, write_json,
 };
 use crate::params::Params;
 use crate::portable::{portable, portable_batch};
@@ -84,7 +84,7 @@ fn answer(params: &Params, result: SqlResult) -> Result<Response, RestError> {
     match params.text("output_mode") {
         Some("csv") => {
             let mode = OutputMode::of(params)?;
-            let body = body_of(mode.format(Told::default(), names(&result)), result);
+            let body = body_of(mode.format(ResponseMeta::default(), names(&result)), result);
             Ok(marked(mode.respond(StatusCode::OK, body), truncated))
         }
         Some("arrow") => {

@@ -15,7 +15,7 @@ use axum::http::{Method, Request, StatusCode, header};
 use catalog::Catalog;
 use conf::{Layer, Layers};
 use ingest::{IndexCatalog, Ingest};
-use inputs::configured::{Base, Bound, Configured, Parts, RunningInputs, Surroundings};
+use inputs::configured::{Base, Bound, Configured, InputDependencies, Parts, RunningInputs};
 use inputs::monitor::MonitorStatus;
 use knowledge::Knowledge;
 use model::IndexerId;
@@ -180,7 +180,7 @@ impl Server {
                 views: bucket::OpenViews::default(),
                 objects: Arc::new(Direct(store)),
                 apps: apps.clone(),
-                surroundings: Arc::new(plan::EventsOnly),
+                host: Arc::new(plan::EventsOnly),
                 indexes: Arc::clone(&indexes) as Arc<dyn catalog::IndexNames>,
                 workers: None,
                 clock: Arc::clone(&clock),
@@ -433,7 +433,7 @@ async fn running_inputs(
     state: PathBuf,
 ) -> RunningInputs {
     let indexes = Arc::clone(indexes);
-    let running = RunningInputs::new(Surroundings {
+    let running = RunningInputs::new(InputDependencies {
         host: "test".into(),
         monitor: inputs::monitor::MonitorSettings::default(),
         parts: Parts {

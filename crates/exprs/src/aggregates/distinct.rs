@@ -13,9 +13,9 @@ use hashbrown::HashSet;
 use siphasher::sip::SipHasher13 as SipHasher64;
 use siphasher::sip128::{Hasher128, SipHasher13};
 
+use crate::aggregates::integer_set::IntegerSet;
 use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
-use crate::aggregates::wholes::Wholes;
 use crate::column::Value;
 
 /// The distinct values so far. A text that is an integer in Karst's notation is stored as a number, so that
@@ -25,14 +25,14 @@ use crate::column::Value;
 /// that two have the same hash is 1 in 10^21, which is less than that of a bit error in memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Distinct {
-    wholes: Wholes,
+    integers: IntegerSet,
     texts: HashSet<u128, BuildHasherDefault<Same>>,
 }
 
 impl Distinct {
     fn add_text(&mut self, text: &str) {
         match whole_number(text) {
-            Some(whole) => self.wholes.insert(whole),
+            Some(whole) => self.integers.insert(whole),
             None => {
                 self.texts.insert(fingerprint(text));
             }
@@ -74,7 +74,7 @@ impl Summary for Distinct {
     #[inline]
     fn add_value(&mut self, value: Value<'_>) {
         match value {
-            Value::Integer(whole) => self.wholes.insert(whole),
+            Value::Integer(whole) => self.integers.insert(whole),
             Value::Text(text) => self.add_text(text),
             other => other.each_text(|text| self.add_text(text)),
         }
@@ -88,22 +88,22 @@ impl Summary for Distinct {
         let texts = std::mem::take(&mut self.texts);
         let mut bytes = Vec::with_capacity(texts.len() * size_of::<u128>());
         texts.into_iter().for_each(|text| bytes.extend_from_slice(&text.to_le_bytes()));
-        Ok(vec![state::wholes(self.wholes.take()), ScalarValue::LargeBinary(Some(bytes))])
+        Ok(vec![state::integers(self.integers.take()), ScalarValue::LargeBinary(Some(bytes))])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        state::each_integer(&states[0], row, |whole| self.wholes.insert(whole));
+        state::each_integer(&states[0], row, |whole| self.integers.insert(whole));
         let (texts, _) = state::large_bytes(&states[1], row).unwrap_or_default().as_chunks();
         self.texts.extend(texts.iter().map(|text| u128::from_le_bytes(*text)));
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Int64(i64::try_from(self.wholes.len() + self.texts.len()).ok()))
+        Ok(ScalarValue::Int64(i64::try_from(self.integers.len() + self.texts.len()).ok()))
     }
 
     fn heap_size(&self) -> usize {
-        self.texts.capacity() * (size_of::<u128>() + 1) + self.wholes.heap_size()
+        self.texts.capacity() * (size_of::<u128>() + 1) + self.integers.heap_size()
     }
 }
 

@@ -133,7 +133,7 @@ impl Summary for FieldValues {
         let (texts, counts): (Vec<_>, Vec<_>) = self.counts.drain().unzip();
         let mut state = vec![
             state::texts(texts),
-            state::wholes(counts),
+            state::integers(counts),
             ScalarValue::Int64(Some(self.count)),
             ScalarValue::Int64(Some(i64::from(self.is_cut))),
         ];

@@ -38,7 +38,7 @@ impl Summary for Mode {
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let (texts, counts): (Vec<_>, Vec<_>) = self.counts.drain().unzip();
-        Ok(vec![state::texts(texts), state::wholes(counts)])
+        Ok(vec![state::texts(texts), state::integers(counts)])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {

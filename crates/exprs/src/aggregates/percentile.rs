@@ -238,7 +238,7 @@ impl Summary for Percentile {
         let (means, weights): (Vec<_>, Vec<_>) = self.points.drain(..).unzip();
         Ok(vec![
             state::numbers(values),
-            state::wholes(times),
+            state::integers(times),
             state::numbers(means),
             state::numbers(weights),
         ])

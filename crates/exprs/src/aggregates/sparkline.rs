@@ -232,8 +232,8 @@ impl Summary for Sparkline {
             }
         }
         Ok(vec![
-            state::wholes(starts),
-            state::wholes(counts),
+            state::integers(starts),
+            state::integers(counts),
             state::numbers(numbers),
             state::texts(texts),
         ])

@@ -65,7 +65,7 @@ pub(crate) fn numbers(values: Vec<f64>) -> ScalarValue {
 }
 
 /// Returns a list of integers.
-pub(crate) fn wholes(values: Vec<i64>) -> ScalarValue {
+pub(crate) fn integers(values: Vec<i64>) -> ScalarValue {
     list(Arc::new(Int64Array::from(values)))
 }
 

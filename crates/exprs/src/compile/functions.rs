@@ -22,7 +22,7 @@ use spl::ast::{Call, Span};
 use crate::Error;
 use crate::convert::sigfig;
 use crate::types::ValueType;
-use crate::udf::{Surroundings, of_values};
+use crate::udf::{FunctionContext, of_values};
 use crate::{Scope, Typed, compile};
 use eval::value::Value;
 
@@ -38,8 +38,8 @@ pub(super) fn of_call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Type
         Body::Values { .. } => {
             let arguments = compiled(call, scope)?;
             let (now, zone, report) = (scope.now(), scope.timezone().clone(), scope.report());
-            let surroundings = Some(Surroundings { now, zone, report });
-            of_values(function, arguments, surroundings).map_err(|Refusal { argument, message }| {
+            let context = Some(FunctionContext { now, zone, report });
+            of_values(function, arguments, context).map_err(|Refusal { argument, message }| {
                 let at = call.arguments.get(argument).map_or(span, |expr| expr.span);
                 Error::invalid(message, at.start..at.end)
             })

@@ -26,7 +26,7 @@ use super::store::{HotStore, RollReason};
 use super::stored::StoredRecords;
 use super::upload::Uploads;
 use crate::Error;
-use crate::ack::{Share, Waiting};
+use crate::ack::{AckShare, Waiting};
 use crate::channels::Channels;
 use crate::journal::{
     Adopted, BatchRecord, Delivered, Journal, Known, Ledger, Record, Scan, StreamRef, number_of,
@@ -113,7 +113,7 @@ struct Replay<'a> {
     /// Parts of a numbered input whose note has not been read yet.
     parts: Vec<BatchRecord>,
     /// The numbered input whose parts are being replayed.
-    under_way: Option<Share>,
+    under_way: Option<AckShare>,
     /// The batches that were read so far, if batches may repeat.
     seen: Option<HashSet<(StreamRef, JournalPosition)>>,
     out: Recovered,
@@ -329,7 +329,7 @@ impl Replay<'_> {
     fn delivered(&mut self, note: &Delivered) {
         self.channels.note(note.id, self.now);
         // If the index requires it, the sender is acknowledged when the buckets are in the catalog.
-        self.under_way = Some(Share::of_batch(self.channels.hold(note.id)).0);
+        self.under_way = Some(AckShare::of_batch(self.channels.hold(note.id)).0);
         for batch in std::mem::take(&mut self.parts) {
             if note.parts.contains(&batch.position) {
                 self.record(Record::Batch(BatchRecord { part: false, ..batch }));
@@ -338,7 +338,7 @@ impl Replay<'_> {
             }
         }
         if let Some(share) = self.under_way.take() {
-            share.settle(0, 0);
+            share.complete(0, 0);
         }
     }
 

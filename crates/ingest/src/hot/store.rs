@@ -291,7 +291,7 @@ impl HotStore {
                 open.waiting.push(waiting);
             }
             // No event was appended, so there is no bucket to wait for.
-            None => waiting.share.settle(waiting.events, waiting.bytes),
+            None => waiting.share.complete(waiting.events, waiting.bytes),
         }
     }
 

@@ -386,7 +386,7 @@ impl Job {
     /// from the spool and from the journal; but not from the journal if another process has to store it.
     async fn let_go(&self, outcome: Outcome) {
         for waiting in self.bucket.take_waiting() {
-            waiting.share.settle_as(Durability::Remote, waiting.events, waiting.bytes);
+            waiting.share.complete_as(Durability::Remote, waiting.events, waiting.bytes);
         }
         self.uploader.hot.remove(&self.bucket);
         let (bucket, uploader) = (Arc::clone(&self.bucket), Arc::clone(&self.uploader));

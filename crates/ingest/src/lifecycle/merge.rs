@@ -38,12 +38,12 @@ pub(crate) fn plan(
     let mut run: Vec<Arc<BucketHeader>> = Vec::new();
     for bucket in candidates {
         if !run.is_empty() && !fits(&run, &bucket, limits) {
-            settle(&run, limits, &mut groups);
+            accept_or_split(&run, limits, &mut groups);
             run.clear();
         }
         run.push(bucket);
     }
-    settle(&run, limits, &mut groups);
+    accept_or_split(&run, limits, &mut groups);
     groups
 }
 
@@ -60,7 +60,7 @@ fn fits(run: &[Arc<BucketHeader>], next: &BucketHeader, limits: MergeLimits) -> 
 }
 
 /// Accepts the run if merging it is worthwhile; otherwise tries the runs before and after its largest member.
-fn settle(
+fn accept_or_split(
     run: &[Arc<BucketHeader>],
     limits: MergeLimits,
     groups: &mut Vec<Vec<Arc<BucketHeader>>>,
@@ -69,8 +69,8 @@ fn settle(
     let largest = run.iter().enumerate().max_by_key(|(_, bucket)| bucket.raw_bytes);
     let Some((at, largest)) = largest.filter(|_| run.len() > 1) else { return };
     if total < largest.raw_bytes.saturating_mul(2) {
-        settle(&run[..at], limits, groups);
-        settle(&run[at + 1..], limits, groups);
+        accept_or_split(&run[..at], limits, groups);
+        accept_or_split(&run[at + 1..], limits, groups);
     } else if run.len() >= limits.min_buckets || total >= limits.max_bytes / 2 {
         groups.push(run.to_vec());
     }

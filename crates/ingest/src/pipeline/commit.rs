@@ -21,7 +21,7 @@ use super::messages::{Indexed, IndexedRecord, Order};
 use super::meter::Meter;
 use super::queue::{Popped, Queue};
 use crate::Settings;
-use crate::ack::{Share, Waiting};
+use crate::ack::{AckShare, Waiting};
 use crate::gate::Gate;
 use crate::hot::limits::HotLimits;
 use crate::hot::roll::roll;
@@ -115,7 +115,7 @@ impl Commit {
 
     /// Gathers the missing parts of numbered inputs. Returns orders that arrived meanwhile.
     #[allow(clippy::vec_box)]
-    fn complete(&self, group: &mut Vec<Box<IndexedRecord>>) -> Vec<(Order, Share)> {
+    fn complete(&self, group: &mut Vec<Box<IndexedRecord>>) -> Vec<(Order, AckShare)> {
         let mut orders = Vec::new();
         while !gather::is_whole(group) {
             match self.queue.pop_timeout(PART) {
@@ -196,7 +196,7 @@ impl Commit {
         match self.limits.ack_level(&stream.index) {
             AckLevel::Local => {
                 self.limits.note_local(&stream.index);
-                share.settle_as(Durability::Local, events, bytes);
+                share.complete_as(Durability::Local, events, bytes);
             }
             AckLevel::Remote | AckLevel::Replicated => {
                 self.hot.wait(&stream, Waiting { share, events, bytes }, now);
@@ -204,13 +204,13 @@ impl Commit {
         }
     }
 
-    fn obey(&self, order: &Order, share: Share) {
+    fn obey(&self, order: &Order, share: AckShare) {
         if let Order::Roll(index) = order {
             for stream in self.hot.open_streams(self.set.id, index.as_ref()) {
                 self.roll(&stream, RollReason::Asked);
             }
         }
-        share.settle(0, 0);
+        share.complete(0, 0);
     }
 
     fn roll_due(&self) {

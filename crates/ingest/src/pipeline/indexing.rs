@@ -8,7 +8,7 @@ use model::{EventBatch, Lane};
 use super::messages::{Indexed, IndexedRecord, Typed};
 use super::queue::Queue;
 use super::spans::divide;
-use crate::ack::Share;
+use crate::ack::AckShare;
 use crate::hot::limits::HotLimits;
 use crate::hot::rows::Rows;
 use crate::journal::{Codec, Encoder};
@@ -51,7 +51,7 @@ impl Indexing {
         self.to.close();
     }
 
-    fn index(&self, encoder: &mut Encoder, batch: EventBatch, lane: Lane, share: Share) {
+    fn index(&self, encoder: &mut Encoder, batch: EventBatch, lane: Lane, share: AckShare) {
         let now = self.set.clock.now().0;
         let first = self.arrivals.reserve(now, batch.rows());
         let position = self.set.next_position();

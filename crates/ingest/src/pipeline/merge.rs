@@ -22,7 +22,7 @@ use super::queue::Queue;
 use super::resume;
 use super::rules::StreamRules;
 use super::trace::{Began, TimeFrom, Trace, Traces};
-use crate::ack::Share;
+use crate::ack::AckShare;
 
 /// The merging state of one stream.
 #[derive(Debug)]
@@ -121,7 +121,7 @@ fn place_of(finder: &TimestampFinder, line: Line) -> TimeFrom {
 struct Output<'a> {
     to: &'a Queue<Merged>,
     info: &'a StreamInfo,
-    share: &'a Share,
+    share: &'a AckShare,
     batch_size: usize,
     builder: Option<EventBatchBuilder>,
     expected: usize,
@@ -180,7 +180,7 @@ impl Output<'_> {
     }
 }
 
-fn send_batch(to: &Queue<Merged>, batch: EventBatch, share: Share) {
+fn send_batch(to: &Queue<Merged>, batch: EventBatch, share: AckShare) {
     let size = batch.raw.len() as u64 + batch.rows() as u64 * 12 + 64;
     if to.push(Merged::Batch(batch, share), size).is_err() {
         tracing::debug!("typing has ended before merging");
@@ -220,7 +220,7 @@ impl Merge {
         self.to.close();
     }
 
-    fn forward(&self, order: Order, share: Share) {
+    fn forward(&self, order: Order, share: AckShare) {
         if self.to.push(Merged::Order(order, share), 64).is_err() {
             tracing::debug!("typing has ended before merging");
         }
@@ -263,15 +263,15 @@ impl Merge {
         count_jumps(&mut stream.finder);
         let open = stream.open.as_ref().map_or(0, |open| open.before);
         parsed.share.set_pending((parsed.unbroken + open) * parsed.input_per_text);
-        parsed.share.settle(0, 0);
+        parsed.share.complete(0, 0);
         if parsed.end {
             self.streams.remove(&parsed.stream.key);
         }
     }
 
-    fn take_cut(&self, mut events: CutEvents, infos: &[Arc<OriginInfo>], share: Share) {
+    fn take_cut(&self, mut events: CutEvents, infos: &[Arc<OriginInfo>], share: AckShare) {
         if events.is_empty() {
-            share.settle(0, 0);
+            share.complete(0, 0);
             return;
         }
         if !is_text(&events) {
@@ -287,7 +287,7 @@ impl Merge {
         for batch in by_index(&events, infos, &times) {
             send_batch(&self.to, batch, share.another());
         }
-        share.settle(0, 0);
+        share.complete(0, 0);
     }
 
     /// Returns the time of every event: that of the sender, otherwise according to the rules.

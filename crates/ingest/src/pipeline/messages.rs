@@ -7,13 +7,13 @@ use model::{EventBatch, EventTime, IndexName, JournalPosition, Origin, StreamId}
 
 use super::breaker::Lines;
 use super::rules::{RuleBook, StreamRules};
-use crate::ack::Share;
+use crate::ack::AckShare;
 use crate::hot::rows::Rows;
 
 /// An order that passes through all stages behind the events before it.
 #[derive(Debug)]
 pub(crate) enum Order {
-    /// Completes the unfinished events of all streams; settled when everything is in the journal.
+    /// Completes the unfinished events of all streams; complete when everything is in the journal.
     Flush,
     /// Rolls the open buckets of one index, or of all.
     Roll(Option<IndexName>),
@@ -39,8 +39,8 @@ pub(crate) struct StreamInfo {
 /// A message to parsing.
 #[derive(Debug)]
 pub(crate) enum Work {
-    Input(Input, Share),
-    Order(Order, Share),
+    Input(Input, AckShare),
+    Order(Order, AckShare),
 }
 
 /// A message from parsing to merging.
@@ -48,8 +48,8 @@ pub(crate) enum Work {
 pub(crate) enum Parsed {
     Lines(ParsedLines),
     /// Cut events, with the meaning of each of their origins.
-    Cut(CutEvents, Vec<Arc<OriginInfo>>, Share),
-    Order(Order, Share),
+    Cut(CutEvents, Vec<Arc<OriginInfo>>, AckShare),
+    Order(Order, AckShare),
 }
 
 /// Lines of one stream.
@@ -68,28 +68,28 @@ pub(crate) struct ParsedLines {
     pub(crate) modified: Option<EventTime>,
     /// Whether these are the last lines of the stream.
     pub(crate) end: bool,
-    pub(crate) share: Share,
+    pub(crate) share: AckShare,
 }
 
 /// A message from merging to typing, and from typing to indexing.
 #[derive(Debug)]
 pub(crate) enum Merged {
-    Batch(EventBatch, Share),
-    Order(Order, Share),
+    Batch(EventBatch, AckShare),
+    Order(Order, AckShare),
 }
 
 /// A message from typing to indexing.
 #[derive(Debug)]
 pub(crate) enum Typed {
-    Batch { batch: EventBatch, quarantine: bool, share: Share },
-    Order(Order, Share),
+    Batch { batch: EventBatch, quarantine: bool, share: AckShare },
+    Order(Order, AckShare),
 }
 
 /// A message from indexing to the committer.
 #[derive(Debug)]
 pub(crate) enum Indexed {
     Record(Box<IndexedRecord>),
-    Order(Order, Share),
+    Order(Order, AckShare),
 }
 
 /// A batch as journal bytes and as rows of a hot bucket.
@@ -99,5 +99,5 @@ pub(crate) struct IndexedRecord {
     pub(crate) position: JournalPosition,
     pub(crate) bytes: Vec<u8>,
     pub(crate) rows: Rows,
-    pub(crate) share: Share,
+    pub(crate) share: AckShare,
 }

@@ -22,7 +22,7 @@ use super::decode::TextDecoder;
 use super::messages::{Order, OriginInfo, Parsed, ParsedLines, StreamInfo, Work};
 use super::queue::{Popped, Queue};
 use super::rules::{RuleBook, StreamRules};
-use crate::ack::Share;
+use crate::ack::AckShare;
 
 #[derive(Debug)]
 struct Stream {
@@ -57,8 +57,8 @@ pub(crate) struct Parse {
 /// A large input that is not completely processed.
 #[derive(Debug)]
 enum Large {
-    Raw(Raw, Share),
-    Events(StreamKey, Parts, Share),
+    Raw(Raw, AckShare),
+    Events(StreamKey, Parts, AckShare),
 }
 
 /// Bytes of a stream.
@@ -183,7 +183,7 @@ impl Parse {
                     self.take_batch(batch, share.another());
                     self.large.push_back(Large::Events(stream, parts, share));
                 }
-                None => share.settle(0, 0),
+                None => share.complete(0, 0),
             },
             None => {}
         }
@@ -207,7 +207,7 @@ impl Parse {
         }
     }
 
-    fn take_bytes(&mut self, raw: Raw, share: Share) {
+    fn take_bytes(&mut self, raw: Raw, share: AckShare) {
         let Raw { ref meta, key, mut bytes, modified, end } = raw;
         let is_other = |stream: &Stream| !Arc::ptr_eq(&stream.meta, meta) && stream.meta != *meta;
         if self.streams.get(&key).is_some_and(is_other) {
@@ -217,7 +217,7 @@ impl Parse {
         }
         if !self.streams.contains_key(&key) {
             if bytes.is_empty() {
-                share.settle(0, 0);
+                share.complete(0, 0);
                 return;
             }
             let opened = self.open(meta, &key, &bytes);
@@ -291,7 +291,7 @@ impl Parse {
             input_per_text: 1,
             modified: None,
             end: true,
-            share: Share::unattended(),
+            share: AckShare::unattended(),
         };
         self.send(Parsed::Lines(ended), 64);
         let Some(stream) = self.streams.get_mut(key) else { return };
@@ -305,7 +305,7 @@ impl Parse {
         bytes: Bytes,
         modified: Option<EventTime>,
         end: bool,
-        share: Share,
+        share: AckShare,
     ) {
         let Some(stream) = self.streams.get_mut(key) else { return };
         let decoded = stream.decoder.decode(bytes, end);
@@ -334,7 +334,7 @@ impl Parse {
         self.send(Parsed::Lines(parsed), size);
     }
 
-    fn take_batch(&mut self, events: CutEvents, share: Share) {
+    fn take_batch(&mut self, events: CutEvents, share: AckShare) {
         let first = events.first_rows();
         let infos = events.origins.iter().zip(first);
         let infos = infos.map(|(meta, row)| self.origin(meta, events.text(row))).collect();
@@ -361,7 +361,7 @@ impl Parse {
     }
 
     fn end_stream(&mut self, key: &StreamKey, modified: Option<EventTime>) {
-        self.push_piece(key, Bytes::new(), modified, true, Share::unattended());
+        self.push_piece(key, Bytes::new(), modified, true, AckShare::unattended());
         self.streams.remove(key);
     }
 
@@ -439,7 +439,7 @@ mod tests {
         let to = Arc::new(Queue::new(0, "merging", 1 << 30));
         for input in inputs {
             let size = input.size();
-            from.push(Work::Input(input, Share::unattended()), size).unwrap();
+            from.push(Work::Input(input, AckShare::unattended()), size).unwrap();
         }
         from.close();
         let rules = RuleBook::new(Arc::new(Knowledge::builtin()), 1 << 20);

@@ -25,7 +25,7 @@ use super::rules::{RuleBook, StreamRules};
 use super::trace::{Began, TimeFrom, Trace, Traces};
 use super::transform::{Outcome, Transforms};
 use super::typing::ordinary_times;
-use crate::ack::Share;
+use crate::ack::AckShare;
 use crate::hot::limits::HotLimits;
 
 /// Maximum batch size between the stages: large enough that the text stays one batch.
@@ -182,7 +182,7 @@ impl Previewer<'_> {
     ) -> Option<ParsedLines> {
         let (origin, stream) = (Arc::new(origin), StreamKey("preview".into()));
         let input = Input::Raw { origin, stream, bytes, modified, end: true };
-        let (size, work) = (input.size(), Work::Input(input, Share::unattended()));
+        let (size, work) = (input.size(), Work::Input(input, AckShare::unattended()));
         let (from, to) = (queue("parsing", [(work, size)]), queue("merging", []));
         let is_behind = Box::new(|| false);
         Parse::new(from, Arc::clone(&to), self.rules.clone(), usize::MAX, is_behind).run();
@@ -201,7 +201,7 @@ impl Previewer<'_> {
         let mut batches = Vec::new();
         while let Some(merged) = to.pop() {
             if let Merged::Batch(batch, share) = merged {
-                share.settle(0, 0);
+                share.complete(0, 0);
                 batches.push(batch);
             }
         }

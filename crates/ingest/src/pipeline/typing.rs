@@ -14,7 +14,7 @@ use super::messages::{Merged, Order, Typed};
 use super::queue::Queue;
 use super::rules::RuleBook;
 use super::transform::{Outcome, Transforms};
-use crate::ack::Share;
+use crate::ack::AckShare;
 use crate::hot::limits::HotLimits;
 use crate::hot::rows::select;
 
@@ -51,7 +51,7 @@ impl Typing {
                         for batch in batches {
                             self.take(batch, share.another());
                         }
-                        share.settle(0, 0);
+                        share.complete(0, 0);
                     }
                 },
                 Merged::Order(order, share) => {
@@ -71,12 +71,12 @@ impl Typing {
         }
     }
 
-    fn send_batch(&self, batch: EventBatch, quarantine: bool, share: Share) {
+    fn send_batch(&self, batch: EventBatch, quarantine: bool, share: AckShare) {
         let size = batch.raw.len() as u64 + batch.rows() as u64 * 12 + 64;
         self.send(Typed::Batch { batch, quarantine, share }, size);
     }
 
-    fn take(&self, batch: EventBatch, share: Share) {
+    fn take(&self, batch: EventBatch, share: AckShare) {
         let batch = cut_to_limits(batch, &self.events);
         let ordinary = ordinary_times(&self.limits, &batch.index, self.clock.now());
         let near = |time: &EventTime| ordinary.contains(time);

@@ -395,7 +395,7 @@ impl RemoteLog {
                 }
             };
             for Waiting { share, events, bytes } in waiting {
-                share.settle_as(durability, events, bytes);
+                share.complete_as(durability, events, bytes);
             }
         }
     }
@@ -588,11 +588,11 @@ mod tests {
     use object_store::memory::InMemory;
 
     use super::*;
-    use crate::ack::Share;
+    use crate::ack::AckShare;
 
     /// Sends an event that waits for the log.
     fn shipped(log: &RemoteLog) -> Acknowledgement {
-        let (share, outcome) = Share::new();
+        let (share, outcome) = AckShare::new();
         let waiting = vec![Waiting { share, events: 1, bytes: 1 }];
         let records = vec![Bytes::from_static(b"record")];
         log.ship(0, Shipment { records, waiting, ..Shipment::default() });

@@ -191,7 +191,7 @@ async fn a_start_without_its_journal_waits_for_the_log() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let starting = tokio::spawn({
         let told = Arc::clone(&told);
-        async move { Ingest::start_telling(parts, &|text| told.lock().push(text)).await }
+        async move { Ingest::start_reporting(parts, &|text| told.lock().push(text)).await }
     });
     let waits = || async { told.lock().len() > 3 };
     assert!(wait_until(waits, LONG).await);
@@ -230,7 +230,7 @@ async fn a_journal_that_is_restored_in_part_is_restored_by_the_next_start() {
                 let _ = told.send(());
             }
         };
-        let started = tokio::spawn(async move { Ingest::start_telling(parts, &tell).await });
+        let started = tokio::spawn(async move { Ingest::start_reporting(parts, &tell).await });
         (started, waits)
     };
     let (killed, waits) = start();

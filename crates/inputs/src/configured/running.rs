@@ -33,7 +33,7 @@ use crate::{Error, HostNames, OwnDirectories, Sink};
 const STOP: Duration = Duration::from_secs(25);
 
 /// The dependencies of the inputs on the program.
-pub struct Surroundings {
+pub struct InputDependencies {
     /// The name of this machine.
     pub host: Arc<str>,
     /// Settings of the monitor.
@@ -46,9 +46,9 @@ pub struct Surroundings {
     pub check_index: Arc<CheckIndex>,
 }
 
-impl fmt::Debug for Surroundings {
+impl fmt::Debug for InputDependencies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Surroundings").field("host", &self.host).finish_non_exhaustive()
+        f.debug_struct("InputDependencies").field("host", &self.host).finish_non_exhaustive()
     }
 }
 
@@ -91,14 +91,14 @@ pub struct RunningInputs {
 }
 
 struct Inner {
-    surroundings: Surroundings,
+    dependencies: InputDependencies,
     names: HostNames,
     state: Arc<Mutex<State>>,
 }
 
 impl fmt::Debug for Inner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunningInputs").field("of", &self.surroundings).finish_non_exhaustive()
+        f.debug_struct("RunningInputs").field("of", &self.dependencies).finish_non_exhaustive()
     }
 }
 
@@ -146,15 +146,15 @@ impl Socket {
 impl RunningInputs {
     /// Inputs that do not run yet.
     #[must_use]
-    pub fn new(surroundings: Surroundings) -> Self {
+    pub fn new(dependencies: InputDependencies) -> Self {
         let state = Arc::new(Mutex::new(State::default()));
-        Self { inner: Arc::new(Inner { surroundings, names: HostNames::default(), state }) }
+        Self { inner: Arc::new(Inner { dependencies, names: HostNames::default(), state }) }
     }
 
     /// Directories of the program, which inputs leave out.
     #[must_use]
     pub fn own_directories(&self) -> &OwnDirectories {
-        &self.inner.surroundings.parts.own
+        &self.inner.dependencies.parts.own
     }
 
     /// Starts the inputs of a configuration, on the ports that are already bound. Invalid inputs are left
@@ -362,8 +362,8 @@ impl Change {
         let connections = connections.unwrap_or_else(|| base.shutdown.part());
         let signals = Signals { accepting: connections.part(), connections };
         let accepting = &signals.accepting;
-        let surroundings = &self.inner.surroundings;
-        let sink = Arc::clone(&surroundings.sink);
+        let dependencies = &self.inner.dependencies;
+        let sink = Arc::clone(&dependencies.sink);
         let tls = wanted.work.is_tcp_with_tls();
         match (wanted.work, &socket) {
             (Work::Tcp(inputs), Some(Socket::Tcp(listener))) => {
@@ -381,10 +381,10 @@ impl Change {
             // Its port could not be bound, which has been said.
             (Work::Tcp(_) | Work::Udp(_) | Work::Forwarders(_), _) => return,
             (Work::Monitor(targets), _) => {
-                let parts = &surroundings.parts;
+                let parts = &dependencies.parts;
                 parts.files.clear();
                 let book = parts.state.join("monitor");
-                match Monitor::new(targets, &book, surroundings.monitor) {
+                match Monitor::new(targets, &book, dependencies.monitor) {
                     Ok(monitor) => {
                         let monitor = monitor.with_status(parts.files.clone());
                         let monitor = monitor.without(parts.own.clone());
@@ -398,7 +398,7 @@ impl Change {
             (Work::Script(script), _) => drop(accepting.spawn(script.run(sink, accepting.clone()))),
             (Work::Fifo(fifo), _) => drop(accepting.spawn(fifo.run(sink, accepting.clone()))),
             (Work::Sqs(queue), _) => {
-                let parts = &surroundings.parts;
+                let parts = &dependencies.parts;
                 let taken = parts.state.join(format!("sqs-{}", queue.file_name()));
                 match queue.open(&taken, &parts.aws).await {
                     Ok(reader) => drop(accepting.spawn(reader.run(sink, accepting.clone()))),
@@ -426,7 +426,7 @@ impl Running {
 
 impl Inner {
     fn wants(&self, base: &Base, conf: &Effective) -> Wants {
-        let Surroundings { host, check_index, .. } = &self.surroundings;
+        let InputDependencies { host, check_index, .. } = &self.dependencies;
         Wants::of(conf, &base.always, host, &self.names, &**check_index)
     }
 

@@ -18,7 +18,7 @@ use super::status::FileState;
 use super::tail::{Beginning, Goal, Tail};
 use super::target::MonitorTarget;
 use super::work::Done;
-use super::{Monitor, Parked, Slot, Why};
+use super::{Monitor, ParkReason, Parked, Slot};
 use crate::StreamKey;
 
 /// Number of new files that are examined in one batch.
@@ -78,7 +78,7 @@ impl Monitor {
         let generation = self.generation;
         let status = &self.status;
         self.parked.retain(|path, parked| {
-            let there = parked.generation == generation || parked.why == Why::Unpacking;
+            let there = parked.generation == generation || parked.why == ParkReason::Unpacking;
             if !there {
                 status.remove(path);
             }
@@ -159,16 +159,16 @@ impl Monitor {
         parked.generation = generation;
         let changed = parked.seen != seen;
         match parked.why {
-            Why::Unpacking => {}
-            Why::Settling(_) if changed => new.push((path, seen, number)),
-            Why::Settling(signature) if parked.since.elapsed() >= patience => {
-                parked.why = Why::Unpacking;
+            ParkReason::Unpacking => {}
+            ParkReason::Settling(_) if changed => new.push((path, seen, number)),
+            ParkReason::Settling(signature) if parked.since.elapsed() >= patience => {
+                parked.why = ParkReason::Unpacking;
                 self.unpack(PackedFile { path, seen, signature, target, instance: self.instance });
             }
-            Why::Settling(_) => {}
-            Why::CopyOf(key) if !changed && self.book.lock().is_live(key) => {}
-            Why::Ignored if !changed => {}
-            Why::Failed if !changed && parked.since.elapsed() < RETRY => {}
+            ParkReason::Settling(_) => {}
+            ParkReason::CopyOf(key) if !changed && self.book.lock().is_live(key) => {}
+            ParkReason::Ignored if !changed => {}
+            ParkReason::Failed if !changed && parked.since.elapsed() < RETRY => {}
             _ if seen.size > 0 => new.push((path, seen, number)),
             _ => {}
         }
@@ -235,29 +235,33 @@ impl Monitor {
             Ok(Decision::Empty) => {}
             Ok(Decision::Moved) => self.stale = true,
             Ok(Decision::Follow(start)) => self.follow(path, seen, number, start),
-            Ok(Decision::CopyOf(key)) => self.park(path, seen, Why::CopyOf(key)),
-            Ok(Decision::Packed(signature)) => self.park(path, seen, Why::Settling(signature)),
+            Ok(Decision::CopyOf(key)) => self.park(path, seen, ParkReason::CopyOf(key)),
+            Ok(Decision::Packed(signature)) => {
+                self.park(path, seen, ParkReason::Settling(signature))
+            }
             Ok(Decision::Done(key)) => {
-                self.park(path.clone(), seen, Why::Ignored);
+                self.park(path.clone(), seen, ParkReason::Ignored);
                 if self.targets[number].delete_when_read && !self.book.lock().is_dirty(key) {
                     self.delete(&path, seen, key);
                 }
             }
             Ok(Decision::Ignore(reason)) => {
                 tracing::info!(path = %path.display(), reason, "a file is not monitored");
-                self.park(path, seen, Why::Ignored);
+                self.park(path, seen, ParkReason::Ignored);
             }
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "cannot read a monitored file");
-                self.park(path, seen, Why::Failed);
+                self.park(path, seen, ParkReason::Failed);
             }
         }
     }
 
-    pub(super) fn park(&mut self, path: PathBuf, seen: Seen, why: Why) {
+    pub(super) fn park(&mut self, path: PathBuf, seen: Seen, why: ParkReason) {
         let (state, position) = match why {
-            Why::Ignored | Why::Failed => (FileState::Ignored, 0),
-            Why::CopyOf(_) | Why::Settling(_) | Why::Unpacking => (FileState::Waiting, 0),
+            ParkReason::Ignored | ParkReason::Failed => (FileState::Ignored, 0),
+            ParkReason::CopyOf(_) | ParkReason::Settling(_) | ParkReason::Unpacking => {
+                (FileState::Waiting, 0)
+            }
         };
         self.status.set(&path, position, seen.size, state);
         let parked = Parked { seen, since: Instant::now(), generation: self.generation, why };

@@ -10,7 +10,7 @@ use super::packed::{PackedFile, Taken};
 use super::place::{FileId, Seen};
 use super::status::FileState;
 use super::tail::{Goal, Outcome, Tail};
-use super::{Monitor, Slot, Why};
+use super::{Monitor, ParkReason, Slot};
 use crate::Error;
 
 /// Turns at the same time; most of them wait for acknowledgements.
@@ -89,7 +89,8 @@ impl Monitor {
                 tracing::info!(%path, "a file was truncated or rewritten");
                 tail.replaced = true;
                 let key = tail.key;
-                let has_copy = self.parked.values().any(|parked| parked.why == Why::CopyOf(key));
+                let has_copy =
+                    self.parked.values().any(|parked| parked.why == ParkReason::CopyOf(key));
                 goal = Some(Goal::Close { with_held: !has_copy });
             }
             Outcome::Missing if tail.gone => goal = Some(Goal::Close { with_held: true }),
@@ -134,7 +135,7 @@ impl Monitor {
         match taken {
             Taken::Whole(key) => {
                 self.waiting.end(path);
-                self.park(path.clone(), seen, Why::Ignored);
+                self.park(path.clone(), seen, ParkReason::Ignored);
                 self.status.set(path, seen.size, seen.size, FileState::Finished);
                 if file.target.delete_when_read {
                     self.taken_in.push((path.clone(), seen, key));
@@ -145,21 +146,21 @@ impl Monitor {
                 self.status.remove(path);
                 self.stale = true;
             }
-            Taken::CopyOf(key) => self.park(path.clone(), seen, Why::CopyOf(key)),
+            Taken::CopyOf(key) => self.park(path.clone(), seen, ParkReason::CopyOf(key)),
             Taken::Binary => {
                 tracing::info!(path = %path.display(), "the content of a compressed file is not text");
-                self.park(path.clone(), seen, Why::Ignored);
+                self.park(path.clone(), seen, ParkReason::Ignored);
             }
             Taken::Broken(error) => {
                 tracing::warn!(%error, "a compressed file is incomplete; reading continues when it changes");
-                self.park(path.clone(), seen, Why::Ignored);
+                self.park(path.clone(), seen, ParkReason::Ignored);
             }
             Taken::Again(Error::Closed) => self.sink_closed = true,
             Taken::Again(error) => {
                 if self.waiting.is_new(path, 0, &error.to_string()) {
                     tracing::warn!(path = %path.display(), %error, "a monitored file waits");
                 }
-                self.park(path.clone(), seen, Why::Failed);
+                self.park(path.clone(), seen, ParkReason::Failed);
             }
         }
     }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use conf::{Effective, Layer, Layers};
 use inputs::OwnDirectories;
-use inputs::configured::{Base, Bound, Configured, Parts, Protocol, RunningInputs, Surroundings};
+use inputs::configured::{
+    Base, Bound, Configured, InputDependencies, Parts, Protocol, RunningInputs,
+};
 use inputs::monitor::{MonitorSettings, MonitorStatus};
 use runtime::Shutdown;
 use testkit::{TestDir, wait_until};
@@ -27,7 +29,7 @@ async fn port() -> u16 {
 }
 
 async fn running(folder: &TestDir, recorder: &Arc<Recorder>, shutdown: &Shutdown) -> RunningInputs {
-    let running = RunningInputs::new(Surroundings {
+    let running = RunningInputs::new(InputDependencies {
         host: "me".into(),
         monitor: MonitorSettings::default(),
         parts: Parts {

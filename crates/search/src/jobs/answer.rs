@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
 use super::Results;
-use crate::preview::Kept;
+use crate::preview::PreviewState;
 use crate::times::Published;
 
 #[derive(Debug, Default)]
@@ -17,7 +17,7 @@ pub(super) struct Answer {
     /// Number of rows of a result in object storage that has not been read.
     stored_rows: usize,
     /// The state from which previews are computed.
-    kept: Published<Option<Arc<Kept>>>,
+    kept: Published<Option<Arc<PreviewState>>>,
 }
 
 impl Answer {
@@ -66,7 +66,7 @@ impl Answer {
     }
 
     /// Publishes the state from which previews are computed.
-    pub(super) fn keeps(&self, kept: &Arc<Kept>) {
+    pub(super) fn keeps(&self, kept: &Arc<PreviewState>) {
         self.kept.change(|known| *known = Some(Arc::clone(kept)));
     }
 

@@ -306,8 +306,8 @@ impl Job {
             range: self.understood.range,
             finds_events: self.finds_events(),
             highlight: self.understood.highlight.clone(),
-            planned: told(&self.understood.messages),
-            messages: told(&self.lifecycle.messages()),
+            planned: stored_messages(&self.understood.messages),
+            messages: stored_messages(&self.lifecycle.messages()),
             inspection,
         };
         let details = Details {
@@ -384,7 +384,7 @@ fn upper(operator: &OperatorReport, levels: usize) -> OperatorReport {
     upper
 }
 
-fn told(messages: &[Message]) -> Vec<(bool, String)> {
+fn stored_messages(messages: &[Message]) -> Vec<(bool, String)> {
     let told = |message: &Message| (message.kind == MessageKind::Warning, message.text.clone());
     messages.iter().map(told).collect()
 }

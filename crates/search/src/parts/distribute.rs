@@ -20,7 +20,7 @@ use super::gather::{Gathered, Shared, Task};
 use super::shares::{preference, shares};
 use crate::control::ScanControl;
 use crate::engine::Engine;
-use crate::preview::{self, Kept};
+use crate::preview::{self, PreviewState};
 use crate::recipes::{Answers, HotShare, PartOf, Recipe, Recording, Search};
 use crate::report::ScanReport;
 use crate::scan::BucketScanExec;
@@ -48,7 +48,7 @@ pub(crate) struct Head {
 pub(crate) struct Distribution {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     /// The state for previews, if the plan allows them.
-    pub(crate) kept: Option<Arc<Kept>>,
+    pub(crate) kept: Option<Arc<PreviewState>>,
 }
 
 impl Head {
@@ -183,7 +183,7 @@ struct Branches<'h> {
     search: Search,
     answers: Answers,
     previews: Option<preview::Limits>,
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<PreviewState>>,
     /// Number of tasks so far.
     tasks: usize,
 }

@@ -27,10 +27,10 @@ use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::control::{ScanControl, Valve};
-use crate::preview::{GATHERED, Kept};
+use crate::part_report::PartReport;
+use crate::preview::{GATHERED, PreviewState};
 use crate::report::ScanReport;
 use crate::settings::PartSettings;
-use crate::told::Told;
 use crate::traced::ShareSpan;
 use crate::workers::{LostWorkers, Worker};
 
@@ -45,7 +45,7 @@ pub(super) struct Shared {
     pub(super) log: MessageLog,
     pub(super) lost: Arc<LostWorkers>,
     /// The state for previews, and the index of the first partition in it that belongs to a task.
-    pub(super) kept: Option<(Arc<Kept>, usize)>,
+    pub(super) kept: Option<(Arc<PreviewState>, usize)>,
     pub(super) settings: PartSettings,
     pub(super) preview_interval: Duration,
     pub(super) allow_partial: bool,
@@ -117,22 +117,26 @@ impl Leaf for Gathered {
             return self.local.execute(0, context);
         };
         let schema = self.local.schema();
-        let run =
-            Run::new(Arc::clone(task), Arc::clone(&self.shared), Arc::clone(&schema), context);
-        let rows = stream::try_unfold(run, Run::next);
+        let run = RunningTask::new(
+            Arc::clone(task),
+            Arc::clone(&self.shared),
+            Arc::clone(&schema),
+            context,
+        );
+        let rows = stream::try_unfold(run, RunningTask::next);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 }
 
 /// A running task.
-struct Run {
+struct RunningTask {
     task: Arc<Task>,
     shared: Arc<Shared>,
     schema: SchemaRef,
     context: Arc<TaskContext>,
     /// Number of processes asked so far.
     asked: usize,
-    at: At,
+    at: RowSource,
     /// Received rows.
     held: VecDeque<RecordBatch>,
     reservation: MemoryReservation,
@@ -147,7 +151,7 @@ struct Run {
 }
 
 /// The current source of the rows of a task.
-enum At {
+enum RowSource {
     /// No process has been asked yet.
     Nowhere,
     Worker(Box<Conversation>, Worker),
@@ -156,7 +160,7 @@ enum At {
     End,
 }
 
-impl Run {
+impl RunningTask {
     fn new(
         task: Arc<Task>,
         shared: Arc<Shared>,
@@ -177,7 +181,7 @@ impl Run {
             schema,
             context,
             asked: 0,
-            at: At::Nowhere,
+            at: RowSource::Nowhere,
             held: VecDeque::new(),
             is_released: false,
             preview,
@@ -195,15 +199,15 @@ impl Run {
                 return Ok(Some((batch, self)));
             }
             match &mut self.at {
-                At::Nowhere => self.begin().await?,
-                At::Worker(..) => self.listen().await?,
-                At::Here(rows) => {
+                RowSource::Nowhere => self.begin().await?,
+                RowSource::Worker(..) => self.listen().await?,
+                RowSource::Here(rows) => {
                     let Some(batch) = rows.next().await.transpose()? else { return Ok(None) };
                     self.span.add(batch.num_rows(), batch.get_array_memory_size());
                     return Ok(Some((batch, self)));
                 }
-                At::End if self.held.is_empty() => return Ok(None),
-                At::End => self.is_released = true,
+                RowSource::End if self.held.is_empty() => return Ok(None),
+                RowSource::End => self.is_released = true,
             }
         }
     }
@@ -211,7 +215,7 @@ impl Run {
     /// Asks the next process for the share; after the last one, runs it in this process.
     async fn begin(&mut self) -> Result<()> {
         if !self.shared.control.admit().await? {
-            self.at = At::End;
+            self.at = RowSource::End;
             return Ok(());
         }
         let next = self.task.candidates.get(self.asked).filter(|_| self.asked < ATTEMPTS).cloned();
@@ -220,7 +224,7 @@ impl Run {
         else {
             self.finish_preview();
             self.span.is_here();
-            self.at = At::Here(self.task.here.execute(0, Arc::clone(&self.context))?);
+            self.at = RowSource::Here(self.task.here.execute(0, Arc::clone(&self.context))?);
             return Ok(());
         };
         self.asked += 1;
@@ -232,7 +236,7 @@ impl Run {
                 self.is_preview_asked = false;
                 // Ensures that the current state of the valve is sent first.
                 self.valve.mark_changed();
-                self.at = At::Worker(Box::new(conversation), worker);
+                self.at = RowSource::Worker(Box::new(conversation), worker);
             }
             Err(failure) => self.give_up(&worker, &failure)?,
         }
@@ -241,7 +245,7 @@ impl Run {
 
     /// Waits for the next event.
     async fn listen(&mut self) -> Result<()> {
-        let At::Worker(conversation, worker) = &mut self.at else { return Ok(()) };
+        let RowSource::Worker(conversation, worker) = &mut self.at else { return Ok(()) };
         let is_previewed = self.shared.kept.is_some()
             && !self.is_preview_asked
             && *self.valve.borrow() == Valve::Open
@@ -301,8 +305,8 @@ impl Run {
                     kept.put(first + self.task.place, found);
                 }
             }
-            Said::Progress(bytes) => match serde_json::from_slice::<Told>(&bytes) {
-                Ok(told) => self.told(told),
+            Said::Progress(bytes) => match serde_json::from_slice::<PartReport>(&bytes) {
+                Ok(report) => self.take_report(report),
                 Err(error) => {
                     tracing::warn!(%error, "an indexer sent progress that is not readable")
                 }
@@ -317,16 +321,16 @@ impl Run {
                     kept.put(first + self.task.place, self.held.iter().cloned().collect());
                 }
                 self.finish_preview();
-                self.at = At::End;
+                self.at = RowSource::End;
             }
         }
         Ok(())
     }
 
-    fn told(&mut self, told: Told) {
-        self.said = told.messages().collect();
-        let At::Worker(_, worker) = &self.at else { return };
-        self.shared.report.note_part(self.task.number, &worker.name, self.task.buckets, told);
+    fn take_report(&mut self, report: PartReport) {
+        self.said = report.messages().collect();
+        let RowSource::Worker(_, worker) = &self.at else { return };
+        self.shared.report.note_part(self.task.number, &worker.name, self.task.buckets, report);
     }
 
     /// Restarts the share elsewhere, unless rows have been passed on already.
@@ -355,7 +359,7 @@ impl Run {
         if let Some((kept, first)) = &self.shared.kept {
             kept.put(first + self.task.place, Vec::new());
         }
-        self.at = At::Nowhere;
+        self.at = RowSource::Nowhere;
         Ok(())
     }
 
@@ -373,7 +377,7 @@ impl Run {
         self.say_messages();
         self.shared.report.break_off(what);
         self.finish_preview();
-        self.at = At::End;
+        self.at = RowSource::End;
         Ok(())
     }
 

@@ -21,7 +21,7 @@ use exprs::compact::{Slack, compact_batch};
 use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 
-use super::Kept;
+use super::PreviewState;
 
 /// Number of additional rows above N that are collected before a sort-out.
 const SPARE_ROWS: usize = 1 << 13;
@@ -33,7 +33,7 @@ pub(super) type NewestExec = PassThroughExec<Newest>;
 pub(super) struct Newest {
     pub(super) order: LexOrdering,
     pub(super) first: usize,
-    pub(super) kept: Arc<Kept>,
+    pub(super) kept: Arc<PreviewState>,
 }
 
 impl PassThrough for Newest {

@@ -13,7 +13,7 @@ use exprs::split::{first_step, last_step, streaming_input};
 
 use super::newest::{Newest, NewestExec};
 use super::slices::{KeptSlices, SlicesExec};
-use super::{GATHERED, Kept, Limits};
+use super::{GATHERED, Limits, PreviewState};
 use crate::control::ScanControl;
 use crate::scan::{BucketScanExec, Slices};
 
@@ -67,9 +67,9 @@ pub(super) fn is_place(node: &Arc<dyn ExecutionPlan>) -> bool {
         || node.name() == GATHERED
 }
 
-type Found = (Arc<dyn ExecutionPlan>, Arc<Kept>);
+type Found = (Arc<dyn ExecutionPlan>, Arc<PreviewState>);
 /// The plan, its kept state, and the number of its own partitions.
-pub(crate) type Placed = (Arc<dyn ExecutionPlan>, Arc<Kept>, usize);
+pub(crate) type Placed = (Arc<dyn ExecutionPlan>, Arc<PreviewState>, usize);
 
 fn look(
     node: &Arc<dyn ExecutionPlan>,
@@ -85,7 +85,7 @@ fn look(
         return Ok(None);
     };
     let partitions = scan.partitions();
-    let kept = Arc::new(Kept::new(partitions + others, limits.bytes));
+    let kept = Arc::new(PreviewState::new(partitions + others, limits.bytes));
     let input = Arc::clone(sort.input());
     let (order, first) = (sort.expr().clone(), fetch);
     let newest = NewestExec::above(input, Newest { order, first, kept: Arc::clone(&kept) });
@@ -114,7 +114,7 @@ fn below_states(
         _ => return Ok(None),
     };
     let partitions = scan.partitions();
-    let kept = Arc::new(Kept::new(partitions + others, limits.bytes));
+    let kept = Arc::new(PreviewState::new(partitions + others, limits.bytes));
     let slices = Slices::new(Arc::clone(control), scan.partitions(), limits.slice);
     let slices = Arc::new(slices);
     scan.slice(Arc::clone(&slices));

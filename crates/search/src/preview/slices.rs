@@ -20,7 +20,7 @@ use datafusion::physical_plan::{ExecutionPlan, collect};
 use exprs::pass_through::{PassThrough, PassThroughExec};
 use futures::{StreamExt, stream};
 
-use super::Kept;
+use super::PreviewState;
 use crate::scan::Slices;
 
 /// Number of states below which merging is not worthwhile.
@@ -34,7 +34,7 @@ pub(super) type SlicesExec = PassThroughExec<KeptSlices>;
 #[derive(Debug)]
 pub(super) struct KeptSlices {
     pub(super) slices: Arc<Slices>,
-    pub(super) kept: Arc<Kept>,
+    pub(super) kept: Arc<PreviewState>,
     pub(super) length: Duration,
 }
 

@@ -111,7 +111,7 @@ pub(crate) enum Lookups {
     #[default]
     Read,
     /// Record their fingerprints.
-    Noted(Arc<Recording>),
+    Recorded(Arc<Recording>),
     /// Compare them with those of the search head.
     Compared(Arc<Compared>),
 }
@@ -155,7 +155,7 @@ impl Lookups {
         let fingerprint = hasher.finish();
         match self {
             Self::Read => {}
-            Self::Noted(recording) => recording.note(|answers| {
+            Self::Recorded(recording) => recording.note(|answers| {
                 answers.lookups.push((name.clone(), fingerprint));
             }),
             Self::Compared(compared) => {

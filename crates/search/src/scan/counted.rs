@@ -88,7 +88,7 @@ fn without_counted(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn Execu
 type Group<'a> = (Vec<&'a str>, Vec<u64>);
 
 /// The argument of a count.
-enum Of {
+enum CountArgument {
     Rows,
     /// Rows that have a field.
     Field(String),
@@ -103,7 +103,7 @@ struct Counts {
     /// The columns of the group keys.
     keys: Vec<String>,
     /// The arguments of its calls.
-    of: Vec<Of>,
+    of: Vec<CountArgument>,
 }
 
 impl Counts {
@@ -131,7 +131,7 @@ impl Counts {
     }
 
     fn are_of_rows(&self) -> bool {
-        self.of.iter().all(|of| matches!(of, Of::Rows))
+        self.of.iter().all(|of| matches!(of, CountArgument::Rows))
     }
 
     /// Whether the summary of a bucket has these counts. Its counts of fields are valid only for the rules
@@ -141,7 +141,8 @@ impl Counts {
             return groups(stored, &self.keys).is_some();
         }
         let Some(summary) = stored.summary.as_deref() else { return false };
-        let is_of_sent = |of: &Of| matches!(of, Of::Field(name) if name == bucket::FIELDS);
+        let is_of_sent =
+            |of: &CountArgument| matches!(of, CountArgument::Field(name) if name == bucket::FIELDS);
         summary.fields_complete
             && summary.rows == stored.header.rows
             // The number of rows with any indexed field is only known if there is no such field.
@@ -165,7 +166,7 @@ impl Counts {
         let mut fields: HashMap<&str, u64> = HashMap::new();
         for of in &self.of {
             // No row has an indexed field: `are_known` has checked that.
-            if let Of::Field(name) = of
+            if let CountArgument::Field(name) = of
                 && name != bucket::FIELDS
             {
                 fields.insert(name, 0);
@@ -184,16 +185,19 @@ impl Counts {
                 }
             }
         }
-        let sum = |of: &Of| match of {
-            Of::Rows => rows,
-            Of::Field(name) => fields.get(name.as_str()).copied().unwrap_or_default(),
+        let sum = |of: &CountArgument| match of {
+            CountArgument::Rows => rows,
+            CountArgument::Field(name) => fields.get(name.as_str()).copied().unwrap_or_default(),
         };
         self.of.iter().map(sum).collect()
     }
 }
 
 /// Returns the argument of a count, if the call counts rows or rows with a field.
-fn counted_by(call: &AggregateFunctionExpr, input: &Arc<dyn ExecutionPlan>) -> Option<Of> {
+fn counted_by(
+    call: &AggregateFunctionExpr,
+    input: &Arc<dyn ExecutionPlan>,
+) -> Option<CountArgument> {
     if call.fun().name() != "count" || call.is_distinct() {
         return None;
     }
@@ -202,11 +206,11 @@ fn counted_by(call: &AggregateFunctionExpr, input: &Arc<dyn ExecutionPlan>) -> O
         argument.downcast_ref::<Literal>().is_some_and(|one| !one.value().is_null())
     };
     if arguments.iter().all(is_constant) {
-        return Some(Of::Rows);
+        return Some(CountArgument::Rows);
     }
     let [argument] = arguments.as_slice() else { return None };
     let name = column_of(argument, input)?;
-    (!FIXED.contains(&name.as_str())).then_some(Of::Field(name))
+    (!FIXED.contains(&name.as_str())).then_some(CountArgument::Field(name))
 }
 
 /// Returns the name of the table column that an expression reads.
@@ -341,8 +345,14 @@ mod tests {
         let names: Vec<String> = (0..100).map(|at| format!("f{at:03}")).collect();
         let many: Vec<(&str, u64)> = names.iter().map(|name| (name.as_str(), 3)).collect();
         let buckets = [stored(&[("a", 1), ("f007", 2)]), stored(&many), stored(&[])];
-        let field = |name: &str| Of::Field(name.to_owned());
-        let of = vec![field("f007"), Of::Rows, field("a"), field(bucket::FIELDS), field("f007")];
+        let field = |name: &str| CountArgument::Field(name.to_owned());
+        let of = vec![
+            field("f007"),
+            CountArgument::Rows,
+            field("a"),
+            field(bucket::FIELDS),
+            field("f007"),
+        ];
         let counts = Counts { keys: Vec::new(), of };
         let expected: Vec<Group<'_>> = vec![(Vec::new(), vec![5, 30, 1, 0, 5])];
         assert_eq!(counts.groups(&buckets), expected);

@@ -40,7 +40,7 @@ use super::slice::Slices;
 use super::stale::Stale;
 use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of, span_of_granules};
 use super::wanted::Wanted;
-use super::work::{Origin, Output, Undecided, Work};
+use super::work::{Origin, Output, ResidualFilters, Work};
 use crate::control::ScanControl;
 use crate::quarantine::{Finding, Quarantine, quarantined};
 use crate::readers::Readers;
@@ -268,14 +268,14 @@ impl Scan {
                     // Hot rows have no columns of fields; indexed fields are in `_fields`.
                     let place = |_: &str| FieldPlace::Raw { indexed: None };
                     let inside = span_of(&batch).is_some_and(|span| self.is_inside(span));
-                    let Some(undecided) = self.work.undecided(&index, None, inside) else {
+                    let Some(residual) = self.work.residual(&index, None, inside) else {
                         return Ok(None);
                     };
                     // Nothing is known of the fields in texts of hot rows, so that every field may be in
                     // each of them.
                     let (may_be_in_texts, stale) = (&|_: &str, _: &str| true, &Stale::Everything);
-                    let (index, place, sent, undecided) = (&index, &place, &[], &undecided);
-                    let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
+                    let (index, place, sent, residual) = (&index, &place, &[], &residual);
+                    let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
                     self.process(batch, &origin)
                 };
                 stream::once(rows).try_filter_map(ready).boxed()
@@ -284,9 +284,9 @@ impl Scan {
                 let span = span_of_granules(&part.reader, &part.granules);
                 let inside = span.is_some_and(|span| self.is_inside(span));
                 let known = Known { header: &part.header, summary: Some(part.reader.summary()) };
-                let undecided = self.work.undecided(&part.header.index, Some(known), inside);
-                let Some(undecided) = undecided else { return Ok(stream::empty().boxed()) };
-                self.stored_rows(part, undecided).await?
+                let residual = self.work.residual(&part.header.index, Some(known), inside);
+                let Some(residual) = residual else { return Ok(stream::empty().boxed()) };
+                self.stored_rows(part, residual).await?
             }
             Opened::Counted(rows) => {
                 let parts = (0..rows).step_by(COUNTED_ROWS as usize);
@@ -306,20 +306,20 @@ impl Scan {
     async fn stored_rows(
         self: Arc<Self>,
         part: StoredPart,
-        mut undecided: Undecided,
+        mut residual: ResidualFilters,
     ) -> Result<Rows> {
         let StoredPart { header, reader, granules, sparse } = part;
         let stale = Stale::of(header.id, &reader, self.work.knowledge());
         let (of, known) = (Arc::clone(&reader), stale.clone());
         let place = move |name: &str| place_in(&of, name, &known);
         let mut test = None;
-        if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &undecided) {
-            (test, undecided) = (Some(early), rest);
+        if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &residual) {
+            (test, residual) = (Some(early), rest);
         }
         // Called after the test has taken its filters, so that a column that only the test reads is not read
         // for the output too.
         let sent = reader.sent_columns();
-        let columns = self.work.stored_columns(&place, &sent, &undecided);
+        let columns = self.work.stored_columns(&place, &sent, &residual);
         let rows = reader.read_where(&columns, &granules, self.batch_rows, test).await;
         let rows = rows.map_err(|error| unreadable(&header, &error))?;
         let rows = self.report.times.reading(rows);
@@ -331,8 +331,8 @@ impl Scan {
                 FieldPlace::may_be_in_texts(&of, &stale, name, sourcetype)
             };
             let (index, place, stale) = (&index, &place, &stale);
-            let (sent, undecided) = (&sent, &undecided);
-            let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
+            let (sent, residual) = (&sent, &residual);
+            let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
             self.process(batch, &origin)
         };
         // The valve is asked before each stored batch, not before each batch of results: where few rows

@@ -107,7 +107,7 @@ pub(super) struct Work {
 
 /// Filters that must be evaluated row by row in a part of a bucket.
 #[derive(Debug, Clone)]
-pub(super) struct Undecided {
+pub(super) struct ResidualFilters {
     filters: Vec<usize>,
     /// Whether a row test has already added the rows to `events_scanned`, before it dropped some of them.
     counted: bool,
@@ -123,7 +123,7 @@ pub(super) struct Origin<'a> {
     pub(super) may_be_in_texts: &'a dyn Fn(&str, &str) -> bool,
     /// The columns of a stored bucket that hold indexed fields.
     pub(super) sent: &'a [String],
-    pub(super) undecided: &'a Undecided,
+    pub(super) residual: &'a ResidualFilters,
 }
 
 /// Rows that have passed the filters so far.
@@ -207,13 +207,13 @@ impl Work {
     }
 
     /// Returns the filters that the index, the bucket and the range do not decide; `None` if no row passes.
-    pub(super) fn undecided(
+    pub(super) fn residual(
         &self,
         index: &IndexName,
         bucket: Option<Known<'_>>,
         inside: bool,
-    ) -> Option<Undecided> {
-        let mut undecided = Vec::new();
+    ) -> Option<ResidualFilters> {
+        let mut residual = Vec::new();
         for (at, conjunct) in self.conjuncts.iter().enumerate() {
             let names = conjunct.names.as_ref();
             match names.and_then(|names| names.admits_index(index)) {
@@ -226,14 +226,14 @@ impl Work {
             let is_sure = names.zip(bucket).is_some_and(|(names, bucket)| names.admits_all(bucket));
             let is_sure = is_sure || (inside && conjunct.is_bound);
             if !is_sure {
-                undecided.push(at);
+                residual.push(at);
             }
         }
-        Some(Undecided { filters: undecided, counted: false })
+        Some(ResidualFilters { filters: residual, counted: false })
     }
 
-    fn conjuncts(&self, undecided: &Undecided) -> impl Iterator<Item = &Conjunct> {
-        undecided.filters.iter().map(|at| &self.conjuncts[*at])
+    fn conjuncts(&self, residual: &ResidualFilters) -> impl Iterator<Item = &Conjunct> {
+        residual.filters.iter().map(|at| &self.conjuncts[*at])
     }
 
     /// Splits off the filters that small stored columns decide, as a test that the reader runs before it
@@ -243,8 +243,8 @@ impl Work {
         self: &Arc<Self>,
         index: &IndexName,
         place: &P,
-        undecided: &Undecided,
-    ) -> Option<(RowTest, Undecided)>
+        residual: &ResidualFilters,
+    ) -> Option<(RowTest, ResidualFilters)>
     where
         P: Fn(&str) -> FieldPlace + Clone + Send + Sync + 'static,
     {
@@ -258,11 +258,11 @@ impl Work {
                 })
         };
         let (early, filters): (Vec<usize>, Vec<usize>) =
-            undecided.filters.iter().partition(|at| is_early(at));
+            residual.filters.iter().partition(|at| is_early(at));
         if early.is_empty() {
             return None;
         }
-        let early = Undecided { filters: early, counted: true };
+        let early = ResidualFilters { filters: early, counted: true };
         let reads = self.conjuncts(&early).flat_map(|conjunct| &conjunct.reads);
         let mut columns: Vec<String> =
             reads.map(|at| self.table.field(*at).name().clone()).collect();
@@ -273,12 +273,12 @@ impl Work {
         let passes = move |stored: &RecordBatch| {
             // The columns of the test are used in their stored form.
             let (may_be_in_texts, sent) = (&|_: &str, _: &str| true, &[]);
-            let (index, place, stale, undecided) = (&index, &place, &Stale::Nothing, &early);
-            let origin = Origin { index, place, stale, may_be_in_texts, sent, undecided };
+            let (index, place, stale, residual) = (&index, &place, &Stale::Nothing, &early);
+            let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
             work.passes(stored, &origin).map_err(|error| ArrowError::ExternalError(error.into()))
         };
         let test = RowTest { columns, passes: Arc::new(passes) };
-        Some((test, Undecided { filters, counted: true }))
+        Some((test, ResidualFilters { filters, counted: true }))
     }
 
     /// Returns which rows pass the filters of a row test. Unlike in [`Self::process`], every filter sees
@@ -288,7 +288,7 @@ impl Work {
         let made = vec![None; self.table.fields().len()];
         let mut rows = Rows { stored: stored.clone(), made };
         let mut passes: Option<BooleanArray> = None;
-        for conjunct in self.conjuncts(origin.undecided) {
+        for conjunct in self.conjuncts(origin.residual) {
             let mask = match conjunct.quick(stored, origin.place) {
                 Some(mask) => Some(mask),
                 None => conjunct.mask(&self.read_by(conjunct, &mut rows, origin)?)?,
@@ -336,11 +336,11 @@ impl Work {
         &'a self,
         place: &dyn Fn(&str) -> FieldPlace,
         sent: &'a [String],
-        undecided: &Undecided,
+        residual: &ResidualFilters,
     ) -> Vec<&'a str> {
         let mut names: Vec<&str> = Vec::new();
         let mut extracts = false;
-        for column in self.needed(undecided) {
+        for column in self.needed(residual) {
             let name = self.table.field(column).name().as_str();
             if is_stored(name) {
                 names.push(name);
@@ -374,9 +374,9 @@ impl Work {
     }
 
     /// The columns of the table that filters and output need.
-    fn needed(&self, undecided: &Undecided) -> Vec<usize> {
+    fn needed(&self, residual: &ResidualFilters) -> Vec<usize> {
         let mut needed: Vec<usize> = self.outputs.iter().map(|output| output.column).collect();
-        needed.extend(self.conjuncts(undecided).flat_map(|conjunct| &conjunct.reads));
+        needed.extend(self.conjuncts(residual).flat_map(|conjunct| &conjunct.reads));
         if self.report.timeline().is_some() {
             needed.extend(self.table.index_of(columns::TIME));
         }
@@ -395,7 +395,7 @@ impl Work {
         counts_all: bool,
     ) -> Result<Option<RecordBatch>> {
         let _timer = self.report.times.during(Phase::Filter);
-        if !origin.undecided.counted {
+        if !origin.residual.counted {
             self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
         }
         if stored.num_rows() == 0 {
@@ -408,7 +408,7 @@ impl Work {
         }
         let mut first: Vec<&Conjunct> = Vec::new();
         let mut later: Vec<&Conjunct> = Vec::new();
-        for conjunct in self.conjuncts(origin.undecided) {
+        for conjunct in self.conjuncts(origin.residual) {
             // Quick filters are applied at once: rows that they drop are never converted to the plan's types.
             match conjunct.quick(&rows.stored, origin.place) {
                 Some(mask) => rows.keep(&mask)?,
@@ -443,7 +443,7 @@ impl Work {
         let mut output = output.collect::<Result<Vec<_>>>()?;
         // A text of the result would otherwise keep all pages alive from which its batch was decoded: a
         // thousand events out of a million held gigabytes, according to the accounting of operators.
-        if origin.undecided.counted || rows.stored.num_rows() < read {
+        if origin.residual.counted || rows.stored.num_rows() < read {
             output.iter_mut().for_each(|column| *column = compact_column(column, SLACK));
         }
         let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
@@ -560,7 +560,7 @@ impl Work {
     /// Extracts the remaining columns from `_raw`, in one pass over the texts.
     fn extract(&self, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
         let mut gaps: Vec<usize> = self
-            .needed(origin.undecided)
+            .needed(origin.residual)
             .into_iter()
             .filter(|at| rows.made[*at].is_none() && self.is_extracted(*at, origin))
             .collect();

@@ -221,7 +221,7 @@ pub(crate) fn dependencies(
     Dependencies {
         catalog,
         apps,
-        surroundings: Arc::new(plan::EventsOnly),
+        host: Arc::new(plan::EventsOnly),
         hot: Arc::new(LocalHot(Arc::new(HotRows(hot)))),
         views: bucket::OpenViews::default(),
         objects,

@@ -35,15 +35,15 @@ pub(crate) fn own() -> Arc<[usize]> {
     [0].into()
 }
 
-fn fates(props: &str, transforms: &str, events: &[&str]) -> Vec<Fate> {
+fn decisions(props: &str, transforms: &str, events: &[&str]) -> Vec<RoutingDecision> {
     let Some(mut ruling) = book(props, transforms).of(&meta("t"), "t", &own()) else {
-        return events.iter().map(|_| Fate::Keep).collect();
+        return events.iter().map(|_| RoutingDecision::Keep).collect();
     };
     events.iter().map(|event| ruling.decide(event, EventTime(0), event.len())).collect()
 }
 
-fn to(groups: &[usize]) -> Fate {
-    Fate::To(groups.into())
+fn to(groups: &[usize]) -> RoutingDecision {
+    RoutingDecision::To(groups.into())
 }
 
 const NULL: &str = "[null]\nREGEX = debug\nDEST_KEY = queue\nFORMAT = nullQueue\n";
@@ -57,15 +57,22 @@ fn events_are_dropped_and_routed() {
                       [home]\nREGEX = home\nDEST_KEY = _TCP_ROUTING\nFORMAT = a\n";
     let props = "[t]\nTRANSFORMS-x = null, to_b, to_all, lost, home\n";
     let events = ["fine", "debug", "an error", "fatal error", "lost", "home"];
-    let expected = [Fate::Keep, Fate::Drop, to(&[1]), to(&[0, 1]), Fate::Keep, Fate::Keep];
-    assert_eq!(fates(props, transforms, &events), expected);
+    let expected = [
+        RoutingDecision::Keep,
+        RoutingDecision::Drop,
+        to(&[1]),
+        to(&[0, 1]),
+        RoutingDecision::Keep,
+        RoutingDecision::Keep,
+    ];
+    assert_eq!(decisions(props, transforms, &events), expected);
 }
 
 #[test]
 fn stanzas_of_sources_and_hosts_count() {
     for stanza in ["t", "source::s", "host::h"] {
         let props = format!("[{stanza}]\nTRANSFORMS-x = null\n");
-        assert_eq!(fates(&props, NULL, &["debug"]), [Fate::Drop], "{stanza}");
+        assert_eq!(decisions(&props, NULL, &["debug"]), [RoutingDecision::Drop], "{stanza}");
     }
     let book = book("[t]\nTRANSFORMS-x = null\n", NULL);
     assert!(book.of(&meta("other"), "other", &own()).is_none());
@@ -74,12 +81,12 @@ fn stanzas_of_sources_and_hosts_count() {
 #[test]
 fn rules_see_what_rules_before_them_did() {
     let props = "[t]\nSEDCMD-mask = s/debug/masked/\nTRANSFORMS-x = null\n";
-    assert_eq!(fates(props, NULL, &["debug"]), [Fate::Keep]);
+    assert_eq!(decisions(props, NULL, &["debug"]), [RoutingDecision::Keep]);
     let transforms =
         format!("{NULL}[keep]\nREGEX = worth it\nDEST_KEY = queue\nFORMAT = indexQueue\n");
     let props = "[t]\nTRANSFORMS-x = null, keep\n";
-    let expected = [Fate::Drop, Fate::Keep];
-    assert_eq!(fates(props, &transforms, &["debug", "debug worth it"]), expected);
+    let expected = [RoutingDecision::Drop, RoutingDecision::Keep];
+    assert_eq!(decisions(props, &transforms, &["debug", "debug worth it"]), expected);
 }
 
 #[test]
@@ -92,10 +99,13 @@ fn what_only_the_indexer_can_tell_is_left_to_it() {
     ] {
         let transforms = format!("{NULL}[other]\n{other}\n");
         let props = "[t]\nTRANSFORMS-x = other, null\n";
-        assert_eq!(fates(props, &transforms, &["debug"]), [Fate::Keep], "{other}");
+        assert_eq!(decisions(props, &transforms, &["debug"]), [RoutingDecision::Keep], "{other}");
     }
     let transforms = format!("{NULL}[field]\nINGEST_EVAL = size := len(_raw)\n");
-    assert_eq!(fates("[t]\nTRANSFORMS-x = field, null\n", &transforms, &["debug"]), [Fate::Drop]);
+    assert_eq!(
+        decisions("[t]\nTRANSFORMS-x = field, null\n", &transforms, &["debug"]),
+        [RoutingDecision::Drop]
+    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) async fn watch(
         };
         match answered {
             Some(other) if other != own => {
-                let text = told(&catalog.snapshot(), &address, &other);
+                let text = conflict_message(&catalog.snapshot(), &address, &other);
                 conditions.set(health::WRONG_ADDRESS, Severity::Warning, text);
             }
             Some(_) => conditions.clear(health::WRONG_ADDRESS),
@@ -50,7 +50,7 @@ async fn answers_at(transport: &Transport, address: &str) -> Option<String> {
     peers::identity_at(channel, ANSWER).await.ok().filter(|id| !id.is_empty())
 }
 
-fn told(snapshot: &Snapshot, address: &str, other: &str) -> String {
+fn conflict_message(snapshot: &Snapshot, address: &str, other: &str) -> String {
     let known = Registration::of(snapshot, other);
     let name = known.map(|known| format!(" ({})", known.name)).unwrap_or_default();
     format!(

@@ -49,11 +49,11 @@ use super::memory::Memory;
 use super::own_events::{Observed, OwnEvents};
 use super::ownership::now_text;
 use super::removals::OtherRemovals;
+use super::server_host::ServerHost;
 use super::setup::Setup;
-use super::surroundings::ServerSurroundings;
 use super::traces::Traces;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{inputs, store_conf, telling, told, whole};
+use super::{inputs, reported, status_condition, store_conf, whole};
 use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
@@ -115,7 +115,7 @@ impl Base<'_> {
     /// Sets a health condition for as long as there is a reason for it.
     fn watch(&self, reason: watch::Receiver<Option<Arc<str>>>, condition: &'static str) {
         let (conditions, shutdown) = (self.conditions.clone(), self.shutdown.clone());
-        self.shutdown.spawn(telling::tell(reason, condition, conditions, shutdown));
+        self.shutdown.spawn(status_condition::follow(reason, condition, conditions, shutdown));
     }
 }
 
@@ -213,7 +213,7 @@ pub(crate) async fn assemble(
         None => Arc::new(LocalHot(ingest.hot())),
     };
     settings.search.sid_owner = directory.is_some().then(|| indexer.to_string());
-    let surroundings = Arc::new(ServerSurroundings::new(Arc::clone(&ingest), &knowledge)?);
+    let host = Arc::new(ServerHost::new(Arc::clone(&ingest), &knowledge)?);
     let search = SearchService::new(
         Dependencies {
             catalog: catalog.clone(),
@@ -226,7 +226,7 @@ pub(crate) async fn assemble(
                 store: Arc::clone(&store),
             }),
             apps: apps.clone(),
-            surroundings: Arc::clone(&surroundings) as Arc<dyn plan::Host>,
+            host: Arc::clone(&host) as Arc<dyn plan::Host>,
             indexes: Arc::clone(&indexes) as Arc<dyn catalog::IndexNames>,
             workers: cluster.indexers(&catalog, &indexer.to_string()),
             clock: Arc::clone(&clock),
@@ -275,7 +275,7 @@ pub(crate) async fn assemble(
         messages: Arc::clone(&messages),
         clock: Arc::clone(&clock),
         files: (options.conf_dir.clone(), console_address(options)),
-        told: Mutex::default(),
+        announced: Mutex::default(),
     });
     apps.tell(Arc::new(Teller(Arc::clone(&consumers))));
     let files = ::inputs::monitor::MonitorStatus::default();
@@ -302,8 +302,8 @@ pub(crate) async fn assemble(
         indexes,
         catalog: catalog.clone(),
         knowledge,
-        declared: Arc::new(told::declared(options, memory.flags())),
-        intake: Arc::new(told::intake(options, &layers, cluster.roles)),
+        declared: Arc::new(reported::declared(options, memory.flags())),
+        intake: Arc::new(reported::intake(options, &layers, cluster.roles)),
         apps,
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
         secrets: access.secrets,
@@ -322,7 +322,7 @@ pub(crate) async fn assemble(
         settings: access.settings,
         console: Arc::new(EmbeddedConsole::default()),
     };
-    surroundings.answer_rest(&state);
+    host.answer_rest(&state);
     follow_changes(&state, &not_copied);
     let (rules, ignored) = (state.apps.rules(), state.apps.ignored());
     shutdown.spawn_blocking(move || consumers.tell(&rules, &ignored));
@@ -396,7 +396,7 @@ async fn start_ingest(base: &Base<'_>, parts: ingest::Parts) -> Result<Arc<Inges
         base.watch(replicas.lacking(), health::TOO_FEW_COPIES);
     }
     let tell = |step: String| base.progress.set(step);
-    let ingest = Ingest::start_telling(parts, &tell).await.context("cannot start ingest")?;
+    let ingest = Ingest::start_reporting(parts, &tell).await.context("cannot start ingest")?;
     base.watch(ingest.not_frozen(), health::BUCKETS_NOT_FROZEN);
     let (conditions, shutdown) = (base.conditions.clone(), base.shutdown.clone());
     base.shutdown.spawn(tell_set_aside(ingest.set_aside(), conditions, shutdown));

@@ -46,8 +46,12 @@ pub(crate) fn start(
     };
     let (tls, ingest) = (tls.cloned(), Arc::clone(&karst.ingest));
     let serve: ServeForwarders = Arc::new(move |port: ForwarderListener| {
-        let house = House { tls: tls.clone(), ingest: Arc::clone(&ingest), doors: doors.clone() };
-        port.signals.accepting.clone().spawn(house.accept(port));
+        let services = ForwarderServices {
+            tls: tls.clone(),
+            ingest: Arc::clone(&ingest),
+            doors: doors.clone(),
+        };
+        port.signals.accepting.clone().spawn(services.accept(port));
     });
     for BoundForwarderPort { tls: encrypted, listener } in ports {
         let scheme = if encrypted { "tls" } else { "tcp" };
@@ -67,13 +71,13 @@ pub(crate) fn address(options: &ServerOptions) -> Option<(SocketAddr, bool)> {
 }
 
 /// The services behind a port.
-struct House {
+struct ForwarderServices {
     tls: Option<TlsAcceptor>,
     ingest: Arc<Ingest>,
     doors: Doors,
 }
 
-impl House {
+impl ForwarderServices {
     async fn accept(self, port: ForwarderListener) {
         let ForwarderListener { listener, ports, signals } = port;
         let ports: Arc<[ForwarderPort]> = ports.into();

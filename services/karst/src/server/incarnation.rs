@@ -64,7 +64,7 @@ pub(crate) struct Place {
 
 /// The content of the file in the directory of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Noted {
+struct IncarnationFile {
     indexer: IndexerId,
     /// The number that the catalog had at the last start.
     current: Option<Uuid>,
@@ -76,7 +76,7 @@ struct Noted {
     split_from: Option<IndexerId>,
 }
 
-impl Noted {
+impl IncarnationFile {
     fn has(&self, number: Uuid) -> bool {
         self.current == Some(number) || self.begun.contains(&number)
     }
@@ -92,7 +92,7 @@ enum Start {
 
 /// Decides how to start. `noted`: the file's content for this id. `recorded`: the number of the last start
 /// with this id.
-fn decide(noted: Option<&Noted>, recorded: Option<Uuid>, has_records: bool) -> Start {
+fn decide(noted: Option<&IncarnationFile>, recorded: Option<Uuid>, has_records: bool) -> Start {
     let Some(recorded) = recorded else { return Start::Continue };
     match noted {
         Some(noted) if noted.has(recorded) => Start::Continue,
@@ -143,7 +143,7 @@ impl Incarnation {
     async fn record(
         self,
         catalog: &Catalog,
-        (data, noted): (&Path, Option<Noted>),
+        (data, noted): (&Path, Option<IncarnationFile>),
         (before, place): (Option<Arc<Value>>, &Place),
     ) -> Result<bool> {
         let Self { indexer, number } = self;
@@ -155,7 +155,7 @@ impl Incarnation {
         let excess = begun.len().saturating_sub(BEGUN);
         begun.drain(..excess);
         // Written here first: a process that is killed after the change of the catalog finds its number.
-        write(data, &Noted { indexer, current, begun, split_from })?;
+        write(data, &IncarnationFile { indexer, current, begun, split_from })?;
         let named = |json| vec![(KIND.to_owned(), indexer.to_string(), json)];
         let expected = named(before.map(|json| (*json).clone()));
         let after = named(Some(json!({ "number": number, "place": place })));
@@ -167,7 +167,10 @@ impl Incarnation {
                     .context("cannot record the start of this process in the catalog");
             }
         }
-        write(data, &Noted { indexer, current: Some(number), begun: Vec::new(), split_from })?;
+        write(
+            data,
+            &IncarnationFile { indexer, current: Some(number), begun: Vec::new(), split_from },
+        )?;
         Ok(true)
     }
 
@@ -224,7 +227,8 @@ pub(crate) fn is_split(data: &Path) -> bool {
 /// Gives the directory a new id.
 fn split(data: &Path, from: IndexerId, latest: Option<&Value>) -> Result<IndexerId> {
     let indexer = IndexerId(runtime::random::uuid());
-    let noted = Noted { indexer, current: None, begun: Vec::new(), split_from: Some(from) };
+    let noted =
+        IncarnationFile { indexer, current: None, begun: Vec::new(), split_from: Some(from) };
     write(data, &noted)?;
     end_split(data)?;
     tracing::warn!(
@@ -262,7 +266,7 @@ fn known_id(data: &Path) -> Option<IndexerId> {
 
 /// Reads the file in the directory of the journal. A damaged file counts as missing: a journal with records
 /// is then compared with the buckets.
-fn read(data: &Path) -> Option<Noted> {
+fn read(data: &Path) -> Option<IncarnationFile> {
     let path = data.join("journal").join(FILE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -282,7 +286,7 @@ fn read(data: &Path) -> Option<Noted> {
     noted.ok()
 }
 
-fn write(data: &Path, noted: &Noted) -> Result<()> {
+fn write(data: &Path, noted: &IncarnationFile) -> Result<()> {
     let directory = data.join("journal");
     let unwritable = || format!("cannot write {}", directory.join(FILE).display());
     fs::create_dir_all(&directory).with_context(unwritable)?;

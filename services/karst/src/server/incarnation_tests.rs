@@ -41,11 +41,11 @@ async fn a_start_that_ends_between_the_writes_is_not_taken_for_a_copy() {
     let killed = begin(&catalog, data.path()).await;
     // Killed after the change of the catalog.
     let begun = vec![number(7), killed.number];
-    write(data.path(), &Noted { begun, ..before }).unwrap();
+    write(data.path(), &IncarnationFile { begun, ..before }).unwrap();
     assert_eq!(begin(&catalog, data.path()).await.indexer, id());
     // Killed before it.
     let known = read(data.path()).unwrap();
-    write(data.path(), &Noted { begun: vec![number(8)], ..known }).unwrap();
+    write(data.path(), &IncarnationFile { begun: vec![number(8)], ..known }).unwrap();
     assert_eq!(begin(&catalog, data.path()).await.indexer, id());
 }
 
@@ -75,7 +75,8 @@ async fn the_original_gets_a_new_id_after_a_copy_has_run() {
 fn a_split_that_was_interrupted_is_ended() {
     let data = tempfile::tempdir().unwrap();
     let indexer = IndexerId(number(5));
-    let noted = Noted { indexer, current: None, begun: Vec::new(), split_from: Some(id()) };
+    let noted =
+        IncarnationFile { indexer, current: None, begun: Vec::new(), split_from: Some(id()) };
     write(data.path(), &noted).unwrap();
     fs::write(data.path().join("instance.id"), id().0.to_string()).unwrap();
     assert!(!is_split(data.path()));
@@ -97,8 +98,8 @@ fn id() -> IndexerId {
     IndexerId(number(1))
 }
 
-fn noted(current: Uuid, begun: Vec<Uuid>) -> Noted {
-    Noted { indexer: id(), current: Some(current), begun, split_from: None }
+fn noted(current: Uuid, begun: Vec<Uuid>) -> IncarnationFile {
+    IncarnationFile { indexer: id(), current: Some(current), begun, split_from: None }
 }
 
 fn number(value: u128) -> Uuid {

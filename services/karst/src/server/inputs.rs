@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::inputs::configured::{
-    Base, Bound, Configured, HttpToken, Parts, RunningInputs, ServeForwarders, Surroundings,
+    Base, Bound, Configured, HttpToken, InputDependencies, Parts, RunningInputs, ServeForwarders,
 };
 use ::inputs::monitor::{MonitorSettings, MonitorStatus, MonitorTarget};
 use ::inputs::tcp::{Framing, TcpInput};
@@ -75,7 +75,7 @@ pub(crate) fn running(
     let indexes = Arc::clone(indexes);
     let state = options.data.data_dir.join("inputs");
     let own = own_directories(options);
-    Ok(RunningInputs::new(Surroundings {
+    Ok(RunningInputs::new(InputDependencies {
         host: host_name().into(),
         monitor: MonitorSettings::read(layers)?,
         parts: Parts { state, aws: aws_variables(), files, own },

@@ -46,12 +46,12 @@ pub(super) struct Consumers {
     pub(super) clock: Arc<dyn Clock>,
     /// The configuration directory, and the address of the console, which its files may refer to.
     pub(super) files: (Option<PathBuf>, Console),
-    pub(super) told: Mutex<Told>,
+    pub(super) announced: Mutex<AnnouncedMistakes>,
 }
 
 /// The messages that administrators have received.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct AnnouncedMistakes {
     mistakes: Vec<Mistake>,
     /// The names of the messages.
     messages: Vec<String>,
@@ -64,27 +64,28 @@ impl Consumers {
         let mut mistakes = mistakes::ignored(rules, ignored);
         mistakes.extend(app_mistakes::inputs_without_index(&self.indexes, rules));
         let created = self.clock.now().0 / 1_000_000;
-        let mut told = self.told.lock();
+        let mut announced = self.announced.lock();
         let messages = app_mistakes::leave(&self.messages, mistakes.clone(), created);
-        for name in told.messages.iter().filter(|name| !messages.contains(name)) {
+        for name in announced.messages.iter().filter(|name| !messages.contains(name)) {
             self.messages.remove(name);
         }
         // Mistakes at the start are in the log of the start.
-        if told.is_started {
-            for mistake in mistakes.iter().filter(|mistake| !told.mistakes.contains(mistake)) {
+        if announced.is_started {
+            for mistake in mistakes.iter().filter(|mistake| !announced.mistakes.contains(mistake)) {
                 match mistake.weight {
                     Weight::Ignored => tracing::warn!("{}; this is ignored", mistake.text),
                     Weight::Error | Weight::Note => tracing::info!("{}", mistake.text),
                 }
             }
         }
-        *told = Told { mistakes, messages, is_started: true };
+        *announced = AnnouncedMistakes { mistakes, messages, is_started: true };
     }
 
     /// The mistakes of a weight in an app.
-    fn told_of(&self, app: &str, weight: Weight) -> Vec<String> {
-        let told = self.told.lock();
-        let of_app = told.mistakes.iter().filter(|mistake| mistake.app.as_deref() == Some(app));
+    fn announced_of(&self, app: &str, weight: Weight) -> Vec<String> {
+        let announced = self.announced.lock();
+        let of_app =
+            announced.mistakes.iter().filter(|mistake| mistake.app.as_deref() == Some(app));
         let of_app = of_app.filter(|mistake| mistake.weight == weight);
         of_app.map(|mistake| mistake.text.clone()).collect()
     }
@@ -105,8 +106,8 @@ impl Applied for Teller {
             }
             let (own, rules, ignored) =
                 (Arc::clone(consumers), Arc::clone(rules), ignored.to_vec());
-            let told = tokio::task::spawn_blocking(move || own.tell(&rules, &ignored)).await;
-            if let Err(error) = told {
+            let announced = tokio::task::spawn_blocking(move || own.tell(&rules, &ignored)).await;
+            if let Err(error) = announced {
                 tracing::error!(%error, "cannot report mistakes in apps");
             }
         })
@@ -129,11 +130,11 @@ impl AppReports for Consumers {
     }
 
     fn ignored(&self, app: &str) -> Vec<String> {
-        self.told_of(app, Weight::Ignored)
+        self.announced_of(app, Weight::Ignored)
     }
 
     fn notes(&self, app: &str) -> Vec<String> {
-        self.told_of(app, Weight::Note)
+        self.announced_of(app, Weight::Note)
     }
 
     fn read(&self) -> Result<FileRules, String> {
@@ -171,11 +172,11 @@ pub(super) struct Telling {
 }
 
 impl Telling {
-    async fn tell(&self, apps: &Apps, told: &mut Option<String>) {
+    async fn tell(&self, apps: &Apps, announced: &mut Option<String>) {
         let now = apps.checksum();
-        let Some(checksum) = now.filter(|now| told.as_ref() != Some(now)) else { return };
+        let Some(checksum) = now.filter(|now| announced.as_ref() != Some(now)) else { return };
         match peers::note_bundle(&self.catalog, &self.id, &checksum).await {
-            Ok(()) => *told = Some(checksum),
+            Ok(()) => *announced = Some(checksum),
             // It is retried with the next change.
             Err(error) => tracing::warn!(%error, "cannot say by which apps this process works"),
         }
@@ -197,10 +198,10 @@ impl Follower {
         shutdown: Shutdown,
     ) {
         let mut is_behind = false;
-        let mut told = None;
+        let mut announced = None;
         loop {
             if let Some(telling) = &telling {
-                telling.tell(&apps, &mut told).await;
+                telling.tell(&apps, &mut announced).await;
             }
             tokio::select! {
                 () = shutdown.stopped() => return,

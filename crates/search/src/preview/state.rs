@@ -16,7 +16,7 @@ enum Progress {
 
 /// The batches from which a preview is computed.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct PreviewState {
     partitions: Vec<Mutex<Partition>>,
     limit: usize,
     progress: watch::Sender<Progress>,
@@ -30,7 +30,7 @@ struct Partition {
     is_done: bool,
 }
 
-impl Kept {
+impl PreviewState {
     pub(super) fn new(partitions: usize, limit: usize) -> Self {
         Self {
             partitions: (0..partitions).map(|_| Mutex::default()).collect(),
@@ -192,7 +192,7 @@ mod tests {
     fn previews_that_end_for_memory_say_what_took_it_in_words_of_searches() {
         let reason = "Failed to reserve memory for sort during spill: Resources exhausted: Failed to \
                       allocate additional 384.0 KB for GroupedHashAggregateStream[0] (count(1))";
-        let kept = Kept::new(1, 1 << 20);
+        let kept = PreviewState::new(1, 1 << 20);
         kept.end_by(DataFusionError::ResourcesExhausted(reason.to_owned()));
         let why = kept.why_ended().unwrap();
         assert!(why.starts_with("previews ended: grouping rows (stats, "), "{why}");

@@ -7,7 +7,7 @@ use runtime::{Health, Shutdown};
 use tokio::sync::watch;
 
 /// Sets the condition, as a warning, while the component has a message.
-pub(crate) async fn tell(
+pub(crate) async fn follow(
     mut said: watch::Receiver<Option<Arc<str>>>,
     condition: &'static str,
     health: Health,

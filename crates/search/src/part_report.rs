@@ -9,7 +9,7 @@ use crate::timeline::Timeline;
 
 /// Counters since the part began. The search head has already counted the results of planning.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct PartReport {
     pub(crate) buckets_pruned_by_terms: u64,
     pub(crate) buckets_searched: u64,
     pub(crate) granules_considered: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Told {
     pub(crate) messages: Vec<(bool, String)>,
 }
 
-impl Told {
+impl PartReport {
     /// Returns the messages of operators.
     pub(crate) fn messages(&self) -> impl Iterator<Item = Message> + '_ {
         self.messages.iter().map(|(is_warning, text)| Message {
@@ -45,7 +45,7 @@ impl Told {
     }
 
     pub(crate) fn say(&mut self, messages: Vec<Message>) {
-        let told = |message: Message| (message.kind == MessageKind::Warning, message.text);
-        self.messages = messages.into_iter().map(told).collect();
+        let pair = |message: Message| (message.kind == MessageKind::Warning, message.text);
+        self.messages = messages.into_iter().map(pair).collect();
     }
 }

@@ -16,7 +16,7 @@ type Chunk = Box<[u64; WORDS]>;
 
 /// The set; see the module documentation.
 #[derive(Debug, Clone)]
-pub(crate) struct Wholes {
+pub(crate) struct IntegerSet {
     form: Form,
     /// Number of integers at which bitmaps are considered again.
     consider_at: usize,
@@ -37,13 +37,13 @@ struct Bits {
     len: usize,
 }
 
-impl Default for Wholes {
+impl Default for IntegerSet {
     fn default() -> Self {
         Self { form: Form::Hashed(HashSet::default()), consider_at: FEW }
     }
 }
 
-impl Wholes {
+impl IntegerSet {
     pub(crate) fn len(&self) -> usize {
         match &self.form {
             Form::Hashed(numbers) => numbers.len(),
@@ -159,10 +159,10 @@ impl Bits {
 mod tests {
     use std::collections::HashSet;
 
-    use super::{Form, Wholes};
+    use super::{Form, IntegerSet};
 
-    fn holds(numbers: impl Iterator<Item = i64> + Clone) -> Wholes {
-        let mut set = Wholes::default();
+    fn holds(numbers: impl Iterator<Item = i64> + Clone) -> IntegerSet {
+        let mut set = IntegerSet::default();
         // Each number is added twice, but must be counted once.
         numbers.clone().chain(numbers.clone()).for_each(|number| set.insert(number));
         let expected: HashSet<i64> = numbers.collect();

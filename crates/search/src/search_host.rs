@@ -24,7 +24,7 @@ use crate::recipes::Lookups;
 
 /// The resources that the searches of a namespace can use.
 #[derive(Debug)]
-pub(crate) struct Around {
+pub(crate) struct SearchHost {
     pub(crate) engine: Arc<Engine>,
     /// The hot buckets that the job reads.
     pub(crate) hot: Arc<HotRows>,
@@ -46,13 +46,13 @@ pub(crate) fn namespace(request: &JobRequest) -> Namespace {
     Namespace::new(&request.owner, &request.app)
 }
 
-impl Around {
+impl SearchHost {
     fn apps(&self) -> &Apps {
         &self.engine.deps.apps
     }
 
     fn server(&self) -> &Arc<dyn Host> {
-        &self.engine.deps.surroundings
+        &self.engine.deps.host
     }
 
     /// Returns the namespace in which a collection is stored: that of its app, for all users. A collection
@@ -93,7 +93,7 @@ impl Around {
     }
 }
 
-impl Host for Around {
+impl Host for SearchHost {
     fn may(&self, capability: &str) -> bool {
         self.rights.may(capability)
     }
@@ -383,7 +383,7 @@ fn object<'a>(found: &'a ConfObject, place: &'a str) -> Object<'a> {
     Object { owner: &found.owner, shared: found.sharing != Sharing::User, place }
 }
 
-impl Around {
+impl SearchHost {
     async fn put(
         &self,
         namespace: &Namespace,

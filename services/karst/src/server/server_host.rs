@@ -36,20 +36,20 @@ conf::settings! {
 }
 
 /// The interface of the server to searches.
-pub(crate) struct ServerSurroundings {
+pub(crate) struct ServerHost {
     ingest: Arc<Ingest>,
     places: Option<Reader<Vec<u8>>>,
     /// Set once the API is available.
     api: OnceLock<ApiState>,
 }
 
-impl std::fmt::Debug for ServerSurroundings {
+impl std::fmt::Debug for ServerHost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ServerSurroundings").field("places", &self.places.is_some()).finish()
+        f.debug_struct("ServerHost").field("places", &self.places.is_some()).finish()
     }
 }
 
-impl ServerSurroundings {
+impl ServerHost {
     /// Reads the geolocation database, if configured.
     pub(crate) fn new(ingest: Arc<Ingest>, knowledge: &Knowledge) -> Result<Self> {
         let path = Places::read(knowledge.layers())?.path;
@@ -67,7 +67,7 @@ impl ServerSurroundings {
     }
 }
 
-impl Host for ServerSurroundings {
+impl Host for ServerHost {
     fn rest<'a>(&'a self, request: &'a RestRequest) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
             let unavailable =
@@ -156,7 +156,7 @@ impl Host for ServerSurroundings {
     }
 }
 
-impl ServerSurroundings {
+impl ServerHost {
     /// A row of `rest`: the content and metadata of an entry.
     fn record(&self, entry: &Value) -> Record {
         let mut record = Record::new();
