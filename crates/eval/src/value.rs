@@ -60,12 +60,14 @@ impl<'a> Multi<'a> {
     }
 
     /// Returns the value at a position; empty if it is null.
+    #[inline]
     #[must_use]
     pub fn get(self, at: usize) -> &'a str {
         self.texts.get(self.start as usize + at).unwrap_or_default()
     }
 
     /// Iterates over the values that are not null.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = &'a str> {
         let texts = self.texts;
         let start = self.start as usize;
@@ -103,12 +105,14 @@ impl<'a> Value<'a> {
     }
 
     /// Returns whether the value is null.
+    #[inline]
     #[must_use]
     pub fn is_null(self) -> bool {
         matches!(self, Self::Null)
     }
 
     /// Returns the value as a number. Several values give `None`.
+    #[inline]
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
     pub fn number(self) -> Option<f64> {
@@ -124,6 +128,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the value as a number, truncated to a whole one.
+    #[inline]
     #[must_use]
     #[allow(clippy::cast_possible_truncation)]
     pub fn whole(self) -> Option<i64> {
@@ -134,6 +139,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the value as text; several values are joined by spaces.
+    #[inline]
     #[must_use]
     pub fn text(self) -> Option<TextValue<'a>> {
         Some(match self {
@@ -149,6 +155,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns whether the value is true as a condition.
+    #[inline]
     #[must_use]
     pub fn truth(self) -> Option<bool> {
         match self {
@@ -161,6 +168,7 @@ impl<'a> Value<'a> {
     }
 
     /// Returns the number of values.
+    #[inline]
     #[must_use]
     pub fn count(self) -> usize {
         match self {
@@ -171,8 +179,10 @@ impl<'a> Value<'a> {
     }
 
     /// Calls `visit` with the text of each value.
+    #[inline]
     pub fn each_text(self, mut visit: impl FnMut(&str)) {
         match self {
+            Self::Text(text) => visit(text),
             Self::Multi(multi) => multi.iter().for_each(visit),
             single => {
                 if let Some(text) = single.text() {
@@ -218,6 +228,7 @@ pub enum TextValue<'a> {
 
 impl Deref for TextValue<'_> {
     type Target = str;
+    #[inline]
     fn deref(&self) -> &str {
         match self {
             Self::Borrowed(text) => text,

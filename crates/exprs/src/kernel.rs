@@ -138,23 +138,21 @@ impl Run<'_> {
         }
         let mut values: Vec<Value<'_>> =
             self.arguments.iter().map(|argument| argument.get(0)).collect();
+        let parses_json = self.name.starts_with("json") || self.name == "spath";
         for row in 0..self.rows {
             for (value, argument) in values.iter_mut().zip(self.arguments) {
                 if !argument.constant {
                     *value = argument.values.get(row);
                 }
             }
-            let _held = self.parses(&values)?;
+            let _held = if parses_json { self.parsed_json(&values)? } else { None };
             visit(Row::new(&values, self.environment))?;
         }
         Ok(())
     }
 
     /// Charges the memory that a JSON function needs while it processes a row: the parsed text.
-    fn parses(&self, values: &[Value<'_>]) -> Result<Option<Charge>> {
-        if !(self.name.starts_with("json") || self.name == "spath") {
-            return Ok(None);
-        }
+    fn parsed_json(&self, values: &[Value<'_>]) -> Result<Option<Charge>> {
         let bytes = |value: &Value<'_>| match value {
             Value::Text(text) if text.len() >= LONG_JSON => eval::json::parsed_bytes(text),
             _ => 0,
