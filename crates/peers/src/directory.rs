@@ -328,7 +328,11 @@ impl HotDirectory for Directory {
         let is_asked = |indexer: &Indexer| {
             view.asked.iter().any(|(id, address)| *id == indexer.id && *address == indexer.address)
         };
-        indexers.iter().all(is_asked)
+        let is_listed = |silent: &IndexerId| {
+            let silent = silent.to_string();
+            indexers.iter().any(|indexer| indexer.id == silent)
+        };
+        indexers.iter().all(is_asked) && view.silent.iter().all(is_listed)
     }
 }
 

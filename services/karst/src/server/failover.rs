@@ -341,23 +341,26 @@ impl Failover {
 
     /// Recovers the events of an indexer; `false` if that has to be tried again.
     async fn adopt(&self, from: IndexerId, registered: Option<&Registration>) -> bool {
-        let adopted = match self.ingest.adopt(from).await {
-            Ok(adopted) => adopted,
-            // Somebody else does it.
-            Err(ingest::Error::TakenOver { .. }) => return true,
+        let adopting = self.ingest.adopt(from, move |adopted| {
+            Box::pin(async move {
+                if let Some(registered) = registered {
+                    self.let_go(from, registered, adopted.lost_copies > 0).await;
+                }
+            })
+        });
+        match adopting.await {
+            // Or another indexer recovers them.
+            Ok(_) | Err(ingest::Error::TakenOver { .. }) => true,
             Err(error) => {
                 tracing::warn!(indexer = %from, %error, "its events are not recovered yet");
-                return false;
+                false
             }
-        };
-        if let Some(registered) = registered {
-            self.let_go(from, registered, adopted.lost_copies > 0).await;
         }
-        true
     }
 
     /// Removes an indexer from the list of the cluster, if all events that it can have acknowledged are
-    /// stored, unless it has been restarted.
+    /// stored, unless it has been restarted. A search that still asks it asks again
+    /// ([`HotDirectory::has_asked_all`](bucket::HotDirectory::has_asked_all)).
     async fn let_go(&self, from: IndexerId, known: &Registration, has_lost_copies: bool) {
         let id = from.to_string();
         if known.local_acks || has_lost_copies {
