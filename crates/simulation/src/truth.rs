@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Snapshot;
+use cluster::Wave;
 use inputs::Durability;
 use model::{BucketId, IndexerId, JournalPosition, StreamId};
 use peers::Registration;
@@ -13,7 +14,7 @@ use peers::Registration;
 use crate::Mutant;
 use crate::hot::Rolled;
 use crate::process::Pid;
-use crate::world::{World, process};
+use crate::world::{World, identity, process};
 
 /// When an event is acknowledged: `ackLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,6 +145,16 @@ impl Truth {
             self.recovered.remove(&of);
         }
     }
+
+    /// Whether there are events that only journals of indexers have, those of `of` and copies of them.
+    fn has_unstored(&self, of: Pid) -> bool {
+        let is_unstored = |(number, sent): (&u64, &Sent)| {
+            sent.to == of
+                && sent.acknowledged == Some(Durability::Replicated)
+                && !self.stored.contains_key(number)
+        };
+        self.sent.iter().any(is_unstored)
+    }
 }
 
 /// The entry of an indexer in the list.
@@ -232,6 +243,28 @@ impl World {
             state.truth.recovered.remove(&of);
         } else if let Some(recovery) = state.truth.recovered.get_mut(&of) {
             recovery.is_stored = true;
+        }
+    }
+
+    /// Checks a step of a rolling restart: while some processes restart, another one must have the events
+    /// that are in no bucket.
+    pub(crate) fn told(&self, wave: &Wave) {
+        let all = self.indexers();
+        let is_told = |pid: Pid| wave.told.contains_key(&identity(pid).to_string());
+        let hit = {
+            let state = self.state();
+            let snapshot = &state.database.state;
+            let mut all_told = all.iter().copied().filter(|of| {
+                let held = |pid: Pid| replication::held_at(snapshot, identity(pid));
+                let has_copy = |pid: &Pid| held(*pid).contains(&identity(*of));
+                let copies: Vec<Pid> = all.iter().copied().filter(has_copy).collect();
+                is_told(*of) && !copies.is_empty() && copies.iter().all(|pid| is_told(*pid))
+            });
+            all_told.find(|of| state.truth.has_unstored(*of))
+        };
+        if let Some(of) = hit {
+            let told = &wave.told;
+            self.violate(format!("all processes with the journal of {of} restart: {told:?}"));
         }
     }
 
