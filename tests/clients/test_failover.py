@@ -197,6 +197,20 @@ def test_what_only_a_lost_disk_had_is_said_to_be_missing_until_the_indexer_is_re
     assert numbers(head.rows(ALL)) == [1]
 
 
+def test_a_start_over_a_new_data_directory_names_the_former_one(cluster):
+    cluster = cluster(indexers=1, heads=1, conf={**REMOTE, "indexes": ""}).start()
+    (head,), victim = cluster.heads, cluster.indexers[0]
+    victim.send({"n": 1}, index="main")
+    former = identity(victim).replace("-", "")
+    lose(victim)
+    victim.start()
+    log = victim.log_text()
+    assert f"(indexer {former}, started " in log and f"`karst cluster remove {former} --force`" in log, log
+    removed = head.cli("cluster", "remove", former, "--force")
+    assert removed.returncode == 0, removed
+    wait_for(lambda: what_is_said(head) == ([], []), "complete results", 30)
+
+
 def test_a_lost_search_head_stays_in_the_list_only_if_it_has_collected_events_that_no_other_disk_has(
     cluster,
 ):

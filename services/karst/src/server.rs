@@ -19,6 +19,7 @@ mod descriptors;
 mod directories;
 mod early;
 mod failover;
+mod former_directory;
 mod forwarding;
 mod full_disks;
 mod gateway;

@@ -38,7 +38,6 @@ use super::credentials::InitialPassword;
 use super::deployment;
 use super::directories::Directories;
 use super::failover::{self, Failover, OwnSearches};
-use super::full_disks;
 use super::gateway::Progress;
 use super::http_conf::HttpServer;
 use super::incarnation::{self, Incarnation, Place};
@@ -53,7 +52,7 @@ use super::server_host::ServerHost;
 use super::setup::Setup;
 use super::traces::Traces;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{inputs, reported, status_condition, store_conf, whole};
+use super::{former_directory, full_disks, inputs, reported, status_condition, store_conf, whole};
 use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
@@ -433,6 +432,7 @@ async fn begin_incarnation(
 ) -> Result<Incarnation> {
     let data = &options.data.data_dir;
     incarnation::end_split(data)?;
+    let is_new = incarnation::is_new(data)?;
     let new_instance = options.new_instance || incarnation::is_split(data);
     let known = whole::indexer_id(data, &catalog.snapshot(), new_instance)?;
     if let Some(address) = cluster.runs_elsewhere(catalog, &known.to_string()).await {
@@ -446,7 +446,12 @@ async fn begin_incarnation(
         address: cluster.address().map(str::to_owned),
         started: now_text(),
     };
-    Incarnation::begin(catalog, data, known, &place).await
+    let before = catalog.snapshot();
+    let incarnation = Incarnation::begin(catalog, data, known, &place).await?;
+    if is_new {
+        former_directory::warn(&before, (incarnation.indexer, &place));
+    }
+    Ok(incarnation)
 }
 
 /// Returns the components with documents in memory that other processes may change.

@@ -251,6 +251,24 @@ fn whereabouts(document: &Value) -> String {
     format!("was started{at} ({started}, host {host}, data {data})")
 }
 
+/// Returns the processes that were started over the catalog, each with the place of its last start.
+pub(crate) fn places(snapshot: &Snapshot) -> Vec<(IndexerId, Place)> {
+    let known = snapshot.documents(KIND).into_iter().filter_map(|document| {
+        let indexer = IndexerId(Uuid::parse_str(&document.name).ok()?);
+        let place = serde_json::from_value(document.json["place"].clone()).ok()?;
+        Some((indexer, place))
+    });
+    known.collect()
+}
+
+/// Whether no process has been started over the directory.
+///
+/// # Errors
+/// The directory of the journal cannot be read.
+pub(crate) fn is_new(data: &Path) -> Result<bool> {
+    Ok(read(data).is_none() && restore::journal_segment(data)?.is_none())
+}
+
 fn document(snapshot: &Snapshot, indexer: IndexerId) -> Option<Arc<Value>> {
     snapshot.document(KIND, &indexer.to_string())
 }
