@@ -19,6 +19,7 @@ pub(crate) mod searches;
 mod tests;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ::audit::{AuditLog, Info, Limiter, Record, Verdict};
@@ -123,7 +124,7 @@ pub(crate) fn begins_search(request: &Request) -> bool {
 
 /// Records a request with its outcome. A change is not started while it could not be recorded.
 pub(crate) async fn record(
-    State(state): State<ApiState>,
+    State(state): State<Arc<ApiState>>,
     mut request: Request,
     next: Next,
 ) -> Response {

@@ -53,25 +53,27 @@ pub fn router(
 + Clone
 + Send
 + 'static {
+    // Layers clone their state for each request.
+    let shared = Arc::new(state.clone());
     let (guarded, needs) = routes::guarded().into_parts();
     // From the inside out: the caller is determined before a byte of the body is read.
     let guarded = guarded
-        .layer(from_fn_with_state(state.clone(), read_body))
-        .layer(from_fn_with_state(state.clone(), health::refuse_changes))
+        .layer(from_fn_with_state(Arc::clone(&shared), read_body))
+        .layer(from_fn_with_state(Arc::clone(&shared), health::refuse_changes))
         .layer(from_fn_with_state(Arc::new(needs), authorize))
-        .layer(from_fn_with_state(state.clone(), authenticate));
+        .layer(from_fn_with_state(Arc::clone(&shared), authenticate));
     let (login, _) = routes::login().into_parts();
-    let login = login.layer(from_fn_with_state(state.clone(), read_body));
+    let login = login.layer(from_fn_with_state(Arc::clone(&shared), read_body));
     let (keyed, _) = routes::keyed().into_parts();
-    let keyed = keyed.layer(from_fn_with_state(state.clone(), read_body));
+    let keyed = keyed.layer(from_fn_with_state(Arc::clone(&shared), read_body));
     let (open, _) = routes::open().into_parts();
     let open = open.fallback(console::file);
     let routes = open.merge(login).merge(keyed).merge(guarded).layer(from_fn(write_errors));
     let flight = flight::router(state.clone());
     let hsts = state.settings.hsts;
-    let routes = routes.with_state(state.clone()).merge(flight);
-    let routes = routes.layer(from_fn_with_state(state.clone(), audit::record));
-    let routes = routes.layer(from_fn_with_state(state, traced::request));
+    let routes = routes.with_state(state).merge(flight);
+    let routes = routes.layer(from_fn_with_state(Arc::clone(&shared), audit::record));
+    let routes = routes.layer(from_fn_with_state(shared, traced::request));
     let routes = routes.layer(from_fn_with_state(hsts, security_headers::add));
     MapRequestLayer::new(canonical_path).layer(routes)
 }
@@ -211,7 +213,7 @@ fn body_limit(state: &ApiState, method: &Method, path: &str) -> usize {
 }
 
 /// Reads the body, and its parameters once.
-async fn read_body(State(state): State<ApiState>, request: Request, next: Next) -> Response {
+async fn read_body(State(state): State<Arc<ApiState>>, request: Request, next: Next) -> Response {
     let (mut parts, body) = request.into_parts();
     let path = parts.uri.path();
     let query = parts.uri.query().unwrap_or_default();

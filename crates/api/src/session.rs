@@ -107,7 +107,7 @@ pub(crate) struct SignedOut;
 /// has ended meanwhile: the browser would send the key to other processes, which may accept it for some more
 /// time.
 pub(crate) async fn authenticate(
-    State(state): State<ApiState>,
+    State(state): State<Arc<ApiState>>,
     mut request: Request,
     next: Next,
 ) -> Response {

@@ -3,6 +3,8 @@
 //! A console requests the progress of a search several times a second: if each of these requests were a
 //! trace, they would be most of all traces. Inputs begin no traces either.
 
+use std::sync::Arc;
+
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
@@ -14,7 +16,7 @@ use crate::audit::begins_search;
 
 /// Runs the request in a span, which is in its extensions as a [`TraceContext`].
 pub(crate) async fn request(
-    State(state): State<ApiState>,
+    State(state): State<Arc<ApiState>>,
     mut request: Request,
     next: Next,
 ) -> Response {

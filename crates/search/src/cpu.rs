@@ -45,11 +45,19 @@ impl CpuTime {
         Measured { task, cpu: self.clone() }
     }
 
-    /// Runs a closure and counts its CPU time.
+    /// Runs a closure and counts its CPU time. The clock of the thread is read by a system call, so it is not
+    /// read where a task of a search polls another one of the same search.
     fn during<T>(&self, work: impl FnOnce() -> T) -> T {
-        count_thread();
-        let current = Current { cpu: self.clone(), counted: thread_cpu() };
-        let _within = CpuScope { outer: CURRENT.replace(Some(current)) };
+        let is_counted = |current: &Current| Arc::ptr_eq(&current.cpu.0, &self.0);
+        if CURRENT.with_borrow(|current| current.as_ref().is_some_and(is_counted)) {
+            return work();
+        }
+        let now = thread_cpu();
+        let outer = CURRENT.replace(Some(Current { cpu: self.clone(), counted: now }));
+        if let Some(outer) = &outer {
+            outer.count_until(now);
+        }
+        let _within = CpuScope { outer };
         work()
     }
 
@@ -58,12 +66,18 @@ impl CpuTime {
     }
 }
 
+impl Current {
+    fn count_until(&self, now: Duration) {
+        self.cpu.add(now.saturating_sub(self.counted));
+    }
+}
+
 /// Counts the CPU time that this thread has spent on its search up to now.
 pub(crate) fn count_thread() {
     CURRENT.with_borrow_mut(|current| {
         if let Some(current) = current {
             let now = thread_cpu();
-            current.cpu.add(now.saturating_sub(current.counted));
+            current.count_until(now);
             current.counted = now;
         }
     });
@@ -82,12 +96,14 @@ struct CpuScope {
 
 impl Drop for CpuScope {
     fn drop(&mut self) {
-        count_thread();
+        let now = thread_cpu();
         let mut outer = self.outer.take();
         if let Some(outer) = &mut outer {
-            outer.counted = thread_cpu();
+            outer.counted = now;
         }
-        CURRENT.set(outer);
+        if let Some(ended) = CURRENT.replace(outer) {
+            ended.count_until(now);
+        }
     }
 }
 

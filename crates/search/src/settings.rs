@@ -91,6 +91,8 @@ conf::settings! {
             /// Maximum number of distinct values that a field summary counts exactly; above it, the count is
             /// a lower bound.
             pub field_summary_values: usize = 10_000;
+            /// The number of processors, read once: finding it opens files of the system.
+            pub cores: usize = cores();
         }
         nested {
             /// Limits of a single search.
@@ -164,12 +166,12 @@ impl Settings {
 
     /// Returns the number of bucket partitions that a search scans in parallel.
     pub(crate) fn pipelines(&self) -> usize {
-        self.batch_search_max_pipeline.unwrap_or_else(cores).max(1)
+        self.batch_search_max_pipeline.unwrap_or(self.cores).max(1)
     }
 
     /// Returns the maximum number of concurrent searches.
     pub(crate) fn max_searches(&self) -> usize {
-        self.base_max_searches.saturating_add(self.max_searches_per_cpu.saturating_mul(cores()))
+        self.base_max_searches.saturating_add(self.max_searches_per_cpu.saturating_mul(self.cores))
     }
 }
 

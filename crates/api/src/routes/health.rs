@@ -59,7 +59,7 @@ const ALLOWED: [&str; 3] =
 
 /// While a condition is fatal, refuses changes and searches, whose results would be incomplete.
 pub(crate) async fn refuse_changes(
-    State(state): State<ApiState>,
+    State(state): State<Arc<ApiState>>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -147,7 +147,8 @@ async fn an_answer_after_the_logout_does_not_give_the_cookie_back() {
                 drop(accounts.close_session(&ended).await);
             }
         };
-        let authenticated = from_fn_with_state(server.state.clone(), authenticate);
+        let state = Arc::new(server.state.clone());
+        let authenticated = from_fn_with_state(state, authenticate);
         let router = Router::new().route("/slow", get(slow)).layer(authenticated);
         let request = Request::builder().uri("/slow").header(HOST.0, HOST.1);
         let request = request.header("cookie", format!("splunkd_8000={key}"));
