@@ -15,6 +15,7 @@ pub mod index_time;
 mod indexes;
 mod knowledge;
 mod lookups;
+mod merging;
 mod modular;
 mod origins;
 mod parsing;
@@ -41,8 +42,9 @@ pub use knowledge::{CalculatedField, InForce, Knowledge, OF_FIELDS, TRIED};
 pub use lookups::{
     AutomaticLookup, LookupDefinition, LookupPlace, LookupProgram, LookupTime, MatchType,
 };
+pub use merging::{Begins, MergeRules, MergeState};
 pub use origins::OriginRules;
-pub use parsing::{LineBreaker, ParsingRules, is_indented};
+pub use parsing::{LineBreaker, ParsingRules};
 pub use props::StanzaMatcher;
 pub use settings::indexes::AckLevel;
 pub use tagging::{EventType, TaggedValue};

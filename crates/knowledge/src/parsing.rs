@@ -12,7 +12,7 @@ use crate::extract::KvMode;
 use crate::index_time::{self, IndexTimeRules};
 use crate::props::{Values, bad_regex, bad_value, refused};
 use crate::settings::props as keys;
-use crate::structured::StructuredRules;
+use crate::structured::{RecordScanner, StructuredRules};
 use crate::timestamp::{DatetimePatterns, Lookahead, TimePrefix, TimestampRules, TimestampSource};
 
 /// Rules for cutting text into events and finding their times.
@@ -118,15 +118,30 @@ impl LineBreaker {
     }
 }
 
-/// Returns whether a line is indented. Where timestamps start events, an indented line does not start one if
-/// the timestamp of the current event is in a line that is not indented: frames of a stack trace and values
-/// in a dump may contain times.
-#[must_use]
-pub fn is_indented(line: &str) -> bool {
-    line.starts_with([' ', '\t'])
-}
-
 impl ParsingRules {
+    /// Returns the scanner of a source that breaks at the ends of its records instead of its lines. `limit`
+    /// is the maximum length of an event in bytes.
+    #[must_use]
+    pub fn records(&self, limit: usize) -> Option<RecordScanner> {
+        if matches!(self.line_breaker, LineBreaker::Pattern(_)) {
+            return None;
+        }
+        let limit = self.truncate.map_or(limit, |truncate| truncate.min(limit));
+        match &self.structured {
+            Some(rules) => RecordScanner::new(rules, limit),
+            None => {
+                let is_objects = self.json_objects && !self.should_linemerge && !self.otlp;
+                is_objects.then(|| RecordScanner::objects(limit))
+            }
+        }
+    }
+
+    /// Returns what is kept of a line (`TRUNCATE`).
+    #[must_use]
+    pub fn truncated<'t>(&self, line: &'t str) -> &'t str {
+        self.truncate.map_or(line, |limit| &line[..line.floor_char_boundary(limit)])
+    }
+
     /// Reads the settings; invalid values are added to `errors` and replaced by defaults.
     pub(crate) fn read(
         values: &Values<'_>,

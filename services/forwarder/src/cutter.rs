@@ -1,16 +1,15 @@
 //! Cuts byte streams into batches of whole events, so that each batch can be indexed on its own.
 //!
-//! Cuts are made where an indexer would end an event, whatever precedes it: at a match of `LINE_BREAKER`
-//! and, if lines are merged, before a line that begins an event by the rules of its source type. Only the
-//! end of the received data is searched; the indexer finds the events. Data after the last cut waits for
-//! more, up to a limit. UTF-16 is searched as decoded text.
+//! Cuts are made where an indexer would end an event: at a match of `LINE_BREAKER` and, if lines are merged,
+//! where its rules ([`MergeRules`]) begin or end an event. The end of the received data is searched for a
+//! line that does so whatever precedes it; if there is none, all lines are read in order. Data after the
+//! last cut waits for more, up to a limit. UTF-16 is searched as decoded text.
 
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use knowledge::structured::RecordScanner;
 use knowledge::timestamp::TimestampFinder;
-use knowledge::{LineBreaker, ParsingRules};
+use knowledge::{LineBreaker, MergeRules, MergeState, ParsingRules};
 use model::EventTime;
 
 use crate::view::{Coding, View};
@@ -33,6 +32,17 @@ struct Cut {
     next: usize,
 }
 
+/// A complete line, between two matches of `LINE_BREAKER`.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// End of the line before.
+    before: usize,
+    start: usize,
+    end: usize,
+    /// Start of the next line.
+    next: usize,
+}
+
 /// Size limits of a cutter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sizes {
@@ -45,6 +55,8 @@ pub(crate) struct Sizes {
 /// The cutting state of one stream.
 pub(crate) struct Cutter {
     rules: Arc<ParsingRules>,
+    /// `None` if lines are not merged.
+    merge: Option<MergeRules>,
     finder: TimestampFinder,
     coding: Coding,
     sizes: Sizes,
@@ -60,7 +72,8 @@ impl std::fmt::Debug for Cutter {
 impl Cutter {
     pub(crate) fn new(rules: Arc<ParsingRules>, coding: Coding, sizes: Sizes) -> Self {
         let finder = TimestampFinder::new(Arc::clone(&rules.timestamp));
-        Self { rules, finder, coding, sizes, carry: Bytes::new() }
+        let merge = MergeRules::new(&rules, sizes.event).filter(|_| !rules.otlp);
+        Self { rules, merge, finder, coding, sizes, carry: Bytes::new() }
     }
 
     /// Number of bytes that wait for the rest of their event.
@@ -130,66 +143,125 @@ impl Cutter {
 
     /// The last cut in text.
     fn last_cut(&mut self, text: &[u8], now: EventTime) -> Option<Cut> {
-        let simple = matches!(self.rules.line_breaker, LineBreaker::Newlines);
         if let Some(cut) = self.last_record(text) {
             return cut;
         }
-        let merges = self.rules.should_linemerge && self.rules.structured.is_none();
-        if simple && !merges {
-            let end = memchr::memrchr2(b'\n', b'\r', text)? + 1;
-            return Some(Cut { end, next: end });
-        }
+        let Some(merge) = self.merge.take() else { return self.last_line(text) };
         let tail = text.len().saturating_sub(TAIL);
-        if let Some(cut) = self.last_cut_from(text, tail, now) {
-            return Some(cut);
-        }
-        if tail > 0 { self.last_cut_from(text, 0, now) } else { None }
+        let cut = self.last_certain(&merge, text, tail, now);
+        let cut = cut.or_else(|| self.last_in_order(&merge, text, now));
+        self.merge = Some(merge);
+        cut
     }
 
-    /// The last cut of a structured source, whose values may have line feeds in quotes; `None` for other
-    /// sources.
+    /// The last cut of a source that breaks at the ends of records, which may have line ends in quotes;
+    /// `None` for other sources.
     fn last_record(&self, text: &[u8]) -> Option<Option<Cut>> {
-        let structured = self.rules.structured.as_ref()?;
-        let mut scanner = RecordScanner::new(structured, self.sizes.event)?;
+        let mut scanner = self.rules.records(self.sizes.event)?;
         let (mut at, mut last) = (0, None);
         while let Some(found) = scanner.next(text, &mut at) {
-            last = Some(Cut { end: found.next_start, next: found.next_start });
+            // The rest of an array is not read as such without its beginning.
+            if !scanner.is_in_array() || text.len() >= self.sizes.event {
+                last = Some(Cut { end: found.next_start, next: found.next_start });
+            }
         }
         Some(last)
     }
 
-    fn last_cut_from(&mut self, text: &[u8], from: usize, now: EventTime) -> Option<Cut> {
-        let from = from.max(inputs::text::character_border(text, from));
+    /// The last line end of a source whose lines are events.
+    fn last_line(&self, text: &[u8]) -> Option<Cut> {
+        if matches!(self.rules.line_breaker, LineBreaker::Newlines) {
+            let end = memchr::memrchr2(b'\n', b'\r', text)? + 1;
+            return Some(Cut { end, next: end });
+        }
+        let tail = text.len().saturating_sub(TAIL);
+        let mut gap = self.gaps(text, tail).pop();
+        if gap.is_none() && tail > 0 {
+            gap = self.gaps(text, 0).pop();
+        }
+        gap.map(|(end, next)| Cut { end, next })
+    }
+
+    /// The gaps between lines from a position on.
+    fn gaps(&self, text: &[u8], from: usize) -> Vec<(usize, usize)> {
+        let from = inputs::text::character_border(text, from);
         let whole = valid(&text[from..]);
-        let mut breaks = Vec::new();
+        let mut gaps = Vec::new();
         let mut at = 0;
         while let Some((start, end)) = self.rules.line_breaker.next_gap(whole, at, false) {
-            breaks.push((start, end));
+            gaps.push((from + start, from + end));
             // An empty break must not be found again and again.
             at = if end > at { end } else { whole.ceil_char_boundary(at + 1) };
             if at >= whole.len() {
                 break;
             }
         }
-        if !self.rules.should_linemerge || self.rules.structured.is_some() {
-            let (start, end) = *breaks.last()?;
-            return Some(Cut { end: from + start, next: from + end });
-        }
-        // A line is checked only when it is complete: from one break to the next.
-        for pair in breaks.windows(2).rev() {
-            let ((before, start), (line_end, _)) = (pair[0], pair[1]);
-            if begins_event(&self.rules, &mut self.finder, &whole[start..line_end], now) {
-                return Some(Cut { end: from + before, next: from + start });
+        gaps
+    }
+
+    /// A line as the indexer merges it; `None` if it merges none, because it is empty or a preamble.
+    fn content<'t>(&self, text: &'t [u8], line: Line) -> Option<&'t str> {
+        let content = std::str::from_utf8(&text[line.start..line.end]).ok()?;
+        let content =
+            content.strip_prefix('\u{FEFF}').filter(|_| line.start == 0).unwrap_or(content);
+        let content = self.rules.truncated(content);
+        let preamble = self.rules.preamble.as_ref();
+        let is_line =
+            !content.is_empty() && !preamble.is_some_and(|pattern| pattern.is_match(content));
+        is_line.then_some(content)
+    }
+
+    fn has_time(&mut self, merge: &MergeRules, line: &str, now: EventTime) -> bool {
+        merge.reads_times() && self.finder.find(line, now).is_some()
+    }
+
+    /// The last cut at a line that begins or ends an event whatever precedes it, from a position on.
+    fn last_certain(
+        &mut self,
+        merge: &MergeRules,
+        text: &[u8],
+        from: usize,
+        now: EventTime,
+    ) -> Option<Cut> {
+        let gaps = self.gaps(text, from);
+        for pair in gaps.windows(2).rev() {
+            let ((before, start), (end, next)) = (pair[0], pair[1]);
+            let line = Line { before, start, end: end.max(start), next: next.max(start) };
+            let Some(content) = self.content(text, line) else { continue };
+            if merge.ends_event(content) {
+                return Some(Cut { end: line.end, next: line.next });
             }
-        }
-        let ends = self.rules.must_break_after.as_ref()?;
-        for pair in breaks.windows(2).rev() {
-            let ((_, start), (line_end, next)) = (pair[0], pair[1]);
-            if ends.is_match(&whole[start..line_end]) {
-                return Some(Cut { end: from + line_end, next: from + next });
+            if !merge.holds_events() {
+                let has_time = self.has_time(merge, content, now);
+                if merge.begins_event(content, has_time) {
+                    return Some(Cut { end: line.before, next: line.start });
+                }
             }
         }
         None
+    }
+
+    /// The last cut of a text whose lines are read in order. It begins with an event.
+    fn last_in_order(&mut self, merge: &MergeRules, text: &[u8], now: EventTime) -> Option<Cut> {
+        let mut state = MergeState::default();
+        let mut last = None;
+        let (mut before, mut start) = (0, 0);
+        for (end, next) in self.gaps(text, 0) {
+            if end < start {
+                continue;
+            }
+            let line = Line { before, start, end, next: next.max(end) };
+            (before, start) = (line.end, line.next);
+            let Some(content) = self.content(text, line) else { continue };
+            let has_time = self.has_time(merge, content, now);
+            if merge.add(&mut state, content, has_time).is_some() && line.start > 0 {
+                last = Some(Cut { end: line.before, next: line.start });
+            }
+            if state.is_closed(merge) {
+                last = Some(Cut { end: line.end, next: line.next });
+            }
+        }
+        last
     }
 
     /// Cuts an event that is too long after its last line, or at a character boundary.
@@ -201,25 +273,9 @@ impl Cutter {
     }
 }
 
-/// Whether a line begins an event, whatever precedes it.
-pub(crate) fn begins_event(
-    rules: &ParsingRules,
-    finder: &mut TimestampFinder,
-    line: &str,
-    now: EventTime,
-) -> bool {
-    if rules.must_not_break_before.as_ref().is_some_and(|pattern| pattern.is_match(line)) {
-        return false;
-    }
-    match &rules.break_only_before {
-        Some(pattern) => pattern.is_match(line),
-        None => rules.break_only_before_date && finder.find(line, now).is_some(),
-    }
-}
-
 /// The longest valid UTF-8 prefix. In other character sets, line feeds are still found by the simple rules,
 /// but merging needs text that it can read.
-pub(crate) fn valid(text: &[u8]) -> &str {
+fn valid(text: &[u8]) -> &str {
     match std::str::from_utf8(text) {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
@@ -234,12 +290,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::splitter::Splitter;
 
     const NOW: EventTime = EventTime(1_763_700_000_000_000);
 
-    fn cutter(props: &str, batch: usize) -> Cutter {
+    fn rules(props: &str) -> Arc<ParsingRules> {
         let layers = Layers::builtin().with(Layer::SystemLocal, "props", props);
-        let rules = Knowledge::new(layers).parsing_rules("t", "s", "h");
+        Knowledge::new(layers).parsing_rules("t", "s", "h")
+    }
+
+    fn cutter(props: &str, batch: usize) -> Cutter {
+        let rules = rules(props);
         let coding = Coding::of(rules.charset, b"", None);
         Cutter::new(rules, coding, Sizes { batch, event: 1 << 20 })
     }
@@ -267,6 +328,49 @@ mod tests {
         let two = "2025-11-20 10:00:01 two\n  at y\n";
         let pieces = pieces(&mut cutter, &[one, two, "  at z\n", ""]);
         assert_eq!(pieces, [one.trim_end(), "2025-11-20 10:00:01 two\n  at y\n  at z\n"]);
+    }
+
+    #[test]
+    fn an_indented_line_with_a_time_is_no_cut() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = true", 1000);
+        let one = "2025-11-20 10:00:00 one\n\tof 2025-11-20 09:00:00\n\tat x\n";
+        let two = "2025-11-20 10:00:01 two\n";
+        assert_eq!(
+            pieces(&mut cutter, &[one, two, "\tat y\n", ""]),
+            [one.trim_end(), "2025-11-20 10:00:01 two\n\tat y\n",]
+        );
+    }
+
+    #[test]
+    fn indented_events_are_cut_too() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = true", 1000);
+        let text = " 2025-11-20 10:00:00 one\n 2025-11-20 10:00:01 two\n x\n";
+        let expected = [" 2025-11-20 10:00:00 one", " 2025-11-20 10:00:01 two\n x\n"];
+        assert_eq!(pieces(&mut cutter, &[text, ""]), expected);
+    }
+
+    #[test]
+    fn a_held_event_is_cut_behind_its_end() {
+        let props = "[t]\nBREAK_ONLY_BEFORE = ^(BEGIN|2025)\nMUST_NOT_BREAK_AFTER = ^BEGIN\n\
+                     MUST_BREAK_AFTER = ^END";
+        let mut cutter = cutter(props, 1000);
+        let lines = ["BEGIN 1\n", "2025-11-20 a\n", "2025-11-20 b\n", "END\n", "BEGIN 2\n", ""];
+        let expected = ["BEGIN 1\n2025-11-20 a\n2025-11-20 b\nEND", "BEGIN 2\n"];
+        assert_eq!(pieces(&mut cutter, &lines), expected);
+    }
+
+    #[test]
+    fn pretty_printed_objects_are_not_torn() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = false\nKV_MODE = json", 1000);
+        let found = pieces(&mut cutter, &["{\n \"a\":", " 1\n}\n{\n", " \"b\": 2\n}\n", ""]);
+        assert_eq!(found, ["{\n \"a\": 1\n}\n", "{\n \"b\": 2\n}\n"]);
+    }
+
+    #[test]
+    fn elements_of_an_array_stay_together() {
+        let mut cutter = cutter("[t]\nINDEXED_EXTRACTIONS = json", 1000);
+        let found = pieces(&mut cutter, &["[{\"a\": 1},\n", "{\"a\": 2}]", "{\"a\": 3}", ""]);
+        assert_eq!(found, ["[{\"a\": 1},\n{\"a\": 2}]", "{\"a\": 3}"]);
     }
 
     #[test]
@@ -345,5 +449,73 @@ mod tests {
             }
             prop_assert_eq!(String::from_utf8(out).unwrap(), text);
         });
+    }
+    /// The events of a text.
+    fn events(rules: &Arc<ParsingRules>, text: &str) -> Vec<String> {
+        let view = View::new(text.as_bytes(), Coding::of(rules.charset, b"", None));
+        let mut splitter = Splitter::new(Arc::clone(rules), 1 << 20);
+        let spans = splitter.split(text, NOW);
+        let events = spans.iter().filter(|span| span.is_event());
+        let events = events.map(|span| splitter.text_of(span, &view).into_owned());
+        // A pattern may leave the last line end to the last event, which the end of a batch removes.
+        let events = events.map(|event| event.trim_end_matches(['\r', '\n']).to_owned());
+        events.filter(|event| !event.is_empty()).collect()
+    }
+
+    const LINES: [&str; 14] = [
+        "2025-11-20 10:00:00 one",
+        "2025-11-20 10:00:01 two",
+        " 2025-11-20 10:00:02 indented",
+        "\tof 2025-11-20 10:00:03",
+        "java.lang.X: expired at 2025-11-20 10:00:00",
+        "\tat a.b.c(D.java:5)",
+        "plain",
+        "",
+        "BEGIN",
+        "END",
+        "# 2025-11-20 10:00:04 preamble",
+        "{",
+        "\"a\": 1",
+        "}",
+    ];
+
+    const RULES: [&str; 11] = [
+        "SHOULD_LINEMERGE = true",
+        "SHOULD_LINEMERGE = true\nMAX_EVENTS = 3",
+        "SHOULD_LINEMERGE = true\nTRUNCATE = 12",
+        "SHOULD_LINEMERGE = true\nBREAK_ONLY_BEFORE_DATE = false",
+        "SHOULD_LINEMERGE = true\nMUST_NOT_BREAK_AFTER = ^BEGIN\nMUST_BREAK_AFTER = ^END",
+        "SHOULD_LINEMERGE = true\nMUST_NOT_BREAK_BEFORE = one$\nPREAMBLE_REGEX = ^#",
+        "BREAK_ONLY_BEFORE = ^\\d",
+        "BREAK_ONLY_BEFORE = ^(BEGIN|2025)\nMUST_NOT_BREAK_AFTER = ^BEGIN\nMUST_BREAK_AFTER = ^END",
+        "SHOULD_LINEMERGE = false",
+        "SHOULD_LINEMERGE = false\nKV_MODE = json",
+        "SHOULD_LINEMERGE = false\nLINE_BREAKER = ([\\r\\n]+)\\{",
+    ];
+
+    #[test]
+    fn cuts_do_not_change_the_events() {
+        for props in RULES {
+            let rules = rules(&format!("[t]\n{props}"));
+            let config =
+                ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() };
+            let lines = prop::collection::vec(prop::sample::select(LINES.to_vec()), 1..40);
+            proptest!(config, |(lines in lines, chunk in 1usize..80, batch in 20usize..400)| {
+                let text = lines.join("\n") + "\n";
+                let coding = Coding::of(rules.charset, b"", None);
+                let sizes = Sizes { batch, event: 1 << 20 };
+                let mut cutter = Cutter::new(Arc::clone(&rules), coding, sizes);
+                let mut pieces = Vec::new();
+                for chunk in text.as_bytes().chunks(chunk) {
+                    pieces.extend(cutter.push(Bytes::copy_from_slice(chunk), false, NOW));
+                }
+                pieces.extend(cutter.push(Bytes::new(), true, NOW));
+                let mut found = Vec::new();
+                for piece in pieces {
+                    found.extend(events(&rules, std::str::from_utf8(&piece.text).unwrap()));
+                }
+                prop_assert_eq!(found, events(&rules, &text), "{}", props);
+            });
+        }
     }
 }

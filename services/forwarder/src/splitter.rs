@@ -8,12 +8,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use knowledge::structured::{RecordScanner, StructuredFormat, StructuredReader};
+use knowledge::structured::{StructuredFormat, StructuredReader};
 use knowledge::timestamp::TimestampFinder;
-use knowledge::{LineBreaker, ParsingRules, is_indented};
+use knowledge::{LineBreaker, MergeRules, MergeState, ParsingRules};
 use model::EventTime;
 
-use crate::cutter::begins_event;
 use crate::view::View;
 
 /// A part of a text.
@@ -59,6 +58,8 @@ impl Line {
 /// See the module.
 pub(crate) struct Splitter {
     rules: Arc<ParsingRules>,
+    /// `None` if lines are not merged.
+    merge: Option<Arc<MergeRules>>,
     finder: TimestampFinder,
     /// Maximum size of a record in bytes.
     limit: usize,
@@ -75,7 +76,8 @@ impl std::fmt::Debug for Splitter {
 impl Splitter {
     pub(crate) fn new(rules: Arc<ParsingRules>, limit: usize) -> Self {
         let finder = TimestampFinder::new(Arc::clone(&rules.timestamp));
-        Self { rules, finder, limit, lines: Vec::new() }
+        let merge = MergeRules::new(&rules, limit).filter(|_| !rules.otlp).map(Arc::new);
+        Self { rules, merge, finder, limit, lines: Vec::new() }
     }
 
     /// Whether records are JSON values, which do not depend on their surroundings.
@@ -84,17 +86,13 @@ impl Splitter {
         structured.is_some_and(|rules| rules.format == StructuredFormat::Json)
     }
 
-    fn merges(&self) -> bool {
-        self.rules.should_linemerge && self.rules.structured.is_none()
-    }
-
     /// The spans of a text.
     pub(crate) fn split(&mut self, text: &str, now: EventTime) -> Vec<Span> {
         self.lines.clear();
         let lines = self.lines_of(text);
-        let mut spans = match self.merges() {
-            true => self.merged(text, &lines, now),
-            false => self.each_line(text, &lines),
+        let mut spans = match self.merge.clone() {
+            Some(merge) => self.merged(&merge, text, &lines, now),
+            None => self.each_line(text, &lines),
         };
         let end = spans.last().map_or(0, |span| span.next);
         if end < text.len() {
@@ -107,7 +105,7 @@ impl Splitter {
     pub(crate) fn text_of<'v>(&self, span: &Span, view: &'v View<'_>) -> Cow<'v, str> {
         let lines = &self.lines[span.lines.clone()];
         if let [one] = lines {
-            let limit = self.rules.truncate.filter(|_| !self.merges()).unwrap_or(usize::MAX);
+            let limit = self.rules.truncate.filter(|_| self.merge.is_none()).unwrap_or(usize::MAX);
             let end = view.text().floor_char_boundary(one.end.min(one.start.saturating_add(limit)));
             return view.part(one.start..end);
         }
@@ -120,7 +118,7 @@ impl Splitter {
         if self.rules.structured.is_some() {
             return self.is_json() || before.next > self.lines[before.lines.end - 1].end;
         }
-        if self.merges() && !before.closed && (before.held || !after.begins) {
+        if self.merge.is_some() && !before.closed && (before.held || !after.begins) {
             return false;
         }
         let last = &self.lines[before.lines.end - 1];
@@ -144,10 +142,9 @@ impl Splitter {
     fn lines_of(&self, text: &str) -> Vec<Line> {
         let mut lines = Vec::new();
         let mut start = 0;
-        let structured = self.rules.structured.as_ref();
-        if let Some(mut scanner) =
-            structured.and_then(|rules| RecordScanner::new(rules, self.limit))
-        {
+        let mut scanner = self.rules.records(self.limit);
+        let has_records = scanner.is_some();
+        if let Some(scanner) = &mut scanner {
             let mut at = 0;
             while let Some(found) = scanner.next(text.as_bytes(), &mut at) {
                 let (end, next, is_gap) = (found.line_end, found.next_start, found.is_gap);
@@ -173,7 +170,7 @@ impl Splitter {
             // The characters that the indexer removes from the end of a batch.
             let end = start
                 + match &self.rules.line_breaker {
-                    _ if structured.is_some() => rest.trim_ascii_end().len(),
+                    _ if has_records => rest.trim_ascii_end().len(),
                     LineBreaker::Newlines => rest.len(),
                     LineBreaker::Pattern(_) => rest.trim_end_matches(['\r', '\n']).len(),
                 };
@@ -215,12 +212,17 @@ impl Splitter {
     }
 
     /// Lines that do not begin an event continue the previous one.
-    fn merged(&mut self, text: &str, lines: &[Line], now: EventTime) -> Vec<Span> {
+    fn merged(
+        &mut self,
+        merge: &MergeRules,
+        text: &str,
+        lines: &[Line],
+        now: EventTime,
+    ) -> Vec<Span> {
         let mut spans: Vec<Span> = Vec::new();
-        // Whether the open event has a time in a line that is not indented.
-        let mut within_dated = false;
+        let mut state = MergeState::default();
         for line in lines {
-            let content = line.content(text);
+            let content = self.rules.truncated(line.content(text));
             let preamble = self.rules.preamble.as_ref();
             if content.is_empty() || preamble.is_some_and(|pattern| pattern.is_match(content)) {
                 if let Some(open) = spans.last_mut() {
@@ -228,29 +230,25 @@ impl Splitter {
                 }
                 continue;
             }
-            let by_date = self.rules.break_only_before.is_none();
-            let begins = begins_event(&self.rules, &mut self.finder, content, now)
-                && !(by_date && within_dated && is_indented(content));
-            let start = spans.last().map_or(0, |span| span.next);
-            match spans.last_mut() {
-                Some(open) if !open.closed && (open.held || !begins) => {
+            let has_time = merge.reads_times() && self.finder.find(content, now).is_some();
+            let begins = merge.add(&mut state, content, has_time).is_some();
+            match spans.last_mut().filter(|_| !begins) {
+                Some(open) => {
                     self.lines.push(line.start..line.end);
                     open.lines.end += 1;
                     open.next = line.next;
                 }
-                _ => {
+                None => {
+                    let start = spans.last().map_or(0, |span| span.next);
                     let event = self.event(start, *line);
+                    let begins = merge.begins_event(content, has_time);
                     spans.push(Span { begins, ..event });
-                    within_dated = begins && !is_indented(content);
                 }
             }
-            let Some(open) = spans.last_mut() else { continue };
-            let matches = |pattern: &Option<knowledge::Pattern>| {
-                pattern.as_ref().is_some_and(|pattern| pattern.is_match(content))
-            };
-            open.closed =
-                matches(&self.rules.must_break_after) || open.lines.len() >= self.rules.max_events;
-            open.held |= matches(&self.rules.must_not_break_after);
+            if let Some(open) = spans.last_mut() {
+                open.closed = state.is_closed(merge);
+                open.held = state.is_held();
+            }
         }
         spans
     }

@@ -1,8 +1,6 @@
 //! Merging: lines become events with a time.
 //!
-//! With `SHOULD_LINEMERGE` a line begins an event when `BREAK_ONLY_BEFORE` matches it or, without
-//! that rule, when it shows a timestamp (`BREAK_ONLY_BEFORE_DATE`); `MUST_BREAK_AFTER`,
-//! `MUST_NOT_BREAK_BEFORE`, `MUST_NOT_BREAK_AFTER` and `MAX_EVENTS` are Splunk's. Records of a
+//! With `SHOULD_LINEMERGE`, [`knowledge::MergeRules`] decide which lines begin an event. Records of a
 //! structured source get the fields that its header names. An event without a timestamp gets the
 //! time of the event before it in its stream, else the time its file was written, else now.
 
@@ -13,6 +11,7 @@ use foldhash::HashMap;
 use inputs::{CutEvents, EventLimits, Findings, InputMeta, MissingTime, StreamKey, otlp, text};
 use knowledge::structured::{StructuredReader, ToldBy};
 use knowledge::timestamp::TimestampFinder;
+use knowledge::{Begins, MergeState};
 use model::{EventBatch, EventBatchBuilder, EventTime, IndexName, Origin, Origins};
 use runtime::{Clock, metrics as names};
 
@@ -32,6 +31,8 @@ struct Stream {
     last_time: Option<EventTime>,
     /// The event that the next line may continue.
     open: Option<OpenEvent>,
+    /// What the rules for merging know about it.
+    merging: MergeState,
     /// The buffer of the previous event, reused so that events need no allocation.
     spare: String,
     /// The reader of a structured source, with the fields of the current record.
@@ -44,16 +45,11 @@ struct OpenEvent {
     text: String,
     dated: Dated,
     began: Began,
-    lines: usize,
     /// Bytes of the stream from the start of the event to the start of the current chunk.
     before: u64,
     /// Offset in the current chunk of the start of the event, and of the end of its last line.
     start: u64,
     end: u64,
-    /// Whether the last line requires that the event ends.
-    complete: bool,
-    /// Whether a line requires that the event continues until a line matches `MUST_BREAK_AFTER`.
-    held: bool,
 }
 
 /// See the module.
@@ -418,7 +414,8 @@ impl Stream {
         let finder = TimestampFinder::new(Arc::clone(&info.rules.timestamps));
         let reader = resume::reader(&info, first);
         let (spare, fields) = (String::new(), Vec::new());
-        Self { info, finder, last_time: None, open: None, spare, reader, fields }
+        let merging = MergeState::default();
+        Self { info, finder, last_time: None, open: None, merging, spare, reader, fields }
     }
 
     /// Makes an event with fields of every record that is not a header.
@@ -513,50 +510,20 @@ impl Stream {
         let mut too_long = 0;
         for_each_line(parsed, &info, |line, raw| {
             let found = find(&mut self.finder, line, raw, now);
-            let began = match &mut self.open {
-                None => Some(Began::Beginning),
-                Some(open) if open.complete && open.text.len() > rules.max_bytes => {
-                    Some(Began::TooLarge)
-                }
-                Some(open) if open.complete => Some(Began::After),
-                Some(open) if open.lines >= rules.max_lines => {
-                    too_long += 1;
-                    Some(Began::TooManyLines)
-                }
-                Some(open) => {
-                    let within = open.dated.shown.then_some(open.text.as_str());
-                    let starts = !open.held && rules.starts_event(raw, found.is_some(), within);
-                    starts.then(|| rules.began())
-                }
-            };
+            let began = rules.add(&mut self.merging, raw, found.is_some());
+            too_long += u64::from(began == Some(Begins::TooManyLines));
             if let Some(began) = began {
                 self.emit_open(out);
                 let dated = times.of(found, &mut self.last_time);
                 let (start, end) = (u64::from(line.start), u64::from(line.end));
                 let mut text = std::mem::take(&mut self.spare);
                 text.push_str(raw);
-                let (complete, held) = (false, false);
-                let (lines, before) = (1, 0);
-                self.open = Some(OpenEvent {
-                    text,
-                    dated,
-                    began,
-                    lines,
-                    before,
-                    start,
-                    end,
-                    complete,
-                    held,
-                });
+                let began = began.into();
+                self.open = Some(OpenEvent { text, dated, began, before: 0, start, end });
             } else if let Some(open) = &mut self.open {
                 open.text.push('\n');
                 open.text.push_str(raw);
-                open.lines += 1;
                 open.end = u64::from(line.end);
-            }
-            if let Some(open) = &mut self.open {
-                open.complete = rules.ends_event(raw) || open.text.len() > rules.max_bytes;
-                open.held |= rules.holds_event(raw);
             }
         });
         count_fallbacks(times.fallbacks);
@@ -566,6 +533,7 @@ impl Stream {
         }
         if parsed.end {
             self.emit_open(out);
+            self.merging = MergeState::default();
         }
         if let Some(open) = &mut self.open {
             // Dropped bytes may belong to lines before the event: then the value is too large, and a reader

@@ -5,66 +5,16 @@ use std::sync::Arc;
 use foldhash::HashMap;
 use inputs::{InputMeta, Utf16};
 use knowledge::sourcetype::Recognised;
-use knowledge::structured::{RecordScanner, StructuredRules};
+use knowledge::structured::StructuredRules;
 use knowledge::timestamp::{TimestampRules, TimestampSource};
 use knowledge::{
-    Charset, IndexTimeRules, Knowledge, LineBreaker, ParsingRules, Pattern, is_indented,
+    Charset, IndexTimeRules, Knowledge, LineBreaker, MergeRules, ParsingRules, Pattern,
 };
 use model::EventTime;
 use parking_lot::Mutex;
 
 use super::breaker::Breaks;
-use super::trace::{Began, TimeFrom};
-
-/// The rules for merging lines into events.
-#[derive(Debug)]
-pub(crate) struct MergeRules {
-    /// A line that matches begins an event.
-    pub(crate) break_only_before: Option<Pattern>,
-    /// Whether, without that pattern, a line with a timestamp begins an event.
-    pub(crate) break_only_before_date: bool,
-    /// A line that matches ends an event.
-    pub(crate) must_break_after: Option<Pattern>,
-    /// A line that matches never begins an event.
-    pub(crate) must_not_break_before: Option<Pattern>,
-    /// After a matching line no event begins until a line matches `must_break_after`.
-    pub(crate) must_not_break_after: Option<Pattern>,
-    /// Maximum number of lines of an event.
-    pub(crate) max_lines: usize,
-    /// Number of bytes after which an event ends.
-    pub(crate) max_bytes: usize,
-}
-
-impl MergeRules {
-    /// Whether a line begins a new event. `within` is an open event whose text has its time.
-    pub(crate) fn starts_event(&self, line: &str, has_time: bool, within: Option<&str>) -> bool {
-        if self.must_not_break_before.as_ref().is_some_and(|pattern| pattern.is_match(line)) {
-            return false;
-        }
-        match &self.break_only_before {
-            Some(pattern) => pattern.is_match(line),
-            None => {
-                let belongs = is_indented(line) && within.is_some_and(|open| !is_indented(open));
-                self.break_only_before_date && has_time && !belongs
-            }
-        }
-    }
-
-    /// Returns the reason why lines accepted by [`Self::starts_event`] begin events.
-    pub(crate) fn began(&self) -> Began {
-        if self.break_only_before.is_some() { Began::Pattern } else { Began::Date }
-    }
-
-    /// Whether a line ends its event.
-    pub(crate) fn ends_event(&self, line: &str) -> bool {
-        self.must_break_after.as_ref().is_some_and(|pattern| pattern.is_match(line))
-    }
-
-    /// Whether a line keeps its event open until another ends it.
-    pub(crate) fn holds_event(&self, line: &str) -> bool {
-        self.must_not_break_after.as_ref().is_some_and(|pattern| pattern.is_match(line))
-    }
-}
+use super::trace::TimeFrom;
 
 /// The rules of a stream in the pipeline.
 #[derive(Debug)]
@@ -211,34 +161,21 @@ fn stream_rules(parsing: &ParsingRules, max_event_size: usize) -> StreamRules {
         None => max_event_size,
     };
     let structured = parsing.structured.clone();
-    let is_objects = parsing.json_objects && !parsing.should_linemerge && !parsing.otlp;
-    let records = || match &structured {
-        Some(rules) => RecordScanner::new(rules, limit),
-        None => is_objects.then(|| RecordScanner::objects(limit)),
-    };
     let breaks = match &parsing.line_breaker {
-        LineBreaker::Newlines => records().map_or(Breaks::Newlines, Breaks::Records),
+        LineBreaker::Newlines => {
+            parsing.records(max_event_size).map_or(Breaks::Newlines, Breaks::Records)
+        }
         LineBreaker::Pattern(pattern) => {
             Breaks::Pattern(Arc::new(pattern.clone()), parsing.line_breaker_lookbehind)
         }
     };
-    let merges = parsing.should_linemerge && structured.is_none();
-    let merge = merges.then(|| MergeRules {
-        break_only_before: parsing.break_only_before.clone(),
-        break_only_before_date: parsing.break_only_before_date,
-        must_break_after: parsing.must_break_after.clone(),
-        must_not_break_before: parsing.must_not_break_before.clone(),
-        must_not_break_after: parsing.must_not_break_after.clone(),
-        max_lines: parsing.max_events,
-        max_bytes: max_event_size,
-    });
     StreamRules {
         breaks,
         limit,
         charset: parsing.charset,
         // The preamble of a structured source precedes its header, and is handled there.
         preamble: parsing.preamble.clone().filter(|_| structured.is_none()),
-        merge,
+        merge: MergeRules::new(parsing, max_event_size),
         timestamps: Arc::clone(&parsing.timestamp),
         structured,
         otlp: parsing.otlp,

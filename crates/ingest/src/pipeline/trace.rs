@@ -2,6 +2,7 @@
 //! source of its time.
 
 use inputs::Findings;
+use knowledge::Begins;
 
 /// Why an event begins where it does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +21,19 @@ pub enum Began {
     TooManyLines,
     /// The previous event is larger than `maxEventSize`.
     TooLarge,
+}
+
+impl From<Begins> for Began {
+    fn from(begins: Begins) -> Self {
+        match begins {
+            Begins::First => Self::Beginning,
+            Begins::Pattern => Self::Pattern,
+            Begins::Date => Self::Date,
+            Begins::After => Self::After,
+            Begins::TooManyLines => Self::TooManyLines,
+            Begins::TooLarge => Self::TooLarge,
+        }
+    }
 }
 
 /// The source of the time of an event.

@@ -145,6 +145,12 @@ impl RecordScanner {
         None
     }
 
+    /// Returns whether an array that contains records is open: then what follows depends on what precedes it.
+    #[must_use]
+    pub fn is_in_array(&self) -> bool {
+        self.arrays > 0
+    }
+
     fn value_byte(&mut self, byte: u8, at: usize) -> Option<RecordBreak> {
         let state = &mut self.state;
         state.length += 1;
