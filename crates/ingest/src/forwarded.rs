@@ -15,6 +15,7 @@
 
 mod connection;
 mod content;
+mod rules;
 
 pub use connection::{Doors, converse};
 pub(crate) use content::input_of;

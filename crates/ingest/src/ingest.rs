@@ -100,7 +100,7 @@ pub struct Ingest {
     clock: Arc<dyn Clock>,
     shutdown: Shutdown,
     /// Those by which inputs recognise their sources; the pipelines have their own copies.
-    rules: RwLock<RuleBook>,
+    pub(crate) rules: RwLock<RuleBook>,
     fields: Arc<KnownFields>,
     limits: Arc<HotLimits>,
     recovered_events: u64,

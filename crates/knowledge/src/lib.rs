@@ -4,6 +4,7 @@
 //! Pure: no I/O. Leaves to others: reading the files (`conf`), running the rules over streams (`ingest`),
 //! planning with them (`plan`).
 
+mod breaking;
 mod charset;
 mod custom_commands;
 mod datamodels;
@@ -28,6 +29,7 @@ mod tagging;
 pub mod timestamp;
 mod unnamed;
 
+pub use breaking::{EventBreaking, FROM_INDEXER};
 pub use charset::Charset;
 pub use custom_commands::CustomCommand;
 pub use datamodels::{Calculation, DataModel, Dataset, ModelField};

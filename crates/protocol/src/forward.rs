@@ -29,13 +29,13 @@ pub mod to_indexer {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct ToForwarder {
-    #[prost(oneof = "to_forwarder::Kind", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "to_forwarder::Kind", tags = "1, 2, 3, 4, 5")]
     pub kind: Option<to_forwarder::Kind>,
 }
 
 pub mod to_forwarder {
     //! Messages of an indexer.
-    use super::{Oneof, Pong, Receipt, Refusal, Welcome};
+    use super::{Oneof, ParsingRules, Pong, Receipt, Refusal, Welcome};
 
     #[derive(Clone, PartialEq, Oneof)]
     pub enum Kind {
@@ -47,6 +47,8 @@ pub mod to_forwarder {
         Refusal(Refusal),
         #[prost(message, tag = "4")]
         Pong(Pong),
+        #[prost(message, tag = "5")]
+        Rules(ParsingRules),
     }
 }
 
@@ -66,6 +68,8 @@ pub struct Hello {
     pub token: String,
     #[prost(string, tag = "7")]
     pub build: String,
+    #[prost(bytes = "bytes", optional, tag = "8")]
+    pub parsing_rules: Option<Bytes>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -82,6 +86,36 @@ pub struct Welcome {
     pub ranges: Vec<u64>,
     #[prost(uint64, tag = "6")]
     pub max_frame: u64,
+    #[prost(message, optional, tag = "7")]
+    pub parsing_rules: Option<ParsingRules>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ParsingRules {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub checksum: Bytes,
+    #[prost(message, repeated, tag = "2")]
+    pub stanzas: Vec<Stanza>,
+    #[prost(uint64, tag = "3")]
+    pub size: u64,
+    #[prost(uint64, tag = "4")]
+    pub limit: u64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Stanza {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(message, repeated, tag = "2")]
+    pub settings: Vec<Setting>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Setting {
+    #[prost(string, tag = "1")]
+    pub key: String,
+    #[prost(string, tag = "2")]
+    pub value: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -206,7 +240,47 @@ pub struct Field {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use super::*;
+
+    fn rules() -> ParsingRules {
+        let setting = Setting { key: "MAX_EVENTS".to_owned(), value: "9".to_owned() };
+        let stanza = Stanza { name: "source::/x".to_owned(), settings: vec![setting] };
+        let checksum = Bytes::from_static(b"c");
+        ParsingRules { checksum, stanzas: vec![stanza], size: 12, limit: 100 }
+    }
+
+    #[test]
+    fn parsing_rules_survive_the_wire() {
+        let welcome = Welcome { parsing_rules: Some(rules()), ..Welcome::default() };
+        let message = ToForwarder { kind: Some(to_forwarder::Kind::Welcome(welcome)) };
+        assert_eq!(ToForwarder::decode(&*message.encode_to_vec()).unwrap(), message);
+        let hello = Hello { parsing_rules: Some(Bytes::new()), ..Hello::default() };
+        assert_eq!(Hello::decode(&*hello.encode_to_vec()).unwrap(), hello);
+        assert_ne!(hello, Hello::default());
+    }
+
+    #[test]
+    fn versions_without_parsing_rules_ignore_them() {
+        /// The messages of the version before.
+        #[derive(Clone, PartialEq, Message)]
+        struct OldWelcome {
+            #[prost(string, tag = "3")]
+            name: String,
+        }
+        #[derive(Clone, PartialEq, Message)]
+        struct OldToForwarder {
+            #[prost(message, optional, tag = "4")]
+            pong: Option<Pong>,
+        }
+        let welcome =
+            Welcome { name: "i".to_owned(), parsing_rules: Some(rules()), ..Welcome::default() };
+        assert_eq!(OldWelcome::decode(&*welcome.encode_to_vec()).unwrap().name, "i");
+        let message = ToForwarder { kind: Some(to_forwarder::Kind::Rules(rules())) };
+        assert_eq!(OldToForwarder::decode(&*message.encode_to_vec()).unwrap().pong, None);
+    }
+
     #[test]
     fn schema_and_code_have_the_same_fields_with_the_same_numbers() {
         let schema = include_str!("../../../schemas/proto/forward.proto");

@@ -17,6 +17,7 @@ use runtime::{Clock, Shutdown};
 use uuid::Uuid;
 
 use crate::cutter::Sizes;
+use crate::indexer_rules::IndexerRules;
 use crate::outputs::Outputs;
 use crate::queue::{self, DiskQueue};
 use crate::routing::Routing;
@@ -114,6 +115,7 @@ impl Agent {
             build: env!("CARGO_PKG_VERSION").to_owned(),
             ..Hello::default()
         };
+        let parsing = Arc::new(IndexerRules::open(Arc::clone(&knowledge), data));
         let mut sets = Vec::new();
         for set in 0..pipelines.max(1) {
             let mut queues = Vec::new();
@@ -132,6 +134,7 @@ impl Agent {
                     directory,
                     name,
                     hello,
+                    rules: Arc::clone(&parsing),
                     board: board.clone(),
                 })?;
                 senders.spawn(sender.run(senders.clone()));
@@ -144,7 +147,8 @@ impl Agent {
         let rules = Arc::new(rules);
         let levels = outputs.groups.iter().map(|group| group.compressed.then_some(LEVEL));
         let forward = Arc::new(Forward {
-            knowledge: Arc::clone(&knowledge),
+            parsing,
+            stopping: inputs.clone(),
             clock,
             filter: outputs.filter.clone(),
             rules: Arc::clone(&rules),

@@ -81,6 +81,16 @@ impl Cutter {
         self.carry.len() as u64
     }
 
+    /// Takes the bytes that wait for the rest of their event.
+    pub(crate) fn take_carry(&mut self) -> Bytes {
+        std::mem::take(&mut self.carry)
+    }
+
+    /// Sets the bytes that precede those to be added.
+    pub(crate) fn set_carry(&mut self, carry: Bytes) {
+        self.carry = carry;
+    }
+
     /// Adds bytes; returns the whole events. `end`: no further bytes follow.
     pub(crate) fn push(&mut self, bytes: Bytes, end: bool, now: EventTime) -> Vec<Piece> {
         let mut text = match self.carry.is_empty() {

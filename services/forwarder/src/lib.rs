@@ -5,8 +5,8 @@
 //! and starts the inputs and outputs.
 //!
 //! Not here: the definition of an event (the indexer cuts, dates and indexes; the forwarder only cuts
-//! between events, and reads single events only if rules drop or route them), inputs themselves (`inputs`),
-//! the messages (`protocol`).
+//! between events, by the rules that the indexer sends, and reads single events only if rules drop or route
+//! them), inputs themselves (`inputs`), the messages (`protocol`).
 //!
 //! ```text
 //! inputs -> Route: cut, filter, clone -> DiskQueue (fsync) -> ack to the input
@@ -30,6 +30,7 @@ mod deployment_client;
 mod error;
 mod filter;
 mod header;
+mod indexer_rules;
 mod ledger;
 mod link;
 mod notes;

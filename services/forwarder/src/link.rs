@@ -11,13 +11,15 @@ use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt, StreamExt};
 use prost::Message;
 use protocol::{
-    Batch, Hello, Ping, Reason, Sequences, ToForwarder, ToIndexer, to_forwarder, to_indexer,
+    Batch, Hello, ParsingRules, Ping, Reason, Sequences, ToForwarder, ToIndexer, to_forwarder,
+    to_indexer,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
+use crate::indexer_rules::IndexerRules;
 use crate::outputs::Group;
 use crate::queue::Place;
 use crate::tls::Tls;
@@ -63,6 +65,8 @@ pub(crate) struct LinkParts {
     pub(crate) tls: Option<Tls>,
     pub(crate) group: Arc<Group>,
     pub(crate) hello: Hello,
+    /// Gets the rules that the indexer sends.
+    pub(crate) rules: Arc<IndexerRules>,
     pub(crate) news: mpsc::Sender<Report>,
 }
 
@@ -80,7 +84,9 @@ pub(crate) async fn run(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>
 async fn converse(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>) -> Result<(), String> {
     let limit = parts.group.connection_timeout;
     let connected = tokio::time::timeout(limit, connect(&parts)).await;
-    let (frames, news) = connected.map_err(|_| format!("no connection within {limit:?}"))??;
+    let connected = connected.map_err(|_| format!("no connection within {limit:?}"))??;
+    let (frames, rules, news) = connected;
+    hear(&parts, rules).await?;
     let number = parts.number;
     let tell = |one| {
         let news = parts.news.clone();
@@ -97,7 +103,15 @@ async fn converse(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>) -> R
     }
 }
 
-async fn connect(parts: &LinkParts) -> Result<(Frames, News), String> {
+/// Takes over the rules of the indexer.
+async fn hear(parts: &LinkParts, rules: Option<ParsingRules>) -> Result<(), String> {
+    let (known, indexer) = (Arc::clone(&parts.rules), parts.address.clone());
+    // Patterns are compiled.
+    tokio::task::spawn_blocking(move || known.hear(&indexer, rules)).await.map_err(text)
+}
+
+/// Connects; also returns the rules of the indexer.
+async fn connect(parts: &LinkParts) -> Result<(Frames, Option<ParsingRules>, News), String> {
     let tcp = TcpStream::connect(&parts.address).await.map_err(text)?;
     tcp.set_nodelay(true).map_err(text)?;
     let stream: Box<dyn Duplex> = match &parts.tls {
@@ -123,7 +137,7 @@ async fn connect(parts: &LinkParts) -> Result<(Frames, News), String> {
     }
     let ranges = welcome.ranges.chunks_exact(2).map(|pair| (pair[0], pair[1]));
     let safe = Sequences::of(welcome.below, ranges);
-    Ok((frames, News::Up { safe, indexer: welcome.name }))
+    Ok((frames, welcome.parsing_rules, News::Up { safe, indexer: welcome.name }))
 }
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -189,6 +203,10 @@ async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Resul
                 invalid: refusal.reason == i32::from(Reason::Invalid),
                 reason: refusal.text,
             },
+            Some(to_forwarder::Kind::Rules(rules)) => {
+                hear(parts, Some(rules)).await?;
+                continue;
+            }
             Some(to_forwarder::Kind::Pong(_) | to_forwarder::Kind::Welcome(_)) | None => continue,
         };
         parts.news.send((parts.number, news)).await.map_err(text)?;

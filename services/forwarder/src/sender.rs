@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use crate::Error;
 use crate::balance::Balancer;
 use crate::dead_letters;
+use crate::indexer_rules::IndexerRules;
 use crate::ledger::Ledger;
 use crate::link::{self, LinkParts, News, Order, Report};
 use crate::outputs::Group;
@@ -77,6 +78,7 @@ pub(crate) struct SenderParts {
     /// Name in metrics and messages.
     pub(crate) name: String,
     pub(crate) hello: Hello,
+    pub(crate) rules: Arc<IndexerRules>,
     pub(crate) board: StatusBoard,
 }
 
@@ -337,13 +339,18 @@ impl Sender {
         peer.link = Some((number, orders));
         peer.idle_since = None;
         self.links.insert(number, server);
-        let hello = Hello { settled: self.ledger.acked().below(), ..self.parts.hello.clone() };
+        let hello = Hello {
+            settled: self.ledger.acked().below(),
+            parsing_rules: Some(self.parts.rules.checksum()),
+            ..self.parts.hello.clone()
+        };
         let parts = LinkParts {
             number,
             address: peer.address.clone(),
             tls: peer.tls.clone(),
             group: Arc::clone(&self.parts.group),
             hello,
+            rules: Arc::clone(&self.parts.rules),
             news: self.news.0.clone(),
         };
         runtime::detached(link::run(parts, received));

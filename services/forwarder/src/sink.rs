@@ -20,13 +20,14 @@ use knowledge::Knowledge;
 use model::{ErrorKind, EventTime};
 use parking_lot::Mutex;
 use protocol::{Compression, Content, Text, content_body::Body};
-use runtime::{Clock, metrics as names};
+use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::oneshot;
 
 use crate::content;
 use crate::cutter::{Cutter, Sizes};
 use crate::filter::{Filter, Target, place_of};
 use crate::header::{self, Header};
+use crate::indexer_rules::IndexerRules;
 use crate::notes;
 use crate::outputs::IndexFilter;
 use crate::queue::{DiskQueue, Entry, PushError};
@@ -53,7 +54,10 @@ impl Whole {
 /// State shared by the streams of all routes.
 #[derive(Debug)]
 pub(crate) struct Forward {
-    pub(crate) knowledge: Arc<Knowledge>,
+    /// The rules for breaking events.
+    pub(crate) parsing: Arc<IndexerRules>,
+    /// Given when the inputs stop.
+    pub(crate) stopping: Shutdown,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) filter: IndexFilter,
     /// Rules that drop and route single events.
@@ -83,6 +87,8 @@ impl Set {
 #[derive(Debug)]
 struct Stream {
     meta: Arc<InputMeta>,
+    /// The configuration with its rules.
+    knowledge: Arc<Knowledge>,
     /// The origin after the source type has been determined.
     origin: protocol::Origin,
     cutter: Cutter,
@@ -153,7 +159,7 @@ impl Route {
                 Some(stream) => Arc::clone(stream),
                 None if bytes.is_empty() => return (Vec::new(), 0),
                 None => {
-                    let opened = Arc::new(Mutex::new(self.open(meta, key, &bytes)));
+                    let opened = Arc::new(Mutex::new(self.open(meta, key, None, &bytes)));
                     streams.insert(key.clone(), Arc::clone(&opened));
                     opened
                 }
@@ -165,8 +171,9 @@ impl Route {
         if !Arc::ptr_eq(&stream.meta, meta) && stream.meta != *meta {
             // The stream continues under another name, so that its unfinished event is complete.
             contents.extend(stream.contents(key, Bytes::new(), true, None, now));
-            *stream = self.open(meta, key, &bytes);
+            *stream = self.open(meta, key, None, &bytes);
         }
+        self.change_rules(&mut stream, key, &bytes);
         contents.extend(stream.contents(key, bytes, end, modified, now));
         let pending = stream.cutter.pending();
         drop(stream);
@@ -176,12 +183,38 @@ impl Route {
         (contents, pending)
     }
 
-    fn open(&self, meta: &Arc<InputMeta>, key: &StreamKey, first: &[u8]) -> Stream {
-        let sourcetype = match &meta.sourcetype {
-            Some(sourcetype) => Arc::clone(sourcetype),
-            None => self.recognise(&meta.source, first),
-        };
-        let knowledge = &self.forward.knowledge;
+    /// Cuts a stream by the rules that an indexer has sent since it was opened. Tables keep their rules, which
+    /// their header depends on, as do streams that only showed their encoding at their beginning.
+    fn change_rules(&self, stream: &mut Stream, key: &StreamKey, bytes: &[u8]) {
+        let knowledge = self.forward.parsing.knowledge();
+        if Arc::ptr_eq(&knowledge, &stream.knowledge) {
+            return;
+        }
+        if stream.header.is_some() || !stream.mark.is_empty() {
+            stream.knowledge = knowledge;
+            return;
+        }
+        let carry = stream.cutter.take_carry();
+        let meta = Arc::clone(&stream.meta);
+        let sourcetype: Option<Arc<str>> = stream.origin.sourcetype.as_deref().map(Arc::from);
+        let first = if carry.is_empty() { bytes } else { &carry[..] };
+        let mut opened = self.open(&meta, key, sourcetype, first);
+        opened.cutter.set_carry(carry);
+        *stream = opened;
+    }
+
+    /// Opens a stream that begins with `first`; its source type is recognised unless it is given.
+    fn open(
+        &self,
+        meta: &Arc<InputMeta>,
+        key: &StreamKey,
+        sourcetype: Option<Arc<str>>,
+        first: &[u8],
+    ) -> Stream {
+        let sourcetype = sourcetype
+            .or_else(|| meta.sourcetype.clone())
+            .unwrap_or_else(|| self.recognise(&meta.source, first));
+        let knowledge = self.forward.parsing.knowledge();
         let rules = knowledge.parsing_rules(&sourcetype, &meta.source, &meta.host);
         let file = key.0.starts_with(header::MONITORED).then_some(&*meta.source);
         let coding = Coding::of(rules.charset, first, file);
@@ -196,7 +229,8 @@ impl Route {
         let cutter = Cutter::new(rules, coding, sizes);
         let mut origin = content::origin(meta);
         origin.sourcetype = Some(sourcetype.to_string());
-        Stream { meta: Arc::clone(meta), origin, cutter, header, mark: coding.mark(), filter }
+        let (meta, mark) = (Arc::clone(meta), coding.mark());
+        Stream { meta, knowledge, origin, cutter, header, mark, filter }
     }
 
     fn forget(&self, key: &StreamKey) {
@@ -357,13 +391,15 @@ impl Sink for Route {
     }
 
     fn utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> Option<Utf16> {
-        let rules = self.forward.knowledge.parsing_rules(sourcetype.unwrap_or(""), source, host);
+        let knowledge = self.forward.parsing.knowledge();
+        let rules = knowledge.parsing_rules(sourcetype.unwrap_or(""), source, host);
         Utf16::of(rules.charset)
     }
 
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
         let sample = &sample[..sample.len().min(16 << 10)];
-        self.forward.knowledge.sourcetype(source, &String::from_utf8_lossy(sample)).into()
+        let knowledge = self.forward.parsing.knowledge();
+        knowledge.sourcetype(source, &String::from_utf8_lossy(sample)).into()
     }
 
     fn limits(&self) -> SinkLimits {
@@ -381,6 +417,33 @@ fn in_all<'q>(queues: &'q [&'q Arc<DiskQueue>]) -> impl Iterator<Item = &'q Byte
 }
 
 impl Route {
+    /// Waits until the rules of the indexers are known, so that the first batches are cut by them, too. Files
+    /// wait as long as it takes; data of other inputs may be lost meanwhile.
+    async fn await_rules(&self, stream: &StreamKey, wait: Duration) -> Result<(), inputs::Error> {
+        let rules = &self.forward.parsing;
+        if rules.are_known() {
+            return Ok(());
+        }
+        let is_file = stream.0.starts_with(header::MONITORED);
+        let limit = if is_file { wait } else { wait.min(rules.patience()) };
+        let known = tokio::time::timeout(limit, rules.known());
+        tokio::select! {
+            () = self.forward.stopping.stopped(), if is_file => Err(inputs::Error::Closed),
+            () = self.forward.stopping.stopped(), if !is_file => Ok(()),
+            known = known => match known {
+                Ok(()) => Ok(()),
+                Err(_) if is_file => Err(inputs::Error::Refused {
+                    kind: ErrorKind::Exhausted,
+                    reason: format!("no indexer has answered within {wait:?}").into(),
+                }),
+                Err(_) => {
+                    rules.give_up();
+                    Ok(())
+                }
+            },
+        }
+    }
+
     async fn take(
         &self,
         input: Input,
@@ -395,6 +458,7 @@ impl Route {
                     let nothing = (Receipt::default(), None);
                     return self.queue(&stream, Vec::new(), nothing, wait).await;
                 }
+                self.await_rules(&stream, wait).await?;
                 let (contents, pending) = self.cut(&origin, &stream, (bytes, end, modified));
                 let receipt = receipt(&contents, pending);
                 let queued = self.queue(&stream, contents, (receipt, note), wait).await;

@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::io::Write;
 
 use bytes::Bytes;
+use conf::Layers;
 use inputs::body::{snappy_length, unpack, unpack_snappy};
 use inputs::elastic::{BulkDefaults, LineLengths, decode_bulk};
 use inputs::hec::{EventLengths, HecDefaults, decode_events, decode_raw};
@@ -12,6 +13,7 @@ use inputs::loki::{LokiDefaults, LokiFormat, decode_push};
 use inputs::otlp::{OtlpDefaults, decode_json, decode_logs, json_memory, protobuf_memory};
 use inputs::text::with_whole_surrogates;
 use inputs::{CutEvents, EventLimits, Input, StreamKey};
+use knowledge::{EventBreaking, Knowledge};
 use model::IndexName;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use prost::Message;
@@ -241,6 +243,17 @@ pub(super) const FORWARDED: Target = Target {
         if let Ok(content) = protocol::Content::decode(bytes) {
             ingest::fuzzing::forwarded(content);
         }
+        if let Ok(message) = protocol::ToForwarder::decode(bytes)
+            && let Some(protocol::to_forwarder::Kind::Rules(rules)) = message.kind
+        {
+            let stanzas = rules.stanzas.into_iter().take(100).map(|stanza| {
+                let settings = stanza.settings.into_iter().map(|one| (one.key, one.value));
+                (stanza.name, settings.collect())
+            });
+            let rules: EventBreaking = stanzas.collect();
+            let knowledge = Knowledge::new(Layers::default()).over_event_breaking(&rules);
+            let _ = black_box(knowledge.parsing_rules("t", "s", "h"));
+        }
     },
     seeds: || {
         let origin =
@@ -262,7 +275,17 @@ pub(super) const FORWARDED: Target = Target {
             protocol::content_body::Body::Events(events),
             protocol::content_body::Body::Text(text),
         ];
-        let mut seeds = Vec::new();
+        let setting = |key: &str, value: &str| protocol::Setting {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        };
+        let stanza = protocol::Stanza {
+            name: "t".to_owned(),
+            settings: vec![setting("LINE_BREAKER", "([\\r\\n]+)x"), setting("TIME_FORMAT", "%s")],
+        };
+        let rules = protocol::ParsingRules { stanzas: vec![stanza], ..Default::default() };
+        let kind = Some(protocol::to_forwarder::Kind::Rules(rules));
+        let mut seeds = vec![protocol::ToForwarder { kind }.encode_to_vec()];
         for body in bodies {
             let content = protocol::Content { body: Some(body), ..protocol::Content::default() };
             for level in [None, Some(1)] {

@@ -3,7 +3,8 @@
 //! Batches are read as they arrive. While the pipeline is full, nothing more is read from the connection, so
 //! the forwarder's window fills. A receipt is sent when the events are as durable as the `ackLevel` of their
 //! index requires. After the shutdown signal no more batches are read, and those in the pipeline are still
-//! answered.
+//! answered. A forwarder that reads parsing rules gets them with the answer to its first message, and again
+//! after the next message when they have changed.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,8 +17,8 @@ use inputs::{Acknowledgement, BatchId, Error, Receipt};
 use model::{ErrorKind, IndexName, IndexerId};
 use prost::Message;
 use protocol::{
-    Batch, Hello, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome, to_forwarder,
-    to_indexer,
+    Batch, Hello, ParsingRules, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome,
+    to_forwarder, to_indexer,
 };
 use runtime::{Shutdown, metrics as names};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -26,6 +27,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use uuid::Uuid;
 
 use super::content::input_of;
+use super::rules::{self, parsing_rules};
 use crate::Ingest;
 use crate::forwarders::Counted;
 
@@ -85,15 +87,13 @@ where
     };
     let channel = check(&hello, &doors)?;
     frames.codec_mut().set_max_frame_length(doors.max_frame);
-    let safe = ingest.delivered(channel);
+    let rules = parsing_rules(ingest.rules.read().knowledge());
     let welcome = Welcome {
-        version: protocol::VERSION,
-        indexer: bytes::Bytes::copy_from_slice(doors.indexer.0.as_bytes()),
-        name: doors.name.to_string(),
-        below: safe.below(),
-        ranges: safe.ranges().iter().flat_map(|(from, to)| [*from, *to]).collect(),
-        max_frame: doors.max_frame as u64,
+        parsing_rules: rules::answer(hello.parsing_rules.as_ref(), &rules),
+        ..welcome(&ingest, &doors, channel)
     };
+    // The checksum of the rules that the forwarder has; `None` if it does not read any.
+    let mut known = hello.parsing_rules.as_ref().map(|_| rules.checksum.clone());
     frames.send(encode(to_forwarder::Kind::Welcome(welcome))).await.map_err(text)?;
     tracing::info!(%peer, host = hello.host, %channel, "forwarder connected");
     let counted = ingest.forwarders().open(peer, &hello);
@@ -127,6 +127,13 @@ where
             if outcomes.send(said).await.is_err() {
                 break Ok(());
             }
+            let rules = parsing_rules(ingest.rules.read().knowledge());
+            if known.as_ref().is_some_and(|known| *known != rules.checksum) {
+                known = Some(rules.checksum.clone());
+                if outcomes.send(Said::Rules(rules)).await.is_err() {
+                    break Ok(());
+                }
+            }
         };
         drop(outcomes);
         result
@@ -140,6 +147,21 @@ where
 enum Said {
     Outcome(Outcome),
     Pong,
+    Rules(Arc<ParsingRules>),
+}
+
+/// The answer to a forwarder, without the parsing rules.
+fn welcome(ingest: &Ingest, doors: &Doors, channel: Uuid) -> Welcome {
+    let safe = ingest.delivered(channel);
+    Welcome {
+        version: protocol::VERSION,
+        indexer: bytes::Bytes::copy_from_slice(doors.indexer.0.as_bytes()),
+        name: doors.name.to_string(),
+        below: safe.below(),
+        ranges: safe.ranges().iter().flat_map(|(from, to)| [*from, *to]).collect(),
+        max_frame: doors.max_frame as u64,
+        parsing_rules: None,
+    }
 }
 
 fn text(error: impl fmt::Display) -> String {
@@ -223,6 +245,9 @@ where
             next = said.recv(), if open && waiting.len() < IN_FLIGHT => match next {
                 None => open = false,
                 Some(Said::Pong) => others.push(to_forwarder::Kind::Pong(Pong {})),
+                Some(Said::Rules(rules)) => {
+                    others.push(to_forwarder::Kind::Rules((*rules).clone()));
+                }
                 Some(Said::Outcome((sequence, Ok(outcome)))) => {
                     waiting.push(async move { (sequence, outcome.wait().await) });
                 }

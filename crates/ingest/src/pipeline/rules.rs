@@ -92,6 +92,11 @@ impl RuleBook {
         Self::new(knowledge, self.max_event_size)
     }
 
+    /// Returns the knowledge from which the rules come.
+    pub(crate) fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
+    }
+
     /// Recognises the sourcetype of a source by its name and first bytes.
     pub(crate) fn recognise(&self, source: &str, first: &[u8]) -> Arc<str> {
         self.recognised(source, first).sourcetype.into()

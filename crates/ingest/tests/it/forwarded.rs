@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use conf::{Layer, Layers};
 use futures::{SinkExt, StreamExt};
 use ingest::forwarded::{Doors, converse};
 use inputs::{BatchId, CutEvents, Input, MissingTime, OriginRef, StreamKey};
+use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId};
 use prost::Message;
 use protocol::{
-    Batch, Content, Hello, Origin, Text, ToForwarder, ToIndexer, content_body::Body, to_forwarder,
-    to_indexer,
+    Batch, Content, Hello, Origin, Ping, Pong, Text, ToForwarder, ToIndexer, content_body::Body,
+    to_forwarder, to_indexer,
 };
 use runtime::Shutdown;
 use testkit::TestDir;
@@ -132,6 +134,10 @@ type Client = Framed<DuplexStream, LengthDelimitedCodec>;
 
 /// A connection to a setup, greeted.
 async fn connect(setup: &Setup, token: &str) -> (Client, Option<to_forwarder::Kind>) {
+    greet(setup, Hello { token: token.to_owned(), ..Hello::default() }).await
+}
+
+async fn greet(setup: &Setup, hello: Hello) -> (Client, Option<to_forwarder::Kind>) {
     let (client, server) = tokio::io::duplex(1 << 20);
     let ingest = Arc::clone(&setup.ingest);
     tokio::spawn(converse(ingest, doors(), server, peer(), Shutdown::new()));
@@ -139,8 +145,7 @@ async fn connect(setup: &Setup, token: &str) -> (Client, Option<to_forwarder::Ki
     let hello = Hello {
         version: protocol::VERSION,
         channel: Bytes::copy_from_slice(CHANNEL.as_bytes()),
-        token: token.to_owned(),
-        ..Hello::default()
+        ..hello
     };
     say(&mut client, to_indexer::Kind::Hello(hello)).await;
     let answer = hear(&mut client).await;
@@ -207,6 +212,38 @@ async fn a_forwarder_gets_receipts_and_learns_what_is_safe_when_it_comes_back() 
     let Some(to_forwarder::Kind::Receipt(receipt)) = hear(&mut client).await else { panic!() };
     assert_eq!(receipt.sequences, [4]);
     assert_eq!(setup.texts().await, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn a_forwarder_learns_the_parsing_rules_and_their_changes() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    let hello = || Hello {
+        token: "secret".to_owned(),
+        parsing_rules: Some(Bytes::new()),
+        ..Hello::default()
+    };
+    let (mut client, welcome) = greet(&setup, hello()).await;
+    let Some(to_forwarder::Kind::Welcome(welcome)) = welcome else { panic!() };
+    let first = welcome.parsing_rules.unwrap();
+    assert!(first.stanzas.is_empty() && !first.checksum.is_empty());
+    let layers = Layers::builtin().with(Layer::SystemLocal, "props", "[a]\nMAX_EVENTS = 9");
+    setup.ingest.set_rules(&Arc::new(Knowledge::new(layers))).await.unwrap();
+    say(&mut client, to_indexer::Kind::Ping(Ping {})).await;
+    assert_eq!(hear(&mut client).await, Some(to_forwarder::Kind::Pong(Pong {})));
+    let Some(to_forwarder::Kind::Rules(second)) = hear(&mut client).await else { panic!() };
+    assert_eq!(second.stanzas[0].name, "a");
+    assert_ne!(first.checksum, second.checksum);
+    let known = Hello { parsing_rules: Some(second.checksum.clone()), ..hello() };
+    let (_, welcome) = greet(&setup, known).await;
+    let Some(to_forwarder::Kind::Welcome(welcome)) = welcome else { panic!() };
+    let again = welcome.parsing_rules.unwrap();
+    assert!(again.stanzas.is_empty() && again.checksum == second.checksum);
+    // A forwarder of the version before.
+    let (_, welcome) = connect(&setup, "secret").await;
+    assert!(
+        matches!(welcome, Some(to_forwarder::Kind::Welcome(old)) if old.parsing_rules.is_none())
+    );
 }
 
 #[tokio::test]

@@ -1,0 +1,295 @@
+//! The rules for breaking events: the forwarder's own `props.conf` over the settings of its indexers.
+//!
+//! In a deployment of Splunk, only the indexers have these settings. An indexer sends them when a connection
+//! opens and when they change; the last ones are kept on disk, so that a start without an indexer cuts by
+//! them. Guarantees: until rules are known or an indexer has answered without any, no file is cut; rules that
+//! are not taken over are logged with the reason.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use knowledge::{EventBreaking, FROM_INDEXER, Knowledge};
+use parking_lot::{Mutex, RwLock};
+use prost::Message;
+use protocol::ParsingRules;
+use tokio::sync::watch;
+
+/// The file in the data directory with the last rules of an indexer.
+const FILE: &str = "parsing-rules";
+/// Time after the start for which inputs other than files wait for the first answer of an indexer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum number of remembered checksums.
+const REMEMBERED: usize = 1000;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct IndexerRules {
+    own: Arc<Knowledge>,
+    path: PathBuf,
+    current: RwLock<Arc<Knowledge>>,
+    heard: Mutex<Heard>,
+    /// Whether rules are known, or an indexer has answered without any.
+    known: watch::Sender<bool>,
+    started: Instant,
+}
+
+#[derive(Debug, Default)]
+struct Heard {
+    /// The checksum of the rules in force; empty without any.
+    checksum: Bytes,
+    /// The checksums of all rules so far, in force or not.
+    all: HashSet<Bytes>,
+    /// Whether it was logged that indexers have different rules.
+    differ: bool,
+    /// Whether it was logged that an input does not wait for rules.
+    waited: bool,
+}
+
+impl IndexerRules {
+    /// Reads the rules of the last indexer from the data directory.
+    pub(crate) fn open(own: Arc<Knowledge>, data: &Path) -> Self {
+        let path = data.join(FILE);
+        let kept = read(&path);
+        let mut heard = Heard::default();
+        let mut current = Arc::clone(&own);
+        if let Some(rules) = &kept {
+            heard.checksum = rules.checksum.clone();
+            heard.all.insert(rules.checksum.clone());
+            current = over(&own, rules);
+        }
+        Self {
+            own,
+            path,
+            current: RwLock::new(current),
+            heard: Mutex::new(heard),
+            known: watch::channel(kept.is_some()).0,
+            started: Instant::now(),
+        }
+    }
+
+    /// The rules in force.
+    pub(crate) fn knowledge(&self) -> Arc<Knowledge> {
+        Arc::clone(&self.current.read())
+    }
+
+    /// The checksum of the indexer's rules; empty without any.
+    pub(crate) fn checksum(&self) -> Bytes {
+        self.heard.lock().checksum.clone()
+    }
+
+    pub(crate) fn are_known(&self) -> bool {
+        *self.known.borrow()
+    }
+
+    /// Resolves when rules are known, or an indexer has answered without any.
+    pub(crate) async fn known(&self) {
+        let mut known = self.known.subscribe();
+        while !*known.borrow_and_update() {
+            // The sender lives as long as `self`.
+            if known.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The time for which inputs other than files still wait for rules.
+    pub(crate) fn patience(&self) -> Duration {
+        PATIENCE.saturating_sub(self.started.elapsed())
+    }
+
+    /// Logs, once, that an input does not wait any longer.
+    pub(crate) fn give_up(&self) {
+        if !std::mem::replace(&mut self.heard.lock().waited, true) {
+            tracing::warn!(
+                "no indexer has answered yet, so that its rules for breaking events are unknown: data of \
+                 inputs other than files is cut by this forwarder's own props.conf"
+            );
+        }
+    }
+
+    /// Takes the answer of an indexer; `None` if its version has no rules to send. May take seconds, because
+    /// patterns are compiled.
+    pub(crate) fn hear(&self, indexer: &str, rules: Option<ParsingRules>) {
+        if let Some(rules) = rules {
+            self.take(indexer, &rules);
+        }
+        self.known.send_replace(true);
+    }
+
+    fn take(&self, indexer: &str, rules: &ParsingRules) {
+        let mut heard = self.heard.lock();
+        if rules.checksum == heard.checksum {
+            return;
+        }
+        if heard.all.len() >= REMEMBERED {
+            heard.all.clear();
+        }
+        let is_new = heard.all.insert(rules.checksum.clone());
+        if rules.size > rules.limit {
+            if is_new {
+                tracing::warn!(
+                    indexer,
+                    bytes = rules.size,
+                    limit = rules.limit,
+                    "the indexer's rules for breaking events exceed the limit and are not sent: events of \
+                     several lines are only kept whole if this forwarder's props.conf has their settings"
+                );
+            }
+            return;
+        }
+        if !is_new && !std::mem::replace(&mut heard.differ, true) {
+            tracing::warn!(
+                indexer,
+                "indexers have different rules for breaking events; those of the last one that answers apply"
+            );
+        }
+        let knowledge = over(&self.own, rules);
+        let of_indexer = |error: &&knowledge::Error| {
+            error.place().is_some_and(|place| *place.file == *FROM_INDEXER)
+        };
+        for error in knowledge.errors().iter().filter(of_indexer) {
+            tracing::warn!(indexer, "{error}; the setting is ignored");
+        }
+        if let Err(error) = keep(&self.path, rules) {
+            tracing::warn!(
+                %error, path = %self.path.display(),
+                "the indexer's rules for breaking events are not kept: they are sent again after a restart"
+            );
+        }
+        let stanzas = rules.stanzas.len();
+        tracing::info!(indexer, stanzas, "events are cut by the rules of the indexer");
+        heard.checksum = rules.checksum.clone();
+        *self.current.write() = knowledge;
+    }
+}
+
+/// The own configuration over the rules of an indexer.
+fn over(own: &Arc<Knowledge>, rules: &ParsingRules) -> Arc<Knowledge> {
+    if rules.stanzas.is_empty() {
+        return Arc::clone(own);
+    }
+    let mut all = EventBreaking::new();
+    for stanza in &rules.stanzas {
+        let settings = stanza.settings.iter().map(|one| (one.key.clone(), one.value.clone()));
+        all.insert(stanza.name.clone(), settings.collect());
+    }
+    Arc::new(own.over_event_breaking(&all))
+}
+
+/// Reads the rules that are kept; `None` without any.
+fn read(path: &Path) -> Option<ParsingRules> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "the indexer's rules cannot be read");
+            return None;
+        }
+    };
+    match ParsingRules::decode(&*bytes) {
+        Ok(rules) => Some(rules),
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "the indexer's rules are damaged");
+            None
+        }
+    }
+}
+
+fn keep(path: &Path, rules: &ParsingRules) -> io::Result<()> {
+    let draft = path.with_extension("next");
+    let mut file = File::create(&draft)?;
+    file.write_all(&rules.encode_to_vec())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use conf::{Layer, Layers};
+    use protocol::{Setting, Stanza};
+
+    use super::*;
+
+    fn own(props: &str) -> Arc<Knowledge> {
+        Arc::new(Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", props)))
+    }
+
+    fn rules(checksum: &'static str, max_events: u32) -> ParsingRules {
+        let setting = Setting { key: "MAX_EVENTS".to_owned(), value: max_events.to_string() };
+        let stanza = Stanza { name: "a".to_owned(), settings: vec![setting] };
+        let checksum = Bytes::from_static(checksum.as_bytes());
+        ParsingRules { checksum, stanzas: vec![stanza], size: 12, limit: 100 }
+    }
+
+    fn max_events(rules: &IndexerRules) -> usize {
+        rules.knowledge().parsing_rules("a", "s", "h").max_events
+    }
+
+    #[test]
+    fn the_last_rules_apply_and_outlive_a_restart() {
+        let data = tempfile::tempdir().unwrap();
+        let own = own("[a]\nTRUNCATE = 5");
+        let known = IndexerRules::open(Arc::clone(&own), data.path());
+        assert!(!known.are_known() && known.checksum().is_empty());
+        assert_eq!(max_events(&known), 256);
+        known.hear("i:1", Some(rules("x", 7)));
+        assert!(known.are_known());
+        assert_eq!((max_events(&known), &*known.checksum()), (7, &b"x"[..]));
+        known.hear("i:2", Some(rules("y", 8)));
+        let truncate = known.knowledge().parsing_rules("a", "s", "h").truncate;
+        assert_eq!((max_events(&known), truncate), (8, Some(5)));
+        let known = IndexerRules::open(own, data.path());
+        assert!(known.are_known());
+        assert_eq!((max_events(&known), &*known.checksum()), (8, &b"y"[..]));
+    }
+
+    #[test]
+    fn own_settings_have_precedence() {
+        let data = tempfile::tempdir().unwrap();
+        let known = IndexerRules::open(own("[a]\nMAX_EVENTS = 5"), data.path());
+        known.hear("i:1", Some(rules("x", 7)));
+        assert_eq!(max_events(&known), 5);
+    }
+
+    #[test]
+    fn what_is_too_large_or_not_sent_changes_nothing() {
+        let data = tempfile::tempdir().unwrap();
+        let known = IndexerRules::open(own(""), data.path());
+        known.hear("i:1", Some(rules("x", 7)));
+        let large = ParsingRules { stanzas: Vec::new(), size: 101, ..rules("y", 8) };
+        known.hear("i:1", Some(large));
+        let same = ParsingRules { stanzas: Vec::new(), ..rules("x", 7) };
+        known.hear("i:1", Some(same));
+        known.hear("i:1", None);
+        assert_eq!((max_events(&known), &*known.checksum()), (7, &b"x"[..]));
+    }
+
+    #[test]
+    fn an_answer_without_rules_and_a_damaged_file_are_no_rules() {
+        let data = tempfile::tempdir().unwrap();
+        fs::write(data.path().join(FILE), b"\xff\xff").unwrap();
+        let known = IndexerRules::open(own(""), data.path());
+        assert!(!known.are_known());
+        known.hear("i:1", None);
+        assert!(known.are_known());
+        assert_eq!(max_events(&known), 256);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_goes_on_when_an_indexer_answers() {
+        let data = tempfile::tempdir().unwrap();
+        let known = IndexerRules::open(own(""), data.path());
+        let wait = async {
+            known.known().await;
+            max_events(&known)
+        };
+        let hear = async { known.hear("i:1", Some(rules("x", 7))) };
+        assert_eq!(tokio::join!(wait, hear).0, 7);
+    }
+}
