@@ -86,8 +86,9 @@ impl Apps {
             Some(directory) => return Ok(directory.to_owned()),
             None => {
                 "nothing is reloaded: this server has no configuration directory (--conf-dir, \
-                 KARST_CONF_DIR), and changes over REST are in force. The files of installed apps are in object storage: \
-                 change the source of the app and install it with `karst app install --update APP`"
+                 KARST_CONF_DIR), and changes over REST are in force. The files of installed apps are in \
+                 object storage: change the source of the app and install it with \
+                 `karst app install --update APP`"
             }
         };
         Err(Error::NotReloadable(text.to_owned()))

@@ -9,7 +9,8 @@ use spl::{ParseOptions, UnknownMacros, complete, parse, parse_expression, parse_
 
 use super::Target;
 
-/// Maximum number of bytes of a text. Searches of users are shorter, and the parser reads each text four times.
+/// Maximum number of bytes of a text. Searches of users are shorter, and the parser reads each text four
+/// times.
 const LONGEST: usize = 16 << 10;
 
 /// Searches, separated by empty lines, with comments in lines that begin with `#`.
