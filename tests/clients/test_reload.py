@@ -146,13 +146,20 @@ def test_refresh_and_the_command_say_what_has_changed(server, conf):
     assert users(server) == ["ada", "bob"]
 
 
-def test_who_may_not_and_servers_without_files_are_told(server, own_server):
+def test_who_may_not_and_servers_without_files_are_told(server, own_server, conf):
     form = {"name": "eve", "password": PASSWORD, "roles": "power"}
     assert server.rest("POST", "/services/authentication/users", form).status == 201
-    answer = server.rest("POST", CONF_PROPS, {}, ("eve", PASSWORD))
-    assert answer.status == 403 and "edit_server" in answer.text, answer
+    conf(PROPS, props(EXTRACT))
+    answer = server.rest("POST", f"{CONF_PROPS}?output_mode=json", {}, ("eve", PASSWORD))
+    assert changed(answer) == [] and users(server) == [None, None]
+    (message,) = answer.json()["messages"]
+    assert message["type"] == "INFO" and "edit_server" in message["text"], message
+    answer = server.rest("POST", "/services/debug/refresh", {}, ("eve", PASSWORD))
+    assert answer.status == 403 and users(server) == [None, None], answer
     without = own_server().start()
     for path in [CONF_PROPS, "/services/apps/local/_reload", "/services/debug/refresh"]:
         answer = without.rest("POST", path, {})
-        assert answer.status == 409, answer
+        assert answer.status == 200 and 'type="INFO"' in answer.text, answer
         assert "--conf-dir" in answer.text and "karst app install --update APP" in answer.text, answer
+    told = without.cli("reload", "apps")
+    assert told.returncode == 0 and told.stdout == "" and "--conf-dir" in told.stderr, told

@@ -60,8 +60,25 @@ pub(crate) struct Feed {
     pub(crate) total: usize,
     pub(crate) offset: usize,
     pub(crate) per_page: usize,
-    /// Messages about missing entries.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) messages: Vec<Message>,
+}
+
+/// A message for the caller.
+#[derive(Debug, Clone)]
+pub(crate) struct Message {
+    /// `INFO` or `WARN`.
+    pub(crate) severity: &'static str,
+    pub(crate) text: String,
+}
+
+impl Message {
+    pub(crate) fn info(text: impl Into<String>) -> Self {
+        Self { severity: "INFO", text: text.into() }
+    }
+
+    pub(crate) fn warning(text: impl Into<String>) -> Self {
+        Self { severity: "WARN", text: text.into() }
+    }
 }
 
 impl Default for Acl {
@@ -208,7 +225,8 @@ impl Feed {
     }
 
     fn messages(&self) -> Vec<Value> {
-        self.warnings.iter().map(|text| json!({ "type": "WARN", "text": text })).collect()
+        let message = |one: &Message| json!({ "type": one.severity, "text": one.text });
+        self.messages.iter().map(message).collect()
     }
 
     pub(crate) fn json(&self) -> Value {
@@ -242,12 +260,13 @@ impl Feed {
              ",
             self.total, self.per_page, self.offset,
         ));
-        match self.warnings.as_slice() {
+        match self.messages.as_slice() {
             [] => out.push_str("<s:messages/>\n"),
-            warnings => {
+            messages => {
                 out.push_str("<s:messages>\n");
-                for text in warnings {
-                    out.push_str(&format!("<s:msg type=\"WARN\">{}</s:msg>\n", xml_text(text)));
+                for Message { severity, text } in messages {
+                    let text = xml_text(text);
+                    out.push_str(&format!("<s:msg type=\"{severity}\">{text}</s:msg>\n"));
                 }
                 out.push_str("</s:messages>\n");
             }

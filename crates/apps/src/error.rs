@@ -43,7 +43,7 @@ pub enum Error {
     /// Something else has been changed meanwhile, or is being changed.
     #[error("{0}")]
     Changed(String),
-    /// There are no files that could be read again, or not in this process alone.
+    /// The files cannot be read again in this process alone, or it is stopping.
     #[error("{0}")]
     NotReloadable(String),
     /// The object belongs to an app's files, which are read-only.

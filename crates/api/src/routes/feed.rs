@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value};
 
-use crate::atom::{Attributes, Entry, Feed, now};
+use crate::atom::{Attributes, Entry, Feed, Message, now};
 use crate::error::RestError;
 use crate::filter::{Filter, scalar};
 use crate::output::OutputMode;
@@ -80,7 +80,8 @@ fn listed(
     let count = if count == 0 { total } else { count };
     let mut entries: Vec<Entry> = entries.into_iter().skip(offset).take(count).collect();
     keep_fields(&mut entries, params);
-    Ok(page(title, path, entries, Paging { total, offset, count, warnings }, mode))
+    let messages = warnings.into_iter().map(Message::warning).collect();
+    Ok(page(title, path, entries, Paging { total, offset, count, messages }, mode))
 }
 
 /// Responds with a page of this total number of entries in their own order. Only the entries of the page are
@@ -97,7 +98,7 @@ pub(super) fn respond_page<I: Iterator<Item = Entry>>(
     let count = if count == 0 { total } else { count };
     let mut entries: Vec<Entry> = entries_from(offset).take(count).collect();
     keep_fields(&mut entries, params);
-    let paging = Paging { total, offset, count, warnings: Vec::new() };
+    let paging = Paging { total, offset, count, messages: Vec::new() };
     Ok(page(title, path, entries, paging, mode))
 }
 
@@ -119,7 +120,19 @@ pub(super) fn respond_warned(
     warnings: Vec<String>,
     params: &Params,
 ) -> Result<Response, RestError> {
-    let paging = Paging { total: 1, offset: 0, count: DEFAULT_COUNT, warnings };
+    let messages = warnings.into_iter().map(Message::warning).collect();
+    respond_with_messages(title, path, entry, messages, params)
+}
+
+/// Responds with one entry and messages for the caller.
+pub(super) fn respond_with_messages(
+    title: &str,
+    path: &str,
+    entry: Entry,
+    messages: Vec<Message>,
+    params: &Params,
+) -> Result<Response, RestError> {
+    let paging = Paging { total: 1, offset: 0, count: DEFAULT_COUNT, messages };
     let mut entries = vec![entry];
     keep_fields(&mut entries, params);
     Ok(page(title, path, entries, paging, OutputMode::of(params)?))
@@ -161,7 +174,7 @@ struct Paging {
     total: usize,
     offset: usize,
     count: usize,
-    warnings: Vec<String>,
+    messages: Vec<Message>,
 }
 
 fn page(
@@ -179,7 +192,7 @@ fn page(
         total: paging.total,
         offset: paging.offset,
         per_page: paging.count,
-        warnings: paging.warnings,
+        messages: paging.messages,
     };
     if mode.is_json() {
         mode.respond(StatusCode::OK, feed.json().to_string())

@@ -516,7 +516,7 @@ fn reload_cases() -> Vec<Case> {
         case(&format!("POST {confs}/_reload"), "", 200, none),
         case(&format!("GET {confs}/_reload"), "", 200, none),
         case(&format!("POST {confs}/_reload?output_mode=none"), "", 400, "unknown output_mode"),
-        case(&format!("GET {confs}/_reload"), "", 403, "capability edit_server").by("user"),
+        case(&format!("GET {confs}/_reload"), "", 200, "the capability edit_server").by("user"),
         case("POST /services/saved/searches/_reload", "", 200, none),
         case("POST /services/data/transforms/lookups/none/_reload", "", 404, "Could not find"),
     ]

@@ -1,7 +1,7 @@
 //! `_reload` of a collection and of its objects, and `/services/debug/refresh`: the server reads the files of
 //! its configuration directory again.
 //!
-//! Guarantees: the response names the changed files that are in force, or the reason why nothing is reloaded;
+//! Guarantees: the response names the changed files that are in force, or the reason why nothing is read;
 //! a mistake that the files did not have before refuses the reload, unless `force=1` is set.
 
 use std::collections::BTreeSet;
@@ -11,13 +11,13 @@ use apps::{FileRules, Reloaded};
 use axum::http::StatusCode;
 use axum::response::Response;
 use model::ErrorKind;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::data_inputs::follow;
 use super::feed;
-use super::jobs::info as message;
+use super::jobs::info;
 use crate::AppReports;
-use crate::atom::{Acl, Entry};
+use crate::atom::{Acl, Entry, Message};
 use crate::call::Call;
 use crate::error::RestError;
 use crate::output::OutputMode;
@@ -26,6 +26,13 @@ use crate::output::OutputMode;
 pub(super) const RELOAD: &str = "_reload";
 /// The capability that a reload requires.
 const RIGHT: &str = "edit_server";
+/// The message to callers without this capability, whose programs send `_reload` after changes over REST.
+const NOT_PERMITTED: &str = "the files of the configuration directory are not read again: this requires the \
+    capability edit_server; changes over REST are in force";
+/// The message of a server without files.
+const NO_DIRECTORY: &str = "there is no configuration directory (--conf-dir, KARST_CONF_DIR), and nothing had \
+    to be read: changes over REST are in force. The files of installed apps are in object storage: change \
+    the source of the app and install it with `karst app install --update APP`";
 /// Maximum number of mistakes in an error message.
 const NAMED: usize = 5;
 /// The begin of the error messages.
@@ -35,31 +42,42 @@ const NOT_RELOADED: &str = "nothing is reloaded, and the former settings stay in
 pub(super) async fn respond(title: &str, path: &str, call: &Call) -> Result<Response, RestError> {
     // Before the reload: a request that is refused has no effect.
     OutputMode::of(&call.params)?;
-    let reloaded = reload(call).await?;
-    let content = json!({
-        "directory": reloaded.directory.display().to_string(),
-        "changed": reloaded.changed,
-        "restart_required": reloaded.restart_required().collect::<Vec<_>>(),
-    });
-    let entry = Entry::new(path, RELOAD, feed::content(content)).with_acl(Acl::system());
-    feed::respond_warned(title, path, entry, reloaded.warnings, &call.params)
+    let reloaded = if call.caller.may(RIGHT) { Some(reload(call).await?) } else { None };
+    let content = content_of(reloaded.as_ref().and_then(Option::as_ref));
+    let messages = match reloaded {
+        None => vec![Message::info(NOT_PERMITTED)],
+        Some(None) => vec![Message::info(NO_DIRECTORY)],
+        Some(Some(reloaded)) => reloaded.warnings.into_iter().map(Message::warning).collect(),
+    };
+    let entry = Entry::new(path, RELOAD, content).with_acl(Acl::system());
+    feed::respond_with_messages(title, path, entry, messages, &call.params)
+}
+
+/// The content of the entry; `None` if no files were read.
+fn content_of(reloaded: Option<&Reloaded>) -> Map<String, Value> {
+    let restart: Vec<&str> = reloaded.into_iter().flat_map(Reloaded::restart_required).collect();
+    feed::content(json!({
+        "directory": reloaded.map(|reloaded| reloaded.directory.display().to_string()),
+        "changed": reloaded.map(|reloaded| &reloaded.changed).cloned().unwrap_or_default(),
+        "restart_required": restart,
+    }))
 }
 
 /// Responds to `/services/debug/refresh`.
 pub(super) async fn refresh(call: Call) -> Result<Response, RestError> {
     let mode = OutputMode::of(&call.params)?;
-    let text = told(&reload(&call).await?);
+    let text = match reload(&call).await? {
+        Some(reloaded) => summary(&reloaded),
+        None => NO_DIRECTORY.to_owned(),
+    };
     match mode {
         OutputMode::Raw => Ok(mode.respond(StatusCode::OK, format!("{text}\n"))),
-        _ => message(&text, &call.params),
+        _ => info(&text, &call.params),
     }
 }
 
-async fn reload(call: &Call) -> Result<Reloaded, RestError> {
-    if !call.caller.may(RIGHT) {
-        let text = format!("reading the configuration files again requires the capability {RIGHT}");
-        return Err(RestError::forbidden(text));
-    }
+/// Reads the files again; `None` if there is no configuration directory.
+async fn reload(call: &Call) -> Result<Option<Reloaded>, RestError> {
     let (state, force) = (call.state.clone(), call.params.flag("force"));
     let task = async move {
         let (reading, reports) = (Arc::clone(&state.app_reports), Arc::clone(&state.app_reports));
@@ -72,15 +90,15 @@ async fn reload(call: &Call) -> Result<Reloaded, RestError> {
             refusal.filter(|_| !force).map_or(Ok(()), |text| Err(apps::Error::Invalid(text)))
         };
         let reloaded = state.apps.reload(read, check).await?;
-        if reloaded.has_inputs() {
+        if reloaded.as_ref().is_some_and(Reloaded::has_inputs) {
             follow(&state).await?;
         }
-        Ok::<Reloaded, RestError>(reloaded)
+        Ok::<Option<Reloaded>, RestError>(reloaded)
     };
     // A client that leaves does not leave half of it behind.
     let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
     let reloaded = runtime::detached(task).await.map_err(stops)??;
-    if !reloaded.changed.is_empty() {
+    if let Some(reloaded) = reloaded.as_ref().filter(|reloaded| !reloaded.changed.is_empty()) {
         let (user, files) = (&call.caller.user, reloaded.changed.len());
         tracing::info!(%user, files, "changed configuration files are read again");
     }
@@ -120,8 +138,8 @@ fn without_line(text: &str) -> String {
     format!("{file}: {rest}")
 }
 
-/// The result of a reload, for readers.
-fn told(reloaded: &Reloaded) -> String {
+/// The result of a reload in words.
+fn summary(reloaded: &Reloaded) -> String {
     let directory = reloaded.directory.display();
     let list = |files: &[&str]| files.join(", ");
     let changed: Vec<&str> = reloaded.changed.iter().map(String::as_str).collect();
@@ -169,11 +187,11 @@ mod tests {
             changed: BTreeSet::new(),
             warnings: vec!["/conf/apps/a/local/props.conf:3: unused".to_owned()],
         };
-        assert!(told(&reloaded).starts_with("No file below /conf has changed. "));
+        assert!(summary(&reloaded).starts_with("No file below /conf has changed. "));
         let files = ["apps/a/local/props.conf", "system/local/server.conf"];
         reloaded.changed = files.map(str::to_owned).into();
         assert_eq!(
-            told(&reloaded),
+            summary(&reloaded),
             "Changes below /conf are in force: apps/a/local/props.conf, system/local/server.conf. Restart \
              the server for the settings in: system/local/server.conf.\n/conf/apps/a/local/props.conf:3: unused"
         );

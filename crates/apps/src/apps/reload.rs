@@ -14,6 +14,12 @@ use crate::install::counts_installed;
 
 /// The file with inputs, which are changed while they run.
 const INPUTS: &str = "inputs";
+/// The error message of a process of a cluster.
+const IN_CLUSTER: &str = "nothing is reloaded: all processes of a cluster have to work by the same files. \
+    To change apps in all of them without a restart, use `karst cluster bundle apply DIR` or \
+    `karst app install --update APP`. After a change in the configuration directories (--conf-dir), \
+    distribute the files to all machines and restart the processes (`karst cluster rolling-restart` \
+    restarts the indexers)";
 
 /// The result of reading the files again.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,17 +56,20 @@ fn conf(file: &str) -> Option<&str> {
 
 impl Apps {
     /// Reads the configuration directory again with `read`, and returns when the changes are in force in this
-    /// process. `check` gets the rules from before and the new ones, both with installed apps, and may refuse
-    /// the new ones.
+    /// process; `None` if there is no such directory. `check` gets the rules from before and the new ones,
+    /// both with installed apps, and may refuse the new ones.
     ///
     /// # Errors
-    /// [`Error::NotReloadable`] if there is no directory, or in a cluster. The errors of `read` and `check`.
+    /// [`Error::NotReloadable`] in a cluster. The errors of `read` and `check`.
     pub async fn reload(
         &self,
         read: impl FnOnce() -> Result<FileRules, Error> + Send + 'static,
         check: impl FnOnce(&FileRules, &FileRules) -> Result<(), Error> + Send + 'static,
-    ) -> Result<Reloaded, Error> {
-        let directory = self.reloadable()?;
+    ) -> Result<Option<Reloaded>, Error> {
+        if self.inner.shared {
+            return Err(Error::NotReloadable(IN_CLUSTER.to_owned()));
+        }
+        let Some(directory) = self.directory().map(Path::to_owned) else { return Ok(None) };
         let mut in_force = self.inner.in_force.lock().await;
         let own = self.clone();
         let reading = move || own.read_again(directory, read, check);
@@ -70,28 +79,7 @@ impl Apps {
             Err(_) => return Err(Error::NotReloadable("the server is stopping".to_owned())),
         };
         self.put_in_force(&mut in_force).await;
-        Ok(reloaded)
-    }
-
-    /// Returns the configuration directory if it can be read again.
-    fn reloadable(&self) -> Result<PathBuf, Error> {
-        let text = match self.directory() {
-            _ if self.inner.shared => {
-                "nothing is reloaded: all processes of a cluster have to work by the same files. To change \
-                 apps in all of them without a restart, use `karst cluster bundle apply DIR` or \
-                 `karst app install --update APP`. After a change in the configuration directories \
-                 (--conf-dir), distribute the files to all machines and restart the processes \
-                 (`karst cluster rolling-restart` restarts the indexers)"
-            }
-            Some(directory) => return Ok(directory.to_owned()),
-            None => {
-                "nothing is reloaded: this server has no configuration directory (--conf-dir, \
-                 KARST_CONF_DIR), and changes over REST are in force. The files of installed apps are in \
-                 object storage: change the source of the app and install it with \
-                 `karst app install --update APP`"
-            }
-        };
-        Err(Error::NotReloadable(text.to_owned()))
+        Ok(Some(reloaded))
     }
 
     fn read_again(
@@ -195,7 +183,7 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    async fn reload(apps: &Apps, directory: &Path) -> Result<Reloaded, Error> {
+    async fn reload(apps: &Apps, directory: &Path) -> Result<Option<Reloaded>, Error> {
         let directory = directory.to_owned();
         let check = |_: &FileRules, new: &FileRules| match new.rules.errors().first() {
             Some(error) => Err(Error::Invalid(error.to_string())),
@@ -215,13 +203,13 @@ mod tests {
         apps.create("props", "made", &shared, stored).await.unwrap();
         let truncate = |name| apps.rules().parsing_rules(name, "", "").truncate;
         let changed = |reloaded: &Reloaded| reloaded.changed.iter().cloned().collect::<Vec<_>>();
-        let none = reload(&apps, directory).await.unwrap();
+        let none = reload(&apps, directory).await.unwrap().unwrap();
         assert_eq!((changed(&none).len(), truncate("st")), (0, Some(7)));
         write(directory, PROPS, "[st]\nTRUNCATE = 9\nnonsense\n");
         write(directory, "apps/doors/local/data/ui/views/all.xml", "<dashboard/>");
         write(directory, "apps/new/default/macros.conf", "[m]\ndefinition = x\n");
         write(directory, "system/local/server.conf", "[general]\nserverName = x\n");
-        let reloaded = reload(&apps, directory).await.unwrap();
+        let reloaded = reload(&apps, directory).await.unwrap().unwrap();
         let expected = [
             "apps/doors/data/ui/views/all.xml",
             PROPS,
@@ -243,23 +231,21 @@ mod tests {
         assert_eq!(truncate("st"), Some(9));
         fs::remove_dir_all(directory.join("apps/new")).unwrap();
         write(directory, PROPS, "[st]\nTRUNCATE = 9\nnonsense\n");
-        let removed = reload(&apps, directory).await.unwrap();
+        let removed = reload(&apps, directory).await.unwrap().unwrap();
         assert_eq!(changed(&removed), ["apps/new", "apps/new/default/macros.conf"]);
         assert!(apps.knowledge().conf("macros").stanza("m").is_none());
     }
 
     #[tokio::test]
-    async fn without_a_directory_and_in_a_cluster_the_error_names_the_command() {
+    async fn without_a_directory_nothing_is_read_and_in_a_cluster_the_error_names_the_command() {
         let root = tempfile::tempdir().unwrap();
-        for (directory, shared, part) in [
-            (None, false, "karst app install --update"),
-            (None, true, "karst cluster bundle apply"),
-            (Some(root.path()), true, "karst cluster bundle apply"),
-        ] {
-            let apps = open(directory, shared).await;
+        let apps = open(None, false).await;
+        assert_eq!(reload(&apps, root.path()).await.unwrap(), None);
+        for directory in [None, Some(root.path())] {
+            let apps = open(directory, true).await;
             let refused = reload(&apps, root.path()).await.unwrap_err();
             assert_eq!(refused.kind(), model::ErrorKind::Conflict);
-            assert!(refused.to_string().contains(part), "{refused}");
+            assert!(refused.to_string().contains("karst cluster bundle apply"), "{refused}");
         }
     }
 }

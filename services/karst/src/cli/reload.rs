@@ -29,8 +29,10 @@ async fn apps(client: &Client, force: bool) -> Result<()> {
     }
     let content = &answer["entry"][0]["content"];
     let changed = texts(&content["changed"]);
-    if changed.is_empty() {
-        let directory = content["directory"].as_str().unwrap_or_default();
+    // Without a directory, a message says so.
+    if changed.is_empty()
+        && let Some(directory) = content["directory"].as_str()
+    {
         println!("No file below {directory} has changed.");
     }
     let restart = texts(&content["restart_required"]);
