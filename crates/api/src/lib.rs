@@ -24,6 +24,7 @@ mod cookies;
 mod copy_fixups;
 mod credentials;
 mod declared;
+mod effects;
 mod elastic;
 mod error;
 mod filter;

@@ -4,12 +4,14 @@
 //! credentials is accepted only if it comes from a page of this server, according to the browser
 //! (`Sec-Fetch-Site`, `Origin`), or has the form key that only such a page can read: `X-Splunk-Form-Key`,
 //! equal to the cookie `splunkweb_csrf_token_<port>`. Session keys in a header are never added by browsers
-//! and need neither.
+//! and need neither. A request that reloads files counts as a change, also with GET: a page of another site
+//! could send it as the address of an image.
 
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 use crate::Arrival;
 use crate::cookies::attribute;
+use crate::effects::changes;
 use crate::error::RestError;
 
 /// The header in which a page sends the form key.
@@ -19,11 +21,11 @@ const FORM_KEY_COOKIE: &str = "splunkweb_csrf_token_";
 
 /// Refuses requests that another site's page may have sent.
 pub(crate) fn check(
-    method: &Method,
+    (method, path): (&Method, &str),
     headers: &HeaderMap,
     arrival: Arrival,
 ) -> Result<(), RestError> {
-    if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
+    if !changes(method, path) {
         return Ok(());
     }
     let by_cookie = match scheme(headers).as_deref() {
@@ -122,12 +124,16 @@ mod tests {
     const COOKIE: (&str, &str) = ("cookie", "splunkd_8000=k; splunkweb_csrf_token_8000=17");
 
     fn taken(method: Method, sent: &[(&str, &str)], web: bool) -> bool {
+        taken_at("/services/data/indexes", method, sent, web)
+    }
+
+    fn taken_at(path: &str, method: Method, sent: &[(&str, &str)], web: bool) -> bool {
         let header = |(name, value): &(&str, &str)| {
             (HeaderName::try_from(*name).unwrap(), HeaderValue::from_str(value).unwrap())
         };
         let mut headers: HeaderMap = sent.iter().map(header).collect();
         headers.insert(header::HOST, HeaderValue::from_static("karst:8000"));
-        check(&method, &headers, Arrival { tls: true, web }).is_ok()
+        check((&method, path), &headers, Arrival { tls: true, web }).is_ok()
     }
 
     #[test]
@@ -162,5 +168,17 @@ mod tests {
     #[test]
     fn what_only_reads_is_not_asked() {
         assert!(taken(Method::GET, &[COOKIE, ("origin", "https://evil.example")], true));
+    }
+
+    #[test]
+    fn a_get_that_reloads_files_is_checked_as_a_change() {
+        let refresh =
+            |sent: &[(&str, &str)]| taken_at("/services/debug/refresh", Method::GET, sent, true);
+        assert!(!refresh(&[COOKIE, ("sec-fetch-site", "cross-site")]));
+        assert!(!refresh(&[COOKIE]));
+        assert!(refresh(&[COOKIE, ("sec-fetch-site", "none")]), "the address is typed");
+        assert!(refresh(&[("authorization", "Splunk k"), ("sec-fetch-site", "cross-site")]));
+        let sent = [COOKIE, ("sec-fetch-site", "cross-site")];
+        assert!(!taken_at("/services/apps/local/_reload", Method::GET, &sent, true));
     }
 }

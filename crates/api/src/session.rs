@@ -115,7 +115,8 @@ pub(crate) async fn authenticate(
     let arrival = request.extensions().get::<Arrival>().copied().unwrap_or_default();
     let secure = is_secure(request.headers(), arrival);
     let found = found.and_then(|found| {
-        origin::check(request.method(), request.headers(), arrival).map(|()| found)
+        let asked = (request.method(), request.uri().path());
+        origin::check(asked, request.headers(), arrival).map(|()| found)
     });
     let (caller, cookie) = match found {
         Ok(found) => found,

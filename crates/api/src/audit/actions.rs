@@ -7,6 +7,7 @@ use axum::http::Method;
 
 use super::LOGIN_ATTEMPT;
 use super::redact::{decoded, is_secret};
+use crate::effects::{REFRESH, changes, reloads};
 
 /// How a request is recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,7 +53,7 @@ const EXACT: [(&str, &str, Class); 27] = [
     ("/services/deployment/server/config/_reload", "reload_deploy_server", Class::Change),
     ("/services/server/control/restart", "restart_splunkd", Class::Change),
     ("/services/server/settings/settings", "edit_server_settings", Class::Change),
-    ("/services/debug/refresh", "refresh", Class::Change),
+    (REFRESH, "refresh", Class::Change),
     ("/services/search/jobs", "search", Class::Search),
     ("/services/search/jobs/export", "search", Class::Search),
     ("/services/saved/searches/{name}/dispatch", "search", Class::Search),
@@ -126,13 +127,13 @@ const SECRET_FILES: [&str; 8] = [
 ];
 
 pub(super) fn of(method: &Method, route: Option<&str>, path: &str) -> Action {
+    let read = !changes(method, path);
     let Some(route) = route else {
         // The console's files, and unknown paths.
-        let class = if is_read(method) { Class::Read } else { Class::Light };
+        let class = if read { Class::Read } else { Class::Light };
         return Action { name: "unknown_path".to_owned(), class, object: decoded(path) };
     };
     let object = object(route, path);
-    let read = is_read(method);
     if let Some((_, name, class)) = EXACT.iter().find(|(exact, ..)| *exact == route)
         && (!read || *class == Class::Login || route == "/services/search/jobs/export")
     {
@@ -146,10 +147,6 @@ pub(super) fn of(method: &Method, route: Option<&str>, path: &str) -> Action {
         false => Class::Change,
     };
     Action { name: format!("{}_{noun}", verb(method, rest, path)), class, object }
-}
-
-fn is_read(method: &Method) -> bool {
-    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }
 
 /// Returns the object's name, and the rest of the route after it.
@@ -171,6 +168,7 @@ fn verb(method: &Method, rest: &str, path: &str) -> String {
     let last = rest.rsplit('/').next().unwrap_or_default();
     let acts = last == "{action}" || (!last.is_empty() && !last.starts_with('{'));
     match *method {
+        Method::GET | Method::HEAD | Method::POST if reloads(path) => "reload".to_owned(),
         Method::DELETE => "remove".to_owned(),
         Method::GET | Method::HEAD | Method::OPTIONS => "read".to_owned(),
         // The last segment of the path is the verb: enable, disable, acl, thaw.

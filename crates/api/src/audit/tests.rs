@@ -62,6 +62,20 @@ fn who_reads_secrets_is_recorded_and_other_reads_are_not() {
     assert_eq!(class("/healthz", "/healthz"), Class::Read);
 }
 
+#[test]
+fn requests_that_reload_files_are_recorded_as_changes_also_with_get() {
+    let list = "/services/configs/{file}/{name}";
+    for (method, route, path, name) in [
+        (Method::GET, list, "/services/configs/conf-inputs/_reload", "reload_conf"),
+        (Method::POST, list, "/services/configs/conf-props/_reload", "reload_conf"),
+        (Method::GET, "/services/apps/local/{name}", "/services/apps/local/_reload", "reload_app"),
+        (Method::GET, "/services/debug/refresh", "/services/debug/refresh", "refresh"),
+    ] {
+        let action = of(&method, Some(route), path);
+        assert_eq!((action.name.as_str(), action.class), (name, Class::Change), "{method} {path}");
+    }
+}
+
 /// The Rust files below a folder, except tests and the one that starts searches.
 fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
     for entry in fs::read_dir(folder).expect("the folder can be read") {

@@ -17,6 +17,7 @@ use runtime::metrics as names;
 use serde_json::{Value, json};
 
 use crate::ApiState;
+use crate::effects::changes;
 use crate::error::RestError;
 use crate::params::Params;
 use crate::rights::Need::Open;
@@ -64,7 +65,7 @@ pub(crate) async fn refuse_changes(
     next: Next,
 ) -> Response {
     let path = request.uri().path();
-    let reads = request.method().is_safe() && !path.ends_with("/export");
+    let reads = !changes(request.method(), path) && !path.ends_with("/export");
     if !reads
         && !ALLOWED.contains(&path)
         && let Some(condition) = state.health.fatal()

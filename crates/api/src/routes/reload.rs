@@ -19,11 +19,10 @@ use super::jobs::info;
 use crate::AppReports;
 use crate::atom::{Acl, Entry, Message};
 use crate::call::Call;
+use crate::effects::RELOAD;
 use crate::error::RestError;
 use crate::output::OutputMode;
 
-/// The last segment of the paths.
-pub(super) const RELOAD: &str = "_reload";
 /// The capability that a reload requires.
 const RIGHT: &str = "edit_server";
 /// The message to callers without this capability, whose programs send `_reload` after changes over REST.

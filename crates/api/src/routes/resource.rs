@@ -9,9 +9,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::feed;
-use super::reload::{self, RELOAD};
+use super::reload;
 use crate::atom::{Attributes, Entry};
 use crate::call::Call;
+use crate::effects::RELOAD;
 use crate::error::RestError;
 use crate::rights::Need;
 use crate::routing::{Methods, Routes};

@@ -10,6 +10,7 @@ use super::jobs::info as message;
 use super::reload::refresh;
 use crate::atom::{Acl, Entry, REST_VERSION};
 use crate::call::Call;
+use crate::effects::REFRESH;
 use crate::error::RestError;
 use crate::params::Params;
 use crate::rights::Need::{May, Session};
@@ -69,7 +70,6 @@ pub(super) fn routes() -> Routes {
 }
 
 const DETAILS: &str = "/services/server/health/splunkd/details";
-const REFRESH: &str = "/services/debug/refresh";
 /// The summary of `REFRESH`.
 const RELOADS: &str = "Reads the files of the configuration directory again";
 const CONCURRENCY: &str = "/services/server/status/limits/search-concurrency";
