@@ -139,8 +139,8 @@ const REFRESH: &str = "/debug/refresh";
 fn is_refresh_of_web(path: &str) -> bool {
     let Some(before) = path.strip_suffix(REFRESH) else { return false };
     let locale = before.strip_prefix('/').and_then(|locale| locale.split_once('-'));
-    before.is_empty()
-        || locale.is_some_and(|(language, land)| (language.len(), land.len()) == (2, 2))
+    let is_code = |text: &str| text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
+    before.is_empty() || locale.is_some_and(|(language, land)| is_code(language) && is_code(land))
 }
 
 /// The namespace of a path, and the path as routes have it: without the namespace, the version of the search
@@ -357,6 +357,7 @@ mod tests {
             ("/services/debug/refresh", "/services/debug/refresh"),
             ("/app/debug/refresh", "/app/debug/refresh"),
             ("/ab/c-d/debug/refresh", "/ab/c-d/debug/refresh"),
+            ("/a/-cd/debug/refresh", "/a/-cd/debug/refresh"),
         ] {
             assert_eq!(canonical(path).1, expected, "{path}");
         }
