@@ -77,6 +77,19 @@ def test_an_edited_file_is_in_force_for_stored_events_after_a_reload_and_a_resta
     assert users(server) == ["ada", "bob", "xxx"]
 
 
+def test_indexes_show_the_settings_by_which_they_work_after_a_reload(server, conf):
+    def setting(name, key):
+        answer = server.rest("GET", f"/services/data/indexes/{name}?output_mode=json")
+        assert answer.status == 200, answer
+        return answer.json()["entry"][0]["content"].get(key)
+
+    before = setting("main", "maxHotSpanSecs")
+    conf("apps/doors/local/indexes.conf", "[main]\nmaxHotSpanSecs = 4321\n[doors]\nmaxDataSize = 70\n")
+    assert changed(reload(server)) == ["apps/doors/local/indexes.conf"]
+    assert before != "4321" and setting("main", "maxHotSpanSecs") == "4321"
+    assert setting("doors", "maxDataSize") == "70"
+
+
 def test_all_files_are_read_whatever_the_collection(server, conf):
     conf(PROPS, props(EXTRACT, "LOOKUP-team = teams user OUTPUT team"))
     conf("apps/doors/local/transforms.conf", "[teams]\nfilename = teams.csv\n")

@@ -256,7 +256,8 @@ fn entry(call: &Call, Index { name, known, held, is_complete }: &Index) -> Entry
 
 /// Returns the settings from `indexes.conf` and REST, under Splunk's names.
 fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<String, Value> {
-    let conf = state.knowledge.conf("indexes");
+    // The files in force: `state.knowledge` is that of the start.
+    let conf = state.apps.rules().conf("indexes");
     let mut content = Map::new();
     // All settings in the index's stanza and in [default].
     for entry in conf.complete(name.as_str()) {
