@@ -1,5 +1,7 @@
 """Files of the configuration directory that somebody edits: `_reload` puts them in force, or says why not."""
 
+import socket
+
 import pytest
 from karst import PASSWORD, wait_for
 
@@ -88,6 +90,21 @@ def test_indexes_show_the_settings_by_which_they_work_after_a_reload(server, con
     assert changed(reload(server)) == ["apps/doors/local/indexes.conf"]
     assert before != "4321" and setting("main", "maxHotSpanSecs") == "4321"
     assert setting("doors", "maxDataSize") == "70"
+
+
+def test_an_input_whose_port_was_taken_is_started_by_the_next_reload(server, conf):
+    file = "apps/doors/local/inputs.conf"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        conf(file, f"[tcp://127.0.0.1:{port}]\nsourcetype = door\n")
+        answer = reload(server)
+        assert changed(answer) == [file]
+        assert f"the input [tcp://127.0.0.1:{port}] is skipped" in answer.text, answer
+    answer = reload(server)
+    assert changed(answer) == [] and "is skipped" not in answer.text, answer
+    with socket.create_connection(("127.0.0.1", port), 10) as client:
+        client.sendall(b"at=1700000002 door opened by tcp\n")
+    wait_for(lambda: server.count("index=main sourcetype=door earliest=0") == 3, "the event of the port")
 
 
 def test_all_files_are_read_whatever_the_collection(server, conf):

@@ -275,7 +275,7 @@ pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfO
 /// Applies the effects of a changed file.
 async fn followed(asked: &Asked<'_>) -> Result<(), RestError> {
     match asked.conf {
-        "inputs" => super::data_inputs::follow(asked.state).await,
+        "inputs" => super::data_inputs::follow(asked.state).await.map(drop),
         _ => Ok(()),
     }
 }

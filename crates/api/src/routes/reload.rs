@@ -41,14 +41,18 @@ const NOT_RELOADED: &str = "nothing is reloaded, and the former settings stay in
 pub(super) async fn respond(title: &str, path: &str, call: &Call) -> Result<Response, RestError> {
     // Before the reload: a request that is refused has no effect.
     OutputMode::of(&call.params)?;
-    let reloaded = if call.caller.may(RIGHT) { Some(reload(call).await?) } else { None };
-    let content = content_of(reloaded.as_ref().and_then(Option::as_ref));
-    let messages = match reloaded {
-        None => vec![Message::info(NOT_PERMITTED)],
-        Some(None) => vec![Message::info(NO_DIRECTORY)],
-        Some(Some(reloaded)) => reloaded.warnings.into_iter().map(Message::warning).collect(),
-    };
-    let entry = Entry::new(path, RELOAD, content).with_acl(Acl::system());
+    let (mut reloaded, mut messages) = (None, Vec::new());
+    if call.caller.may(RIGHT) {
+        let outcome = reload(call).await?;
+        if outcome.reloaded.is_none() {
+            messages.push(Message::info(NO_DIRECTORY));
+        }
+        messages.extend(outcome.warnings.into_iter().map(Message::warning));
+        reloaded = outcome.reloaded;
+    } else {
+        messages.push(Message::info(NOT_PERMITTED));
+    }
+    let entry = Entry::new(path, RELOAD, content_of(reloaded.as_ref())).with_acl(Acl::system());
     feed::respond_with_messages(title, path, entry, messages, &call.params)
 }
 
@@ -65,18 +69,16 @@ fn content_of(reloaded: Option<&Reloaded>) -> Map<String, Value> {
 /// Responds to `/services/debug/refresh`.
 pub(super) async fn refresh(call: Call) -> Result<Response, RestError> {
     let mode = OutputMode::of(&call.params)?;
-    let text = match reload(&call).await? {
-        Some(reloaded) => summary(&reloaded),
-        None => NO_DIRECTORY.to_owned(),
-    };
+    let text = reload(&call).await?.summary();
     match mode {
         OutputMode::Raw => Ok(mode.respond(StatusCode::OK, format!("{text}\n"))),
         _ => info(&text, &call.params),
     }
 }
 
-/// Reads the files again; `None` if there is no configuration directory.
-async fn reload(call: &Call) -> Result<Option<Reloaded>, RestError> {
+/// Reads the files again, and starts and stops inputs. Inputs are compared with those that run also if no
+/// file has changed: a port may be free now, or an app enabled.
+async fn reload(call: &Call) -> Result<Outcome, RestError> {
     let (state, force) = (call.state.clone(), call.params.flag("force"));
     let task = async move {
         let (reading, reports) = (Arc::clone(&state.app_reports), Arc::clone(&state.app_reports));
@@ -89,19 +91,20 @@ async fn reload(call: &Call) -> Result<Option<Reloaded>, RestError> {
             refusal.filter(|_| !force).map_or(Ok(()), |text| Err(apps::Error::Invalid(text)))
         };
         let reloaded = state.apps.reload(read, check).await?;
-        if reloaded.as_ref().is_some_and(Reloaded::has_inputs) {
-            follow(&state).await?;
-        }
-        Ok::<Option<Reloaded>, RestError>(reloaded)
+        let files = reloaded.as_ref().map(|reloaded| reloaded.warnings.clone());
+        let mut warnings = files.unwrap_or_default();
+        warnings.extend(follow(&state).await?);
+        Ok::<Outcome, RestError>(Outcome { reloaded, warnings })
     };
     // A client that leaves does not leave half of it behind.
     let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
-    let reloaded = runtime::detached(task).await.map_err(stops)??;
-    if let Some(reloaded) = reloaded.as_ref().filter(|reloaded| !reloaded.changed.is_empty()) {
-        let (user, files) = (&call.caller.user, reloaded.changed.len());
+    let outcome = runtime::detached(task).await.map_err(stops)??;
+    let files = outcome.reloaded.as_ref().map_or(0, |reloaded| reloaded.changed.len());
+    if files > 0 {
+        let user = &call.caller.user;
         tracing::info!(%user, files, "changed configuration files are read again");
     }
-    Ok(reloaded)
+    Ok(outcome)
 }
 
 /// The mistakes in files that would be ignored, each with its place.
@@ -137,8 +140,26 @@ fn without_line(text: &str) -> String {
     format!("{file}: {rest}")
 }
 
-/// The result of a reload in words.
-fn summary(reloaded: &Reloaded) -> String {
+/// The result of a reload.
+struct Outcome {
+    /// `None` if there is no configuration directory.
+    reloaded: Option<Reloaded>,
+    /// Lines of changed files that have no effect, and enabled inputs that do not run.
+    warnings: Vec<String>,
+}
+
+impl Outcome {
+    fn summary(&self) -> String {
+        let mut text = self.reloaded.as_ref().map_or_else(|| NO_DIRECTORY.to_owned(), summary_of);
+        for warning in &self.warnings {
+            text.push_str(&format!("\n{warning}"));
+        }
+        text
+    }
+}
+
+/// What has changed, in words.
+fn summary_of(reloaded: &Reloaded) -> String {
     let directory = reloaded.directory.display();
     let list = |files: &[&str]| files.join(", ");
     let changed: Vec<&str> = reloaded.changed.iter().map(String::as_str).collect();
@@ -152,9 +173,6 @@ fn summary(reloaded: &Reloaded) -> String {
     let restart: Vec<&str> = reloaded.restart_required().collect();
     if !restart.is_empty() {
         text.push_str(&format!(" Restart the server for the settings in: {}.", list(&restart)));
-    }
-    for warning in &reloaded.warnings {
-        text.push_str(&format!("\n{warning}"));
     }
     text
 }
@@ -181,18 +199,20 @@ mod tests {
 
     #[test]
     fn the_text_names_what_changed_and_what_needs_a_restart() {
-        let mut reloaded = Reloaded {
-            directory: "/conf".into(),
-            changed: BTreeSet::new(),
-            warnings: vec!["/conf/apps/a/local/props.conf:3: unused".to_owned()],
+        let outcome = |files: &[&str]| {
+            let changed = files.iter().map(|file| (*file).to_owned()).collect();
+            let reloaded = Reloaded { directory: "/conf".into(), changed, warnings: Vec::new() };
+            let warnings = vec!["/conf/apps/a/local/props.conf:3: unused".to_owned()];
+            Outcome { reloaded: Some(reloaded), warnings }
         };
-        assert!(summary(&reloaded).starts_with("No file below /conf has changed. "));
+        assert!(outcome(&[]).summary().starts_with("No file below /conf has changed. "));
         let files = ["apps/a/local/props.conf", "system/local/server.conf"];
-        reloaded.changed = files.map(str::to_owned).into();
         assert_eq!(
-            summary(&reloaded),
+            outcome(&files).summary(),
             "Changes below /conf are in force: apps/a/local/props.conf, system/local/server.conf. Restart \
              the server for the settings in: system/local/server.conf.\n/conf/apps/a/local/props.conf:3: unused"
         );
+        let none = Outcome { reloaded: None, warnings: Vec::new() };
+        assert_eq!(none.summary(), NO_DIRECTORY);
     }
 }

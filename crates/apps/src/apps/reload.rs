@@ -41,12 +41,6 @@ impl Reloaded {
             .map(String::as_str)
             .filter(move |file| conf(file).is_some_and(is_of_process))
     }
-
-    /// Whether a file with inputs has changed.
-    #[must_use]
-    pub fn has_inputs(&self) -> bool {
-        self.changed.iter().any(|file| conf(file) == Some(INPUTS))
-    }
 }
 
 /// The name of a configuration file, without `.conf`.

@@ -174,7 +174,7 @@ impl RunningInputs {
         let wants = self.inner.wants(&base, conf);
         state.base = Some(base);
         for mistake in wants.errors.iter().filter(|mistake| !mistake.off) {
-            tracing::warn!("{}; the input [{}] is skipped", mistake.error, mistake.stanza);
+            tracing::warn!("{}", skipped(&mistake.stanza, &mistake.error));
         }
         let mut sockets = BTreeMap::new();
         for (address, port) in bound.tcp {
@@ -186,11 +186,11 @@ impl RunningInputs {
         for (address, port) in bound.forwarders {
             sockets.insert(Unit::Forwarders(address), Socket::Tcp(Arc::new(port)));
         }
-        for error in bind_missing(&state, &wants.units, &mut sockets).await {
-            tracing::warn!("{}; the input [{}] is skipped", error.1, error.0);
+        for (stanza, error) in bind_missing(&state, &wants.units, &mut sockets).await {
+            tracing::warn!("{}", skipped(&stanza, &error));
         }
-        let mut change =
-            Change { inner: Arc::clone(&self.inner), state, wanted: wants.units, sockets };
+        let (inner, wanted, skipped) = (Arc::clone(&self.inner), wants.units, Vec::new());
+        let mut change = Change { inner, state, wanted, sockets, skipped };
         change.bring_about().await;
         let listens = change.state.units.iter().filter_map(|(unit, running)| {
             let what = if matches!(unit, Unit::Forwarders(_)) { "forwarders" } else { "input" };
@@ -209,7 +209,8 @@ impl RunningInputs {
             return Err(Error::Closed);
         }
         let (wanted, sockets) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Change { inner: Arc::clone(&self.inner), state, wanted, sockets })
+        let inner = Arc::clone(&self.inner);
+        Ok(Change { inner, state, wanted, sockets, skipped: Vec::new() })
     }
 }
 
@@ -285,6 +286,7 @@ pub struct Change {
     state: OwnedMutexGuard<State>,
     wanted: BTreeMap<Unit, Wanted>,
     sockets: BTreeMap<Unit, Socket>,
+    skipped: Vec<String>,
 }
 
 impl fmt::Debug for Change {
@@ -300,16 +302,30 @@ impl Change {
     /// If the stanza is invalid. Invalid other stanzas stay stopped.
     pub async fn prepare(&mut self, conf: &Effective, stanza: &str) -> Result<(), Error> {
         let Some(base) = &self.state.base else { return Err(Error::Closed) };
-        let wants = self.inner.wants(base, conf);
-        if let Some(mistake) = wants.errors.into_iter().find(|one| one.concerns(stanza)) {
-            return Err(mistake.error);
+        let Wants { units, errors } = self.inner.wants(base, conf);
+        self.skipped.clear();
+        for mistake in errors {
+            if mistake.concerns(stanza) {
+                return Err(mistake.error);
+            }
+            if !mistake.off {
+                self.skipped.push(skipped(&mistake.stanza, &mistake.error));
+            }
         }
-        let failed = bind_missing(&self.state, &wants.units, &mut self.sockets).await;
-        if let Some((_, error)) = failed.into_iter().find(|(name, _)| name == stanza) {
-            return Err(error);
+        for (name, error) in bind_missing(&self.state, &units, &mut self.sockets).await {
+            if name == stanza {
+                return Err(error);
+            }
+            self.skipped.push(skipped(&name, &error));
         }
-        self.wanted = wants.units;
+        self.wanted = units;
         Ok(())
+    }
+
+    /// Returns why enabled inputs of the prepared configuration will not run.
+    #[must_use]
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
     }
 
     /// Stops and starts the units that differ from the prepared configuration.
@@ -437,6 +453,11 @@ impl Inner {
         let units = std::mem::take(&mut state.units);
         join_all(units.into_values().map(|unit| unit.end(false))).await;
     }
+}
+
+/// The message about an input that does not run.
+fn skipped(stanza: &str, error: &Error) -> String {
+    format!("{error}; the input [{stanza}] is skipped")
 }
 
 /// Binds the ports of units that do not run yet. Returns the failures by stanza.

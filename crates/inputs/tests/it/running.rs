@@ -137,6 +137,15 @@ async fn what_is_wrong_is_told_and_changes_nothing() {
         let told_now = apply(&running, &format!("[{stanza}]\n{settings}\n"), stanza).await;
         assert!(told_now.as_ref().is_err_and(|error| error.contains(told)), "{told_now:?}");
     }
+    let mut change = running.change().await.unwrap();
+    change.prepare(&effective(&format!("[{used}]\n")), "").await.unwrap();
+    let [skipped] = change.skipped() else { panic!("{:?}", change.skipped()) };
+    assert!(skipped.ends_with(&format!("; the input [{used}] is skipped")), "{skipped}");
+    drop((change, taken));
+    let mut change = running.change().await.unwrap();
+    change.prepare(&effective(&format!("[{used}]\n")), "").await.unwrap();
+    assert_eq!(change.skipped(), [""; 0]);
+    drop(change);
     let port = port().await;
     let (one, other) = (format!("tcp://one:{port}"), format!("tcp://other:{port}"));
     let both = format!("[{one}]\n[{other}]\n");

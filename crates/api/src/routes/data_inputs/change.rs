@@ -100,22 +100,23 @@ async fn bring_about(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), R
     Ok(())
 }
 
-/// Applies `inputs.conf` after it was changed by other means.
+/// Applies `inputs.conf` after it was changed by other means. Returns why enabled inputs do not run.
 ///
 /// # Errors
-/// If the server is stopping. Invalid inputs are logged.
-pub(crate) async fn follow(state: &ApiState) -> Result<(), RestError> {
+/// If the server is stopping, or has not started its inputs yet.
+pub(crate) async fn follow(state: &ApiState) -> Result<Vec<String>, RestError> {
     let own = state.clone();
     let task = state.shutdown.spawn(async move {
         let mut change = own.inputs.change().await?;
         let conf = own.apps.knowledge().conf(CONF);
         change.prepare(&conf, "").await?;
+        let skipped = change.skipped().to_vec();
         change.apply().await;
-        Ok::<(), inputs::Error>(())
+        Ok::<Vec<String>, inputs::Error>(skipped)
     });
     let done = task.await;
-    done.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))??;
-    Ok(())
+    let done = done.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))?;
+    Ok(done?)
 }
 
 /// The app of a new input.
