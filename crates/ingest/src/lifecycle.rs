@@ -15,6 +15,7 @@ mod archive_id;
 mod join;
 mod merge;
 mod not_frozen;
+mod refused;
 mod retention;
 
 use std::fmt;
@@ -33,6 +34,7 @@ use tokio::sync::watch;
 
 use self::archive::Archive;
 use self::not_frozen::NotFrozen;
+use self::refused::Refused;
 use self::retention::Reason;
 use crate::fields::KnownFields;
 use crate::hot::limits::HotLimits;
@@ -97,6 +99,7 @@ pub(crate) struct Lifecycle {
     /// The time at which each bucket was first seen in the catalog.
     seen: Mutex<HashMap<IndexName, HashMap<BucketId, Instant>>>,
     not_frozen: NotFrozen,
+    refused: Refused,
 }
 
 impl fmt::Debug for Lifecycle {
@@ -125,6 +128,7 @@ impl Lifecycle {
             under_way: Mutex::default(),
             seen: Mutex::default(),
             not_frozen: NotFrozen::new(),
+            refused: Refused::default(),
         })
     }
 
@@ -232,9 +236,14 @@ impl Lifecycle {
             tracing::error!(%index, %error, "frozen buckets stay: their archive cannot be used");
             failed(due.len() as u64);
         })?;
-        let mut refused: Option<Error> = None;
+        self.refused.retain(index, (place, keep), due.iter().map(|(bucket, _)| bucket.id));
+        let (mut refused, mut is_logged) = (None, false);
         for (bucket, reason) in due {
             if self.hot.has(index, bucket.id) {
+                continue;
+            }
+            if let Some(error) = self.refused.recent(index, bucket.id) {
+                refused.get_or_insert(error);
                 continue;
             }
             let Err(error) = self.freeze(&bucket, reason, archive.as_ref()).await else { continue };
@@ -242,12 +251,17 @@ impl Lifecycle {
             // What the archive has in the place of one bucket; other errors concern all buckets.
             let is_of_bucket =
                 matches!(error, Error::Archive { .. } | Error::ObjectConflict { .. });
-            if refused.is_none() || !is_of_bucket {
+            if !(is_of_bucket && is_logged) {
                 tracing::warn!(%index, bucket = %bucket.id, %error, "a bucket is not frozen yet");
             }
             if !is_of_bucket {
-                return Err(refused.unwrap_or(error));
+                // A failure of the archive matters more than one bucket; those of the catalog have a
+                // condition of their own.
+                let is_of_catalog = matches!(error, Error::Catalog(_));
+                return Err(if is_of_catalog { refused.unwrap_or(error) } else { error });
             }
+            is_logged = true;
+            self.refused.note(index, (place, keep), (bucket.id, error.clone()));
             refused.get_or_insert(error);
         }
         refused.map_or(Ok(()), Err)

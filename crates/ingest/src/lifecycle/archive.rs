@@ -106,8 +106,15 @@ impl Archive {
         let to = self.below(&format!("{}/{day}/{}.parquet", bucket.index, bucket.id));
         match self {
             Self::Prefix(_) => {
-                own.copy(&from, &to).await.map_err(failed("archive", &from))?;
-                let there = own.head(&to).await.map_err(failed("look at", &to))?;
+                // First what is there: a copy would replace it.
+                let there = match own.head(&to).await {
+                    Err(object_store::Error::NotFound { .. }) => {
+                        own.copy(&from, &to).await.map_err(failed("archive", &from))?;
+                        own.head(&to).await
+                    }
+                    there => there,
+                };
+                let there = there.map_err(failed("look at", &to))?;
                 if there.size == bucket.size {
                     return Ok(());
                 }
@@ -368,6 +375,29 @@ mod tests {
         }
         let refused = archive("buckets").keep(&store, &header, 1 << 20).await.unwrap_err();
         assert!(refused.to_string().contains("is that of the bucket itself"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn an_object_of_a_prefix_is_kept_if_it_is_not_the_bucket() {
+        let (id, index) = (BucketId(uuid::Uuid::now_v7()), IndexName::new("main").unwrap());
+        let summary = Arc::new(BucketSummary::bare(1, EventTime(1), EventTime(1)));
+        let path = id.object_path(&index, "20261020");
+        let to = Path::from(format!("archive/main/20261020/{id}.parquet"));
+        let (size, state) = (3, BucketState::Warm);
+        let entry = BucketEntry { id, index, path: path.clone(), size, state, summary };
+        let header = BucketHeader::of(&entry);
+        let own: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        own.put(&Path::from(path), "abc".into()).await.unwrap();
+        own.put(&to, "other".into()).await.unwrap();
+        let archive = Archive::Prefix(Path::from("archive"));
+        let refused = archive.keep(&own, &header, 1 << 20).await.unwrap_err();
+        assert!(matches!(refused, Error::ObjectConflict { expected: 3, found: 5, .. }));
+        assert_eq!(own.head(&to).await.unwrap().size, 5);
+        own.delete(&to).await.unwrap();
+        for _ in 0..2 {
+            archive.keep(&own, &header, 1 << 20).await.unwrap();
+        }
+        assert_eq!(own.head(&to).await.unwrap().size, 3);
     }
 
     fn failed_read(source: object_store::Error) -> Result<u8, Error> {

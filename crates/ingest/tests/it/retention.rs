@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 use futures::TryStreamExt;
-use ingest::{Settings, Thaw};
+use ingest::{Keep, Settings, Thaw};
 use inputs::SinkExt;
 use model::{BucketState, EventTime, TimeRange};
 use testkit::TestDir;
@@ -124,6 +125,12 @@ async fn a_bucket_that_the_archive_refuses_does_not_keep_others_from_being_froze
     let said = told().unwrap();
     assert!(said.contains(&oldest.id.to_string()) && said.contains("remove it"), "{said}");
     fs::remove_file(&other).unwrap();
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(setup.texts().await.len(), 2, "it is tried again later");
+    assert_eq!(told().unwrap(), said);
+    // The refusals are forgotten with the settings.
+    let keep = Keep { period: Duration::from_secs(1_700), total: 0 };
+    setup.ingest.set_keep(&main_index(), Some(keep));
     setup.ingest.rotate().await.unwrap();
     assert_eq!((setup.texts().await, told()), (vec!["0 hours ago".into()], None));
 }
@@ -246,7 +253,7 @@ async fn thawing_before_the_first_freeze_does_not_make_the_directory() {
 fn quiet() -> Settings {
     let mut settings = merging();
     settings.lifecycle.merge_max_bytes = 0;
-    settings.lifecycle.merge_delete_grace = std::time::Duration::ZERO;
+    settings.lifecycle.merge_delete_grace = Duration::ZERO;
     settings
 }
 
