@@ -18,7 +18,7 @@ const MAX_AGENT: usize = 200;
 /// A request that was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// When its header had arrived.
+    /// When its response ended.
     pub time: EventTime,
     /// The address of the client.
     pub client: String,

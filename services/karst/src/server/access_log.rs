@@ -5,7 +5,9 @@
 //! ```
 //!
 //! Guarantees: no request waits for the log. The events that wait have a limit; requests beyond it are
-//! counted. Own events are indexed within the process, so writing this log adds no requests to it.
+//! counted. The time of an event is the end of its response, so that a stream of hours is not an event of
+//! hours ago, which searches of the last minutes never find. Own events are indexed within the process, so
+//! writing this log adds no requests to it.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -40,15 +42,30 @@ struct Waiting {
     dropped: u64,
 }
 
+impl Waiting {
+    /// Returns whether there was room for the event.
+    fn add(&mut self, event: OwnEvent) -> bool {
+        let size = event.text.len() + EVENT_BYTES;
+        if self.bytes + size > MAX_WAITING {
+            self.dropped += 1;
+            return false;
+        }
+        self.bytes += size;
+        self.events.push(event);
+        true
+    }
+}
+
 impl AccessLog {
     /// Logs requests from now on.
     pub(crate) fn open(&self) {
         self.0.lock().is_open = true;
     }
 
-    /// Begins the event of a request; `None` while the log is closed.
+    /// Begins the event of a request; `None` while the log is closed or full.
     pub(crate) fn begin<B>(&self, request: &hyper::Request<B>, peer: IpAddr) -> Option<Accessed> {
-        if !self.0.lock().is_open {
+        if !self.has_room()? {
+            counter!(names::ACCESS_DROPPED).increment(1);
             return None;
         }
         let agent = request.headers().get(header::USER_AGENT);
@@ -67,16 +84,25 @@ impl AccessLog {
         Some(Accessed { log: self.clone(), access, begin: Instant::now() })
     }
 
-    fn add(&self, event: OwnEvent) {
-        let size = event.text.len() + EVENT_BYTES;
+    /// Whether there is room for an event, before the work of making one; `None` while the log is closed. If
+    /// there is none, the request is counted.
+    fn has_room(&self) -> Option<bool> {
         let mut waiting = self.0.lock();
-        if waiting.bytes + size > MAX_WAITING {
-            waiting.dropped += 1;
-            counter!(names::ACCESS_DROPPED).increment(1);
-            return;
+        if !waiting.is_open {
+            return None;
         }
-        waiting.bytes += size;
-        waiting.events.push(event);
+        let has_room = waiting.bytes + EVENT_BYTES <= MAX_WAITING;
+        if !has_room {
+            waiting.dropped += 1;
+        }
+        Some(has_room)
+    }
+
+    fn add(&self, event: OwnEvent) {
+        let is_added = self.0.lock().add(event);
+        if !is_added {
+            counter!(names::ACCESS_DROPPED).increment(1);
+        }
     }
 
     /// Returns the events since the last call.
@@ -84,6 +110,12 @@ impl AccessLog {
         let mut waiting = self.0.lock();
         waiting.bytes = 0;
         std::mem::take(&mut waiting.events)
+    }
+
+    /// Closes the log. Returns the number of events that wait, which are lost.
+    pub(crate) fn close(&self) -> usize {
+        self.0.lock().is_open = false;
+        self.take().len()
     }
 
     /// The number of requests that were left out, since the start.
@@ -101,7 +133,7 @@ pub(crate) struct Accessed {
 }
 
 impl Accessed {
-    /// Returns the response with a body that adds the event to the log once it is sent, or given up.
+    /// Returns the response; the event is added to the log when the body is sent or dropped.
     pub(crate) fn answered(mut self, response: Response) -> Response {
         self.access.status = response.status().as_u16();
         if let Some(requester) = response.extensions().get::<api::Requester>() {
@@ -124,6 +156,7 @@ struct Logged {
 impl Drop for Logged {
     fn drop(&mut self) {
         let Accessed { log, access, begin } = &mut self.accessed;
+        access.time = SystemClock.now();
         access.spent = begin.elapsed();
         log.add(access.event());
     }
@@ -185,6 +218,23 @@ mod tests {
         let request = "\"GET /services/a?token=******** HTTP/1.1\" 200 6 \"-\" \"test\" - ";
         assert!(text.contains(request), "{text}");
         assert!(log.take().is_empty());
+    }
+
+    #[tokio::test]
+    async fn the_time_of_an_event_is_the_end_of_its_response() {
+        let log = AccessLog::default();
+        log.open();
+        let request = hyper::Request::get("/services/a").body(()).unwrap();
+        let accessed = log.begin(&request, [127, 0, 0, 1].into()).unwrap();
+        let response = accessed.answered(Response::new(axum::body::Body::from("answer")));
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        let end = SystemClock.now();
+        drop(response);
+        let event = log.take().pop().unwrap();
+        assert!(event.time >= end, "{event:?}");
+        answer(&log, "/services/a").await;
+        assert_eq!(log.close(), 1, "it is lost");
+        assert!(!answer(&log, "/services/a").await);
     }
 
     #[tokio::test]

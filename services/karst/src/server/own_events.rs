@@ -11,6 +11,7 @@ mod observed;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ingest::{IndexCatalog, Ingest};
@@ -24,6 +25,8 @@ use collect::Due;
 pub(crate) use collect::{Collector, Sources};
 pub(crate) use observed::Observed;
 
+use super::access_log::AccessLog;
+
 /// Bytes of own events that may wait while nothing is taken in; the oldest go first.
 const MAX_PENDING: usize = 4 << 20;
 /// Time for which own events wait for space in the first queue.
@@ -35,7 +38,12 @@ const END: Duration = Duration::from_secs(3);
 
 /// The running task.
 #[derive(Debug)]
-pub(crate) struct OwnEvents(Shutdown);
+pub(crate) struct OwnEvents {
+    tasks: Shutdown,
+    /// The number of collected events that are not indexed yet.
+    waiting: Arc<AtomicUsize>,
+    access: AccessLog,
+}
 
 /// The destination of own events.
 #[derive(Debug)]
@@ -48,18 +56,24 @@ pub(crate) struct To {
 impl OwnEvents {
     /// Starts to write own events, unless the settings disable them.
     pub(crate) fn start(settings: &Settings, collector: Collector, to: To) -> Self {
-        let tasks = Shutdown::new();
+        let (tasks, access) = (Shutdown::new(), collector.access_log());
+        let writer = Writer::new(to);
+        let waiting = Arc::clone(&writer.waiting);
         if !settings.metrics.disabled {
-            collector.open_access_log();
-            tasks.spawn(Writer::new(to).run(collector, Timetable::new(settings), tasks.clone()));
+            access.open();
+            tasks.spawn(writer.run(collector, Timetable::new(settings), tasks.clone()));
         }
-        Self(tasks)
+        Self { tasks, waiting, access }
     }
 
-    /// Writes about the time since the last interval, and ends.
+    /// Writes about the time since the last interval, and ends. Says how many events are lost.
     pub(crate) async fn close(self) {
-        if let Err(error) = self.0.finish(END).await {
-            tracing::warn!(%error, "the last events about this process are not written");
+        let ended = self.tasks.finish(END).await;
+        let lost = self.waiting.load(Ordering::Relaxed) + self.access.close();
+        if let Err(error) = ended {
+            tracing::warn!(%error, lost, "the last events about this process are not written");
+        } else if lost > 0 {
+            tracing::warn!(lost, "the last events about this process are not written");
         }
     }
 }
@@ -122,6 +136,8 @@ struct Writer {
     channel: uuid::Uuid,
     next: u64,
     pending: VecDeque<Interval>,
+    /// The number of their events.
+    waiting: Arc<AtomicUsize>,
     dropped: u64,
     is_refused: bool,
 }
@@ -129,7 +145,8 @@ struct Writer {
 impl Writer {
     fn new(to: To) -> Self {
         let channel = runtime::random::uuid();
-        Self { to, channel, next: 1, pending: VecDeque::new(), dropped: 0, is_refused: false }
+        let (pending, waiting) = (VecDeque::new(), Arc::default());
+        Self { to, channel, next: 1, pending, waiting, dropped: 0, is_refused: false }
     }
 
     async fn run(mut self, mut collector: Collector, mut timetable: Timetable, tasks: Shutdown) {
@@ -142,8 +159,8 @@ impl Writer {
             // Counts since the last interval are not lost by a stop.
             due.metrics |= stops;
             // While nothing is taken in, requests wait in their own log: they would displace the events
-            // that say why.
-            let access = due.metrics && self.pending.is_empty();
+            // that say why. At a stop, all that waits is tried once more.
+            let access = due.metrics && (stops || self.pending.is_empty());
             let dropped = self.dropped;
             let collected = tokio::task::spawn_blocking(move || {
                 let events = collector.collect(due, access, dropped);
@@ -151,7 +168,7 @@ impl Writer {
             });
             let Ok((back, events)) = collected.await else { return };
             collector = back;
-            self.keep(events);
+            self.keep(events, if stops { usize::MAX } else { MAX_PENDING });
             self.deliver().await;
             if stops {
                 return;
@@ -159,7 +176,8 @@ impl Writer {
         }
     }
 
-    fn keep(&mut self, events: Vec<OwnEvent>) {
+    /// Adds an interval, and drops the oldest ones above `limit` bytes.
+    fn keep(&mut self, events: Vec<OwnEvent>, limit: usize) {
         let size =
             |event: &OwnEvent| event.text.len() + event.points.as_ref().map_or(0, Points::bytes);
         let bytes = events.iter().map(size).sum();
@@ -168,11 +186,17 @@ impl Writer {
         let waiting = |pending: &VecDeque<Interval>| {
             pending.iter().map(|interval| interval.bytes).sum::<usize>()
         };
-        while waiting(&self.pending) > MAX_PENDING
+        while waiting(&self.pending) > limit
             && let Some(oldest) = self.pending.pop_front()
         {
             self.dropped += oldest.events.len() as u64;
         }
+        self.count();
+    }
+
+    fn count(&self) {
+        let events: usize = self.pending.iter().map(|interval| interval.events.len()).sum();
+        self.waiting.store(events, Ordering::Relaxed);
     }
 
     /// Sends the waiting events. If they are refused, they continue to wait.
@@ -189,6 +213,7 @@ impl Writer {
             }
             self.is_refused = false;
             self.pending.pop_front();
+            self.count();
         }
     }
 

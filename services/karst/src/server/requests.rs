@@ -64,9 +64,26 @@ fn rest_class(rest: &str) -> &'static str {
     }
 }
 
-/// Whether a path is one of REST or of events, and not of probes, scrapers, Flight or the console's files.
-pub(crate) fn is_rest(path: &str) -> bool {
-    matches!(route_class(path), "events" | "login" | "query" | "rest" | "search")
+/// Whether requests of a path are in the access log: those of REST. HEC and OTLP, the phone-homes of
+/// forwarders, probes, scrapers, Flight and the console's files are left out: machines send so many of them
+/// that they would displace the requests of people.
+pub(crate) fn is_logged(path: &str) -> bool {
+    match route_class(path) {
+        "login" | "query" | "search" => true,
+        "rest" => !below_services(path).starts_with("broker/phonehome"),
+        "events" => below_services(path).starts_with("receivers/"),
+        _ => false,
+    }
+}
+
+/// The rest of a path below `services`, or below the namespace of `servicesNS`; empty for other paths.
+fn below_services(path: &str) -> &str {
+    let (first, rest) = path.trim_start_matches('/').split_once('/').unwrap_or_default();
+    match first {
+        "services" => rest,
+        "servicesNS" => rest.splitn(3, '/').nth(2).unwrap_or_default(),
+        _ => "",
+    }
 }
 
 /// The status as a label, for the statuses in use.
@@ -167,10 +184,26 @@ mod tests {
             ("", "other"),
         ] {
             assert_eq!(route_class(path), class, "{path}");
-            assert_eq!(is_rest(path), !matches!(class, "health" | "other"), "{path}");
+            let logged = is_logged(path);
+            assert_eq!(logged, !matches!(class, "events" | "health" | "other"), "{path}");
         }
-        let flight = "/arrow.flight.protocol.FlightService/DoGet";
-        assert!(!["/metrics", "/readyz", flight].iter().any(|path| is_rest(path)));
+    }
+
+    #[test]
+    fn requests_that_machines_repeat_are_not_in_the_access_log() {
+        for path in [
+            "/metrics",
+            "/readyz",
+            "/arrow.flight.protocol.FlightService/DoGet",
+            "/services/broker/phonehome/connection_10.0.0.9_8089_web-1_guid",
+            "/services/collector/event",
+            "/servicesNS/nobody/search/collector/event",
+        ] {
+            assert!(!is_logged(path), "{path}");
+        }
+        for path in ["/services/receivers/simple", "/services/broker/connect/1/web-1/x"] {
+            assert!(is_logged(path), "{path}");
+        }
     }
 
     #[test]

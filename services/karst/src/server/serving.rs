@@ -265,8 +265,8 @@ impl Context {
 
     /// Begins the event of a request in the access log; `None` for requests that are not logged.
     fn accessed(&self, request: &hyper::Request<Incoming>) -> Option<Accessed> {
-        let is_rest = self.port.role.is_rest() && requests::is_rest(request.uri().path());
-        is_rest.then(|| self.serving.access.begin(request, self.peer.ip())).flatten()
+        let is_logged = self.port.role.is_rest() && requests::is_logged(request.uri().path());
+        is_logged.then(|| self.serving.access.begin(request, self.peer.ip())).flatten()
     }
 
     fn patience(&self, path: &str) -> Patience {

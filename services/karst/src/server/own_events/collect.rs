@@ -78,9 +78,9 @@ impl Collector {
         }
     }
 
-    /// Logs requests of REST from now on.
-    pub(super) fn open_access_log(&self) {
-        self.sources.access.open();
+    /// The access log of REST.
+    pub(super) fn access_log(&self) -> AccessLog {
+        self.sources.access.clone()
     }
 
     /// Returns the events that are due, and those of the access log if it is to be emptied. `dropped` earlier
