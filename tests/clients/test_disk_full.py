@@ -177,7 +177,7 @@ def test_one_indexer_of_three_with_a_full_disk_is_named_and_the_others_go_on(sma
     filler.unlink()
     wait_for(lambda: is_taken(full)[0], "events are taken again", 60)
     wait_for(lambda: readiness(full) == 200, "it is ready again", 60)
-    wait_for(lambda: "disk_full" not in conditions(full), "the end of the condition", 60)
+    wait_for(lambda: "disk_full" not in conditions(full), "the end of the condition", 120)
     for other in (head, *others):
         wait_for(lambda: "process_disk_full" not in conditions(other), "its end elsewhere", 60)
     assert "bytes are free" not in head.cli("cluster", "status").stderr

@@ -50,7 +50,7 @@ pub use forwarders::ForwarderStatus;
 pub use hot::aside::SetAside;
 pub use hot::indexed::Indexed;
 pub use hot::recovery::Lost;
-pub use hot::spool::{SpoolStatus, full_disks, spare_bytes};
+pub use hot::spool::{DiskCheck, SpoolStatus, full_disks, spare_bytes};
 pub use hot::store::HotStatus;
 pub use hot::upload::UploadStatus;
 pub use indexes::{DEFAULT_INDEX, IndexCatalog, IndexDefinition, KnownIndex, OtherHot};

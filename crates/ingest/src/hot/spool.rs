@@ -182,27 +182,50 @@ pub fn spare_bytes(path: &FilePath, min_free: u64) -> Option<u64> {
     Some(free.saturating_sub(kept_free(min_free, all)))
 }
 
-/// Returns a text with the file systems of these directories that have less free space than `minFreeSpace`,
-/// each once, and the remedy; `None` if there are none. Directories that do not exist are skipped.
+/// The free space of file systems, compared with `minFreeSpace`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DiskCheck {
+    /// The file systems that have less, with the remedy; `None` if there are none.
+    pub full: Option<String>,
+    /// Whether a file system has less than a twentieth above it.
+    pub is_close: bool,
+}
+
+/// Divisor of the reserve: the space above it that a file system which was full has to have. Journal segments
+/// are written and deleted all the time, so that the free space of a full disk swings around the reserve by
+/// some segments.
+const MARGIN: u64 = 20;
+
+/// Checks the file systems of these directories, each once. Directories that do not exist are skipped.
 #[must_use]
-pub fn full_disks(directories: &[PathBuf], min_free: u64) -> Option<String> {
+pub fn full_disks(directories: &[PathBuf], min_free: u64) -> DiskCheck {
     let mut devices = Vec::new();
     let mut full = Vec::new();
+    let mut is_near = false;
     for directory in directories {
         let Ok(device) = fs::metadata(directory).map(|found| found.dev()) else { continue };
         if devices.contains(&device) {
             continue;
         }
         devices.push(device);
-        full.extend(space(directory).and_then(|space| shortage(directory, space, min_free)));
+        let Some(measured) = space(directory) else { continue };
+        full.extend(shortage(directory, measured, min_free));
+        is_near |= is_close(measured, min_free);
     }
-    (!full.is_empty()).then(|| {
+    let full = (!full.is_empty()).then(|| {
         format!(
             "no space left on device: {}; remove other files there or enlarge the file system, or lower \
              minFreeSpace (server.conf [diskUsage])",
             full.join("; ")
         )
-    })
+    });
+    DiskCheck { full, is_close: is_near }
+}
+
+/// Whether a file system with these free bytes and size has less than a twentieth above its reserve.
+fn is_close((free, all): (u64, u64), min_free: u64) -> bool {
+    let reserve = kept_free(min_free, all);
+    all > 0 && free < reserve.max(1) + reserve / MARGIN
 }
 
 /// Returns the directory with the free bytes and the size of its file system if too few bytes are free.
@@ -396,7 +419,14 @@ mod tests {
         assert_eq!(of((1, 100), 0), None);
         assert_eq!(of((0, 0), u64::MAX), None, "it reports no size");
         let missing = directory.path().join("missing");
-        assert_eq!(full_disks(&[missing], u64::MAX), None);
+        assert_eq!(full_disks(&[missing], u64::MAX), DiskCheck::default());
+    }
+
+    #[test]
+    fn a_disk_is_close_up_to_a_twentieth_above_the_reserve() {
+        let of = |free, all| is_close((free, all), u64::MAX);
+        assert!(of(50, 1_000) && of(51, 1_000) && !of(52, 1_000));
+        assert!(of(0, 10) && !of(1, 10) && !of(0, 0));
     }
 
     #[test]
