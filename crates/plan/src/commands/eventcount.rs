@@ -42,7 +42,13 @@ pub(super) async fn eventcount(
     command: &EventcountCommand,
     env: &PlanningContext<'_>,
 ) -> Result<SourceRows, Error> {
-    let indexes = meant(&command.indexes, env);
+    let mut indexes = meant(&command.indexes, env);
+    // Wildcards leave out data points, as in searches of events.
+    let metric = env.context.source.metric_indexes();
+    let is_named = |index: &IndexName| {
+        command.indexes.iter().any(|pattern| !pattern.has_wildcard() && covers(pattern, index))
+    };
+    indexes.retain(|index| !metric.contains(index) || is_named(index));
     let range = env.context.range;
     let mut counts: BTreeMap<&IndexName, u64> = BTreeMap::new();
     for index in &indexes {
