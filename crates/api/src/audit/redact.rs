@@ -101,12 +101,17 @@ pub fn logged_uri(uri: &Uri) -> String {
             text.push_str(REDACTED);
             break;
         }
-        if has_secret || told(&value).starts_with(REDACTED) {
+        // An ampersand in it has cut it.
+        let is_torn = value.starts_with('{') && serde_json::from_str::<Value>(&value).is_err();
+        if has_secret || is_torn || told(&value).starts_with(REDACTED) {
             text.push_str(pair.split('=').next().unwrap_or_default());
             text.push('=');
             text.push_str(REDACTED);
         } else {
             text.push_str(pair);
+        }
+        if is_torn {
+            break;
         }
     }
     text
@@ -231,6 +236,8 @@ mod tests {
             ("/services/a?password=s1&f=b", "/services/a?password=********&f=b"),
             ("/services/a?pass%77ord=s1", "/services/a?pass%77ord=********"),
             ("/services/a?query={%22token%22:%22s1%22}", "/services/a?query=********"),
+            ("/services/a?query={%22token%22:%22s1&s2%22}&x=1", "/services/a?query=********"),
+            ("/services/a?query={%22a%22:7}&x=1", "/services/a?query={%22a%22:7}&x=1"),
             ("/services/a?{%22b%22:%22s1%22}", "/services/a?********"),
             ("/services/a?count=0&{%22b%22:%22s1&s2%22}", "/services/a?count=0&********"),
             (
