@@ -78,6 +78,9 @@ async fn readiness(options: &ClientOptions) -> Result<(bool, Value)> {
     Ok((body["ready"] == Value::Bool(true), body["conditions"].take()))
 }
 
+/// Time-out of reading the reasons: a server whose catalog hangs answers late, and its kinds are known.
+const REASONS: Duration = Duration::from_secs(5);
+
 /// Returns the conditions with their reasons, or the given kinds if the server does not show the reasons:
 /// the user of the command is not logged in or does not have `list_health`, or the server is starting.
 async fn with_reasons(options: &ClientOptions, kinds: Value) -> Value {
@@ -87,7 +90,9 @@ async fn with_reasons(options: &ClientOptions, kinds: Value) -> Value {
         return kinds;
     }
     let Ok(client) = Client::new(options) else { return kinds };
-    let answer = client.get("/services/server/health?output_mode=json").await.unwrap_or_default();
+    let asked = client.get("/services/server/health?output_mode=json");
+    let Ok(answer) = tokio::time::timeout(REASONS, asked).await else { return kinds };
+    let answer = answer.unwrap_or_default();
     let conditions = &answer["entry"][0]["content"]["conditions"];
     if conditions.is_array() { conditions.clone() } else { kinds }
 }
