@@ -289,7 +289,8 @@ impl Apps {
         if is_here && !self.installed()?.all()?.contains_key(app) {
             let text = format!(
                 "the app {app} is in the configuration directory (--conf-dir): update it there with \
-                 `karst app install --update --conf-dir`, or remove it there and restart the server"
+                 `karst app install --update --conf-dir`, or remove it there and run `karst reload apps` \
+                 (in a cluster, restart the processes)"
             );
             return Err(Error::Invalid(text));
         }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::Value;
 
 use super::client::Client;
@@ -12,6 +12,11 @@ const APPS: &str = "/services/apps/local/_reload";
 const DEPLOY_SERVER: &str = "/services/deployment/server/config/_reload";
 
 pub(crate) async fn reload(options: ReloadOptions) -> Result<ExitCode> {
+    let is_of_apps = matches!(options.what, Reloadable::Apps);
+    ensure!(
+        is_of_apps || !options.force,
+        "--force concerns the files of apps: `karst reload apps`"
+    );
     let client = Client::new(&options.client)?;
     match options.what {
         Reloadable::Apps => apps(&client, options.force).await?,
