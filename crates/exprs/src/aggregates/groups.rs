@@ -38,10 +38,18 @@ impl<S: Summary> States<S> {
     }
 
     /// Returns the state of a group, creating it if necessary.
-    #[inline]
+    #[inline(always)]
     fn of_group(&mut self, group: usize) -> &mut S {
-        let Some(places) = &mut self.places else { return &mut self.states[group] };
-        let place = &mut places[group];
+        if self.places.is_none() {
+            return &mut self.states[group];
+        }
+        self.of_sparse_group(group)
+    }
+
+    /// The rare case is a call, so that the common one is inlined into the loop over the rows.
+    #[inline(never)]
+    fn of_sparse_group(&mut self, group: usize) -> &mut S {
+        let place = &mut self.places.get_or_insert_default()[group];
         if *place == 0 {
             self.states.push(self.empty.clone());
             *place = number(self.states.len());
