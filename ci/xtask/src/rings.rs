@@ -87,8 +87,13 @@ fn is_in_tests(path: &Path) -> bool {
 
 /// Names that `lib.rs` exports again, with the module that they are from.
 fn exports(text: &str) -> BTreeMap<String, String> {
+    let code: String = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .flat_map(|line| [line.trim(), " "])
+        .collect();
     let mut found = BTreeMap::new();
-    for statement in text.split(';') {
+    for statement in code.split(';') {
         let Some(at) = statement.find("use ") else { continue };
         let path = statement[at + 4..].trim().trim_start_matches("crate::");
         let Some((module, names)) = path.split_once("::") else { continue };
@@ -183,8 +188,9 @@ mod tests {
                     #[cfg(test)]\n#[allow(x)]\nmod tests { use crate::g; }";
         let names: Vec<String> = names_of_crate(text).into_iter().collect();
         assert_eq!(names, ["Error", "a", "d", "e"]);
-        let exported =
-            exports("mod error;\npub use error::{Error, Kind};\npub(crate) use a::b::C;");
+        let exported = exports(
+            "// because use x::Error;\nmod error;\npub use error::{Error, Kind};\npub(crate) use a::b::C;",
+        );
         assert_eq!(exported.get("Error").map(String::as_str), Some("error"));
         assert_eq!(exported.get("C").map(String::as_str), Some("a"));
     }

@@ -183,8 +183,8 @@ impl Route {
         (contents, pending)
     }
 
-    /// Cuts a stream by the rules that an indexer has sent since it was opened. Tables keep their rules, which
-    /// their header depends on, as do streams that only showed their encoding at their beginning.
+    /// Cuts a stream by the rules that an indexer has sent since it was opened. Tables keep their rules,
+    /// which their header depends on, as do streams that only showed their encoding at their beginning.
     fn change_rules(&self, stream: &mut Stream, key: &StreamKey, bytes: &[u8]) {
         let knowledge = self.forward.parsing.knowledge();
         if Arc::ptr_eq(&knowledge, &stream.knowledge) {
