@@ -81,6 +81,7 @@ tools: ## install test tools: S3 server, OpenTelemetry collector, OpenID and SAM
 	@ci/tools/oidc.sh
 	@ci/tools/saml.sh
 	@ci/tools/ldap.sh || true # its tests are skipped by name where there is none
+	@ci/tools/checkov.sh >/dev/null || true # the same
 
 test: tools test-console test-rust test-clients test-deploy ## install test tools, then run all tests
 

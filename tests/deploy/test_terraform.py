@@ -110,8 +110,8 @@ def aws(tmp_path):
                 time.sleep(0.2)
         yield f"http://127.0.0.1:{port}"
     finally:
-        server.terminate()
-        server.wait(20)
+        server.kill()
+        server.wait(60)
 
 
 def test_a_server_keeps_its_events_in_the_bucket_of_the_local_environment(terraform, aws, tmp_path):

@@ -7,18 +7,10 @@ provider "aws" {
   }
 }
 
-data "aws_availability_zones" "this" {
-  state = "available"
-  filter {
-    name   = "opt-in-status"
-    values = ["opt-in-not-required"]
-  }
-}
-
 module "network" {
   source = "../../modules/network"
   name   = var.name
-  zones  = slice(sort(data.aws_availability_zones.this.names), 0, 2)
+  zones  = coalescelist(var.zones, [for letter in ["a", "b"] : "${var.region}${letter}"])
   nat    = "single"
 }
 

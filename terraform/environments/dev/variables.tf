@@ -16,6 +16,14 @@ variable "region" {
   default     = "us-east-1"
 }
 
+# Not those that AWS lists at the moment: a zone that is added to the list, or taken out of it in an outage, would
+# replace subnets and nodes.
+variable "zones" {
+  description = "Availability zones. Default: REGIONa and REGIONb; some regions have other letters."
+  type        = list(string)
+  default     = []
+}
+
 variable "public_access_cidrs" {
   description = "Networks from which kubectl is used."
   type        = list(string)

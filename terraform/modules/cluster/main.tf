@@ -78,6 +78,7 @@ resource "aws_iam_role_policy_attachment" "node" {
 }
 
 resource "aws_kms_key" "secrets" {
+  #checkov:skip=CKV2_AWS_64:the default policy leaves rights on the key to IAM, and EKS makes a grant for itself
   description             = "${var.name}: secrets of Kubernetes"
   enable_key_rotation     = true
   deletion_window_in_days = 7
@@ -86,12 +87,15 @@ resource "aws_kms_key" "secrets" {
 
 # Made here: EKS would make one that nobody deletes.
 resource "aws_cloudwatch_log_group" "cluster" {
+  #checkov:skip=CKV_AWS_158:it has no events of users, and CloudWatch encrypts it with a key of its own
+  #checkov:skip=CKV_AWS_338:the days are a variable, log_days, which whoever needs a year can set
   name              = "/aws/eks/${var.name}/cluster"
   retention_in_days = var.log_days
   tags              = var.tags
 }
 
 resource "aws_eks_cluster" "this" {
+  #checkov:skip=CKV_AWS_37:the logs of scheduler and controller manager say nothing about who did what, and are billed by the gigabyte
   name                          = var.name
   version                       = var.kubernetes_version
   role_arn                      = aws_iam_role.cluster.arn

@@ -8,10 +8,17 @@ locals {
 }
 
 resource "aws_vpc" "this" {
+  #checkov:skip=CKV2_AWS_11:flow logs are billed by the gigabyte and most of the traffic is that of S3; turn them on where rules ask for them
   cidr_block           = var.cidr
   enable_dns_hostnames = true
   enable_dns_support   = true
   tags                 = merge(var.tags, { Name = var.name })
+}
+
+# Nothing uses it; resources have groups of their own.
+resource "aws_default_security_group" "this" {
+  vpc_id = aws_vpc.this.id
+  tags   = merge(var.tags, { Name = "${var.name}-default" })
 }
 
 # Eighths of the network for private subnets, and parts of the last eighth for public ones.
