@@ -35,6 +35,9 @@ use crate::tally::Tally;
 
 /// Interval at which buckets are checked while no records arrive.
 const TICK: Duration = Duration::from_millis(250);
+/// Minimum time between two reports of the metrics while groups arrive: a report asks for the free space of
+/// file systems, and costs more CPU time than a small group.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// How long to wait for the next part of a numbered input before checking whether one can still arrive.
 const PART: Duration = Duration::from_millis(1);
 
@@ -59,17 +62,22 @@ pub(crate) struct Commit {
 impl Commit {
     /// Runs until the queue is closed and empty.
     pub(crate) fn run(self) {
+        let mut reported = None::<Instant>;
         loop {
             let first = match self.queue.pop_timeout(TICK) {
                 Popped::Item(first) => Some(first),
                 Popped::Timeout => None,
                 Popped::Closed => return,
             };
+            let is_idle = first.is_none();
             if let Some(first) = first {
                 self.take_group(first);
             }
             self.roll_due();
-            self.report();
+            if is_idle || reported.is_none_or(|at| at.elapsed() >= REPORT_INTERVAL) {
+                self.report();
+                reported = Some(Instant::now());
+            }
             self.wait_for_uploads();
         }
     }
