@@ -123,7 +123,9 @@ impl IndexerRules {
 
     fn take(&self, indexer: &str, rules: &ParsingRules) {
         let mut heard = self.heard.lock();
-        if rules.checksum == heard.checksum {
+        // The rules are left out because they are those of the Hello, which may be in force no longer: another
+        // connection has brought others since.
+        if rules.checksum == heard.checksum || is_short(rules) {
             return;
         }
         if heard.all.len() >= REMEMBERED {
@@ -168,6 +170,11 @@ impl IndexerRules {
     }
 }
 
+/// Whether an indexer has left out its rules because the Hello had their checksum.
+fn is_short(rules: &ParsingRules) -> bool {
+    rules.stanzas.is_empty() && rules.size > 0 && rules.size <= rules.limit
+}
+
 /// The own configuration over the rules of an indexer.
 fn over(own: &Arc<Knowledge>, rules: &ParsingRules) -> Arc<Knowledge> {
     if rules.stanzas.is_empty() {
@@ -192,7 +199,7 @@ fn read(path: &Path) -> Option<ParsingRules> {
         }
     };
     match ParsingRules::decode(&*bytes) {
-        Ok(rules) => Some(rules),
+        Ok(rules) => (!is_short(&rules)).then_some(rules),
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "the indexer's rules are damaged");
             None
@@ -268,6 +275,26 @@ mod tests {
         known.hear("i:1", Some(same));
         known.hear("i:1", None);
         assert_eq!((max_events(&known), &*known.checksum()), (7, &b"x"[..]));
+    }
+
+    #[test]
+    fn rules_that_are_left_out_do_not_replace_others_that_came_meanwhile() {
+        let data = tempfile::tempdir().unwrap();
+        let known = IndexerRules::open(own(""), data.path());
+        known.hear("i:1", Some(rules("x", 7)));
+        known.hear("i:2", Some(rules("y", 8)));
+        // The answer to a Hello with the checksum x.
+        known.hear("i:1", Some(ParsingRules { stanzas: Vec::new(), ..rules("x", 7) }));
+        assert_eq!((max_events(&known), &*known.checksum()), (8, &b"y"[..]));
+        let known = IndexerRules::open(own(""), data.path());
+        assert_eq!((max_events(&known), &*known.checksum()), (8, &b"y"[..]));
+        // An indexer without any settings.
+        let none = ParsingRules { stanzas: Vec::new(), size: 0, ..rules("z", 0) };
+        known.hear("i:1", Some(none));
+        assert_eq!((max_events(&known), &*known.checksum()), (256, &b"z"[..]));
+        let short = ParsingRules { stanzas: Vec::new(), ..rules("x", 7) };
+        keep(&data.path().join(FILE), &short).unwrap();
+        assert!(!IndexerRules::open(own(""), data.path()).are_known());
     }
 
     #[test]
