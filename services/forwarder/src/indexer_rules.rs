@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -31,23 +32,32 @@ const REMEMBERED: usize = 1000;
 pub(crate) struct IndexerRules {
     own: Arc<Knowledge>,
     path: PathBuf,
-    current: RwLock<Arc<Knowledge>>,
+    /// Locked only to be read or set: tasks of the runtime wait for it.
+    current: RwLock<InForce>,
+    /// Locked while rules are compiled and written, so that they are taken one after the other; only threads
+    /// for blocking work wait for it.
     heard: Mutex<Heard>,
     /// Whether rules are known, or an indexer has answered without any.
     known: watch::Sender<bool>,
+    /// Whether it was logged that an input does not wait for rules.
+    waited: AtomicBool,
     started: Instant,
+}
+
+/// The rules in force.
+#[derive(Debug)]
+struct InForce {
+    knowledge: Arc<Knowledge>,
+    /// Empty without rules of an indexer.
+    checksum: Bytes,
 }
 
 #[derive(Debug, Default)]
 struct Heard {
-    /// The checksum of the rules in force; empty without any.
-    checksum: Bytes,
     /// The checksums of all rules so far, in force or not.
     all: HashSet<Bytes>,
     /// Whether it was logged that indexers have different rules.
     differ: bool,
-    /// Whether it was logged that an input does not wait for rules.
-    waited: bool,
 }
 
 impl IndexerRules {
@@ -56,11 +66,10 @@ impl IndexerRules {
         let path = data.join(FILE);
         let kept = read(&path);
         let mut heard = Heard::default();
-        let mut current = Arc::clone(&own);
+        let mut current = InForce { knowledge: Arc::clone(&own), checksum: Bytes::new() };
         if let Some(rules) = &kept {
-            heard.checksum = rules.checksum.clone();
             heard.all.insert(rules.checksum.clone());
-            current = over(&own, rules);
+            current = InForce { knowledge: over(&own, rules), checksum: rules.checksum.clone() };
         }
         Self {
             own,
@@ -68,18 +77,19 @@ impl IndexerRules {
             current: RwLock::new(current),
             heard: Mutex::new(heard),
             known: watch::channel(kept.is_some()).0,
+            waited: AtomicBool::new(false),
             started: Instant::now(),
         }
     }
 
     /// The rules in force.
     pub(crate) fn knowledge(&self) -> Arc<Knowledge> {
-        Arc::clone(&self.current.read())
+        Arc::clone(&self.current.read().knowledge)
     }
 
     /// The checksum of the indexer's rules; empty without any.
     pub(crate) fn checksum(&self) -> Bytes {
-        self.heard.lock().checksum.clone()
+        self.current.read().checksum.clone()
     }
 
     pub(crate) fn are_known(&self) -> bool {
@@ -104,7 +114,7 @@ impl IndexerRules {
 
     /// Logs, once, that an input does not wait any longer.
     pub(crate) fn give_up(&self) {
-        if !std::mem::replace(&mut self.heard.lock().waited, true) {
+        if !self.waited.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 "no indexer has answered yet, so that its rules for breaking events are unknown: data of \
                  inputs other than files is cut by this forwarder's own props.conf"
@@ -125,7 +135,7 @@ impl IndexerRules {
         let mut heard = self.heard.lock();
         // The rules are left out because they are those of the Hello, which may be in force no longer: another
         // connection has brought others since.
-        if rules.checksum == heard.checksum || is_short(rules) {
+        if rules.checksum == self.checksum() || is_short(rules) {
             return;
         }
         if heard.all.len() >= REMEMBERED {
@@ -165,8 +175,7 @@ impl IndexerRules {
         }
         let stanzas = rules.stanzas.len();
         tracing::info!(indexer, stanzas, "events are cut by the rules of the indexer");
-        heard.checksum = rules.checksum.clone();
-        *self.current.write() = knowledge;
+        *self.current.write() = InForce { knowledge, checksum: rules.checksum.clone() };
     }
 }
 
