@@ -118,6 +118,34 @@ def test_events_are_broken_by_rules_that_only_the_indexer_has(indexers, forwarde
     assert agent.stop() == 0
 
 
+def test_a_second_group_does_not_change_the_rules_of_the_first(indexers, forwarder, tmp_path):
+    log = tmp_path / "java.log"
+    local = tmp_path / "indexer-conf" / "system" / "local"
+    local.mkdir(parents=True)
+    (local / "props.conf").write_text(PROPS)
+    (prod,) = indexers(1, KARST_CONF_DIR=str(tmp_path / "indexer-conf"))
+    (lab,) = indexers(1)
+    assert lab.stop() == 0
+    outputs = "[tcpout]\ndefaultGroup = prod, lab\n" + group("prod", [prod]) + group("lab", [lab])
+    inputs = f"[monitor://{log}]\nindex = main\nsourcetype = java\n"
+    agent = forwarder(outputs, inputs, props="").start()
+    wait_for(lambda: "by the rules of the indexer" in agent.log_text(), "the rules of prod")
+    lab.start()
+    different = "two groups that get the same streams have different rules"
+    wait_for(lambda: different in agent.log_text(), "the rules of lab", 60)
+    events = [EVENTS["java"].format(n=n) for n in range(20)]
+    for event in events:
+        for line in f"{event}\n".splitlines(True):
+            with log.open("a") as file:
+                file.write(line)
+            time.sleep(0.05)
+    wait_for(lambda: prod.count("index=main") >= 20, "20 events", 60)
+    rows = prod.export("search index=main | table _raw")
+    assert sorted(row["_raw"] for row in rows) == sorted(events)
+    assert agent.log_text().count(different) == 1
+    assert agent.stop() == 0
+
+
 def test_files_wait_for_the_rules_of_the_first_indexer(indexers, forwarder, tmp_path):
     log = tmp_path / "java.log"
     events = [EVENTS["java"].format(n=n) for n in range(20)]

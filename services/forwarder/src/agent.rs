@@ -1,6 +1,6 @@
 //! The agent: runs the inputs and outputs of a configuration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use uuid::Uuid;
 
 use crate::cutter::Sizes;
 use crate::indexer_rules::IndexerRules;
-use crate::outputs::Outputs;
+use crate::outputs::{Group, Outputs};
 use crate::queue::{self, DiskQueue};
 use crate::routing::Routing;
 use crate::rules::{RuleBook, rule_warnings};
@@ -106,8 +106,7 @@ impl Agent {
             None => Process::read(knowledge.layers())?.pipelines,
         };
         let routes = routes(&knowledge, &outputs, &options.host)?;
-        let (inputs, senders) = (self.inputs.clone(), self.senders.clone());
-        let rest = self.rest.clone();
+        let (inputs, rest) = (self.inputs.clone(), self.rest.clone());
         let hello = Hello {
             version: protocol::VERSION,
             forwarder: forwarder_id(data)?.as_bytes().to_vec().into(),
@@ -115,31 +114,16 @@ impl Agent {
             build: env!("CARGO_PKG_VERSION").to_owned(),
             ..Hello::default()
         };
-        let parsing = Arc::new(IndexerRules::open(Arc::clone(&knowledge), data));
+        let rules_of = |group: &Arc<Group>| {
+            let directory = group_directory(data, group);
+            Arc::new(IndexerRules::open(Arc::clone(&knowledge), &group.name, &directory))
+        };
+        let parsing: Vec<_> = outputs.groups.iter().map(rules_of).collect();
         let mut sets = Vec::new();
         for set in 0..pipelines.max(1) {
             let mut queues = Vec::new();
-            for group in &outputs.groups {
-                let name = format!("{}-{set}", group.name);
-                let directory = data.join("queue").join(&*group.name).join(set.to_string());
-                let queue = Arc::new(DiskQueue::open(queue_settings(group, &name, &directory))?);
-                let hello = Hello {
-                    channel: queue.channel().as_bytes().to_vec().into(),
-                    token: group.token.clone(),
-                    ..hello.clone()
-                };
-                let sender = Sender::new(SenderParts {
-                    group: Arc::clone(group),
-                    queue: Arc::clone(&queue),
-                    directory,
-                    name,
-                    hello,
-                    rules: Arc::clone(&parsing),
-                    board: board.clone(),
-                })?;
-                senders.spawn(sender.run(senders.clone()));
-                queues.push(Arc::clone(&queue));
-                self.queues.push(queue);
+            for (group, rules) in outputs.groups.iter().zip(&parsing) {
+                queues.push(self.start_sender((group, rules), set, &hello, (data, &board))?);
             }
             sets.push(Set::new(queues));
         }
@@ -147,7 +131,7 @@ impl Agent {
         let rules = Arc::new(rules);
         let levels = outputs.groups.iter().map(|group| group.compressed.then_some(LEVEL));
         let forward = Arc::new(Forward {
-            parsing,
+            parsing: parsing.clone(),
             stopping: inputs.clone(),
             clock,
             filter: outputs.filter.clone(),
@@ -162,6 +146,7 @@ impl Agent {
         // For an app from the deployment server, `$SPLUNK_HOME/etc/apps/<app>` is the directory of its
         // version.
         let own = OwnDirectories::new([data.clone()]).except([data.join("deployment/versions")]);
+        let groups: Vec<_> = routes.iter().map(|route| route.groups.clone()).collect();
         for route in routes {
             let state = data.join("inputs").join(&route.name);
             fs::create_dir_all(&state)
@@ -175,7 +160,38 @@ impl Agent {
             listeners.extend(configured::start(route.configured, &parts, &sink, &inputs).await?);
         }
         rest.spawn(report_inputs(board, (files, listeners), rules, rest.clone()));
+        rest.spawn(report_rules(parsing, groups, rest.clone()));
         Ok(())
+    }
+
+    /// Starts the sender of a group for a pipeline set; returns its queue.
+    fn start_sender(
+        &mut self,
+        (group, rules): (&Arc<Group>, &Arc<IndexerRules>),
+        set: u16,
+        hello: &Hello,
+        (data, board): (&Path, &StatusBoard),
+    ) -> Result<Arc<DiskQueue>> {
+        let name = format!("{}-{set}", group.name);
+        let directory = group_directory(data, group).join(set.to_string());
+        let queue = Arc::new(DiskQueue::open(queue_settings(group, &name, &directory))?);
+        let hello = Hello {
+            channel: queue.channel().as_bytes().to_vec().into(),
+            token: group.token.clone(),
+            ..hello.clone()
+        };
+        let sender = Sender::new(SenderParts {
+            group: Arc::clone(group),
+            queue: Arc::clone(&queue),
+            directory,
+            name,
+            hello,
+            rules: Arc::clone(rules),
+            board: board.clone(),
+        })?;
+        self.senders.spawn(sender.run(self.senders.clone()));
+        self.queues.push(Arc::clone(&queue));
+        Ok(queue)
     }
 
     /// Stops inputs, then senders; unacknowledged batches stay in the queues.
@@ -254,7 +270,12 @@ fn routes(knowledge: &Knowledge, outputs: &Outputs, host: &str) -> Result<Vec<Ro
     Ok(routes)
 }
 
-fn queue_settings(group: &crate::Group, name: &str, directory: &Path) -> queue::Settings {
+/// Directory of the queues of a group, and of the rules of its indexers.
+fn group_directory(data: &Path, group: &Group) -> PathBuf {
+    data.join("queue").join(&*group.name)
+}
+
+fn queue_settings(group: &Group, name: &str, directory: &Path) -> queue::Settings {
     queue::Settings {
         directory: directory.to_owned(),
         max_size: group.persistent_queue_size,
@@ -300,5 +321,31 @@ async fn report_inputs(
         }
         board.put_inputs(inputs);
         board.put_rules(rules.status());
+    }
+}
+
+/// Logs, once for each pair of groups, that groups that get the same streams have different rules for
+/// breaking events.
+async fn report_rules(
+    parsing: Vec<Arc<IndexerRules>>,
+    routes: Vec<Vec<usize>>,
+    shutdown: Shutdown,
+) {
+    let mut reported = BTreeSet::new();
+    while shutdown.sleep(Duration::from_secs(1)).await {
+        for groups in &routes {
+            let Some((first, others)) = groups.split_first() else { continue };
+            let differs = |other: &&usize| parsing[*first].differs(&parsing[**other]);
+            for other in others.iter().filter(differs) {
+                if reported.insert((*first, *other)) {
+                    tracing::warn!(
+                        first = parsing[*first].group(),
+                        other = parsing[*other].group(),
+                        "the indexers of two groups that get the same streams have different rules for \
+                         breaking events: the streams are cut by those of the first group"
+                    );
+                }
+            }
+        }
     }
 }

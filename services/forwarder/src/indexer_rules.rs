@@ -2,7 +2,7 @@
 //!
 //! In a deployment of Splunk, only the indexers have these settings. An indexer sends them when a connection
 //! opens and when they change; the last ones are kept on disk, so that a start without an indexer cuts by
-//! them. Guarantees: until rules are known or an indexer has answered without any, no file is cut; rules that
+//! them. Each group of indexers has its own. Guarantees: until rules are known or an indexer has answered without any, no file is cut; rules that
 //! are not taken over are logged with the reason.
 
 use std::collections::HashSet;
@@ -20,16 +20,17 @@ use prost::Message;
 use protocol::ParsingRules;
 use tokio::sync::watch;
 
-/// The file in the data directory with the last rules of an indexer.
+/// The file in the directory of a group with the last rules of an indexer.
 const FILE: &str = "parsing-rules";
 /// Time after the start for which inputs other than files wait for the first answer of an indexer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Maximum number of remembered checksums.
 const REMEMBERED: usize = 1000;
 
-/// See the module.
+/// The rules for one group; see the module.
 #[derive(Debug)]
 pub(crate) struct IndexerRules {
+    group: Arc<str>,
     own: Arc<Knowledge>,
     path: PathBuf,
     /// Locked only to be read or set: tasks of the runtime wait for it.
@@ -61,9 +62,9 @@ struct Heard {
 }
 
 impl IndexerRules {
-    /// Reads the rules of the last indexer from the data directory.
-    pub(crate) fn open(own: Arc<Knowledge>, data: &Path) -> Self {
-        let path = data.join(FILE);
+    /// Reads the rules of the last indexer of a group from its directory.
+    pub(crate) fn open(own: Arc<Knowledge>, group: &Arc<str>, directory: &Path) -> Self {
+        let path = directory.join(FILE);
         let kept = read(&path);
         let mut heard = Heard::default();
         let mut current = InForce { knowledge: Arc::clone(&own), checksum: Bytes::new() };
@@ -72,6 +73,7 @@ impl IndexerRules {
             current = InForce { knowledge: over(&own, rules), checksum: rules.checksum.clone() };
         }
         Self {
+            group: Arc::clone(group),
             own,
             path,
             current: RwLock::new(current),
@@ -80,6 +82,17 @@ impl IndexerRules {
             waited: AtomicBool::new(false),
             started: Instant::now(),
         }
+    }
+
+    /// The name of the group.
+    pub(crate) fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Whether the indexers of another group are known to have other rules.
+    pub(crate) fn differs(&self, other: &Self) -> bool {
+        let (one, other) = (self.checksum(), other.checksum());
+        !one.is_empty() && !other.is_empty() && one != other
     }
 
     /// The rules in force.
@@ -116,6 +129,7 @@ impl IndexerRules {
     pub(crate) fn give_up(&self) {
         if !self.waited.swap(true, Ordering::Relaxed) {
             tracing::warn!(
+                group = self.group(),
                 "no indexer has answered yet, so that its rules for breaking events are unknown: data of \
                  inputs other than files is cut by this forwarder's own props.conf"
             );
@@ -145,6 +159,7 @@ impl IndexerRules {
         if rules.size > rules.limit {
             if is_new {
                 tracing::warn!(
+                    group = self.group(),
                     indexer,
                     bytes = rules.size,
                     limit = rules.limit,
@@ -156,8 +171,9 @@ impl IndexerRules {
         }
         if !is_new && !std::mem::replace(&mut heard.differ, true) {
             tracing::warn!(
+                group = self.group(),
                 indexer,
-                "indexers have different rules for breaking events; those of the last one that answers apply"
+                "indexers of a group have different rules for breaking events; those of the last one that answers apply"
             );
         }
         let knowledge = over(&self.own, rules);
@@ -174,7 +190,12 @@ impl IndexerRules {
             );
         }
         let stanzas = rules.stanzas.len();
-        tracing::info!(indexer, stanzas, "events are cut by the rules of the indexer");
+        tracing::info!(
+            group = self.group(),
+            indexer,
+            stanzas,
+            "events are cut by the rules of the indexer"
+        );
         *self.current.write() = InForce { knowledge, checksum: rules.checksum.clone() };
     }
 }
@@ -243,6 +264,10 @@ mod tests {
         ParsingRules { checksum, stanzas: vec![stanza], size: 12, limit: 100 }
     }
 
+    fn open(own: &Arc<Knowledge>, directory: &Path) -> IndexerRules {
+        IndexerRules::open(Arc::clone(own), &"g".into(), directory)
+    }
+
     fn max_events(rules: &IndexerRules) -> usize {
         rules.knowledge().parsing_rules("a", "s", "h").max_events
     }
@@ -251,7 +276,7 @@ mod tests {
     fn the_last_rules_apply_and_outlive_a_restart() {
         let data = tempfile::tempdir().unwrap();
         let own = own("[a]\nTRUNCATE = 5");
-        let known = IndexerRules::open(Arc::clone(&own), data.path());
+        let known = open(&own, data.path());
         assert!(!known.are_known() && known.checksum().is_empty());
         assert_eq!(max_events(&known), 256);
         known.hear("i:1", Some(rules("x", 7)));
@@ -260,15 +285,33 @@ mod tests {
         known.hear("i:2", Some(rules("y", 8)));
         let truncate = known.knowledge().parsing_rules("a", "s", "h").truncate;
         assert_eq!((max_events(&known), truncate), (8, Some(5)));
-        let known = IndexerRules::open(own, data.path());
+        let known = open(&own, data.path());
         assert!(known.are_known());
         assert_eq!((max_events(&known), &*known.checksum()), (8, &b"y"[..]));
     }
 
     #[test]
+    fn groups_have_rules_of_their_own() {
+        let data = tempfile::tempdir().unwrap();
+        let own = own("");
+        let (prod, lab) = (data.path().join("prod"), data.path().join("lab"));
+        [&prod, &lab].into_iter().for_each(|directory| fs::create_dir(directory).unwrap());
+        let (one, other) = (open(&own, &prod), open(&own, &lab));
+        one.hear("prod:1", Some(rules("x", 7)));
+        assert!(!other.are_known() && !one.differs(&other));
+        let none = ParsingRules { stanzas: Vec::new(), size: 0, ..rules("z", 0) };
+        other.hear("lab:1", Some(none));
+        assert!(one.differs(&other) && other.differs(&one));
+        assert_eq!((max_events(&one), max_events(&other)), (7, 256));
+        assert_eq!((max_events(&open(&own, &prod)), max_events(&open(&own, &lab))), (7, 256));
+        other.hear("lab:1", Some(rules("x", 7)));
+        assert!(!one.differs(&other));
+    }
+
+    #[test]
     fn own_settings_have_precedence() {
         let data = tempfile::tempdir().unwrap();
-        let known = IndexerRules::open(own("[a]\nMAX_EVENTS = 5"), data.path());
+        let known = open(&own("[a]\nMAX_EVENTS = 5"), data.path());
         known.hear("i:1", Some(rules("x", 7)));
         assert_eq!(max_events(&known), 5);
     }
@@ -276,7 +319,7 @@ mod tests {
     #[test]
     fn what_is_too_large_or_not_sent_changes_nothing() {
         let data = tempfile::tempdir().unwrap();
-        let known = IndexerRules::open(own(""), data.path());
+        let known = open(&own(""), data.path());
         known.hear("i:1", Some(rules("x", 7)));
         let large = ParsingRules { stanzas: Vec::new(), size: 101, ..rules("y", 8) };
         known.hear("i:1", Some(large));
@@ -289,13 +332,13 @@ mod tests {
     #[test]
     fn rules_that_are_left_out_do_not_replace_others_that_came_meanwhile() {
         let data = tempfile::tempdir().unwrap();
-        let known = IndexerRules::open(own(""), data.path());
+        let known = open(&own(""), data.path());
         known.hear("i:1", Some(rules("x", 7)));
         known.hear("i:2", Some(rules("y", 8)));
         // The answer to a Hello with the checksum x.
         known.hear("i:1", Some(ParsingRules { stanzas: Vec::new(), ..rules("x", 7) }));
         assert_eq!((max_events(&known), &*known.checksum()), (8, &b"y"[..]));
-        let known = IndexerRules::open(own(""), data.path());
+        let known = open(&own(""), data.path());
         assert_eq!((max_events(&known), &*known.checksum()), (8, &b"y"[..]));
         // An indexer without any settings.
         let none = ParsingRules { stanzas: Vec::new(), size: 0, ..rules("z", 0) };
@@ -303,14 +346,14 @@ mod tests {
         assert_eq!((max_events(&known), &*known.checksum()), (256, &b"z"[..]));
         let short = ParsingRules { stanzas: Vec::new(), ..rules("x", 7) };
         keep(&data.path().join(FILE), &short).unwrap();
-        assert!(!IndexerRules::open(own(""), data.path()).are_known());
+        assert!(!open(&own(""), data.path()).are_known());
     }
 
     #[test]
     fn an_answer_without_rules_and_a_damaged_file_are_no_rules() {
         let data = tempfile::tempdir().unwrap();
         fs::write(data.path().join(FILE), b"\xff\xff").unwrap();
-        let known = IndexerRules::open(own(""), data.path());
+        let known = open(&own(""), data.path());
         assert!(!known.are_known());
         known.hear("i:1", None);
         assert!(known.are_known());
@@ -320,7 +363,7 @@ mod tests {
     #[tokio::test]
     async fn whoever_waits_goes_on_when_an_indexer_answers() {
         let data = tempfile::tempdir().unwrap();
-        let known = IndexerRules::open(own(""), data.path());
+        let known = open(&own(""), data.path());
         let wait = async {
             known.known().await;
             max_events(&known)

@@ -54,8 +54,8 @@ impl Whole {
 /// State shared by the streams of all routes.
 #[derive(Debug)]
 pub(crate) struct Forward {
-    /// The rules for breaking events.
-    pub(crate) parsing: Arc<IndexerRules>,
+    /// The rules for breaking events by group; there is at least one group.
+    pub(crate) parsing: Vec<Arc<IndexerRules>>,
     /// Given when the inputs stop.
     pub(crate) stopping: Shutdown,
     pub(crate) clock: Arc<dyn Clock>,
@@ -137,6 +137,11 @@ impl Route {
         Self { forward, groups: groups.into(), name: name.into(), name_routed }
     }
 
+    /// The rules for breaking events of the first group. All groups get the same batches.
+    fn parsing(&self) -> &IndexerRules {
+        &self.forward.parsing[self.groups.first().copied().unwrap_or(0)]
+    }
+
     fn set(&self, stream: &StreamKey) -> &Set {
         use std::hash::BuildHasher;
         let hash = FixedState::with_seed(11).hash_one(stream);
@@ -186,7 +191,7 @@ impl Route {
     /// Cuts a stream by the rules that an indexer has sent since it was opened. Tables keep their rules,
     /// which their header depends on, as do streams that only showed their encoding at their beginning.
     fn change_rules(&self, stream: &mut Stream, key: &StreamKey, bytes: &[u8]) {
-        let knowledge = self.forward.parsing.knowledge();
+        let knowledge = self.parsing().knowledge();
         if Arc::ptr_eq(&knowledge, &stream.knowledge) {
             return;
         }
@@ -214,7 +219,7 @@ impl Route {
         let sourcetype = sourcetype
             .or_else(|| meta.sourcetype.clone())
             .unwrap_or_else(|| self.recognise(&meta.source, first));
-        let knowledge = self.forward.parsing.knowledge();
+        let knowledge = self.parsing().knowledge();
         let rules = knowledge.parsing_rules(&sourcetype, &meta.source, &meta.host);
         let file = key.0.starts_with(header::MONITORED).then_some(&*meta.source);
         let coding = Coding::of(rules.charset, first, file);
@@ -391,14 +396,14 @@ impl Sink for Route {
     }
 
     fn utf16(&self, source: &str, sourcetype: Option<&str>, host: &str) -> Option<Utf16> {
-        let knowledge = self.forward.parsing.knowledge();
+        let knowledge = self.parsing().knowledge();
         let rules = knowledge.parsing_rules(sourcetype.unwrap_or(""), source, host);
         Utf16::of(rules.charset)
     }
 
     fn recognise(&self, source: &str, sample: &[u8]) -> Arc<str> {
         let sample = &sample[..sample.len().min(16 << 10)];
-        let knowledge = self.forward.parsing.knowledge();
+        let knowledge = self.parsing().knowledge();
         knowledge.sourcetype(source, &String::from_utf8_lossy(sample)).into()
     }
 
@@ -417,10 +422,10 @@ fn in_all<'q>(queues: &'q [&'q Arc<DiskQueue>]) -> impl Iterator<Item = &'q Byte
 }
 
 impl Route {
-    /// Waits until the rules of the indexers are known, so that the first batches are cut by them, too. Files
-    /// wait as long as it takes; data of other inputs may be lost meanwhile.
+    /// Waits until the rules of the first group's indexers are known, so that the first batches are cut by
+    /// them, too. Files wait as long as it takes; data of other inputs may be lost meanwhile.
     async fn await_rules(&self, stream: &StreamKey, wait: Duration) -> Result<(), inputs::Error> {
-        let rules = &self.forward.parsing;
+        let rules = self.parsing();
         if rules.are_known() {
             return Ok(());
         }
