@@ -1,6 +1,6 @@
 //! The agent: runs the inputs and outputs of a configuration.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,6 +22,7 @@ use crate::outputs::{Group, Outputs};
 use crate::queue::{self, DiskQueue};
 use crate::routing::Routing;
 use crate::rules::{RuleBook, rule_warnings};
+use crate::rules_report::RulesReport;
 use crate::sender::{Sender, SenderParts};
 use crate::settings::Process;
 use crate::sink::{Forward, Route, Set};
@@ -141,18 +142,18 @@ impl Agent {
             sizes: Sizes { batch: BATCH, event: EVENT },
             limits: SinkLimits { queue_wait: Duration::from_secs(10), stream_idle: STREAM_IDLE },
         });
-        let mut files = Vec::new();
+        let (mut files, mut routes_with_files) = (Vec::new(), Vec::new());
         let mut listeners = Vec::new();
         // For an app from the deployment server, `$SPLUNK_HOME/etc/apps/<app>` is the directory of its
         // version.
         let own = OwnDirectories::new([data.clone()]).except([data.join("deployment/versions")]);
-        let groups: Vec<_> = routes.iter().map(|route| route.groups.clone()).collect();
         for route in routes {
             let state = data.join("inputs").join(&route.name);
             fs::create_dir_all(&state)
                 .with_context(|| format!("cannot create {}", state.display()))?;
             let status = MonitorStatus::default();
             files.push(status.clone());
+            routes_with_files.push((route.groups.clone(), status.clone()));
             let aws = options.aws.clone();
             let parts = configured::Parts { state, aws, files: status, own: own.clone() };
             let sink = Route::new(Arc::clone(&forward), route.groups, &route.name);
@@ -160,7 +161,7 @@ impl Agent {
             listeners.extend(configured::start(route.configured, &parts, &sink, &inputs).await?);
         }
         rest.spawn(report_inputs(board, (files, listeners), rules, rest.clone()));
-        rest.spawn(report_rules(parsing, groups, rest.clone()));
+        rest.spawn(RulesReport::new(parsing, routes_with_files).run(rest.clone()));
         Ok(())
     }
 
@@ -321,31 +322,5 @@ async fn report_inputs(
         }
         board.put_inputs(inputs);
         board.put_rules(rules.status());
-    }
-}
-
-/// Logs, once for each pair of groups, that groups that get the same streams have different rules for
-/// breaking events.
-async fn report_rules(
-    parsing: Vec<Arc<IndexerRules>>,
-    routes: Vec<Vec<usize>>,
-    shutdown: Shutdown,
-) {
-    let mut reported = BTreeSet::new();
-    while shutdown.sleep(Duration::from_secs(1)).await {
-        for groups in &routes {
-            let Some((first, others)) = groups.split_first() else { continue };
-            let differs = |other: &&usize| parsing[*first].differs(&parsing[**other]);
-            for other in others.iter().filter(differs) {
-                if reported.insert((*first, *other)) {
-                    tracing::warn!(
-                        first = parsing[*first].group(),
-                        other = parsing[*other].group(),
-                        "the indexers of two groups that get the same streams have different rules for \
-                         breaking events: the streams are cut by those of the first group"
-                    );
-                }
-            }
-        }
     }
 }

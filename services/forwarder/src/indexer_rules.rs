@@ -2,8 +2,9 @@
 //!
 //! In a deployment of Splunk, only the indexers have these settings. An indexer sends them when a connection
 //! opens and when they change; the last ones are kept on disk, so that a start without an indexer cuts by
-//! them. Each group of indexers has its own. Guarantees: until rules are known or an indexer has answered without any, no file is cut; rules that
-//! are not taken over are logged with the reason.
+//! them. Each group of indexers has its own. Guarantees: until rules are known or an indexer has answered
+//! without any, no file is cut before [`FILES_WAIT`] has passed; rules that are not taken over are logged
+//! with the reason.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -24,6 +25,11 @@ use tokio::sync::watch;
 const FILE: &str = "parsing-rules";
 /// Time after the start for which inputs other than files wait for the first answer of an indexer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Time after the first failed attempt to connect after which files are cut without rules of an indexer: a
+/// torn event is better than a file that is removed before it is read.
+pub(crate) const FILES_WAIT: Duration = Duration::from_secs(600);
+/// Time after the start after which it is reported that files wait, if no attempt to connect has failed.
+const LATE: Duration = Duration::from_secs(5);
 /// Maximum number of remembered checksums.
 const REMEMBERED: usize = 1000;
 
@@ -38,8 +44,10 @@ pub(crate) struct IndexerRules {
     /// Locked while rules are compiled and written, so that they are taken one after the other; only threads
     /// for blocking work wait for it.
     heard: Mutex<Heard>,
-    /// Whether rules are known, or an indexer has answered without any.
+    /// Whether rules are known, an indexer has answered without any, or the wait for that has ended.
     known: watch::Sender<bool>,
+    /// The failed attempts to connect before that.
+    failed: Mutex<Failed>,
     /// Whether it was logged that an input does not wait for rules.
     waited: AtomicBool,
     started: Instant,
@@ -51,6 +59,13 @@ struct InForce {
     knowledge: Arc<Knowledge>,
     /// Empty without rules of an indexer.
     checksum: Bytes,
+}
+
+#[derive(Debug, Default)]
+struct Failed {
+    first: Option<Instant>,
+    /// Address of the indexer and reason of the last one.
+    last: (String, String),
 }
 
 #[derive(Debug, Default)]
@@ -79,6 +94,7 @@ impl IndexerRules {
             current: RwLock::new(current),
             heard: Mutex::new(heard),
             known: watch::channel(kept.is_some()).0,
+            failed: Mutex::default(),
             waited: AtomicBool::new(false),
             started: Instant::now(),
         }
@@ -109,7 +125,7 @@ impl IndexerRules {
         *self.known.borrow()
     }
 
-    /// Resolves when rules are known, or an indexer has answered without any.
+    /// Resolves when rules are known, an indexer has answered without any, or the wait for that has ended.
     pub(crate) async fn known(&self) {
         let mut known = self.known.subscribe();
         while !*known.borrow_and_update() {
@@ -136,6 +152,56 @@ impl IndexerRules {
         }
     }
 
+    /// Records that an attempt to connect failed.
+    pub(crate) fn failed(&self, indexer: &str, reason: &str, now: Instant) {
+        if self.are_known() {
+            return;
+        }
+        let mut failed = self.failed.lock();
+        failed.first.get_or_insert(now);
+        failed.last = (indexer.to_owned(), reason.to_owned());
+    }
+
+    /// Whether the first answer takes longer than usual.
+    pub(crate) fn is_late(&self, now: Instant) -> bool {
+        self.failed.lock().first.is_some() || now.duration_since(self.started) >= LATE
+    }
+
+    /// Whether files have waited for the first answer as long as they may.
+    pub(crate) fn is_overdue(&self, now: Instant) -> bool {
+        let first = self.failed.lock().first;
+        first.is_some_and(|first| now.duration_since(first) >= FILES_WAIT)
+    }
+
+    /// Logs that files wait for the first answer.
+    pub(crate) fn files_wait(&self, files: usize) {
+        let (indexer, reason) = self.failed.lock().last.clone();
+        tracing::warn!(
+            group = self.group(),
+            files,
+            indexer,
+            reason,
+            limit = ?FILES_WAIT,
+            "files are not read, because no indexer has answered yet and its rules for breaking events are \
+             unknown; after the limit they are cut by this forwarder's own props.conf"
+        );
+    }
+
+    /// Ends the wait of files for the first answer.
+    pub(crate) fn read_without(&self, files: usize) {
+        let (indexer, reason) = self.failed.lock().last.clone();
+        tracing::warn!(
+            group = self.group(),
+            files,
+            indexer,
+            reason,
+            limit = ?FILES_WAIT,
+            "no indexer has answered within the limit: until one does, files are cut by this forwarder's own \
+             props.conf, which may cut events of several lines in two"
+        );
+        self.known.send_replace(true);
+    }
+
     /// Takes the answer of an indexer; `None` if its version has no rules to send. May take seconds, because
     /// patterns are compiled.
     pub(crate) fn hear(&self, indexer: &str, rules: Option<ParsingRules>) {
@@ -147,8 +213,8 @@ impl IndexerRules {
 
     fn take(&self, indexer: &str, rules: &ParsingRules) {
         let mut heard = self.heard.lock();
-        // The rules are left out because they are those of the Hello, which may be in force no longer: another
-        // connection has brought others since.
+        // Rules that are left out are those of the Hello, which may be in force no longer: another connection
+        // has brought others since.
         if rules.checksum == self.checksum() || is_short(rules) {
             return;
         }

@@ -39,6 +39,7 @@ mod process;
 mod queue;
 mod routing;
 mod rules;
+mod rules_report;
 mod sender;
 pub mod settings;
 mod sink;

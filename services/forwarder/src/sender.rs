@@ -438,6 +438,7 @@ impl Sender {
                 "disconnected"
             );
         }
+        self.parts.rules.failed(&peer.address, reason, now);
         peer.last_error = Some(reason.to_owned());
         peer.away_since.get_or_insert(now);
         self.balancer.down(server, now);

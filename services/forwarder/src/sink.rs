@@ -423,30 +423,30 @@ fn in_all<'q>(queues: &'q [&'q Arc<DiskQueue>]) -> impl Iterator<Item = &'q Byte
 
 impl Route {
     /// Waits until the rules of the first group's indexers are known, so that the first batches are cut by
-    /// them, too. Files wait as long as it takes; data of other inputs may be lost meanwhile.
+    /// them, too. Files wait until the limit after which `RulesReport` ends their wait. Other inputs are not
+    /// read meanwhile, and wait only for a short time after the start.
     async fn await_rules(&self, stream: &StreamKey, wait: Duration) -> Result<(), inputs::Error> {
         let rules = self.parsing();
         if rules.are_known() {
             return Ok(());
         }
-        let is_file = stream.0.starts_with(header::MONITORED);
-        let limit = if is_file { wait } else { wait.min(rules.patience()) };
-        let known = tokio::time::timeout(limit, rules.known());
-        tokio::select! {
-            () = self.forward.stopping.stopped(), if is_file => Err(inputs::Error::Closed),
-            () = self.forward.stopping.stopped(), if !is_file => Ok(()),
-            known = known => match known {
-                Ok(()) => Ok(()),
-                Err(_) if is_file => Err(inputs::Error::Refused {
-                    kind: ErrorKind::Exhausted,
-                    reason: format!("no indexer has answered within {wait:?}").into(),
-                }),
-                Err(_) => {
-                    rules.give_up();
-                    Ok(())
-                }
-            },
+        let stopping = self.forward.stopping.stopped();
+        if stream.0.starts_with(header::MONITORED) {
+            return tokio::select! {
+                () = rules.known() => Ok(()),
+                () = stopping => Err(inputs::Error::Closed),
+            };
         }
+        let limit = wait.min(rules.patience());
+        tokio::select! {
+            known = tokio::time::timeout(limit, rules.known()) => {
+                if known.is_err() {
+                    rules.give_up();
+                }
+            }
+            () = stopping => {}
+        }
+        Ok(())
     }
 
     async fn take(
