@@ -3,16 +3,19 @@
 //! Cuts are made where an indexer would end an event: at a match of `LINE_BREAKER` and, if lines are merged,
 //! where its rules ([`MergeRules`]) begin or end an event. The end of the received data is searched for a
 //! line that does so whatever precedes it; if there is none, all lines are read in order. Data after the
-//! last cut waits for more, up to a limit. UTF-16 is searched as decoded text.
+//! last cut waits for more, up to a limit. UTF-16 is searched as decoded text; in other character sets line
+//! ends and times are ASCII, so that bytes that are not UTF-8 do not matter.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use inputs::text::character_border;
 use knowledge::timestamp::TimestampFinder;
 use knowledge::{LineBreaker, MergeRules, MergeState, ParsingRules};
 use model::EventTime;
 
-use crate::view::{Coding, View};
+use crate::view::{Coding, View, same_length};
 
 /// Size of the end that is searched for a cut first; if there is none, all data is searched.
 const TAIL: usize = 64 << 10;
@@ -156,10 +159,29 @@ impl Cutter {
         if let Some(cut) = self.last_record(text) {
             return cut;
         }
-        let Some(merge) = self.merge.take() else { return self.last_line(text) };
-        let tail = text.len().saturating_sub(TAIL);
-        let cut = self.last_certain(&merge, text, tail, now);
-        let cut = cut.or_else(|| self.last_in_order(&merge, text, now));
+        if self.merge.is_none() && matches!(self.rules.line_breaker, LineBreaker::Newlines) {
+            let end = memchr::memrchr2(b'\n', b'\r', text)? + 1;
+            return Some(Cut { end, next: end });
+        }
+        let tail = character_border(text, text.len().saturating_sub(TAIL));
+        if let Some(Cut { end, next }) = self.last_in_part(&readable(&text[tail..]), now) {
+            return Some(Cut { end: tail + end, next: tail + next });
+        }
+        match self.merge.take() {
+            None if tail > 0 => self.last_gap(&readable(text)),
+            None => None,
+            Some(merge) => {
+                let cut = self.last_in_order(&merge, &readable(text), now);
+                self.merge = Some(merge);
+                cut
+            }
+        }
+    }
+
+    /// The last cut of a part of a text, whatever precedes it.
+    fn last_in_part(&mut self, part: &str, now: EventTime) -> Option<Cut> {
+        let Some(merge) = self.merge.take() else { return self.last_gap(part) };
+        let cut = self.last_certain(&merge, part, now);
         self.merge = Some(merge);
         cut
     }
@@ -179,30 +201,19 @@ impl Cutter {
     }
 
     /// The last line end of a source whose lines are events.
-    fn last_line(&self, text: &[u8]) -> Option<Cut> {
-        if matches!(self.rules.line_breaker, LineBreaker::Newlines) {
-            let end = memchr::memrchr2(b'\n', b'\r', text)? + 1;
-            return Some(Cut { end, next: end });
-        }
-        let tail = text.len().saturating_sub(TAIL);
-        let mut gap = self.gaps(text, tail).pop();
-        if gap.is_none() && tail > 0 {
-            gap = self.gaps(text, 0).pop();
-        }
-        gap.map(|(end, next)| Cut { end, next })
+    fn last_gap(&self, text: &str) -> Option<Cut> {
+        self.gaps(text).pop().map(|(end, next)| Cut { end, next })
     }
 
-    /// The gaps between lines from a position on.
-    fn gaps(&self, text: &[u8], from: usize) -> Vec<(usize, usize)> {
-        let from = inputs::text::character_border(text, from);
-        let whole = valid(&text[from..]);
+    /// The gaps between lines.
+    fn gaps(&self, text: &str) -> Vec<(usize, usize)> {
         let mut gaps = Vec::new();
         let mut at = 0;
-        while let Some((start, end)) = self.rules.line_breaker.next_gap(whole, at, false) {
-            gaps.push((from + start, from + end));
+        while let Some((start, end)) = self.rules.line_breaker.next_gap(text, at, false) {
+            gaps.push((start, end));
             // An empty break must not be found again and again.
-            at = if end > at { end } else { whole.ceil_char_boundary(at + 1) };
-            if at >= whole.len() {
+            at = if end > at { end } else { text.ceil_char_boundary(at + 1) };
+            if at >= text.len() {
                 break;
             }
         }
@@ -210,8 +221,8 @@ impl Cutter {
     }
 
     /// A line as the indexer merges it; `None` if it merges none, because it is empty or a preamble.
-    fn content<'t>(&self, text: &'t [u8], line: Line) -> Option<&'t str> {
-        let content = std::str::from_utf8(&text[line.start..line.end]).ok()?;
+    fn content<'t>(&self, text: &'t str, line: Line) -> Option<&'t str> {
+        let content = text.get(line.start..line.end)?;
         let content =
             content.strip_prefix('\u{FEFF}').filter(|_| line.start == 0).unwrap_or(content);
         let content = self.rules.truncated(content);
@@ -225,15 +236,9 @@ impl Cutter {
         merge.reads_times() && self.finder.find(line, now).is_some()
     }
 
-    /// The last cut at a line that begins or ends an event whatever precedes it, from a position on.
-    fn last_certain(
-        &mut self,
-        merge: &MergeRules,
-        text: &[u8],
-        from: usize,
-        now: EventTime,
-    ) -> Option<Cut> {
-        let gaps = self.gaps(text, from);
+    /// The last cut at a line that begins or ends an event whatever precedes it.
+    fn last_certain(&mut self, merge: &MergeRules, text: &str, now: EventTime) -> Option<Cut> {
+        let gaps = self.gaps(text);
         for pair in gaps.windows(2).rev() {
             let ((before, start), (end, next)) = (pair[0], pair[1]);
             let line = Line { before, start, end: end.max(start), next: next.max(start) };
@@ -252,11 +257,11 @@ impl Cutter {
     }
 
     /// The last cut of a text whose lines are read in order. It begins with an event.
-    fn last_in_order(&mut self, merge: &MergeRules, text: &[u8], now: EventTime) -> Option<Cut> {
+    fn last_in_order(&mut self, merge: &MergeRules, text: &str, now: EventTime) -> Option<Cut> {
         let mut state = MergeState::default();
         let mut last = None;
         let (mut before, mut start) = (0, 0);
-        for (end, next) in self.gaps(text, 0) {
+        for (end, next) in self.gaps(text) {
             if end < start {
                 continue;
             }
@@ -283,12 +288,16 @@ impl Cutter {
     }
 }
 
-/// The longest valid UTF-8 prefix. In other character sets, line feeds are still found by the simple rules,
-/// but merging needs text that it can read.
-fn valid(text: &[u8]) -> &str {
-    match std::str::from_utf8(text) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
+/// The bytes as text with the same positions: invalid bytes become question marks, and an incomplete
+/// character at the end is left out.
+fn readable(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(error) if error.error_len().is_none() => {
+            let valid = &bytes[..error.valid_up_to()];
+            Cow::Borrowed(std::str::from_utf8(valid).unwrap_or_default())
+        }
+        Err(_) => same_length(bytes),
     }
 }
 
@@ -441,6 +450,24 @@ mod tests {
     }
 
     #[test]
+    fn logs_that_are_not_utf_8_are_cut_between_their_events() {
+        for charset in ["", "CHARSET = ISO-8859-1\n"] {
+            let props = format!("[t]\n{charset}SHOULD_LINEMERGE = true");
+            let mut merged = cutter(&props, 1000);
+            let one = b"2025-11-20 10:00:00 Stra\xDFe\n  \xFCber\n";
+            let two = b"2025-11-20 10:00:01 gr\xFCn\n  \xE9\n";
+            assert!(merged.push(Bytes::from_static(one), false, NOW).is_empty());
+            let found = merged.push(Bytes::from_static(two), false, NOW);
+            assert_eq!(found.len(), 1, "{charset}");
+            assert_eq!(&found[0].text[..], one.trim_ascii_end());
+            let props = format!("[t]\n{charset}SHOULD_LINEMERGE = false\nLINE_BREAKER = (;)");
+            let mut lines = cutter(&props, 1000);
+            let found = lines.push(Bytes::from_static(b"\xE9;\xE9;\xE9"), false, NOW);
+            assert_eq!(&found[0].text[..], b"\xE9;\xE9", "{charset}");
+        }
+    }
+
+    #[test]
     fn nothing_is_lost_and_every_piece_is_whole_lines_whatever_the_chunks() {
         let config = ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() };
         let lines = prop::collection::vec("[a-zäß ]{0,30}", 1..40);
@@ -461,10 +488,10 @@ mod tests {
         });
     }
     /// The events of a text.
-    fn events(rules: &Arc<ParsingRules>, text: &str) -> Vec<String> {
-        let view = View::new(text.as_bytes(), Coding::of(rules.charset, b"", None));
+    fn events(rules: &Arc<ParsingRules>, text: &[u8]) -> Vec<String> {
+        let view = View::new(text, Coding::of(rules.charset, b"", None));
         let mut splitter = Splitter::new(Arc::clone(rules), 1 << 20);
-        let spans = splitter.split(text, NOW);
+        let spans = splitter.split(view.text(), NOW);
         let events = spans.iter().filter(|span| span.is_event());
         let events = events.map(|span| splitter.text_of(span, &view).into_owned());
         // A pattern may leave the last line end to the last event, which the end of a batch removes.
@@ -472,7 +499,7 @@ mod tests {
         events.filter(|event| !event.is_empty()).collect()
     }
 
-    const LINES: [&str; 14] = [
+    const LINES: [&str; 15] = [
         "2025-11-20 10:00:00 one",
         "2025-11-20 10:00:01 two",
         " 2025-11-20 10:00:02 indented",
@@ -480,6 +507,8 @@ mod tests {
         "java.lang.X: expired at 2025-11-20 10:00:00",
         "\tat a.b.c(D.java:5)",
         "plain",
+        // In Latin-1.
+        "stra\u{DF}e",
         "",
         "BEGIN",
         "END",
@@ -489,8 +518,9 @@ mod tests {
         "}",
     ];
 
-    const RULES: [&str; 11] = [
+    const RULES: [&str; 12] = [
         "SHOULD_LINEMERGE = true",
+        "SHOULD_LINEMERGE = true\nCHARSET = ISO-8859-1",
         "SHOULD_LINEMERGE = true\nMAX_EVENTS = 3",
         "SHOULD_LINEMERGE = true\nTRUNCATE = 12",
         "SHOULD_LINEMERGE = true\nBREAK_ONLY_BEFORE_DATE = false",
@@ -512,17 +542,19 @@ mod tests {
             let lines = prop::collection::vec(prop::sample::select(LINES.to_vec()), 1..40);
             proptest!(config, |(lines in lines, chunk in 1usize..80, batch in 20usize..400)| {
                 let text = lines.join("\n") + "\n";
+                let latin1 = |c: char| u8::try_from(u32::from(c)).unwrap();
+                let text: Vec<u8> = text.chars().map(latin1).collect();
                 let coding = Coding::of(rules.charset, b"", None);
                 let sizes = Sizes { batch, event: 1 << 20 };
                 let mut cutter = Cutter::new(Arc::clone(&rules), coding, sizes);
                 let mut pieces = Vec::new();
-                for chunk in text.as_bytes().chunks(chunk) {
+                for chunk in text.chunks(chunk) {
                     pieces.extend(cutter.push(Bytes::copy_from_slice(chunk), false, NOW));
                 }
                 pieces.extend(cutter.push(Bytes::new(), true, NOW));
                 let mut found = Vec::new();
                 for piece in pieces {
-                    found.extend(events(&rules, std::str::from_utf8(&piece.text).unwrap()));
+                    found.extend(events(&rules, &piece.text));
                 }
                 prop_assert_eq!(found, events(&rules, &text), "{}", props);
             });

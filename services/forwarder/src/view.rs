@@ -183,7 +183,7 @@ fn ascii(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// Valid text of the same length: invalid bytes are replaced by question marks.
-fn same_length(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn same_length(bytes: &[u8]) -> Cow<'_, str> {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
