@@ -3,7 +3,8 @@
 //! Cuts are made where an indexer would end an event: at a match of `LINE_BREAKER` and, if lines are merged,
 //! where its rules ([`MergeRules`]) begin or end an event. The end of the received data is searched for a
 //! line that does so whatever precedes it; if there is none, all lines are read in order. Data after the
-//! last cut waits for more, up to a limit. UTF-16 is searched as decoded text; in other character sets line
+//! last cut waits for more, up to a limit; each byte is searched a limited number of times, in however many
+//! pieces an event arrives. UTF-16 is searched as decoded text; in other character sets line
 //! ends and times are ASCII, so that bytes that are not UTF-8 do not matter.
 
 use std::borrow::Cow;
@@ -19,6 +20,8 @@ use crate::view::{Coding, View, same_length};
 
 /// Size of the end that is searched for a cut first; if there is none, all data is searched.
 const TAIL: usize = 64 << 10;
+/// Number of bytes before a line that `LINE_BREAKER` may look back at.
+const BEFORE: usize = 256;
 
 /// Text of whole events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,7 +66,9 @@ pub(crate) struct Cutter {
     finder: TimestampFinder,
     coding: Coding,
     sizes: Sizes,
-    carry: Bytes,
+    carry: BytesMut,
+    /// Length of the carry from which it is searched from its beginning again, after a search without a cut.
+    search_at: usize,
 }
 
 impl std::fmt::Debug for Cutter {
@@ -76,7 +81,7 @@ impl Cutter {
     pub(crate) fn new(rules: Arc<ParsingRules>, coding: Coding, sizes: Sizes) -> Self {
         let finder = TimestampFinder::new(Arc::clone(&rules.timestamp));
         let merge = MergeRules::new(&rules, sizes.event).filter(|_| !rules.otlp);
-        Self { rules, merge, finder, coding, sizes, carry: Bytes::new() }
+        Self { rules, merge, finder, coding, sizes, carry: BytesMut::new(), search_at: 0 }
     }
 
     /// Number of bytes that wait for the rest of their event.
@@ -86,12 +91,13 @@ impl Cutter {
 
     /// Takes the bytes that wait for the rest of their event.
     pub(crate) fn take_carry(&mut self) -> Bytes {
-        std::mem::take(&mut self.carry)
+        std::mem::take(&mut self.carry).freeze()
     }
 
     /// Sets the bytes that precede those to be added.
-    pub(crate) fn set_carry(&mut self, carry: Bytes) {
-        self.carry = carry;
+    pub(crate) fn set_carry(&mut self, carry: &[u8]) {
+        self.carry = BytesMut::from(carry);
+        self.search_at = 0;
     }
 
     /// Adds bytes; returns the whole events. `end`: no further bytes follow.
@@ -99,10 +105,13 @@ impl Cutter {
         let mut text = match self.carry.is_empty() {
             true => bytes,
             false => {
-                let mut joined = BytesMut::with_capacity(self.carry.len() + bytes.len());
-                joined.extend_from_slice(&std::mem::take(&mut self.carry));
-                joined.extend_from_slice(&bytes);
-                joined.freeze()
+                let known = self.carry.len();
+                self.carry.extend_from_slice(&bytes);
+                let is_due = end || self.carry.len() >= self.search_at;
+                if !is_due && !self.has_cut_behind(known, now) {
+                    return Vec::new();
+                }
+                std::mem::take(&mut self.carry).freeze()
             }
         };
         let mut pieces = Vec::new();
@@ -115,8 +124,44 @@ impl Cutter {
             }
         }
         // Copied, so that a few bytes do not keep a large chunk in memory.
-        self.carry = Bytes::copy_from_slice(&text);
+        self.carry = BytesMut::from(&text[..]);
+        // Longer data is searched again when it has grown by a quarter: otherwise the time for an event of
+        // megabytes in small pieces would be quadratic.
+        self.search_at = match self.carry.len() {
+            ..=TAIL => 0,
+            long => (long + long / 4).min(self.sizes.event),
+        };
         pieces
+    }
+
+    /// Whether there is a cut behind a position of the carry that is one whatever precedes it. Records and
+    /// UTF-16 are only searched from their beginning.
+    fn has_cut_behind(&mut self, at: usize, now: EventTime) -> bool {
+        if self.coding.is_utf16() || self.rules.records(self.sizes.event).is_some() {
+            return false;
+        }
+        let newlines = matches!(self.rules.line_breaker, LineBreaker::Newlines);
+        if self.merge.is_none() && newlines {
+            return memchr::memchr2(b'\n', b'\r', &self.carry[at..]).is_some();
+        }
+        // From before the end of the last complete line, so that the next line is searched as a whole.
+        let tail = at.saturating_sub(TAIL);
+        let line = memchr::memrchr(b'\n', &self.carry[tail..at]).map_or(at, |end| tail + end);
+        let from = character_border(&self.carry, line.saturating_sub(BEFORE));
+        let carry = std::mem::take(&mut self.carry);
+        let has_cut = self.has_cut_in(&readable(&carry[from..]), at - from, now);
+        self.carry = carry;
+        has_cut
+    }
+
+    /// Whether there is a cut behind a position of a part of a text, whatever precedes the part.
+    fn has_cut_in(&mut self, part: &str, behind: usize, now: EventTime) -> bool {
+        let Some(merge) = self.merge.take() else {
+            return self.last_gap(part).is_some_and(|gap| gap.next > behind);
+        };
+        let cut = self.last_certain(&merge, part, behind, now);
+        self.merge = Some(merge);
+        cut.is_some()
     }
 
     /// Finds the end of the next piece.
@@ -181,7 +226,7 @@ impl Cutter {
     /// The last cut of a part of a text, whatever precedes it.
     fn last_in_part(&mut self, part: &str, now: EventTime) -> Option<Cut> {
         let Some(merge) = self.merge.take() else { return self.last_gap(part) };
-        let cut = self.last_certain(&merge, part, now);
+        let cut = self.last_certain(&merge, part, 0, now);
         self.merge = Some(merge);
         cut
     }
@@ -236,10 +281,17 @@ impl Cutter {
         merge.reads_times() && self.finder.find(line, now).is_some()
     }
 
-    /// The last cut at a line that begins or ends an event whatever precedes it.
-    fn last_certain(&mut self, merge: &MergeRules, text: &str, now: EventTime) -> Option<Cut> {
+    /// The last cut at a line that begins or ends an event whatever precedes it, among the lines that end
+    /// behind a position.
+    fn last_certain(
+        &mut self,
+        merge: &MergeRules,
+        text: &str,
+        behind: usize,
+        now: EventTime,
+    ) -> Option<Cut> {
         let gaps = self.gaps(text);
-        for pair in gaps.windows(2).rev() {
+        for pair in gaps.windows(2).rev().take_while(|pair| pair[1].1 > behind) {
             let ((before, start), (end, next)) = (pair[0], pair[1]);
             let line = Line { before, start, end: end.max(start), next: next.max(start) };
             let Some(content) = self.content(text, line) else { continue };
@@ -447,6 +499,40 @@ mod tests {
         let pieces = cutter.push([&[0, b'a'][..], &long].concat().into(), true, NOW);
         let lengths: Vec<_> = pieces.iter().map(|piece| piece.text.len()).collect();
         assert_eq!(lengths, [(1 << 20) - 2, 4]);
+    }
+
+    #[test]
+    fn long_data_without_a_cut_is_searched_again_when_it_has_grown() {
+        let long = "x".repeat(100 << 10);
+        let trace = "2025-11-20 10:00:00 a\n".to_owned() + &"  at y\n".repeat(15 << 10);
+        let array = "[".to_owned() + &"{\"a\": 1},\n".repeat(10 << 10);
+        let merged = "SHOULD_LINEMERGE = true\nMAX_EVENTS = 100000";
+        let cases = [
+            ("SHOULD_LINEMERGE = false", long.as_str(), "x", "\n"),
+            ("SHOULD_LINEMERGE = false\nLINE_BREAKER = (;+)", long.as_str(), "x", ";;y"),
+            (merged, trace.as_str(), "  at z\n", "2025-11-20 10:00:01 b\nc\n"),
+            ("INDEXED_EXTRACTIONS = json", array.as_str(), "{\"a\": 1},\n", ""),
+        ];
+        for (props, long, more, next) in cases {
+            let mut cutter = cutter(&format!("[t]\n{props}"), 1000);
+            let mut push = |text: &str| {
+                let found = cutter.push(Bytes::copy_from_slice(text.as_bytes()), false, NOW);
+                let length = found.iter().map(|piece| piece.text.len()).sum::<usize>();
+                (length, cutter.search_at)
+            };
+            let (length, search_at) = push(long);
+            assert!(length == 0 && search_at > long.len() * 5 / 4 - 2, "{props}");
+            // Not searched: it would be due later.
+            assert_eq!(push(more), (0, search_at), "{props}");
+            if next.is_empty() {
+                let rest = more.repeat(long.len() / 4 / more.len() + 1);
+                let (_, later) = push(rest.as_str());
+                assert!(later > search_at, "{props}");
+            } else {
+                let (length, search_at) = push(next);
+                assert!(length >= long.len() && search_at == 0, "{props}");
+            }
+        }
     }
 
     #[test]

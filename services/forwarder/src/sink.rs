@@ -204,7 +204,7 @@ impl Route {
         let sourcetype: Option<Arc<str>> = stream.origin.sourcetype.as_deref().map(Arc::from);
         let first = if carry.is_empty() { bytes } else { &carry[..] };
         let mut opened = self.open(&meta, key, sourcetype, first);
-        opened.cutter.set_carry(carry);
+        opened.cutter.set_carry(&carry);
         *stream = opened;
     }
 
