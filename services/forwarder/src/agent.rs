@@ -17,7 +17,7 @@ use runtime::{Clock, Shutdown};
 use uuid::Uuid;
 
 use crate::cutter::Sizes;
-use crate::indexer_rules::IndexerRules;
+use crate::indexer_rules::{Compiler, IndexerRules};
 use crate::outputs::{Group, Outputs};
 use crate::queue::{self, DiskQueue};
 use crate::routing::Routing;
@@ -115,9 +115,10 @@ impl Agent {
             build: env!("CARGO_PKG_VERSION").to_owned(),
             ..Hello::default()
         };
+        let compiler = Arc::new(Compiler::new(Arc::clone(&knowledge)));
         let rules_of = |group: &Arc<Group>| {
             let directory = group_directory(data, group);
-            Arc::new(IndexerRules::open(Arc::clone(&knowledge), &group.name, &directory))
+            Arc::new(IndexerRules::open(Arc::clone(&compiler), &group.name, &directory))
         };
         let parsing: Vec<_> = outputs.groups.iter().map(rules_of).collect();
         let mut sets = Vec::new();

@@ -6,7 +6,7 @@
 //! without any, no file is cut before [`FILES_WAIT`] has passed; rules that are not taken over are logged
 //! with the reason.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use bytes::Bytes;
 use knowledge::{EventBreaking, FROM_INDEXER, Knowledge};
 use parking_lot::{Mutex, RwLock};
 use prost::Message;
-use protocol::ParsingRules;
+use protocol::{ParsingRules, Stanza};
 use tokio::sync::watch;
 
 /// The file in the directory of a group with the last rules of an indexer.
@@ -32,12 +32,51 @@ pub(crate) const FILES_WAIT: Duration = Duration::from_secs(600);
 const LATE: Duration = Duration::from_secs(5);
 /// Maximum number of remembered checksums.
 const REMEMBERED: usize = 1000;
+/// Maximum number of configurations that are kept for rules that may be in force again.
+const LATELY: usize = 4;
+
+/// The own configuration over rules of indexers. Indexers with different rules take turns, and groups may
+/// have the same rules, so that the last configurations are kept.
+#[derive(Debug)]
+pub(crate) struct Compiler {
+    own: Arc<Knowledge>,
+    lately: Mutex<VecDeque<(Vec<Stanza>, Arc<Knowledge>)>>,
+}
+
+impl Compiler {
+    pub(crate) fn new(own: Arc<Knowledge>) -> Self {
+        Self { own, lately: Mutex::default() }
+    }
+
+    /// The own configuration over the rules of an indexer, and whether it is new. May take seconds.
+    fn over(&self, rules: &ParsingRules) -> (Arc<Knowledge>, bool) {
+        if rules.stanzas.is_empty() {
+            return (Arc::clone(&self.own), false);
+        }
+        let mut lately = self.lately.lock();
+        // Compared by their text: a checksum is only what an indexer says.
+        if let Some((_, known)) = lately.iter().find(|(of, _)| *of == rules.stanzas) {
+            return (Arc::clone(known), false);
+        }
+        let mut all = EventBreaking::new();
+        for stanza in &rules.stanzas {
+            let settings = stanza.settings.iter().map(|one| (one.key.clone(), one.value.clone()));
+            all.insert(stanza.name.clone(), settings.collect());
+        }
+        let knowledge = Arc::new(self.own.over_event_breaking(&all));
+        if lately.len() >= LATELY {
+            lately.pop_front();
+        }
+        lately.push_back((rules.stanzas.clone(), Arc::clone(&knowledge)));
+        (knowledge, true)
+    }
+}
 
 /// The rules for one group; see the module.
 #[derive(Debug)]
 pub(crate) struct IndexerRules {
     group: Arc<str>,
-    own: Arc<Knowledge>,
+    compiler: Arc<Compiler>,
     path: PathBuf,
     /// Locked only to be read or set: tasks of the runtime wait for it.
     current: RwLock<InForce>,
@@ -78,18 +117,19 @@ struct Heard {
 
 impl IndexerRules {
     /// Reads the rules of the last indexer of a group from its directory.
-    pub(crate) fn open(own: Arc<Knowledge>, group: &Arc<str>, directory: &Path) -> Self {
+    pub(crate) fn open(compiler: Arc<Compiler>, group: &Arc<str>, directory: &Path) -> Self {
         let path = directory.join(FILE);
         let kept = read(&path);
         let mut heard = Heard::default();
-        let mut current = InForce { knowledge: Arc::clone(&own), checksum: Bytes::new() };
+        let mut current = InForce { knowledge: Arc::clone(&compiler.own), checksum: Bytes::new() };
         if let Some(rules) = &kept {
             heard.all.insert(rules.checksum.clone());
-            current = InForce { knowledge: over(&own, rules), checksum: rules.checksum.clone() };
+            let (knowledge, _) = compiler.over(rules);
+            current = InForce { knowledge, checksum: rules.checksum.clone() };
         }
         Self {
             group: Arc::clone(group),
-            own,
+            compiler,
             path,
             current: RwLock::new(current),
             heard: Mutex::new(heard),
@@ -242,11 +282,11 @@ impl IndexerRules {
                 "indexers of a group have different rules for breaking events; those of the last one that answers apply"
             );
         }
-        let knowledge = over(&self.own, rules);
+        let (knowledge, is_compiled) = self.compiler.over(rules);
         let of_indexer = |error: &&knowledge::Error| {
             error.place().is_some_and(|place| *place.file == *FROM_INDEXER)
         };
-        for error in knowledge.errors().iter().filter(of_indexer) {
+        for error in knowledge.errors().iter().filter(of_indexer).filter(|_| is_compiled) {
             tracing::warn!(indexer, "{error}; the setting is ignored");
         }
         if let Err(error) = keep(&self.path, rules) {
@@ -255,13 +295,14 @@ impl IndexerRules {
                 "the indexer's rules for breaking events are not kept: they are sent again after a restart"
             );
         }
-        let stanzas = rules.stanzas.len();
-        tracing::info!(
-            group = self.group(),
-            indexer,
-            stanzas,
-            "events are cut by the rules of the indexer"
-        );
+        if is_new {
+            tracing::info!(
+                group = self.group(),
+                indexer,
+                stanzas = rules.stanzas.len(),
+                "events are cut by the rules of the indexer"
+            );
+        }
         *self.current.write() = InForce { knowledge, checksum: rules.checksum.clone() };
     }
 }
@@ -269,19 +310,6 @@ impl IndexerRules {
 /// Whether an indexer has left out its rules because the Hello had their checksum.
 fn is_short(rules: &ParsingRules) -> bool {
     rules.stanzas.is_empty() && rules.size > 0 && rules.size <= rules.limit
-}
-
-/// The own configuration over the rules of an indexer.
-fn over(own: &Arc<Knowledge>, rules: &ParsingRules) -> Arc<Knowledge> {
-    if rules.stanzas.is_empty() {
-        return Arc::clone(own);
-    }
-    let mut all = EventBreaking::new();
-    for stanza in &rules.stanzas {
-        let settings = stanza.settings.iter().map(|one| (one.key.clone(), one.value.clone()));
-        all.insert(stanza.name.clone(), settings.collect());
-    }
-    Arc::new(own.over_event_breaking(&all))
 }
 
 /// Reads the rules that are kept; `None` without any.
@@ -315,7 +343,7 @@ fn keep(path: &Path, rules: &ParsingRules) -> io::Result<()> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use conf::{Layer, Layers};
-    use protocol::{Setting, Stanza};
+    use protocol::Setting;
 
     use super::*;
 
@@ -331,7 +359,8 @@ mod tests {
     }
 
     fn open(own: &Arc<Knowledge>, directory: &Path) -> IndexerRules {
-        IndexerRules::open(Arc::clone(own), &"g".into(), directory)
+        let compiler = Arc::new(Compiler::new(Arc::clone(own)));
+        IndexerRules::open(compiler, &"g".into(), directory)
     }
 
     fn max_events(rules: &IndexerRules) -> usize {
@@ -372,6 +401,31 @@ mod tests {
         assert_eq!((max_events(&open(&own, &prod)), max_events(&open(&own, &lab))), (7, 256));
         other.hear("lab:1", Some(rules("x", 7)));
         assert!(!one.differs(&other));
+    }
+
+    #[test]
+    fn rules_that_were_in_force_lately_are_not_compiled_again() {
+        let data = tempfile::tempdir().unwrap();
+        let compiler = Arc::new(Compiler::new(own("")));
+        let open = |group: &str| {
+            let directory = data.path().join(group);
+            fs::create_dir(&directory).unwrap();
+            IndexerRules::open(Arc::clone(&compiler), &group.into(), &directory)
+        };
+        let (one, other) = (open("one"), open("other"));
+        one.hear("i:1", Some(rules("x", 7)));
+        let first = one.knowledge();
+        one.hear("i:2", Some(rules("y", 8)));
+        assert!(!Arc::ptr_eq(&first, &one.knowledge()));
+        one.hear("i:1", Some(rules("x", 7)));
+        other.hear("i:3", Some(rules("z", 7)));
+        assert!(Arc::ptr_eq(&first, &one.knowledge()));
+        assert!(Arc::ptr_eq(&first, &other.knowledge()));
+        for lines in 10..20 {
+            one.hear("i:1", Some(rules("many", lines)));
+            one.hear("i:1", Some(rules("others", lines)));
+        }
+        assert!(compiler.lately.lock().len() <= LATELY);
     }
 
     #[test]

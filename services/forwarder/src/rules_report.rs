@@ -103,14 +103,15 @@ mod tests {
     use knowledge::Knowledge;
 
     use super::*;
-    use crate::indexer_rules::FILES_WAIT;
+    use crate::indexer_rules::{Compiler, FILES_WAIT};
 
     #[test]
     fn files_do_not_wait_for_ever() {
         let data = tempfile::tempdir().unwrap();
         let own = Arc::new(Knowledge::new(Layers::builtin()));
+        let compiler = Arc::new(Compiler::new(own));
         let open = |group: &str| {
-            Arc::new(IndexerRules::open(Arc::clone(&own), &group.into(), data.path()))
+            Arc::new(IndexerRules::open(Arc::clone(&compiler), &group.into(), data.path()))
         };
         let rules = vec![open("a"), open("b"), open("unused")];
         let routes = [vec![0, 2], vec![1]].map(|groups| (groups, MonitorStatus::default()));

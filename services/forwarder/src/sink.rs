@@ -5,8 +5,8 @@
 //! stream, the queue of every group gets a note of the position in the stream, with or without events:
 //! after a restart, reading continues at the position that all of them have.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -87,8 +87,8 @@ impl Set {
 #[derive(Debug)]
 struct Stream {
     meta: Arc<InputMeta>,
-    /// The configuration with its rules.
-    knowledge: Arc<Knowledge>,
+    /// The configuration with its rules, which is not kept in memory for the stream.
+    knowledge: Weak<Knowledge>,
     /// The origin after the source type has been determined.
     origin: protocol::Origin,
     cutter: Cutter,
@@ -192,11 +192,11 @@ impl Route {
     /// which their header depends on, as do streams that only showed their encoding at their beginning.
     fn change_rules(&self, stream: &mut Stream, key: &StreamKey, bytes: &[u8]) {
         let knowledge = self.parsing().knowledge();
-        if Arc::ptr_eq(&knowledge, &stream.knowledge) {
+        if std::ptr::eq(stream.knowledge.as_ptr(), Arc::as_ptr(&knowledge)) {
             return;
         }
         if stream.header.is_some() || !stream.mark.is_empty() {
-            stream.knowledge = knowledge;
+            stream.knowledge = Arc::downgrade(&knowledge);
             return;
         }
         let carry = stream.cutter.take_carry();
@@ -235,6 +235,7 @@ impl Route {
         let mut origin = content::origin(meta);
         origin.sourcetype = Some(sourcetype.to_string());
         let (meta, mark) = (Arc::clone(meta), coding.mark());
+        let knowledge = Arc::downgrade(&knowledge);
         Stream { meta, knowledge, origin, cutter, header, mark, filter }
     }
 
