@@ -111,6 +111,8 @@ struct Failed {
 struct Heard {
     /// The checksums of all rules so far, in force or not.
     all: HashSet<Bytes>,
+    /// The indexer that sent those in force; empty if they were read from disk.
+    by: String,
     /// Whether it was logged that indexers have different rules.
     differ: bool,
 }
@@ -275,10 +277,13 @@ impl IndexerRules {
             }
             return;
         }
-        if !is_new && !std::mem::replace(&mut heard.differ, true) {
+        // Rules of before from the same indexer are a change that was taken back.
+        let is_other = !is_new && heard.by != indexer;
+        if is_other && !std::mem::replace(&mut heard.differ, true) {
             tracing::warn!(
                 group = self.group(),
                 indexer,
+                other = heard.by,
                 "indexers of a group have different rules for breaking events; those of the last one that answers apply"
             );
         }
@@ -295,7 +300,7 @@ impl IndexerRules {
                 "the indexer's rules for breaking events are not kept: they are sent again after a restart"
             );
         }
-        if is_new {
+        if !is_other {
             tracing::info!(
                 group = self.group(),
                 indexer,
@@ -303,6 +308,7 @@ impl IndexerRules {
                 "events are cut by the rules of the indexer"
             );
         }
+        indexer.clone_into(&mut heard.by);
         *self.current.write() = InForce { knowledge, checksum: rules.checksum.clone() };
     }
 }
@@ -426,6 +432,18 @@ mod tests {
             one.hear("i:1", Some(rules("others", lines)));
         }
         assert!(compiler.lately.lock().len() <= LATELY);
+    }
+
+    #[test]
+    fn indexers_differ_when_rules_return_from_another_one() {
+        let data = tempfile::tempdir().unwrap();
+        let known = open(&own(""), data.path());
+        for (indexer, checksum, differ) in
+            [("i:1", "x", false), ("i:1", "y", false), ("i:1", "x", false), ("i:2", "y", true)]
+        {
+            known.hear(indexer, Some(rules(checksum, 7)));
+            assert_eq!(known.heard.lock().differ, differ, "{indexer} {checksum}");
+        }
     }
 
     #[test]
