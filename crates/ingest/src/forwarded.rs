@@ -20,3 +20,4 @@ mod rules;
 pub use connection::{Doors, converse};
 pub(crate) use content::input_of;
 pub use protocol::Sequences;
+pub use rules::RulesLimit;

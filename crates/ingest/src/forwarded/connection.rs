@@ -17,8 +17,8 @@ use inputs::{Acknowledgement, BatchId, Error, Receipt};
 use model::{ErrorKind, IndexName, IndexerId};
 use prost::Message;
 use protocol::{
-    Batch, Hello, ParsingRules, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome,
-    to_forwarder, to_indexer,
+    Batch, Hello, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome, to_forwarder,
+    to_indexer,
 };
 use runtime::{Shutdown, metrics as names};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -27,7 +27,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use uuid::Uuid;
 
 use super::content::input_of;
-use super::rules::{self, parsing_rules};
+use super::rules::{self, RulesLimit, RulesMessage, parsing_rules};
 use crate::Ingest;
 use crate::forwarders::Counted;
 
@@ -51,6 +51,8 @@ pub struct Doors {
     pub has_index: Arc<dyn Fn(&IndexName) -> bool + Send + Sync>,
     /// Maximum length of a frame, in bytes.
     pub max_frame: usize,
+    /// Limits how many connections send parsing rules at the same time.
+    pub rules: RulesLimit,
 }
 
 impl fmt::Debug for Doors {
@@ -87,14 +89,19 @@ where
     };
     let channel = check(&hello, &doors)?;
     frames.codec_mut().set_max_frame_length(doors.max_frame);
-    let rules = parsing_rules(ingest.rules.read().knowledge());
-    let welcome = Welcome {
-        parsing_rules: rules::answer(hello.parsing_rules.as_ref(), &rules),
-        ..welcome(&ingest, &doors, channel)
-    };
+    let told = current_rules(&ingest);
     // The checksum of the rules that the forwarder has; `None` if it does not read any.
-    let mut known = hello.parsing_rules.as_ref().map(|_| rules.checksum.clone());
-    frames.send(encode(to_forwarder::Kind::Welcome(welcome))).await.map_err(text)?;
+    let mut known = hello.parsing_rules.as_ref().map(|_| told.rules.checksum.clone());
+    let length = if hello.parsing_rules == known { 0 } else { told.frame.len() };
+    let sending = async {
+        let welcome = Welcome {
+            parsing_rules: rules::answer(hello.parsing_rules.as_ref(), &told.rules),
+            ..welcome(&ingest, &doors, channel)
+        };
+        frames.send(encode(to_forwarder::Kind::Welcome(welcome))).await
+    };
+    doors.rules.send(length, sending).await.map_err(text)?;
+    drop(told);
     tracing::info!(%peer, host = hello.host, %channel, "forwarder connected");
     let counted = ingest.forwarders().open(peer, &hello);
     let (write, mut incoming) = frames.split();
@@ -127,10 +134,10 @@ where
             if outcomes.send(said).await.is_err() {
                 break Ok(());
             }
-            let rules = parsing_rules(ingest.rules.read().knowledge());
-            if known.as_ref().is_some_and(|known| *known != rules.checksum) {
-                known = Some(rules.checksum.clone());
-                if outcomes.send(Said::Rules(rules)).await.is_err() {
+            let told = current_rules(&ingest);
+            if known.as_ref().is_some_and(|known| *known != told.rules.checksum) {
+                known = Some(told.rules.checksum.clone());
+                if outcomes.send(Said::Rules(told)).await.is_err() {
                     break Ok(());
                 }
             }
@@ -138,7 +145,7 @@ where
         drop(outcomes);
         result
     };
-    let (read, written) = tokio::join!(reading, answer(write, settled));
+    let (read, written) = tokio::join!(reading, answer(write, settled, &doors.rules));
     read.and(written)
 }
 
@@ -147,7 +154,14 @@ where
 enum Said {
     Outcome(Outcome),
     Pong,
-    Rules(Arc<ParsingRules>),
+    Rules(Arc<RulesMessage>),
+}
+
+/// The rules of the present configuration. They may be merged for the first time, during which the
+/// configuration can be replaced.
+fn current_rules(ingest: &Ingest) -> Arc<RulesMessage> {
+    let knowledge = ingest.rules.read().knowledge().clone();
+    parsing_rules(&knowledge)
 }
 
 /// The answer to a forwarder, without the parsing rules.
@@ -232,7 +246,11 @@ async fn take(
 }
 
 /// Sends receipts and refusals until no more outcomes can arrive.
-async fn answer<W>(mut write: W, mut said: mpsc::Receiver<Said>) -> Result<(), String>
+async fn answer<W>(
+    mut write: W,
+    mut said: mpsc::Receiver<Said>,
+    limit: &RulesLimit,
+) -> Result<(), String>
 where
     W: futures::Sink<bytes::Bytes, Error = std::io::Error> + Unpin,
 {
@@ -240,14 +258,12 @@ where
     let mut open = true;
     while open || !waiting.is_empty() {
         let mut receipt = protocol::Receipt::default();
-        let mut others = Vec::new();
+        let (mut others, mut rules) = (Vec::new(), None);
         tokio::select! {
             next = said.recv(), if open && waiting.len() < IN_FLIGHT => match next {
                 None => open = false,
                 Some(Said::Pong) => others.push(to_forwarder::Kind::Pong(Pong {})),
-                Some(Said::Rules(rules)) => {
-                    others.push(to_forwarder::Kind::Rules((*rules).clone()));
-                }
+                Some(Said::Rules(told)) => rules = Some(told.frame.clone()),
                 Some(Said::Outcome((sequence, Ok(outcome)))) => {
                     waiting.push(async move { (sequence, outcome.wait().await) });
                 }
@@ -268,6 +284,9 @@ where
         }
         for message in others {
             write.send(encode(message)).await.map_err(text)?;
+        }
+        if let Some(frame) = rules {
+            limit.send(frame.len(), write.send(frame)).await.map_err(text)?;
         }
     }
     Ok(())

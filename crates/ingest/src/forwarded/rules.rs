@@ -1,20 +1,71 @@
 //! The rules that forwarders get, so that they cut streams where this indexer begins events.
 
 use std::hash::{DefaultHasher, Hasher};
+use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use knowledge::{EventBreaking, Knowledge};
 use prost::Message;
-use protocol::{ParsingRules, Setting, Stanza};
+use protocol::{ParsingRules, Setting, Stanza, ToForwarder, to_forwarder};
+use tokio::sync::Semaphore;
 
 /// Maximum size of the names and values of all settings, in bytes.
 const LIMIT: u64 = 4 << 20;
+/// Number of large frames that are sent at the same time.
+const AT_ONCE: usize = 64;
+/// Length from which a frame is large, in bytes.
+const LARGE: usize = 64 << 10;
+/// Time after which a frame that is still being sent, because its forwarder does not read, does not count.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// The rules of a configuration.
+#[derive(Debug)]
+pub(super) struct RulesMessage {
+    pub(super) rules: ParsingRules,
+    /// The encoded message with the rules, which all connections share.
+    pub(super) frame: Bytes,
+}
+
+/// Limits the memory for rules that are being sent: after a restart or a reload, all forwarders get them at
+/// the same time. Clones share it.
+#[derive(Debug, Clone)]
+pub struct RulesLimit {
+    permits: Arc<Semaphore>,
+    slow: Duration,
+}
+
+impl Default for RulesLimit {
+    fn default() -> Self {
+        Self { permits: Arc::new(Semaphore::new(AT_ONCE)), slow: SLOW }
+    }
+}
+
+impl RulesLimit {
+    /// Sends a frame of a length when it is its turn.
+    pub(super) async fn send<F: Future>(&self, length: usize, sending: F) -> F::Output {
+        if length < LARGE {
+            return sending.await;
+        }
+        // The semaphore is never closed.
+        let permit = self.permits.acquire().await.ok();
+        let mut sending = pin!(sending);
+        if let Ok(sent) = tokio::time::timeout(self.slow, &mut sending).await {
+            return sent;
+        }
+        drop(permit);
+        sending.await
+    }
+}
 
 /// Returns the rules of a configuration as a message, which is made once.
-pub(super) fn parsing_rules(knowledge: &Knowledge) -> Arc<ParsingRules> {
-    knowledge
-        .compiled_of(&["app", "props"], |knowledge| message(&knowledge.event_breaking(), LIMIT))
+pub(super) fn parsing_rules(knowledge: &Knowledge) -> Arc<RulesMessage> {
+    knowledge.compiled_of(&["app", "props"], |knowledge| {
+        let rules = message(&knowledge.event_breaking(), LIMIT);
+        let kind = Some(to_forwarder::Kind::Rules(rules.clone()));
+        RulesMessage { rules, frame: ToForwarder { kind }.encode_to_vec().into() }
+    })
 }
 
 fn message(rules: &EventBreaking, limit: u64) -> ParsingRules {
@@ -52,12 +103,10 @@ fn message(rules: &EventBreaking, limit: u64) -> ParsingRules {
 /// Returns the answer to a forwarder that has rules with this checksum: without stanzas if they are the same,
 /// `None` if it does not read rules.
 pub(super) fn answer(known: Option<&Bytes>, rules: &ParsingRules) -> Option<ParsingRules> {
-    let known = known?;
-    let mut answer = rules.clone();
-    if *known == rules.checksum {
-        answer.stanzas.clear();
-    }
-    Some(answer)
+    let is_same = *known? == rules.checksum;
+    let stanzas = if is_same { Vec::new() } else { rules.stanzas.clone() };
+    let (size, limit) = (rules.size, rules.limit);
+    Some(ParsingRules { checksum: rules.checksum.clone(), stanzas, size, limit })
 }
 
 #[cfg(test)]
@@ -73,16 +122,38 @@ mod tests {
 
     #[test]
     fn rules_are_sent_to_those_who_do_not_have_them() {
-        let rules = parsing_rules(&knowledge("[a]\nMAX_EVENTS = 9"));
+        let told = parsing_rules(&knowledge("[a]\nMAX_EVENTS = 9"));
+        let rules = &told.rules;
         assert_eq!((rules.stanzas.len(), rules.size), (1, 12));
-        assert!(answer(None, &rules).is_none());
-        assert_eq!(answer(Some(&Bytes::new()), &rules).unwrap(), *rules);
-        let same = answer(Some(&rules.checksum), &rules).unwrap();
+        assert!(answer(None, rules).is_none());
+        assert_eq!(answer(Some(&Bytes::new()), rules).unwrap(), *rules);
+        let frame = ToForwarder::decode(told.frame.clone()).unwrap();
+        assert_eq!(frame.kind, Some(to_forwarder::Kind::Rules(rules.clone())));
+        let same = answer(Some(&rules.checksum), rules).unwrap();
         assert!(same.stanzas.is_empty() && same.checksum == rules.checksum);
         let other = parsing_rules(&knowledge("[a]\nMAX_EVENTS = 8"));
-        assert_ne!(other.checksum, rules.checksum);
+        assert_ne!(other.rules.checksum, rules.checksum);
         let unrelated = parsing_rules(&knowledge("[a]\nMAX_EVENTS = 9\nEVAL-x = 1"));
-        assert_eq!(unrelated.checksum, rules.checksum);
+        assert_eq!(unrelated.rules.checksum, rules.checksum);
+    }
+
+    #[tokio::test]
+    async fn forwarders_that_do_not_read_do_not_keep_others_from_their_rules() {
+        let limit = RulesLimit { slow: Duration::from_millis(20), ..RulesLimit::default() };
+        let stalled = || limit.send(LARGE, std::future::pending::<()>());
+        let all_stalled = futures::future::join_all((0..AT_ONCE).map(|_| stalled()));
+        let others = async {
+            assert_eq!(limit.permits.available_permits(), 0);
+            // Small ones do not wait, and large ones wait for a limited time.
+            assert_eq!(limit.send(LARGE - 1, async { 1 }).await, 1);
+            assert_eq!(limit.permits.available_permits(), 0);
+            limit.send(LARGE, async { 2 }).await
+        };
+        tokio::select! {
+            biased;
+            _ = all_stalled => unreachable!("they are never sent"),
+            sent = others => assert_eq!(sent, 2),
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use conf::{Layer, Layers};
 use futures::{SinkExt, StreamExt};
-use ingest::forwarded::{Doors, converse};
+use ingest::forwarded::{Doors, RulesLimit, converse};
 use inputs::{BatchId, CutEvents, Input, MissingTime, OriginRef, StreamKey};
 use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId};
@@ -159,6 +159,7 @@ fn doors() -> Doors {
         token: Some("secret".into()),
         has_index: Arc::new(|index| index.as_str() == "main"),
         max_frame: 1 << 20,
+        rules: RulesLimit::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use ::inputs::configured::{ForwarderListener, ForwarderPort, ServeForwarders};
 use ::inputs::tcp::Signals;
 use anyhow::Result;
 use ingest::Ingest;
-use ingest::forwarded::{Doors, converse};
+use ingest::forwarded::{Doors, RulesLimit, converse};
 use runtime::{Shutdown, metrics as names};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -43,6 +43,7 @@ pub(crate) fn start(
         token: options.forwarding_token.as_deref().map(Into::into),
         has_index: Arc::new(move |index| indexes.contains(index)),
         max_frame: MAX_FRAME,
+        rules: RulesLimit::default(),
     };
     let (tls, ingest) = (tls.cloned(), Arc::clone(&karst.ingest));
     let serve: ServeForwarders = Arc::new(move |port: ForwarderListener| {
