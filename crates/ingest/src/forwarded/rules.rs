@@ -1,6 +1,5 @@
 //! The rules that forwarders get, so that they cut streams where this indexer begins events.
 
-use std::hash::{DefaultHasher, Hasher};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,10 +83,9 @@ fn message(rules: &EventBreaking, limit: u64) -> ParsingRules {
         stanza.name.len() + settings.sum::<usize>()
     };
     let size = stanzas.iter().map(size_of).sum::<usize>() as u64;
-    let mut message = ParsingRules { stanzas, size, limit, checksum: Bytes::new() };
-    let mut hasher = DefaultHasher::new();
-    hasher.write(&message.encode_to_vec());
-    message.checksum = hasher.finish().to_be_bytes().to_vec().into();
+    let mut message = ParsingRules { stanzas, ..ParsingRules::default() };
+    let checksum = fingerprint(&message.encode_to_vec());
+    message = ParsingRules { checksum, size, limit, ..message };
     if size > limit {
         tracing::warn!(
             size,
@@ -98,6 +96,14 @@ fn message(rules: &EventBreaking, limit: u64) -> ParsingRules {
         message.stanzas.clear();
     }
     message
+}
+
+/// Computes FNV-1a: other releases must get the same checksum for the same rules, since otherwise forwarders
+/// between their indexers get them anew at each change of the connection.
+fn fingerprint(bytes: &[u8]) -> Bytes {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325, step);
+    Bytes::copy_from_slice(&hash.to_be_bytes())
 }
 
 /// Returns the answer to a forwarder that has rules with this checksum: without stanzas if they are the same,
@@ -161,5 +167,12 @@ mod tests {
         let rules = message(&knowledge("[a]\nMAX_EVENTS = 9").event_breaking(), 11);
         assert!(rules.stanzas.is_empty() && !rules.checksum.is_empty());
         assert_eq!((rules.size, rules.limit), (12, 11));
+    }
+
+    #[test]
+    fn the_checksum_is_that_of_the_settings_in_every_release() {
+        let breaking = knowledge("[a]\nMAX_EVENTS = 9").event_breaking();
+        assert_eq!(message(&breaking, 11).checksum, message(&breaking, 100).checksum);
+        assert_eq!(&fingerprint(b"foobar")[..], 0x8594_4171_f739_67e8_u64.to_be_bytes());
     }
 }
