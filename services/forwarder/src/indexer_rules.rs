@@ -271,8 +271,9 @@ impl IndexerRules {
                     indexer,
                     bytes = rules.size,
                     limit = rules.limit,
-                    "the indexer's rules for breaking events exceed the limit and are not sent: events of \
-                     several lines are only kept whole if this forwarder's props.conf has their settings"
+                    "the indexer's rules for breaking events exceed the limit and are not sent: those of \
+                     before apply; without any, events of several lines are only kept whole if this \
+                     forwarder's props.conf has their settings"
                 );
             }
             return;

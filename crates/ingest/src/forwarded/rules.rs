@@ -90,8 +90,8 @@ fn message(rules: &EventBreaking, limit: u64) -> ParsingRules {
         tracing::warn!(
             size,
             limit,
-            "the settings of props.conf that break events exceed the limit for forwarders, which then cut \
-             streams by their own props.conf only"
+            "the settings of props.conf that break events exceed the limit for forwarders, which keep \
+             those that they got before, if any"
         );
         message.stanzas.clear();
     }
