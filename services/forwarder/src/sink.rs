@@ -189,7 +189,8 @@ impl Route {
     }
 
     /// Cuts a stream by the rules that an indexer has sent since it was opened. Tables keep their rules,
-    /// which their header depends on, as do streams that only showed their encoding at their beginning.
+    /// which their header depends on, as do streams that only showed their encoding or their header at their
+    /// beginning.
     fn change_rules(&self, stream: &mut Stream, key: &StreamKey, bytes: &[u8]) {
         let knowledge = self.parsing().knowledge();
         if std::ptr::eq(stream.knowledge.as_ptr(), Arc::as_ptr(&knowledge)) {
@@ -204,6 +205,12 @@ impl Route {
         let sourcetype: Option<Arc<str>> = stream.origin.sourcetype.as_deref().map(Arc::from);
         let first = if carry.is_empty() { bytes } else { &carry[..] };
         let mut opened = self.open(&meta, key, sourcetype, first);
+        // Only the beginning of a file can be read again.
+        if opened.header.is_some() && !key.0.starts_with(header::MONITORED) {
+            stream.cutter.set_carry(&carry);
+            stream.knowledge = opened.knowledge;
+            return;
+        }
         opened.cutter.set_carry(&carry);
         *stream = opened;
     }
