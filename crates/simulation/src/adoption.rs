@@ -140,15 +140,30 @@ async fn let_go(
     has_lost_copies: bool,
 ) {
     let (own, of) = (indexer.pid(), process(from));
-    let known = registered.filter(|known| !known.local_acks);
-    if let Some(known) = known.filter(|_| has_lost_copies) {
-        let id = from.to_string();
-        // Retried with the recovery, because the leader assigns it again.
-        let _ = peers::note_local_acks(&indexer.catalog, &id, &known.started).await;
-    } else if let Some(known) = known {
-        let left = peers::leave(&indexer.catalog, &from.to_string(), &known.started).await;
-        let is_out = left.is_ok_and(|is_out| is_out);
-        indexer.world.note(format_args!("{own} takes {of} out of the list: {is_out}"));
+    let id = from.to_string();
+    let Some(known) = registered else { return };
+    // Since its sets were given, it may have acknowledged events of an index that became local.
+    let now = Registration::of(&indexer.catalog.snapshot(), &id);
+    let now = now.filter(|now| now.started == known.started);
+    if known.local_acks || now.is_some_and(|now| now.local_acks) {
+        return;
+    }
+    loop {
+        let left = match has_lost_copies {
+            true => peers::note_local_acks(&indexer.catalog, &id, &known.started).await,
+            false => peers::leave(&indexer.catalog, &id, &known.started).await,
+        };
+        let is_unknown =
+            left.as_ref().is_err_and(|error| error.kind() == model::ErrorKind::Unavailable);
+        if !has_lost_copies {
+            let is_out = left.is_ok_and(|is_out| is_out);
+            indexer.world.note(format_args!("{own} takes {of} out of the list: {is_out}"));
+        }
+        if !is_unknown {
+            return;
+        }
+        // It would be in the list, silent, with its own sets.
+        tokio::time::sleep(AGAIN).await;
     }
 }
 
