@@ -449,7 +449,7 @@ async fn begin_incarnation(
     let before = catalog.snapshot();
     let incarnation = Incarnation::begin(catalog, data, known, &place).await?;
     if is_new {
-        former_directory::warn(&before, (incarnation.indexer, &place));
+        former_directory::report(&before, (incarnation.indexer, &place));
     }
     Ok(incarnation)
 }

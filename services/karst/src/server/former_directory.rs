@@ -4,7 +4,7 @@
 //! former directory, the events that only it may have, and what to do.
 //!
 //! In a cluster, a process leaves the list when all events that it has acknowledged are stored. The former
-//! directory of a process that is not in the list has none of them.
+//! directory of a process that is not in the list has none of them, unless it ran without a cluster.
 
 use catalog::Snapshot;
 use model::IndexerId;
@@ -19,43 +19,59 @@ struct Former {
     place: Place,
     /// Whether only this directory may have acknowledged events.
     has_acknowledged: bool,
+    /// Whether its process is in the list of the cluster.
+    is_listed: bool,
 }
 
 /// Logs the former directories in the place of a process that starts over a new one, which the catalog does
 /// not know yet.
-pub(crate) fn warn(snapshot: &Snapshot, (own, place): (IndexerId, &Place)) {
+pub(crate) fn report(snapshot: &Snapshot, (own, place): (IndexerId, &Place)) {
     for former in formers(snapshot, (own, place)) {
-        tracing::warn!(former = %former.indexer, "{}", described(&former, (own, place)));
+        let text = described(&former, (own, place));
+        match former.has_acknowledged {
+            true => tracing::warn!(former = %former.indexer, "{text}"),
+            // As after each move of a process to another machine with an empty disk.
+            false => tracing::info!(former = %former.indexer, "{text}"),
+        }
     }
 }
 
 fn formers(snapshot: &Snapshot, (own, at): (IndexerId, &Place)) -> Vec<Former> {
-    let known = incarnation::places(snapshot).into_iter();
-    if at.address.is_none() {
-        // Earlier ones were replaced before.
-        let alone = known.filter(|(_, place)| place.address.is_none());
-        let last = alone.max_by(|(_, one), (_, other)| one.started.cmp(&other.started));
-        let last = last.map(|(indexer, place)| Former { indexer, place, has_acknowledged: true });
-        return last.into_iter().collect();
-    }
+    let known = incarnation::places(snapshot);
+    let by_start = |(_, one): &&(IndexerId, Place), (_, other): &&(IndexerId, Place)| {
+        one.started.cmp(&other.started)
+    };
+    let is_alone = |(_, place): &&(IndexerId, Place)| place.address.is_none();
+    // Of those without a cluster only the last one counts: earlier ones were replaced before.
+    let last = match at.address {
+        None => known.iter().filter(is_alone).max_by(by_start),
+        Some(_) => known.iter().max_by(by_start).filter(is_alone),
+    };
+    let last = last.map(|(indexer, _)| *indexer);
     let former = |(indexer, place): (IndexerId, Place)| {
-        let entry = Registration::of(snapshot, &indexer.to_string())?;
+        let entry = Registration::of(snapshot, &indexer.to_string());
+        let Some(entry) = entry.filter(|_| at.address.is_some()) else {
+            let (has_acknowledged, is_listed) = (true, false);
+            let former = Former { indexer, place, has_acknowledged, is_listed };
+            return (last == Some(indexer)).then_some(former);
+        };
         let is_here = indexer == own || place.address == at.address;
         let has_acknowledged = entry.local_acks;
         // Others have no events but those about themselves.
         let is_former = is_here && entry.takes_events();
-        is_former.then_some(Former { indexer, place, has_acknowledged })
+        is_former.then_some(Former { indexer, place, has_acknowledged, is_listed: true })
     };
-    known.filter_map(former).collect()
+    known.into_iter().filter_map(former).collect()
 }
 
 fn described(former: &Former, (own, at): (IndexerId, &Place)) -> String {
-    let Former { indexer, place: Place { host, data, started, .. }, has_acknowledged } = former;
+    let Former { indexer, place, has_acknowledged, is_listed } = former;
+    let Place { host, data, started, .. } = place;
     let events = match has_acknowledged {
         true => "acknowledged with ackLevel = local, and not stored yet",
         false => "not acknowledged (other processes have those that were)",
     };
-    let give_up = match at.address.is_some() && *indexer != own && *has_acknowledged {
+    let give_up = match *is_listed && *indexer != own && *has_acknowledged {
         true => format!(
             "; to give them up, run `karst cluster remove {indexer} --force`: until then searches report \
              them as missing"
@@ -155,6 +171,8 @@ mod tests {
         let (catalog, _data) = started(None).await;
         let other = said(&catalog, OWN, None);
         assert!(other.len() == 1 && other[0].ends_with("over the former directory"), "{other:?}");
-        assert_eq!(said(&catalog, OWN, Some("here:9887")), Vec::<String>::new());
+        // It joins a cluster with a new directory.
+        let joined = said(&catalog, OWN, Some("here:9887"));
+        assert_eq!(joined, other);
     }
 }
