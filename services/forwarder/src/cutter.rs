@@ -191,17 +191,18 @@ impl Cutter {
 
     /// The last cut in encoded bytes.
     fn cut_in(&mut self, bytes: &[u8], now: EventTime) -> Option<Cut> {
+        let is_full = bytes.len() >= self.sizes.event;
         if !self.coding.is_utf16() {
-            return self.last_cut(bytes, now);
+            return self.last_cut(bytes, is_full, now);
         }
         let view = View::new(&bytes[..self.coding.border(bytes)], self.coding);
-        let cut = self.last_cut(view.text().as_bytes(), now)?;
+        let cut = self.last_cut(view.text().as_bytes(), is_full, now)?;
         Some(Cut { end: view.place(cut.end), next: view.place(cut.next) })
     }
 
-    /// The last cut in text.
-    fn last_cut(&mut self, text: &[u8], now: EventTime) -> Option<Cut> {
-        if let Some(cut) = self.last_record(text) {
+    /// The last cut in text. `is_full`: its source has the maximum length of an event.
+    fn last_cut(&mut self, text: &[u8], is_full: bool, now: EventTime) -> Option<Cut> {
+        if let Some(cut) = self.last_record(text, is_full) {
             return cut;
         }
         if self.merge.is_none() && matches!(self.rules.line_breaker, LineBreaker::Newlines) {
@@ -233,12 +234,12 @@ impl Cutter {
 
     /// The last cut of a source that breaks at the ends of records, which may have line ends in quotes;
     /// `None` for other sources.
-    fn last_record(&self, text: &[u8]) -> Option<Option<Cut>> {
+    fn last_record(&self, text: &[u8], is_full: bool) -> Option<Option<Cut>> {
         let mut scanner = self.rules.records(self.sizes.event)?;
         let (mut at, mut last) = (0, None);
         while let Some(found) = scanner.next(text, &mut at) {
             // The rest of an array is not read as such without its beginning.
-            if !scanner.is_in_array() || text.len() >= self.sizes.event {
+            if !scanner.is_in_array() || is_full {
                 last = Some(Cut { end: found.next_start, next: found.next_start });
             }
         }
@@ -442,6 +443,20 @@ mod tests {
         let mut cutter = cutter("[t]\nINDEXED_EXTRACTIONS = json", 1000);
         let found = pieces(&mut cutter, &["[{\"a\": 1},\n", "{\"a\": 2}]", "{\"a\": 3}", ""]);
         assert_eq!(found, ["[{\"a\": 1},\n{\"a\": 2}]", "{\"a\": 3}"]);
+    }
+
+    #[test]
+    fn an_array_that_is_too_long_is_cut_between_elements() {
+        let element = "{\"a\": 1},\n";
+        let text = "[".to_owned() + &element.repeat((1 << 20) / element.len() + 1);
+        let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for (charset, bytes) in [("UTF-8", text.into_bytes()), ("UTF-16LE", utf16)] {
+            let props = format!("[t]\nINDEXED_EXTRACTIONS = json\nCHARSET = {charset}");
+            let found = cutter(&props, 1000).push(bytes.into(), false, NOW);
+            let ends: &[&[u8]] = &[b"},\n", b"},", b"}", b"}\0,\0\n\0", b"}\0,\0", b"}\0"];
+            let is_whole = ends.iter().any(|end| found[0].text.ends_with(end));
+            assert!(is_whole, "{charset}: {:?}", found[0].text.slice(found[0].text.len() - 20..));
+        }
     }
 
     #[test]
