@@ -593,3 +593,92 @@ fn receipt(contents: &[Whole], pending: u64) -> Receipt {
     }
     receipt
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use conf::Layers;
+    use protocol::{ParsingRules, Setting, Stanza};
+    use runtime::SystemClock;
+
+    use super::*;
+    use crate::indexer_rules::Compiler;
+    use crate::rules::tests::{book, meta};
+
+    /// Two groups without queues, and one pipeline set.
+    fn forward(directory: &std::path::Path) -> Arc<Forward> {
+        let knowledge = Arc::new(Knowledge::new(Layers::builtin()));
+        let compiler = Arc::new(Compiler::new(knowledge));
+        let open = |group: &str| {
+            let directory = directory.join(group);
+            std::fs::create_dir(&directory).unwrap();
+            Arc::new(IndexerRules::open(Arc::clone(&compiler), &group.into(), &directory))
+        };
+        Arc::new(Forward {
+            parsing: vec![open("a"), open("b")],
+            stopping: Shutdown::new(),
+            clock: Arc::new(SystemClock),
+            filter: IndexFilter::default(),
+            rules: book("", ""),
+            sets: vec![Set::new(Vec::new())],
+            levels: vec![None, None],
+            sizes: Sizes { batch: 1000, event: 1 << 20 },
+            limits: SinkLimits {
+                queue_wait: Duration::from_secs(1),
+                stream_idle: Duration::from_secs(1),
+            },
+        })
+    }
+
+    /// Settings of the source type `t`.
+    fn rules(settings: &[(&str, &str)]) -> Option<ParsingRules> {
+        let setting = |(key, value): &(&str, &str)| Setting {
+            key: (*key).to_owned(),
+            value: (*value).to_owned(),
+        };
+        let settings = settings.iter().map(setting).collect();
+        let stanza = Stanza { name: "t".to_owned(), settings };
+        let checksum = Bytes::from_static(b"x");
+        Some(ParsingRules { checksum, stanzas: vec![stanza], size: 1, limit: 100 })
+    }
+
+    /// The texts that a route cuts from a stream, and the number of bytes that wait.
+    fn cut(route: &Route, key: &StreamKey, text: &'static str) -> (Vec<Bytes>, u64) {
+        let bytes = Bytes::from_static(text.as_bytes());
+        let (found, pending) = route.cut(&Arc::new(meta("t")), key, (bytes, false, None));
+        let text_of = |whole: Whole| match whole.content.unwrap().body.unwrap() {
+            Body::Text(text) => text.bytes,
+            other => panic!("{other:?}"),
+        };
+        (found.into_iter().map(text_of).collect(), pending)
+    }
+
+    #[test]
+    fn streams_are_cut_by_the_rules_of_their_first_group() {
+        let data = tempfile::tempdir().unwrap();
+        let forward = forward(data.path());
+        let settings = [("SHOULD_LINEMERGE", "false"), ("LINE_BREAKER", "(;)")];
+        forward.parsing[0].hear("a:1", rules(&settings));
+        forward.parsing[1].hear("b:1", None);
+        let one = Route::new(Arc::clone(&forward), vec![0, 1], "one");
+        let other = Route::new(forward, vec![1, 0], "other");
+        let (key, other_key) = (StreamKey("tcp:1".into()), StreamKey("tcp:2".into()));
+        assert_eq!(cut(&one, &key, "1;2;3"), (vec![Bytes::from_static(b"1;2")], 1));
+        assert_eq!(cut(&other, &other_key, "1;2;3"), (Vec::new(), 5));
+    }
+
+    #[test]
+    fn a_connection_that_becomes_a_table_keeps_its_rules() {
+        let data = tempfile::tempdir().unwrap();
+        let forward = forward(data.path());
+        let route = Route::new(Arc::clone(&forward), vec![0], "one");
+        let (key, later) = (StreamKey("tcp:1".into()), StreamKey("tcp:2".into()));
+        assert_eq!(cut(&route, &key, "a,b\nc,d\n"), (Vec::new(), 8));
+        forward.parsing[0].hear("a:1", rules(&[("INDEXED_EXTRACTIONS", "csv")]));
+        assert_eq!(cut(&route, &key, "e,f\n"), (Vec::new(), 12));
+        cut(&route, &later, "a,b\nc,d\n");
+        let streams = forward.sets[0].streams.lock();
+        let has_header = |key: &StreamKey| streams[key].lock().header.is_some();
+        assert_eq!((has_header(&key), has_header(&later)), (false, true));
+    }
+}
