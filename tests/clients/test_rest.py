@@ -116,6 +116,28 @@ def test_the_summary_of_a_saved_search_begins_with_its_name(server):
     assert row["_raw"].startswith('search_name="hourly sums", info_min_time='), row
 
 
+def test_arguments_replace_placeholders_of_a_saved_search(server):
+    saved = "/servicesNS/nobody/search/saved/searches"
+    search = '| makeresults | eval a="$a$", b="$args.b$", c="c\\$$" | table a b c'
+    form = {"name": "with arguments", "search": search, "args.a": "1", "output_mode": "json"}
+    created = server.rest("POST", saved, form)
+    assert created.status == 201, created
+    assert created.json()["entry"][0]["content"]["args.a"] == "1"
+    path = f"{saved}/with%20arguments/dispatch"
+    missing = server.rest("POST", path, {"output_mode": "json"})
+    assert missing.status == 400, missing
+    assert "args.b" in missing.json()["messages"][0]["text"]
+    for given, expected in (({}, "1"), ({"args.a": "3"}, "3")):
+        form = {"args.b": "2", "output_mode": "json", **given}
+        sid = server.rest("POST", path, form).json()["sid"]
+        results = f"/services/search/jobs/{sid}/results?output_mode=json"
+        wait_for(lambda: server.rest("GET", results).status == 200, "the job ends")
+        row = server.rest("GET", results).json()["results"][0]
+        assert (row["a"], row["b"]) == (expected, "2"), row
+    (row,) = server.rows('| savedsearch "with arguments" b=2')
+    assert (row["a"], row["b"]) == ("1", "2"), row
+
+
 def test_an_export_has_lists_of_rows_or_columns_with_their_fields(server, shop):
     search = f"search index={shop} | stats count by status"
     for mode, expected in (

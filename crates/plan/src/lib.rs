@@ -25,7 +25,7 @@
 //! plan_context                        where events are, who asks
 //! host, stanzas                       the outside; which stanzas apply to events
 //! compiled_lookup, limits, macros,     what needs none of these
-//! place, sql
+//! place, placeholders, sql
 //! ```
 //!
 //! Every field of a frame is one Arrow type, decided when planning: source fields are text or lists
@@ -45,6 +45,7 @@ mod lookup;
 mod macros;
 mod pipeline;
 mod place;
+mod placeholders;
 mod plan_context;
 mod range;
 mod renames;
@@ -82,6 +83,7 @@ pub use limits::Limits;
 pub use macros::Macros;
 pub use pipeline::{plan_inner, plan_search, plan_search_watched};
 pub use place::{Origin, Place, TwoStep};
+pub use placeholders::fill_placeholders;
 pub use plan_context::PlanContext;
 pub use renames::excluding_renamed;
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};

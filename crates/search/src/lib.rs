@@ -78,7 +78,7 @@ pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Pag
 pub use outside::SharedEvents;
 pub use plan::{
     AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,
-    OutlinedCommand, Suggestion, with_implied_search,
+    OutlinedCommand, Suggestion, fill_placeholders, with_implied_search,
 };
 pub use quarantine::{Quarantine, Quarantined, quarantined};
 pub use reads::{Reads, TierReads};

@@ -8,7 +8,7 @@ use inputs::exec::Schedule;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::EventTime;
-use search::with_implied_search;
+use search::{fill_placeholders, with_implied_search};
 use serde_json::json;
 
 use super::feed;
@@ -34,7 +34,7 @@ pub(super) fn routes() -> Routes {
             "/services/saved/searches/{name}/dispatch",
             post(
                 SEARCH,
-                "Runs a saved search; `dispatch.*` override its settings, `args.*` replace `$args.*$` in it",
+                "Runs a saved search; `dispatch.*` override its settings, `args.name` replaces `$name$` and `$args.name$` in it",
                 dispatch,
             ),
         )
@@ -88,15 +88,15 @@ fn object_to_change(call: &Call) -> Result<ConfObject, RestError> {
     Ok(object)
 }
 
-/// Runs the search. Parameters `dispatch.*` replace its own settings; `args.*` replace `$args.*$` in it.
+/// Runs the search. Parameters `dispatch.*` and `args.*` replace its own settings of these names.
 async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let mode = OutputMode::of(params)?;
     let object = object(&call)?;
     let set = |key: &str| params.text(key).or_else(|| object.get(key)).filter(|v| !v.is_empty());
-    let search = with_implied_search(object.get("search").unwrap_or_default()).into_owned();
+    let text = with_arguments(&object, params)?;
     let app = PathNamespace { owner: None, app: Some(object.app.clone()) };
-    let mut request = of_caller(state, &with_arguments(search, params), caller, &app);
+    let mut request = of_caller(state, &with_implied_search(&text), caller, &app);
     let number = |key: &str| -> Result<Option<usize>, RestError> {
         let Some(text) = set(key) else { return Ok(None) };
         text.parse().map(Some).map_err(|_| RestError::invalid(format!("{key} must be a number")))
@@ -122,11 +122,19 @@ async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
     Ok(sid_response(&job, mode))
 }
 
-fn with_arguments(mut search: String, params: &Params) -> String {
-    for (key, value) in params.iter().filter(|(key, _)| key.starts_with("args.")) {
-        search = search.replace(&format!("${key}$"), value);
-    }
-    search
+/// Returns the text of the search with the values of `args.name` for `$name$` and `$args.name$`: those of the
+/// request, otherwise those of the saved search.
+fn with_arguments(object: &ConfObject, params: &Params) -> Result<String, RestError> {
+    let value = |name: &str| {
+        let key = format!("args.{name}");
+        params.get(&key).or_else(|| object.get(&key)).map(str::to_owned)
+    };
+    fill_placeholders(object.get("search").unwrap_or_default(), value).map_err(|name| {
+        RestError::invalid(format!(
+            "the saved search \"{}\" has ${name}$ in it: add args.{name} to the request or to the saved search",
+            object.name
+        ))
+    })
 }
 
 /// Its runs that are still kept, the newest first.
@@ -215,6 +223,11 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {path}"), "name=two&search=a&cron_schedule=soon", 400, "five fields"),
         case(&format!("POST {one}/dispatch"), "", 201, "saved_"),
         case(&format!("POST {one}/dispatch"), "dispatch.max_count=x", 400, "must be a number"),
+        case(&format!("POST {path}"), "name=open&search=a%3D%24b%24", 201, "\"open\""),
+        case(&format!("POST {path}/open/dispatch"), "", 400, "add args.b to the request"),
+        case(&format!("POST {path}/open/dispatch"), "args.b=c", 201, "saved_"),
+        case(&format!("POST {path}/open"), "args.b=d", 200, "\"args.b\":\"d\""),
+        case(&format!("POST {path}/open/dispatch"), "", 201, "saved_"),
         case(&format!("GET {one}/history"), "", 200, "\"name\":\"saved_"),
         case(&format!("GET {none}/history"), "", 404, absent),
         case(&format!("GET {one}/scheduled_times"), "", 200, "scheduled_times"),

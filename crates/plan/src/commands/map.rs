@@ -8,9 +8,10 @@ use spl::ast::{Command, MapCommand, MapSearch, Spanned};
 use tables::check_count;
 use tables::text::template::{Kind, Scan};
 
-use super::savedsearch::{Saved, is_name};
+use super::savedsearch::Saved;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::context::PlanningContext;
+use crate::placeholders::is_name;
 use crate::stage::inner::{Bounds, Inner};
 use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, subsearch};

@@ -12,6 +12,7 @@ use super::{
     CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
 use crate::context::PlanningContext;
+use crate::placeholders::fill_placeholders;
 use crate::{Error, subsearch};
 
 impl CommandPlan for SavedsearchCommand {
@@ -44,19 +45,20 @@ pub(super) async fn expand(
 ) -> Result<Expanded, Error> {
     let saved = Saved::find(&command.name.node, command.name.span, env)?;
     let value = |name: &str| {
-        let name = name.strip_prefix("args.").unwrap_or(name);
-        let found = command.arguments.iter().find(|(key, _)| key == name);
-        found.map(|(_, value)| value.clone())
+        let given = |(key, _): &&(String, String)| key.strip_prefix("args.").unwrap_or(key) == name;
+        let found = command.arguments.iter().find(given);
+        found.or_else(|| saved.arguments.iter().find(given)).map(|(_, value)| value.clone())
     };
-    let text = match command.nosubstitution {
-        true => saved.text,
-        false => substituted(&saved.text, value).map_err(|name| {
+    let text = if command.nosubstitution {
+        saved.text.clone()
+    } else {
+        fill_placeholders(&saved.text, value).map_err(|name| {
             let message = format!(
                 "the saved search \"{}\" has ${name}$ in it: write {name}=\"...\" after its name",
                 command.name.node
             );
             Error::at(message, span)
-        })?,
+        })?
     };
     let mut context = env.context.clone();
     context.range = saved.range;
@@ -70,6 +72,8 @@ pub(super) async fn expand(
 pub(super) struct Saved {
     /// The text of the search.
     pub(super) text: String,
+    /// Its own values of `$name$`: the settings `args.name`.
+    arguments: Vec<(String, String)>,
     /// The time range: that of the outer search, or its own if there is none.
     pub(super) range: TimeRange,
 }
@@ -104,54 +108,8 @@ impl Saved {
                 latest: time("dispatch.latest_time", TimeRange::ALL.latest)?,
             };
         }
-        Ok(Self { text, range })
-    }
-}
-
-/// Replaces `$name$` with values and `$$` with `$`; fails with the first name that has no value.
-fn substituted(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, String> {
-    let mut out = String::with_capacity(text.len());
-    let mut left = text;
-    while let Some(at) = left.find('$') {
-        let (before, behind) = (&left[..at], &left[at + 1..]);
-        out.push_str(before);
-        if let Some(rest) = behind.strip_prefix('$') {
-            out.push('$');
-            left = rest;
-            continue;
-        }
-        let name = behind.find('$').map(|end| &behind[..end]).filter(|name| is_name(name));
-        match name {
-            Some(name) => {
-                out.push_str(&value(name).ok_or_else(|| name.to_owned())?);
-                left = &behind[name.len() + 1..];
-            }
-            None => {
-                out.push('$');
-                left = behind;
-            }
-        }
-    }
-    out.push_str(left);
-    Ok(out)
-}
-
-/// Whether the text between two `$` is a name.
-pub(super) fn is_name(text: &str) -> bool {
-    let inside = |c: char| c.is_alphanumeric() || "_.:{}@-".contains(c);
-    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(inside)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_between_dollars_are_replaced() {
-        let value = |name: &str| (name == "a").then(|| "1".to_owned());
-        let of = |text: &str| substituted(text, value);
-        assert_eq!(of("x=$a$ y=\"$a$\""), Ok("x=1 y=\"1\"".to_owned()));
-        assert_eq!(of("$$a$$ ^x$ | y$"), Ok("$a$ ^x$ | y$".to_owned()));
-        assert_eq!(of("x=$b$"), Err("b".to_owned()));
+        let own = stanza.entries.iter().filter(|entry| entry.key.starts_with("args."));
+        let arguments = own.map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+        Ok(Self { text, arguments, range })
     }
 }

@@ -440,6 +440,7 @@ pub(crate) static SAVED_SEARCHES: Kind = Kind {
         "alert_threshold",
         "alert_type",
         "allow_skew",
+        "args.*",
         "auto_summarize",
         "auto_summarize.*",
         "counttype",
