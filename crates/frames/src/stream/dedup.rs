@@ -39,10 +39,14 @@ impl StreamOp for Dedup {
     }
 
     fn reduction(&self) -> Option<Reduction> {
-        if self.consecutive || self.keep_events || self.count > MOST_EACH {
+        if self.keep_events || self.count > MOST_EACH {
             return None;
         }
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
+        if self.consecutive {
+            let runs = |first| Reduction::Runs { count, keep_empty: self.keep_empty, first };
+            return self.first.map(runs);
+        }
         Some(Reduction::Each { count, keep_empty: self.keep_empty, first: self.first })
     }
 

@@ -14,6 +14,8 @@
 //! that precede it in the order are known: of its combination of values for `dedup`, of all rows for a later
 //! `head N`; or if it follows a row that ends the result. If the result has an end, the scan learns the time
 //! before which no row is used. The memory for this is bounded: if it is full, fewer rows are dropped.
+//!
+//! The end of `dedup consecutive=t` is in `runs`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -44,12 +46,14 @@ use futures::{StreamExt, stream};
 use hashbrown::HashMap;
 use parking_lot::Mutex;
 
+use self::runs::{ROW, Runs};
+
+mod runs;
+
 /// Maximum number of remembered rows in a partition.
 const MOST: usize = 1 << 16;
 /// Maximum memory of a partition in bytes.
 const BYTES: usize = 16 << 20;
-/// Approximate size in bytes of a remembered row without its values.
-const ROW: usize = 160;
 /// Maximum number of bytes of dropped rows that a column of the remaining rows may keep alive.
 const SLACK: Slack = Slack::Passing(1 << 12);
 
@@ -65,6 +69,15 @@ pub enum Reduction {
         /// Number of these rows that are used in total; `None` for all.
         first: Option<usize>,
     },
+    /// The first rows of each run of rows with the same argument values.
+    Runs {
+        /// Number of rows per run.
+        count: usize,
+        /// Whether rows that lack one of the values are used; they do not end a run.
+        keep_empty: bool,
+        /// Number of these rows that are used in total.
+        first: usize,
+    },
     /// Rows before the first one for which the condition (argument 0) is not true.
     While {
         /// Whether a null condition counts as true.
@@ -76,7 +89,10 @@ pub enum Reduction {
 
 impl Reduction {
     fn first(self) -> Option<usize> {
-        let (Self::Each { first, .. } | Self::While { first, .. }) = self;
+        let first = match self {
+            Self::Each { first, .. } | Self::While { first, .. } => first,
+            Self::Runs { first, .. } => Some(first),
+        };
         first.filter(|first| *first <= MOST)
     }
 
@@ -309,13 +325,18 @@ struct State {
     /// Whether no further rows are remembered.
     is_full: bool,
     first: Option<First>,
+    runs: Option<Runs>,
     /// Rows after this one are not used.
     until: Option<OwnedRow>,
 }
 
 impl State {
     fn new(reduction: Reduction, order: Vec<SortField>) -> Result<Self> {
-        let first = reduction.first().map(|most| First { most, rows: BTreeMap::new(), len: 0 });
+        let most = reduction.first();
+        let (first, runs) = match reduction {
+            Reduction::Runs { count, .. } => (None, most.map(|most| Runs::new(most, count))),
+            _ => (most.map(|most| First { most, rows: BTreeMap::new(), len: 0 }), None),
+        };
         Ok(Self {
             reduction,
             orders: RowConverter::new(order)?,
@@ -324,6 +345,7 @@ impl State {
             bytes: 0,
             is_full: false,
             first,
+            runs,
             until: None,
         })
     }
@@ -335,6 +357,7 @@ impl State {
             Reduction::Each { count, keep_empty, .. } => {
                 self.each(count, keep_empty, &orders, arguments)?
             }
+            Reduction::Runs { keep_empty, .. } => self.runs(keep_empty, &orders, arguments)?,
             Reduction::While { null, .. } => self.until_it_fails(null, &orders, arguments),
         };
         if let Some(last) = self.first.as_ref().and_then(First::last).cloned() {
@@ -350,14 +373,7 @@ impl State {
         orders: &Rows,
         arguments: &[ArrayRef],
     ) -> Result<BooleanBuffer> {
-        let converter = match &mut self.values {
-            Some(converter) => converter,
-            empty => {
-                let types = arguments.iter().map(|a| SortField::new(a.data_type().clone()));
-                empty.insert(RowConverter::new(types.collect())?)
-            }
-        };
-        let values = converter.convert_columns(arguments)?;
+        let values = self.values(arguments)?;
         let keep = (0..orders.num_rows()).map(|row| {
             let order = orders.row(row);
             if self.is_after_all(order) {
@@ -372,6 +388,51 @@ impl State {
             self.admit(values.row(row).as_ref(), order, count)
         });
         Ok(keep.collect())
+    }
+
+    fn values(&mut self, arguments: &[ArrayRef]) -> Result<Rows> {
+        let converter = match &mut self.values {
+            Some(converter) => converter,
+            empty => {
+                let types = arguments.iter().map(|a| SortField::new(a.data_type().clone()));
+                empty.insert(RowConverter::new(types.collect())?)
+            }
+        };
+        Ok(converter.convert_columns(arguments)?)
+    }
+
+    fn runs(
+        &mut self,
+        keep_empty: bool,
+        orders: &Rows,
+        arguments: &[ArrayRef],
+    ) -> Result<BooleanBuffer> {
+        let values = self.values(arguments)?;
+        let keep = (0..orders.num_rows()).map(|row| {
+            let order = orders.row(row);
+            if self.is_after_all(order) {
+                return false;
+            }
+            let lacks = arguments.iter().any(|argument| missing(argument, row));
+            if lacks && !keep_empty {
+                return false;
+            }
+            if let Some(runs) = self.runs.as_mut().filter(|_| !self.is_full) {
+                let value = (!lacks).then(|| values.row(row));
+                runs.add(order, value.as_ref().map(AsRef::as_ref));
+            }
+            true
+        });
+        let keep = keep.collect();
+        if let Some(runs) = &mut self.runs {
+            let end = runs.settle();
+            self.bytes = runs.bytes();
+            self.is_full |= self.bytes > BYTES;
+            if let Some(end) = end {
+                self.end_at(end.row());
+            }
+        }
+        Ok(keep)
     }
 
     /// Whether a row is among the first rows of its combination so far.
@@ -551,6 +612,30 @@ mod tests {
     }
 
     #[test]
+    fn the_end_is_known_once_there_are_enough_runs() {
+        let mut state = state(Reduction::Runs { count: 1, keep_empty: true, first: 3 });
+        // Of rows with equal times only one counts.
+        let a = texts(&[Some("a"), Some("a"), Some("b"), Some("a")]);
+        assert_eq!(kept(&mut state, &[9, 8, 7, 7], &a), [true; 4]);
+        assert_eq!(until(&state), None);
+        kept(&mut state, &[5], &texts(&[None]));
+        assert_eq!(until(&state), Some(5));
+        // The first run is split.
+        let more = texts(&[Some("c"), Some("a"), Some("a")]);
+        assert_eq!(kept(&mut state, &[10, 4, 6], &more), [true, false, true]);
+        assert_eq!(until(&state), Some(7));
+        assert_eq!(state.runs.as_ref().map(Runs::len), Some(3));
+    }
+
+    #[test]
+    fn rows_that_lack_a_value_neither_count_nor_end_a_run() {
+        let mut state = state(Reduction::Runs { count: 1, keep_empty: false, first: 2 });
+        let a = texts(&[Some("a"), None, Some("a"), Some("b")]);
+        assert_eq!(kept(&mut state, &[9, 8, 7, 6], &a), [true, false, true, true]);
+        assert_eq!(until(&state), Some(6));
+    }
+
+    #[test]
     fn rows_after_one_that_fails_are_dropped() {
         let condition = |values: &[Option<bool>]| -> Vec<ArrayRef> {
             vec![Arc::new(BooleanArray::from(values.to_vec()))]
@@ -590,6 +675,30 @@ mod tests {
         order
     }
 
+    /// Returns the indexes of the rows that `dedup consecutive=t` and `head` keep; value 0 is a missing one.
+    /// Rows with equal times are in their order, or the reverse.
+    fn used_of_runs(
+        rows: &[(i64, u8)],
+        (count, keep_empty, first): (usize, bool, usize),
+        reversed: bool,
+    ) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        if reversed {
+            order.reverse();
+        }
+        order.sort_by_key(|at| std::cmp::Reverse(rows[*at].0));
+        let mut run = (0, 0);
+        order.retain(|at| match rows[*at].1 {
+            0 => keep_empty,
+            value => {
+                run = if run.0 == value { (value, run.1 + 1) } else { (value, 1) };
+                run.1 <= count
+            }
+        });
+        order.truncate(first);
+        order
+    }
+
     proptest! {
         #[test]
         fn every_row_of_the_result_is_left(
@@ -614,6 +723,31 @@ mod tests {
             prop_assume!(sorted.len() == rows.len());
             for at in used(&rows, count, first) {
                 prop_assert!(left[at], "row {at} of {rows:?}");
+            }
+        }
+
+        #[test]
+        fn every_used_row_of_a_run_is_left(
+            // Many rows have equal times.
+            rows in prop::collection::vec((0_i64..40, 0_u8..4), 0..80),
+            count in 1_usize..4,
+            keep_empty: bool,
+            first in 1_usize..20,
+            batch in 1_usize..20,
+        ) {
+            let mut state = state(Reduction::Runs { count, keep_empty, first });
+            let mut left = Vec::new();
+            for part in rows.chunks(batch) {
+                let orders: Vec<i64> = part.iter().map(|(time, _)| *time).collect();
+                let values: Vec<String> = part.iter().map(|(_, value)| value.to_string()).collect();
+                let values: Vec<Option<&str>> =
+                    values.iter().map(|v| Some(v.as_str()).filter(|v| *v != "0")).collect();
+                left.extend(kept(&mut state, &orders, &texts(&values)));
+            }
+            for reversed in [false, true] {
+                for at in used_of_runs(&rows, (count, keep_empty, first), reversed) {
+                    prop_assert!(left[at], "row {at} of {rows:?}");
+                }
             }
         }
     }

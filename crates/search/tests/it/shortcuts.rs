@@ -160,6 +160,10 @@ async fn a_head_behind_other_commands_ends_their_input() {
             "search alpha | dedup 2 host sourcetype | table n",
         ),
         (
+            "search alpha | dedup host consecutive=t | head 5 | table n",
+            "search alpha | dedup host consecutive=t | table n",
+        ),
+        (
             "search alpha | dedup n keepevents=t | head 5 | table n",
             "search alpha | dedup n keepevents=t | table n",
         ),
