@@ -25,9 +25,11 @@ use eval::{Environment, Kernel as RowKernel, TextSink};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use model::EventTime;
+use tables::Steps;
 
 use crate::column::{Argument, Values};
 use crate::ledger::{Charge, Meter};
+use crate::stopping::{stop_of, stopped};
 use crate::types::{ArrowType, ValueType};
 use crate::{Report, Typed};
 
@@ -45,6 +47,10 @@ const LONG_JSON: usize = 64 << 10;
 
 /// Size of the view of a text in a list, besides its buffer.
 const VIEW: usize = 16;
+
+/// Steps between two cancellation checks that one call of a function counts for: a regular expression may
+/// backtrack for milliseconds.
+const CALL: usize = 64;
 
 /// Builds a list of texts within the memory limit.
 struct MeteredTexts<'b> {
@@ -139,7 +145,9 @@ impl Run<'_> {
         let mut values: Vec<Value<'_>> =
             self.arguments.iter().map(|argument| argument.get(0)).collect();
         let parses_json = self.name.starts_with("json") || self.name == "spath";
+        let mut steps = Steps::new(stop_of(self.config));
         for row in 0..self.rows {
+            steps.take(CALL).map_err(stopped)?;
             for (value, argument) in values.iter_mut().zip(self.arguments) {
                 if !argument.constant {
                     *value = argument.values.get(row);
@@ -252,7 +260,9 @@ impl Run<'_> {
             _ => vec![Value::Null],
         };
         let mut some = false;
+        let mut steps = Steps::new(stop_of(self.config));
         for value in each {
+            steps.take(CALL).map_err(stopped)?;
             values[0] = value;
             scratch.clear();
             let made = kernel(Row::new(&values, self.environment), scratch).is_some();
@@ -502,5 +512,33 @@ impl EvalFunction {
     pub fn with(mut self, parameters: impl Into<String>) -> Self {
         self.parameters = parameters.into();
         self
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use arrow::array::StringViewArray;
+    use tables::Stop;
+
+    use super::*;
+
+    #[test]
+    fn functions_of_rows_end_soon_after_nobody_waits() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&calls);
+        let function = truth("slow", move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            Some(true)
+        });
+        let mut config = ConfigOptions::new();
+        crate::stopping::put(Stop::when(|| true), &mut config);
+        let texts: StringViewArray = std::iter::repeat_n(Some("x"), 8192).collect();
+        let arguments = [Argument::new(&ColumnarValue::Array(Arc::new(texts))).unwrap()];
+        let error = function.run(&arguments, 8192, &Arc::new(config)).unwrap_err();
+        assert!(error.to_string().contains("cancelled"), "{error}");
+        assert!(calls.load(Ordering::Relaxed) < 100);
     }
 }

@@ -34,6 +34,11 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
+    /// Whether a search takes time in proportion to the text.
+    pub(crate) fn is_linear(&self) -> bool {
+        self.regex.is_linear()
+    }
+
     /// Returns a literal that every match contains, if one is known.
     pub(crate) fn required_literal(&self) -> Option<Vec<u8>> {
         self.regex.required_literal()

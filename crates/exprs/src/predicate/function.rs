@@ -44,10 +44,12 @@ impl Test {
         }
     }
 
-    /// Returns the number of values that a value is compared with.
+    /// Returns the number of values that a value is compared with, or of steps that take as long.
     fn comparisons(&self) -> usize {
         match self {
             Self::In { values, .. } => values.tried(),
+            // It may backtrack for milliseconds.
+            Self::Regex { test, .. } if !test.is_linear() => 64,
             _ => 1,
         }
     }
@@ -63,7 +65,7 @@ impl Test {
             (Self::Term(pattern), Some(texts)) => {
                 return Ok(BooleanArray::new(pattern.rows(texts), None));
             }
-            (Self::Regex { test, .. }, Some(texts)) => {
+            (Self::Regex { test, .. }, Some(texts)) if test.is_linear() => {
                 return Ok(BooleanArray::new(test.rows(texts), None));
             }
             _ => {}

@@ -36,6 +36,10 @@ impl RegexTest {
         self.literal.as_deref()
     }
 
+    pub(crate) fn is_linear(&self) -> bool {
+        self.pattern.is_linear()
+    }
+
     pub(crate) fn source(&self) -> &str {
         &self.source
     }

@@ -206,22 +206,27 @@ fn many_alternatives_make_a_shallow_tree() {
     assert_eq!(table().evaluate(&expr)[0].as_deref(), Some("False"));
 }
 
-#[test]
-fn a_list_of_wildcards_ends_soon_after_nobody_waits() {
-    use datafusion::common::config::ConfigOptions;
-    use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs};
+/// Runs a search over a column `status` and cancels it at the n-th check.
+fn cancelled_at(check: usize, search: &str, status: &str) {
+    use datafusion::logical_expr::Expr;
 
-    let wildcards = (0..10_000).map(|at| format!("x{at}*")).collect::<Vec<_>>().join(", ");
-    let parsed = spl::parse_search_terms(&format!("status IN ({wildcards})"));
-    let expr = compile_search(&parsed.unwrap().expr.unwrap(), &table()).unwrap();
+    let parsed = spl::parse_search_terms(search).unwrap();
+    let expr = compile_search(&parsed.expr.unwrap(), &table()).unwrap();
     let Expr::ScalarFunction(call) = expr else { panic!("no function") };
+    run_until(check, &call.func, status);
+}
+
+fn run_until(check: usize, function: &datafusion::logical_expr::ScalarUDF, status: &str) {
+    use datafusion::common::config::ConfigOptions;
+    use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs};
+
     let mut config = ConfigOptions::new();
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let count = std::sync::Arc::clone(&asked);
-    let is_over = move || count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 1;
+    let is_over = move || count.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1 == check;
     crate::stopping::put(tables::Stop::when(is_over), &mut config);
     let statuses =
-        std::iter::repeat_n(Some("200"), 8192).collect::<arrow::array::StringViewArray>();
+        std::iter::repeat_n(Some(status), 8192).collect::<arrow::array::StringViewArray>();
     let field = arrow::datatypes::Field::new("status", arrow::datatypes::DataType::Utf8View, true);
     let arguments = ScalarFunctionArgs {
         args: vec![ColumnarValue::Array(std::sync::Arc::new(statuses))],
@@ -234,10 +239,24 @@ fn a_list_of_wildcards_ends_soon_after_nobody_waits() {
         )),
         config_options: std::sync::Arc::new(config),
     };
-    let error = call.func.invoke_with_args(arguments).unwrap_err();
+    let error = function.invoke_with_args(arguments).unwrap_err();
     assert!(error.to_string().contains("cancelled"), "{error}");
+    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), check);
+}
+
+#[test]
+fn a_list_of_wildcards_ends_soon_after_nobody_waits() {
+    let wildcards = (0..10_000).map(|at| format!("x{at}*")).collect::<Vec<_>>().join(", ");
     // The check cancels at its second call, at the second of 8,192 rows.
-    assert_eq!(asked.load(std::sync::atomic::Ordering::Relaxed), 2);
+    cancelled_at(2, &format!("status IN ({wildcards})"), "200");
+}
+
+#[test]
+fn regular_expressions_that_backtrack_end_soon_after_nobody_waits() {
+    let test = super::RegexTest::new("^(?=(a+)+$)b", false).unwrap();
+    let test = super::function::Test::Regex { field: "status".to_owned(), test };
+    // One of 8,192 rows takes milliseconds.
+    run_until(100, &super::function::Predicate::udf(test), "aaaaaaaac");
 }
 
 #[tokio::test]
