@@ -11,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-rust test-console test-clients simulate tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients simulate tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -89,9 +89,13 @@ test-console: $(CONSOLE)/node_modules/.package-lock.json ## unit tests of the co
 	cd $(CONSOLE) && npm test --silent
 
 # Examples are programs for measurements: `lint-rust` checks them, and linking them here takes minutes.
-test-rust: export RUSTC_WRAPPER ?= $(CURDIR)/ci/rustc
+TESTS := --locked --workspace --no-fail-fast --lib --bins --tests
+test-programs test-rust: export RUSTC_WRAPPER ?= $(CURDIR)/ci/rustc
+test-programs: console ## compile the tests of test-rust
+	cargo test $(TESTS) --no-run
+
 test-rust: console ## unit, property, specification and crash tests
-	set -o pipefail; KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace --no-fail-fast --lib --bins --tests 2>&1 \
+	set -o pipefail; KARST_REQUIRE_TOOLS=1 cargo test $(TESTS) 2>&1 \
 	  | awk -f ci/slowest.awk
 	KARST_REQUIRE_TOOLS=1 cargo test --locked --workspace --no-fail-fast --doc
 
