@@ -10,6 +10,7 @@ import pytest
 
 import karst
 from cluster import Cluster
+from terminal import Terminal
 
 
 def pytest_configure(config):
@@ -64,6 +65,20 @@ def own_server(tmp_path):
         if server.process is not None:
             server.stop()
         assert "panicked" not in server.log_text()
+
+
+@pytest.fixture
+def terminals():
+    """Makes terminals, and ends what was started in them."""
+    made = []
+
+    def make(*arguments, **options):
+        made.append(Terminal(*arguments, **options))
+        return made[-1]
+
+    yield make
+    for terminal in made:
+        terminal.close()
 
 
 @pytest.fixture(scope="session")
