@@ -166,7 +166,7 @@ bench-abuse: build ## cost of hostile requests, and their effect on other client
 bench-hostile: build ## memory, and work after a cancellation, of over 300 hostile searches (Linux)
 	@ci/bench-hostile.sh
 
-bench-cluster: build ## takeovers, searches and kills in a cluster
+bench-cluster: build ## takeovers, searches, indexers that leave, and kills in a cluster
 	@ci/bench-cluster.sh
 
 bench-deployment: build ## a deployment server with 1,000 simulated forwarders

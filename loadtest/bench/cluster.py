@@ -12,16 +12,22 @@ All processes share the cores of one machine, so rates say what the cluster's wo
   search, the next one, and those during ingest; CPU time and memory of the search head.
 - Apps: an app of 100 MB is installed over REST, then an update that changes 10 KB of it, and an app of one file; how long the
   request takes, and until all processes have it in effect.
+- Leave: an indexer with much text in hot buckets is taken out of the cluster; how long it takes, and whether all events are
+  there. Then three indexers become four and three again while they take events and a search head searches: times of searches
+  and hit ratio of the caches after each change, events lost or doubled.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import datetime
+import http.client
 import io
 import itertools
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import sys
@@ -33,14 +39,17 @@ import harness
 from harness import karst, quantile
 
 sys.path.insert(0, str(karst.ROOT / "tests" / "clients"))
-from cluster import Cluster  # noqa: E402
+from cluster import Cluster, Sender  # noqa: E402
 import minio  # noqa: E402
+from remote import sent  # noqa: E402
 
 CLIENTS = 32
 # Bars: seconds until a change is durable; milliseconds over one process; milliseconds; searches a minute.
 TAKEOVER, DENSE_MORE, NEEDLE, NEEDLES = 4.0, 5.0, 10.0, 9_000
 # CPU over one process; seconds until a pause holds, until the first preview.
 CPU_MORE, PAUSE, PREVIEW = 1.15, 0.2, 1.0
+# Seconds until an indexer has left; until the hit ratio is at this share of what it was; events lost or doubled.
+LEFT, WARM, RATIO, LOST = 20.0, 60.0, 0.9, 0
 
 
 class Loop(threading.Thread):
@@ -315,7 +324,21 @@ def main():
     parser.add_argument("--rounds", type=int, default=10, help="takeovers of each kind")
     parser.add_argument("--events", type=int, default=200_000, help="events of each of three hosts")
     parser.add_argument("--dense-events", type=int, default=1_000_000, help="the same for dense searches")
-    parser.add_argument("--only", choices=["takeovers", "searches", "parts", "hot", "apps"], help="one of them")
+    parser.add_argument(
+        "--hot-events",
+        type=int,
+        default=int(os.environ.get("BENCH_HOT_EVENTS", 3_000_000)),
+        help="hot events of the indexer that is taken out",
+    )
+    parser.add_argument(
+        "--after",
+        type=int,
+        default=int(os.environ.get("BENCH_AFTER", 60)),
+        help="seconds that are measured before and after a change of the number of indexers",
+    )
+    parser.add_argument("--write", action="store_true", help="the part `leave` into docs/benchmarks.md")
+    sections = ["takeovers", "searches", "parts", "hot", "apps", "leave"]
+    parser.add_argument("--only", choices=sections, help="one of them")
     options = parser.parse_args()
     today = datetime.datetime.now(datetime.UTC).date()
     print(f"{today}, commit {harness.commit()}, {harness.machine()}")
@@ -331,7 +354,8 @@ def main():
 
 def run(folder, store, options):
     variables = store.variables()
-    sections = {"takeovers": lead, "searches": search, "parts": share, "hot": hot, "apps": apps}
+    sections = {"takeovers": lead, "searches": search, "parts": share, "hot": hot, "apps": apps,
+                "leave": leave}
     for name, section in sections.items():
         if options.only in (None, name):
             section(folder, variables, options)
@@ -505,6 +529,263 @@ def apps(folder, variables, options):
             print(f"| {text} | {asked:.2f} | {everywhere:.2f} | {bar} |", flush=True)
     finally:
         cluster.kill()
+
+DENSE = {
+    **{name: REPORTS[name] for name in ("counts and averages", "distinct ids")},
+    "lengths of texts": "search index=main | eval x=len(_raw) | stats count, sum(x) by host",
+}
+# Seconds whose reads make a hit ratio.
+EACH = 5
+
+
+def take_out(head, indexer):
+    """Seconds until an indexer that is taken out of the cluster has ended, with everything stored."""
+    identity = (indexer.data / "instance.id").read_text().strip()
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        command = pool.submit(head.cli, "cluster", "offline", identity, timeout=900)
+
+        def is_over():
+            has_failed = command.done() and command.result().returncode != 0
+            return has_failed or indexer.process.poll() is not None
+
+        karst.wait_for(is_over, "the indexer has ended", 900)
+        seconds = time.monotonic() - began
+        done = command.result()
+    assert done.returncode == 0 and "has left the cluster" in done.stdout, done
+    assert indexer.process.wait(60) == 0, indexer.log
+    return seconds
+
+
+def drain(folder, variables, count, level):
+    """Seconds until an indexer with so many hot events has left; MB of text, of hot rows in memory, of its journal; missing events."""
+    conf = {
+        "server": "[ingest]\nmaxHotMemory = 4GB\n",
+        "indexes": f"[default]\nackLevel = {level}\nmaxDataSize = auto_high_volume\n[{level}]\n",
+    }
+    # With three of four indexers left, replication_factor is met.
+    store = (f"s3://karst/drain-{level}", variables)
+    cluster = Cluster(folder / f"drain-{level}", indexers=4, heads=1, store=store, conf=conf).start()
+    try:
+        leaver, (head,) = cluster.indexers[0], cluster.heads
+        report = sent(leaver, level, "--events", count)
+
+        def found():
+            rows, messages = head.answer(f"search index={level} | stats count")
+            return int(rows[0]["count"]) if rows and not messages else None
+
+        karst.wait_for(lambda: found() == count, "all events", 120)
+        sizes = [leaver.metric(name) / harness.MB for name in ("karst_hot_bytes", "karst_journal_bytes")]
+        seconds = take_out(head, leaver)
+        there = karst.wait_for(found, "complete results", 60)
+        return seconds, (report["bytes"] / harness.MB, *sizes), count - there
+    finally:
+        cluster.kill()
+        shutil.rmtree(folder / f"drain-{level}")
+
+
+class Balancer:
+    """Gives every request to the next indexer that is ready, as a load balancer does."""
+
+    def __init__(self, cluster):
+        self.cluster, self.ready, self.turns = cluster, list(cluster.indexers), itertools.count()
+        self.looking = Loop(self.look)
+
+    def look(self):
+        self.ready = [one for one in self.cluster.indexers if self.is_ready(one)] or self.ready
+        time.sleep(0.5)
+
+    @staticmethod
+    def is_ready(indexer):
+        try:
+            return indexer.hec_get("/services/collector/health").status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def hec(self, numbered):
+        ready = self.ready
+        text = "GET /cart/items?page=3 HTTP/1.1 status=200 latency_ms=17 agent=Mozilla/5.0 " * 3
+        events = [{"index": "load", "event": {**one["event"], "text": text}} for one in numbered]
+        return ready[next(self.turns) % len(ready)].hec(events)
+
+
+class Steady(Sender):
+    """About a thousand events a second, each sent once."""
+
+    size, pause = 200, 0.2
+
+
+class Reads:
+    """Blocks that the processes of a cluster read, by where they were found."""
+
+    SERIES = re.compile(r'^karst_cache_reads_total\{[^}]*tier="(\w+)"[^}]*\} (\S+)$', re.M)
+
+    def __init__(self, cluster):
+        self.cluster, self.before = cluster, {}
+        self.since()
+
+    def since(self):
+        """Those from caches and all of them, since the last time; what an ended process has read since is not known."""
+        found = collections.Counter()
+        for one in [*self.cluster.indexers, *self.cluster.heads]:
+            try:
+                text = one.request(one.management_port, "GET", "/metrics", tls=True, timeout=5).text
+            except (OSError, http.client.HTTPException):
+                continue
+            now = {tier: float(value) for tier, value in self.SERIES.findall(text)}
+            found.update(now)
+            found.subtract(self.before.get(one.address, {}))
+            self.before[one.address] = now
+        return sum(found.values()) - found["store"], sum(found.values())
+
+
+def ratio(reads):
+    """Share of the blocks that came from caches; None without any."""
+    cached, total = (sum(numbers) for numbers in zip(*reads))
+    return cached / total if total else None
+
+
+def back(reads, usual):
+    """Seconds until five seconds have RATIO of the usual hit ratio, and all later ones; 0: they always had, None: not in time."""
+    low = [number for number, one in enumerate(reads, 1) if one[1] and ratio([one]) < RATIO * (usual or 0)]
+    if not low:
+        return 0
+    return (low[-1] + 1) * EACH if low[-1] < len(reads) else None
+
+
+def phase(cluster, asking, seconds, change=lambda: None):
+    """What the change gave; while it is made and for so many seconds: times of searches, reads of blocks, failed searches."""
+    reads, failed, began, windows = Reads(cluster), asking.failed, time.monotonic(), []
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        made = pool.submit(change)
+        while len(windows) < seconds // EACH:
+            time.sleep(max(0.0, began + (len(windows) + 1) * EACH - time.monotonic()))
+            windows.append(reads.since())
+        gave = made.result()
+    taken = [end - start for start, end in asking.times if began <= start < began + seconds]
+    return gave, taken, windows, asking.failed - failed
+
+
+def scale(folder, variables, options):
+    """Phases by name, and of the events of the senders: acknowledged, sent without an answer, lost, doubled."""
+    # A merge makes new objects, which no cache has.
+    conf = {"server": "[ingest]\nmergeMaxBytes = 0\n", "indexes": "[load]\n"}
+    cluster = Cluster(folder / "g", heads=1, store=("s3://karst/scale", variables), conf=conf).start()
+    try:
+        for _ in range(4):
+            load(cluster.indexers, options.dense_events // 4)
+            for one in cluster.indexers:
+                one.roll("main")
+        (head,), names = cluster.heads, itertools.cycle(DENSE)
+        expected = {name: sorted(map(str, head.rows(text))) for name, text in DENSE.items()}
+
+        def ask():
+            name = next(names)
+            rows, messages = head.answer(DENSE[name])
+            assert not messages and sorted(map(str, rows)) == expected[name], (name, messages)
+
+        def join():
+            began = time.monotonic()
+            managers = [one.address for one in cluster.control_planes]
+            cluster.indexers.append(cluster.process("indexer-3", ["indexer"], managers))
+            cluster.indexers[-1].start()
+            return time.monotonic() - began
+
+        balancer, asking = Balancer(cluster), Loop(ask)
+        senders = [Steady(balancer, number * 100_000_000) for number in range(2)]
+        for one in senders:
+            one.start()
+        time.sleep(options.after / 2)
+        phases = {
+            "before, with three indexers": phase(cluster, asking, options.after),
+            "from the start of a fourth one": phase(cluster, asking, options.after, join),
+            # Not the new one: what it reads was in the caches of the others a minute ago.
+            "from when the first one is taken out": phase(
+                cluster, asking, options.after, lambda: take_out(head, cluster.indexers[0])
+            ),
+        }
+        for one in [*senders, asking, balancer.looking]:
+            one.is_over.set()
+        for one in [*senders, asking, balancer.looking]:
+            one.join(120)
+        return phases, counted(head, senders)
+    finally:
+        cluster.kill()
+
+
+def counted(head, senders):
+    """Of the events of senders: acknowledged, without an answer, acknowledged and lost, doubled."""
+    acknowledged = set().union(*(one.acknowledged for one in senders))
+    unknown = set().union(*(one.unknown for one in senders))
+
+    def is_complete():
+        return not head.answer("search index=load | stats count")[1]
+
+    karst.wait_for(is_complete, "complete results", 60)
+    found = collections.Counter(int(row["n"]) for row in head.export("search index=load n=* | table n"))
+    doubled = sum(1 for times in found.values() if times > 1)
+    return len(acknowledged), len(unknown), len(acknowledged - found.keys()), doubled
+
+
+def drained(options, drains):
+    """Rows of the table of bars: indexers that were taken out."""
+    for level, (seconds, (text, hot_rows, journal), missing) in drains.items():
+        what = f"{options.hot_events:,} events ({text:,.0f} MB of text, {hot_rows:,.0f} MB of hot rows, {journal:,.0f} MB of journal)"
+        yield (f"| `karst cluster offline` of an indexer with {what}, `ackLevel = {level}`: until the process has ended | "
+               f"{seconds:.1f} s | {LEFT:.0f} s | {harness.met(seconds, LEFT, False)} |")
+        yield f"| of these events missing, by count | {missing} | {LOST} | {harness.met(abs(missing), LOST, False)} |"
+
+
+def scaled(phases, events):
+    """Rows of the table of bars: three indexers, four and three."""
+    (_, usual), *changes = ((name, ratio(found[2])) for name, found in phases.items())
+    for name, _ in changes:
+        seconds = back(phases[name][2], usual)
+        text = {0: "never below", None: "**not in time**"}.get(seconds, f"{seconds} s")
+        met = harness.met(float("inf") if seconds is None else seconds, WARM, False)
+        if usual is None:
+            text, met = "no block was read before", ""
+        yield f"| {name}: hit ratio of {EACH} s back at {RATIO * 100:.0f} % of before | {text} | {WARM:.0f} s | {met} |"
+    acknowledged, unknown, lost, doubled = events
+    yield (f"| {acknowledged:,} events acknowledged meanwhile ({unknown:,} others without an answer): lost, twice | {lost}, {doubled} | "
+           f"{LOST} | {harness.met(lost + doubled, LOST, False)} |")
+
+
+def scaling(phases, seconds):
+    """Rows of the table of searches."""
+    yield f"| {seconds} s | change took, s | searches | p50, s | p95, s | failed or incomplete | hit ratio | lowest of {EACH} s |"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- |"
+    for name, (gave, taken, windows, failed) in phases.items():
+        took, numbers = "" if gave is None else f"{gave:.1f}", taken or [float("nan")]
+        hits = [ratio(windows), *(ratio([one]) for one in windows)]
+        whole, *each = [float("nan") if one is None else one * 100 for one in hits]
+        lowest = min((one for one in each if one == one), default=float("nan"))
+        yield (f"| {name} | {took} | {len(taken)} | {quantile(numbers, 50):.2f} | {quantile(numbers, 95):.2f} | {failed} | "
+               f"{whole:.1f} % | {lowest:.1f} % |")
+
+
+def leave(folder, variables, options):
+    drains, bars = {}, ["| what | measured | bar | met |", "| --- | --- | --- | --- |"]
+    for level in ("local", "replicated"):
+        drains[level] = drain(folder, variables, options.hot_events, level)
+        print(f"{level}: {drains[level]}", flush=True)
+    phases, events = scale(folder, variables, options)
+    lines = [
+        f"{datetime.datetime.now(datetime.UTC).date()}, commit {harness.commit()}, {harness.machine()}; all processes, the MinIO server "
+        "and the clients are on it.",
+        f"Command: `make bench-cluster` (`--only leave`). Dense reports over {3 * options.dense_events:,} events in object storage, one "
+        f"after the other: {', '.join(f'`{text}`' for text in DENSE.values())}. Two senders give their requests to the indexers that "
+        "are ready in turn, and send nothing twice.",
+        "",
+        *bars,
+        *drained(options, drains),
+        *scaled(phases, events),
+        "",
+        *scaling(phases, options.after),
+    ]
+    print("\n" + "\n".join(lines))
+    if options.write:
+        harness.write_between("make bench-cluster, leave", lines)
 
 
 if __name__ == "__main__":
