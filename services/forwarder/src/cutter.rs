@@ -146,7 +146,12 @@ impl Cutter {
         }
         // From before the end of the last complete line, so that the next line is searched as a whole.
         let tail = at.saturating_sub(TAIL);
-        let line = memchr::memrchr(b'\n', &self.carry[tail..at]).map_or(at, |end| tail + end);
+        let known = &self.carry[tail..at];
+        // A break at the end of the known data was not one yet, as more of it could have followed: the line
+        // before it is searched, too.
+        let ended = known.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r'));
+        let ended = ended.map_or(0, |last| last + 1);
+        let line = memchr::memrchr(b'\n', &known[..ended]).map_or(tail + ended, |end| tail + end);
         let from = character_border(&self.carry, line.saturating_sub(BEFORE));
         let carry = std::mem::take(&mut self.carry);
         let has_cut = self.has_cut_in(&readable(&carry[from..]), at - from, now);
@@ -154,10 +159,10 @@ impl Cutter {
         has_cut
     }
 
-    /// Whether there is a cut behind a position of a part of a text, whatever precedes the part.
+    /// Whether there is a cut at a position of a part of a text or after it, whatever precedes the part.
     fn has_cut_in(&mut self, part: &str, behind: usize, now: EventTime) -> bool {
         let Some(merge) = self.merge.take() else {
-            return self.last_gap(part).is_some_and(|gap| gap.next > behind);
+            return self.last_gap(part).is_some_and(|gap| gap.next >= behind);
         };
         let cut = self.last_certain(&merge, part, behind, now);
         self.merge = Some(merge);
@@ -283,7 +288,7 @@ impl Cutter {
     }
 
     /// The last cut at a line that begins or ends an event whatever precedes it, among the lines that end
-    /// behind a position.
+    /// at a position or after it.
     fn last_certain(
         &mut self,
         merge: &MergeRules,
@@ -292,7 +297,7 @@ impl Cutter {
         now: EventTime,
     ) -> Option<Cut> {
         let gaps = self.gaps(text);
-        for pair in gaps.windows(2).rev().take_while(|pair| pair[1].1 > behind) {
+        for pair in gaps.windows(2).rev().take_while(|pair| pair[1].1 >= behind) {
             let ((before, start), (end, next)) = (pair[0], pair[1]);
             let line = Line { before, start, end: end.max(start), next: next.max(start) };
             let Some(content) = self.content(text, line) else { continue };
@@ -547,6 +552,32 @@ mod tests {
                 let (length, search_at) = push(next);
                 assert!(length >= long.len() && search_at == 0, "{props}");
             }
+        }
+    }
+
+    #[test]
+    fn whole_lines_after_long_data_are_cuts_when_the_next_one_arrives() {
+        let long = "x".repeat(100 << 10);
+        let trace = "2025-11-20 10:00:00 a\n".to_owned() + &"  at y\n".repeat(15 << 10);
+        let line = format!("2025-11-20 10:00:01 {}\n", "b".repeat(300));
+        let cases = [
+            (
+                "SHOULD_LINEMERGE = true\nMAX_EVENTS = 100000",
+                &trace,
+                line.as_str(),
+                "2025-11-20 10:00:02 c\n",
+            ),
+            ("SHOULD_LINEMERGE = false\nLINE_BREAKER = (;+)", &long, "x;", "y"),
+        ];
+        for (props, long, line, next) in cases {
+            let mut cutter = cutter(&format!("[t]\n{props}"), 1000);
+            let mut push = |text: &str| {
+                let found = cutter.push(Bytes::copy_from_slice(text.as_bytes()), false, NOW);
+                found.iter().map(|piece| piece.text.len()).sum::<usize>()
+            };
+            assert_eq!(push(long), 0, "{props}");
+            push(line);
+            assert!(push(next) >= long.len(), "{props}");
         }
     }
 
