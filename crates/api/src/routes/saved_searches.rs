@@ -123,15 +123,23 @@ async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
 }
 
 /// Returns the text of the search with the values of `args.name` for `$name$` and `$args.name$`: those of the
-/// request, otherwise those of the saved search.
+/// request, otherwise those of the saved search. Without any argument, the search is not a template, and text
+/// between dollars, such as the name of a nested class of Java, stays as it is.
 fn with_arguments(object: &ConfObject, params: &Params) -> Result<String, RestError> {
+    let text = object.get("search").unwrap_or_default();
+    let is_argument = |key: &str| key.starts_with("args.");
+    let set = object.settings.iter().map(|(name, _)| name.as_str());
+    if !params.iter().map(|(name, _)| name).chain(set).any(is_argument) {
+        return Ok(text.to_owned());
+    }
     let value = |name: &str| {
         let key = format!("args.{name}");
         params.get(&key).or_else(|| object.get(&key)).map(str::to_owned)
     };
-    fill_placeholders(object.get("search").unwrap_or_default(), value).map_err(|name| {
+    fill_placeholders(text, value).map_err(|name| {
         RestError::invalid(format!(
-            "the saved search \"{}\" has ${name}$ in it: add args.{name} to the request or to the saved search",
+            "the saved search \"{}\" has ${name}$ in it: add args.{name} to the request or to the saved search; if it \
+             is not a placeholder, write $${name}$$",
             object.name
         ))
     })
