@@ -21,6 +21,8 @@ while IFS= read -r -d '' typed; do
 done
 """
 ENDED = re.compile(rb"\x1e(\d+)\n\Z")
+# Programs color their output at a terminal.
+COLOR = re.compile(r"\x1b\[[0-9;]*m")
 SIZE = (50, 250)
 
 
@@ -93,7 +95,8 @@ class Terminal:
 
         code = karst.wait_for(has_ended, f"the end of: {typed}", seconds)
         complaint = self.complaints.read_bytes()[before:].decode(errors="replace")
-        return Ended(int(code[1]), printed[: code.start()].decode(errors="replace"), complaint)
+        text = COLOR.sub("", printed[: code.start()].decode(errors="replace"))
+        return Ended(int(code[1]), text, complaint)
 
     def has(self, typed):
         """Types a command that has to succeed."""
