@@ -606,7 +606,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "name=p&datatype=none", 400, "must be event or metric"),
         case(&format!("POST {PATH}"), "name=points&datatype=metric", 201, "\"datatype\":\"metric\""),
         case(&format!("GET {PATH}/points"), "", 200, "\"datatype\":\"metric\""),
-        case(&format!("GET {PATH}?datatype=metric"), "", 200, "\"total\":1"),
+        case(&format!("GET {PATH}?datatype=metric"), "", 200, "\"total\":2"),
         case(&format!("GET {PATH}?datatype=event&count=0&search=points"), "", 200, "\"total\":0"),
         case(&format!("GET {PATH}?count=0&search=points"), "", 200, "\"name\":\"points\""),
         case(&format!("POST {PATH}/points"), "datatype=none", 400, "must be event or metric"),

@@ -83,7 +83,7 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case("POST /services/receivers/simple?index=main&sourcetype=st", "event", 200, ""),
         case(&format!("GET {PATH}"), "", 200, "\"total_event_count\":1"),
-        case(&format!("GET {PATH}?datatype=metric"), "", 200, "\"entry\":[]"),
+        case(&format!("GET {PATH}?datatype=metric"), "", 200, "\"name\":\"_metrics\""),
         case(&format!("GET {PATH}?count=x"), "", 400, "must be a whole number"),
         case(&format!("GET {PATH}/main"), "", 200, "\"hot_bucket_count\":1"),
         case(&format!("GET {PATH}/none"), "", 404, "Could not find object id=none"),
