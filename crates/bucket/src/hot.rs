@@ -195,10 +195,8 @@ pub trait HotDirectory: Send + Sync + Debug {
     /// Whether a view requires requests to other processes.
     fn is_remote(&self) -> bool;
 
-    /// Whether each process that has hot buckets now was asked for this view, and each process that did not
-    /// answer may still have some. A process that has joined since may have acknowledged events that are not
-    /// in the view. All events of a process that has left the list since are in the catalog, so that the view
-    /// lacks nothing without it.
+    /// Whether each process that has hot buckets now was asked for this view. A process that has joined since
+    /// may have acknowledged events that are not in it.
     fn has_asked_all(&self, _view: &HotView) -> bool {
         true
     }

@@ -7,24 +7,12 @@
 //! <data>/adopted/<indexer>-<epoch>/<set>/   journals of the logs  survive a restart of this process
 //! hot buckets under the former owner's streams                    searchable here from now on
 //! rolled, uploaded, committed with its journal positions          it replays nothing of them afterwards
-//! the logs are deleted                                            there is nothing left to recover
-//! the caller removes the former owner from the list of processes  searches no longer ask it
 //! the catalog: owner of the sets = itself again                   it may start
-//! the folder is deleted
+//! logs and folder go
 //! ```
 //!
 //! Every step is idempotent. Each process that recovers begins an epoch of its own: a commit of an earlier
 //! process is either in the catalog when the positions are read, or is refused.
-//!
-//! The sets are given back last, for three reasons:
-//! - A search counts a silent indexer of the list as missing unless another process owns its sets and has
-//!   all of its events. Between giving the sets back and leaving the list, searches would be incomplete
-//!   although every event is stored. An indexer in the epoch that it is given cannot be exempt from that: a
-//!   process that has the catalog open accepts events in this epoch.
-//! - If this process ends before, the control plane gives the sets to another one, which completes the
-//!   remaining steps, whether the indexer is in the list or not. If it ended afterwards, nobody would delete
-//!   copies of the journal without records, and their holders would wait for the indexer when they leave.
-//! - The indexer does not start before, so that it does not read or write logs that are being deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -34,7 +22,6 @@ use std::time::Duration;
 
 use catalog::{Catalog, Commit, JournalRange, Takeover};
 use foldhash::HashMap;
-use futures::future::BoxFuture;
 use model::IndexerId;
 use object_store::ObjectStore;
 use parking_lot::Mutex;
@@ -157,11 +144,7 @@ pub async fn sets_of_log(
 
 impl Adopter {
     /// See [`Ingest::adopt`](crate::Ingest::adopt).
-    pub(crate) async fn adopt<'a>(
-        &self,
-        from: IndexerId,
-        stored: impl FnOnce(Adopted) -> BoxFuture<'a, ()> + Send,
-    ) -> Result<Adopted, Error> {
+    pub(crate) async fn adopt(&self, from: IndexerId) -> Result<Adopted, Error> {
         let began = Instant::now();
         let mut owned = self.own(from).await?;
         let name = |epoch: u64| self.data.join("adopted").join(format!("{}-{epoch}", from.0));
@@ -212,12 +195,11 @@ impl Adopter {
             return Err(self.give_up(from, &epochs, error).await);
         }
         drop(states);
-        self.clear(from, sealed).await;
-        stored(adopted).await;
         if let Err(error) = self.hand_back(from, &epochs).await {
             return Err(self.give_up(from, &epochs, error).await);
         }
         self.forget(from, &epochs);
+        self.clear(from, sealed).await;
         let done = move || match fs::remove_dir_all(&directory) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(Error::journal_write(&directory, error))
@@ -490,8 +472,8 @@ impl Adopter {
         }
     }
 
-    /// Deletes logs whose records are all in buckets. If objects with records remain, a later recovery reads
-    /// them again and finds that they are stored.
+    /// Deletes logs whose records are all in buckets. If some objects remain, a later recovery reads them
+    /// again and finds that they are stored.
     async fn clear(&self, from: IndexerId, sealed: Sealed) {
         let Sealed { existing, copies, lost_copies, .. } = sealed;
         // The newest seal stays: it marks the end of the log.

@@ -343,18 +343,14 @@ impl Ingest {
     }
 
     /// Recovers what the log of another indexer has, where the catalog names this one as the owner of its
-    /// sets, or the other one, which the caller knows to be gone: then this one becomes the owner. Waits for
-    /// `stored` when everything is stored, gives the sets back to the other one, and returns.
+    /// sets, or the other one, which the caller knows to be gone: then this one becomes the owner. Returns
+    /// when everything is stored and the sets are the other one's again.
     ///
     /// # Errors
     /// The store, the disk or the catalog refuses; another process owns the sets; this one stops. It can be
     /// tried again.
-    pub async fn adopt<'a>(
-        &self,
-        from: IndexerId,
-        stored: impl FnOnce(Adopted) -> BoxFuture<'a, ()> + Send,
-    ) -> Result<Adopted, Error> {
-        self.adopter.adopt(from, stored).await
+    pub async fn adopt(&self, from: IndexerId) -> Result<Adopted, Error> {
+        self.adopter.adopt(from).await
     }
 
     /// The indexers whose recovered events are searchable here.

@@ -328,11 +328,7 @@ impl HotDirectory for Directory {
         let is_asked = |indexer: &Indexer| {
             view.asked.iter().any(|(id, address)| *id == indexer.id && *address == indexer.address)
         };
-        let is_listed = |silent: &IndexerId| {
-            let silent = silent.to_string();
-            indexers.iter().any(|indexer| indexer.id == silent)
-        };
-        indexers.iter().all(is_asked) && view.silent.iter().all(is_listed)
+        indexers.iter().all(is_asked)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Guarantees that a search which looks into the catalog after [`HotRows::of`] meets each event once: a
 //! bucket that had left its indexer before is in that snapshot, and one that has not is in the answer. What
 //! belongs to a process that has joined or was started again since it was asked is asked for again, or said
-//! to be missing. The same applies if a process that did not answer has left the list since.
+//! to be missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -139,8 +139,7 @@ impl HotRows {
                 if !self.directory.has_asked_all(&view) {
                     view.missing.push(MissingIndexer {
                         name: "hot buckets".to_owned(),
-                        reason: "processes have joined or left since the others were asked"
-                            .to_owned(),
+                        reason: "processes have joined since the others were asked".to_owned(),
                     });
                 }
                 break (at, view, catalog);

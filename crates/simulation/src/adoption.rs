@@ -123,56 +123,29 @@ async fn recover_from(
         return true;
     }
     let (own, of) = (indexer.pid(), process(from));
-    match adopt(indexer, from, registered).await {
-        Ok(()) | Err(Failed::TakenOver) => true,
+    let has_lost_copies = match adopt(indexer, from).await {
+        Ok(has_lost_copies) => has_lost_copies,
+        Err(Failed::TakenOver) => return true,
         Err(Failed::For(reason)) => {
             indexer.world.note(format_args!("{own} does not recover {of} yet: {reason}"));
-            false
+            return false;
         }
+    };
+    let known = registered.filter(|known| !known.local_acks);
+    if let Some(known) = known.filter(|_| has_lost_copies) {
+        let id = from.to_string();
+        // Retried with the recovery, because the leader assigns it again.
+        let _ = peers::note_local_acks(&indexer.catalog, &id, &known.started).await;
+    } else if let Some(known) = known {
+        let left = peers::leave(&indexer.catalog, &from.to_string(), &known.started).await;
+        let is_out = left.is_ok_and(|is_out| is_out);
+        indexer.world.note(format_args!("{own} takes {of} out of the list: {is_out}"));
     }
+    true
 }
 
-/// Removes an indexer from the list if all events that it can have acknowledged are stored.
-async fn let_go(
-    indexer: &Indexer,
-    from: IndexerId,
-    registered: Option<&Registration>,
-    has_lost_copies: bool,
-) {
-    let (own, of) = (indexer.pid(), process(from));
-    let id = from.to_string();
-    let Some(known) = registered else { return };
-    // Since its sets were given, it may have acknowledged events of an index that became local.
-    let now = Registration::of(&indexer.catalog.snapshot(), &id);
-    let now = now.filter(|now| now.started == known.started);
-    if known.local_acks || now.is_some_and(|now| now.local_acks) {
-        return;
-    }
-    loop {
-        let left = match has_lost_copies {
-            true => peers::note_local_acks(&indexer.catalog, &id, &known.started).await,
-            false => peers::leave(&indexer.catalog, &id, &known.started).await,
-        };
-        let is_unknown =
-            left.as_ref().is_err_and(|error| error.kind() == model::ErrorKind::Unavailable);
-        if !has_lost_copies {
-            let is_out = left.is_ok_and(|is_out| is_out);
-            indexer.world.note(format_args!("{own} takes {of} out of the list: {is_out}"));
-        }
-        if !is_unknown {
-            return;
-        }
-        // It would be in the list, silent, with its own sets.
-        tokio::time::sleep(AGAIN).await;
-    }
-}
-
-/// Adopts the sets of an indexer.
-async fn adopt(
-    indexer: &Arc<Indexer>,
-    from: IndexerId,
-    registered: Option<&Registration>,
-) -> Result<(), Failed> {
+/// Adopts the sets of an indexer. Returns whether all copies of its journal were lost.
+async fn adopt(indexer: &Arc<Indexer>, from: IndexerId) -> Result<bool, Failed> {
     let (own, of) = (indexer.pid(), process(from));
     indexer.world.note(format_args!("{own} recovers {of}"));
     let snapshot = indexer.catalog.snapshot();
@@ -198,9 +171,6 @@ async fn adopt(
     let has_lost_copies = sealed.has_lost_copies;
     if !has_lost_copies {
         indexer.memory.lock().hot.adopted.insert(from, epochs.clone());
-        if registered.is_none_or(|known| !known.local_acks) {
-            indexer.world.recovered(from, (own, indexer.life.number));
-        }
     }
     indexer.world.note(format_args!("{own} has the events of {of}"));
     for set in epochs.keys() {
@@ -211,37 +181,23 @@ async fn adopt(
         true => Ok(()),
         false => stored(indexer, from, &epochs).await,
     };
-    let leaves_last = indexer.world.is(Mutant::LeavesTheListLast);
     let done = match stored {
-        Ok(()) if leaves_last => {
-            indexer.world.stored(from);
-            hand_back(indexer, from, &epochs).await
-        }
-        Ok(()) => {
-            clear(indexer, from, &sealed).await;
-            let_go(indexer, from, registered, has_lost_copies).await;
-            indexer.world.stored(from);
-            hand_back(indexer, from, &epochs).await
-        }
+        Ok(()) => hand_back(indexer, from, &epochs).await,
         failed => failed,
     };
     forget(indexer, from, &epochs);
     if let Err(failed) = done {
-        indexer.world.truth(|truth| truth.recovered.remove(&from));
         // Buckets of this attempt that are being uploaded must be committed before the sets are given back.
         indexer.idle().await;
         return Err(failed);
     }
-    if leaves_last {
-        clear(indexer, from, &sealed).await;
-        let_go(indexer, from, registered, has_lost_copies).await;
-    }
+    clear(indexer, from, sealed).await;
     if let Some(machine) = indexer.world.state().machines.get_mut(&own) {
         machine.journals.retain(|set, _| set.0 != from);
         machine.fetched.remove(&from);
     }
     indexer.world.note(format_args!("{own} has stored the events of {of}"));
-    Ok(())
+    Ok(has_lost_copies)
 }
 
 /// Takes ownership of sets, in epochs that this process has begun.
@@ -469,12 +425,12 @@ async fn hand_back(
 }
 
 /// Deletes logs whose records are all committed.
-async fn clear(indexer: &Indexer, from: IndexerId, sealed: &Sealed) {
+async fn clear(indexer: &Indexer, from: IndexerId, sealed: Sealed) {
     let Sealed { existing, copies, has_lost_copies, .. } = sealed;
     delete(&indexer.store, from, existing.with_records().to_vec()).await;
-    if let Some(copies) = copies.as_ref().filter(|_| !has_lost_copies) {
+    if let Some(copies) = copies.filter(|_| !has_lost_copies) {
         // Remaining logs are recovered again, which finds that their events are stored.
-        let _ = indexer.replicas.forget(copies).await;
+        let _ = indexer.replicas.forget(&copies).await;
     }
 }
 

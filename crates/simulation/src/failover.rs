@@ -159,7 +159,6 @@ impl Failover {
             return;
         }
         if matches!(peers::replace_wave(&self.catalog, &snapshot, &next).await, Ok(true)) {
-            self.world.told(&next);
             let told: Vec<&String> = next.told.keys().collect();
             self.world.note(format_args!(
                 "rolling restart: {} done, {}",

@@ -17,7 +17,6 @@ use crate::failover::id_of;
 use crate::hot::Shown;
 use crate::network::{self, Answer, Request};
 use crate::process::{Life, Pid};
-use crate::truth::Recovery;
 use crate::world::{World, identity, process};
 
 /// Maximum time for an answer of an indexer.
@@ -64,15 +63,10 @@ pub(crate) async fn run(world: Arc<World>, life: Life) {
 
 /// The reasons why the result of a search is incomplete.
 #[derive(Debug, Default)]
-struct Missing {
-    reasons: Vec<String>,
-    /// The indexers whose events are not in the views.
-    indexers: BTreeSet<IndexerId>,
-}
+struct Missing(Vec<String>);
 
 async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &Catalog) {
     let (before, losses) = (world.losses(), world.losses());
-    let recovered = world.truth(|truth| truth.recovered.clone());
     // The leader may have changed since the process that is followed last renewed its lease.
     let heard = followed.heard().saturating_sub(UNRENEWED);
     let expected = world.truth(|truth| {
@@ -82,33 +76,28 @@ async fn search(world: &Arc<World>, life: &Life, followed: &Followed, catalog: &
     });
     let mut missing = Missing::default();
     let mut attempts = 1;
-    let (view, silent, snapshot, is_whole) = loop {
+    let (view, silent, snapshot) = loop {
         let (mut view, silent) = views(world, life, &catalog.snapshot()).await;
         let snapshot = with_floor(world, catalog, view.floor, &mut missing).await;
         let restarted = leave_to_owners(&mut view, &snapshot, &mut missing);
-        let is_whole =
-            restarted.is_empty() && has_asked_all((&view, silent.as_slice()), &snapshot, life);
+        let is_whole = restarted.is_empty() && has_asked_all(&view, &snapshot, life);
         if is_whole {
-            break (view, silent, snapshot, true);
+            break (view, silent, snapshot);
         }
         if attempts == ATTEMPTS {
-            missing.reasons.push("processes have joined or were started again".to_owned());
-            break (view, silent, snapshot, false);
+            missing.0.push("processes have joined or were started again".to_owned());
+            break (view, silent, snapshot);
         }
         missing = Missing::default();
         attempts += 1;
     };
-    for (id, is_recoverable) in &silent {
-        if !(*is_recoverable && has_read(&view, &snapshot, *id)) {
-            missing.reasons.push(format!("{} does not answer", process(*id)));
-            missing.indexers.insert(*id);
+    for (id, is_recoverable) in silent {
+        if !(is_recoverable && has_read(&view, &snapshot, id)) {
+            missing.0.push(format!("{} does not answer", process(id)));
         }
     }
-    if is_whole && snapshot.number() >= view.floor {
-        check_recovered(world, &missing, (&view, silent.as_slice()), &recovered);
-    }
     if view.floor == 0 && world.now().saturating_sub(followed.heard()) >= HEARD {
-        missing.reasons.push("the control plane does not answer".to_owned());
+        missing.0.push("the control plane does not answer".to_owned());
     }
     let mut met: BTreeMap<u64, Vec<BucketId>> = BTreeMap::new();
     for bucket in &view.buckets {
@@ -133,41 +122,15 @@ fn check(world: &World, expected: &[u64], met: &BTreeMap<u64, Vec<BucketId>>, mi
     if let Some((number, buckets)) = met.iter().find(|(_, buckets)| buckets.len() > 1) {
         return world.violate(format!("a search meets event {number} {} times", buckets.len()));
     }
-    world.truth(|truth| match missing.reasons.is_empty() {
+    world.truth(|truth| match missing.0.is_empty() {
         true => truth.searches.0 += 1,
         false => truth.searches.1 += 1,
     });
-    if missing.reasons.is_empty()
+    if missing.0.is_empty()
         && let Some(number) = expected.iter().find(|number| !met.contains_key(number))
     {
         let sent = world.truth(|truth| truth.sent.get(number).copied());
         world.violate(format!("a complete search does not meet event {number}: {sent:?}"));
-    }
-}
-
-/// Checks that the search reports no indexer as missing whose events another one had recovered when it began:
-/// if that one has answered and the lost one was not started meanwhile, nothing is missing.
-fn check_recovered(
-    world: &World,
-    missing: &Missing,
-    (view, silent): (&View, &[(IndexerId, bool)]),
-    recovered: &BTreeMap<IndexerId, Recovery>,
-) {
-    let is_there = |of: &&IndexerId| {
-        let Some(Recovery { by: (pid, life), since, .. }) = recovered.get(*of).copied() else {
-            return false;
-        };
-        let now = world.truth(|truth| truth.recovered.get(*of).copied());
-        let is_same = now.is_some_and(|now| now.by == (pid, life) && now.since == since);
-        let lives = world.indexer(pid).is_some_and(|indexer| indexer.life.number == life);
-        let id = identity(pid);
-        let is_asked = view.asked.iter().any(|(asked, _)| *asked == id.to_string());
-        let has_answered = is_asked && silent.iter().all(|(silent, _)| *silent != id);
-        is_same && lives && has_answered
-    };
-    if let Some(of) = missing.indexers.iter().find(is_there) {
-        let of = process(*of);
-        world.violate(format!("a search reports {of} as missing, whose events are recovered"));
     }
 }
 
@@ -217,26 +180,17 @@ async fn with_floor(
     let mut snapshots = catalog.subscribe();
     let reached = snapshots.wait_for(|snapshot| snapshot.number() >= floor);
     if timeout(LAG, reached).await.is_err() {
-        missing.reasons.push("the catalog lags behind".to_owned());
+        missing.0.push("the catalog lags behind".to_owned());
     }
     catalog.snapshot()
 }
 
-/// Whether all processes that have hot buckets now were asked, and all that did not answer may have some.
-fn has_asked_all(
-    (view, silent): (&View, &[(IndexerId, bool)]),
-    snapshot: &Snapshot,
-    life: &Life,
-) -> bool {
+/// Whether all processes that have hot buckets now were asked.
+fn has_asked_all(view: &View, snapshot: &Snapshot, life: &Life) -> bool {
     let now = Registration::others(snapshot, &identity(life.pid).to_string());
-    let is_listed = |(id, _): &(IndexerId, bool)| {
-        let id = id.to_string();
-        now.iter().any(|known| known.id == id)
-    };
-    let is_asked = |known: &peers::Indexer| {
+    now.iter().all(|known| {
         view.asked.iter().any(|(id, address)| *id == known.id && *address == known.address)
-    };
-    now.iter().all(is_asked) && silent.iter().all(is_listed)
+    })
 }
 
 /// Whether all events of a lost indexer are in the view of the indexer that recovered them.
@@ -278,14 +232,13 @@ fn leave_to_owners(
             restarted.insert(indexer);
         } else if known > epoch && bucket.is_local {
             let of = process(indexer);
-            missing.reasons.push(format!("what only the disk of {of} has is not searched"));
+            missing.0.push(format!("what only the disk of {of} has is not searched"));
         }
         known <= epoch && !is_shown_later
     });
     let under_way = catalog.taken_over().filter(|taken| taken.owner != taken.indexer);
     for taken in under_way.filter(|taken| !has_read(view, catalog, taken.indexer)) {
-        missing.reasons.push(format!("{} is not read yet", process(taken.indexer)));
-        missing.indexers.insert(taken.indexer);
+        missing.0.push(format!("{} is not read yet", process(taken.indexer)));
     }
     restarted
 }

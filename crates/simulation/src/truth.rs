@@ -6,15 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Snapshot;
-use cluster::Wave;
 use inputs::Durability;
-use model::{BucketId, IndexerId, JournalPosition, StreamId};
-use peers::Registration;
+use model::{BucketId, JournalPosition, StreamId};
 
-use crate::Mutant;
 use crate::hot::Rolled;
 use crate::process::Pid;
-use crate::world::{World, identity, process};
+use crate::world::{World, process};
 
 /// When an event is acknowledged: `ackLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,16 +37,6 @@ struct Content {
     records: Vec<(StreamId, JournalPosition, u64)>,
 }
 
-/// A recovery that has all events of a lost indexer, which has not been started since.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Recovery {
-    /// The process that has recovered the events, and the number of its life.
-    pub(crate) by: (Pid, u64),
-    pub(crate) since: Duration,
-    /// Whether all events are stored, and the sets are about to be given back.
-    is_stored: bool,
-}
-
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
@@ -59,8 +46,6 @@ pub(crate) struct Truth {
     stored: BTreeMap<u64, BucketId>,
     records: BTreeMap<(StreamId, JournalPosition), BucketId>,
     buckets: BTreeSet<BucketId>,
-    /// The lost indexers that others have recovered.
-    pub(crate) recovered: BTreeMap<IndexerId, Recovery>,
     /// The time at which each indexer last joined the list of the cluster.
     pub(crate) joined: BTreeMap<Pid, Duration>,
     /// Number of complete searches, and of those that reported to be incomplete.
@@ -136,30 +121,6 @@ impl Truth {
     pub(crate) fn is_stored(&self, number: u64) -> bool {
         self.stored.contains_key(&number)
     }
-
-    /// Notes that a set has another owner or epoch. A recovery ends unless it gives the set back.
-    fn moved(&mut self, of: IndexerId, from: Option<IndexerId>, to: IndexerId) {
-        let is_given_back = to == of && from.is_some_and(|from| from != of);
-        let is_stored = self.recovered.get(&of).is_some_and(|known| known.is_stored);
-        if !(is_given_back && is_stored) {
-            self.recovered.remove(&of);
-        }
-    }
-
-    /// Whether there are events that only journals of indexers have, those of `of` and copies of them.
-    fn has_unstored(&self, of: Pid) -> bool {
-        let is_unstored = |(number, sent): (&u64, &Sent)| {
-            sent.to == of
-                && sent.acknowledged == Some(Durability::Replicated)
-                && !self.stored.contains_key(number)
-        };
-        self.sent.iter().any(is_unstored)
-    }
-}
-
-/// The entry of an indexer in the list.
-fn listed(snapshot: &Snapshot, of: IndexerId) -> Option<Registration> {
-    Registration::of(snapshot, &of.to_string())
 }
 
 impl World {
@@ -192,10 +153,6 @@ impl World {
         for taken in new.taken_over() {
             let now = (taken.epoch, taken.owner);
             let before = database.owners.insert((taken.indexer, taken.set), now);
-            if before != Some(now) {
-                let owner = before.map(|(_, owner)| owner);
-                state.truth.moved(taken.indexer, owner, taken.owner);
-            }
             if let Some(before) = before.filter(|before| *before != now)
                 && before.0 >= now.0
             {
@@ -211,61 +168,12 @@ impl World {
                 }
             }
         }
-        // A new entry is that of a new start, or was sent before the recovery.
-        state.truth.recovered.retain(|of, _| {
-            let now = listed(&new, *of);
-            now.is_none() || now == listed(&database.state, *of)
-        });
         if new.len() != database.state.len() {
             wrong.extend(state.truth.written(&new));
         }
         state.database.state = new;
         drop(guard);
         wrong.into_iter().for_each(|wrong| self.violate(wrong));
-    }
-
-    /// Notes that a process has all events of a lost indexer.
-    pub(crate) fn recovered(&self, of: IndexerId, by: (Pid, u64)) {
-        let recovery = Recovery { by, since: self.now(), is_stored: false };
-        // Searches do not rely on the recovery of an indexer that acknowledges events of its disk alone.
-        if !self.config.local {
-            self.truth(|truth| truth.recovered.insert(of, recovery));
-        }
-    }
-
-    /// Notes that all events of a lost indexer are stored, before its sets are given back. If it could not be
-    /// removed from the list, searches are incomplete until it is recovered again.
-    pub(crate) fn stored(&self, of: IndexerId) {
-        let leaves_last = self.is(Mutant::LeavesTheListLast);
-        let mut guard = self.state();
-        let state = &mut *guard;
-        if !leaves_last && listed(&state.database.state, of).is_some() {
-            state.truth.recovered.remove(&of);
-        } else if let Some(recovery) = state.truth.recovered.get_mut(&of) {
-            recovery.is_stored = true;
-        }
-    }
-
-    /// Checks a step of a rolling restart: while some processes restart, another one must have the events
-    /// that are in no bucket.
-    pub(crate) fn told(&self, wave: &Wave) {
-        let all = self.indexers();
-        let is_told = |pid: Pid| wave.told.contains_key(&identity(pid).to_string());
-        let hit = {
-            let state = self.state();
-            let snapshot = &state.database.state;
-            let mut all_told = all.iter().copied().filter(|of| {
-                let held = |pid: Pid| replication::held_at(snapshot, identity(pid));
-                let has_copy = |pid: &Pid| held(*pid).contains(&identity(*of));
-                let copies: Vec<Pid> = all.iter().copied().filter(has_copy).collect();
-                is_told(*of) && !copies.is_empty() && copies.iter().all(|pid| is_told(*pid))
-            });
-            all_told.find(|of| state.truth.has_unstored(*of))
-        };
-        if let Some(of) = hit {
-            let told = &wave.told;
-            self.violate(format!("all processes with the journal of {of} restart: {told:?}"));
-        }
     }
 
     /// Checks the deletion of an object.

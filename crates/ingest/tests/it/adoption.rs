@@ -8,7 +8,7 @@ use std::time::Duration;
 use catalog::OWN_EPOCH;
 use conf::{Layer, Layers};
 use futures::TryStreamExt;
-use ingest::{Adopted, Ingest, Settings};
+use ingest::{Ingest, Settings};
 use inputs::{BatchId, CutEvents, Input, MissingTime, SinkExt, StreamKey};
 use knowledge::Knowledge;
 use model::{IndexName, IndexerId};
@@ -54,11 +54,6 @@ pub(crate) async fn again(root: &Path, setup: &Setup) -> Arc<Ingest> {
     let mut parts = parts(&root.join("first"), setup, fast());
     parts.knowledge = knowledge();
     Arc::new(Ingest::start(parts).await.unwrap())
-}
-
-/// Recovers the events of an indexer that is in no list of processes.
-pub(crate) async fn adopt(ingest: &Ingest, from: IndexerId) -> Result<Adopted, ingest::Error> {
-    ingest.adopt(from, |_| Box::pin(std::future::ready(()))).await
 }
 
 pub(crate) fn knowledge() -> Arc<Knowledge> {
@@ -109,11 +104,11 @@ async fn events_of_a_lost_machine_are_recovered_once() {
     assert_eq!(ingest::unrecovered(&setup.store).await.unwrap(), [FIRST]);
 
     let second = second(root.path(), &setup).await;
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 3);
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 3);
     assert_eq!(setup.catalog.snapshot().owner(FIRST, 0), (OWN_EPOCH + 2, FIRST), "given back");
     assert_eq!(log(&setup).await, [0], "the seal tells where the log ends");
     assert!(!ingest::has_log(&setup.store, FIRST).await.unwrap());
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 0);
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 0);
     assert!(std::fs::read_dir(root.join("2/adopted")).unwrap().next().is_none());
     assert_eq!(texts(setup, second).await, ["a", "b", "c"]);
 }
@@ -143,7 +138,7 @@ async fn a_former_owner_acknowledges_nothing_more() {
     let setup = first(root.path()).await;
     setup.events(&["before"]).await;
     let second = second(root.path(), &setup).await;
-    adopt(&second, FIRST).await.unwrap();
+    second.adopt(FIRST).await.unwrap();
     setup.ingest.check_owner(&setup.catalog.snapshot()).unwrap_err();
     // It has not heard of it.
     let late = setup.ingest.submit(cut(&["late"])).await.unwrap_err();
@@ -171,14 +166,14 @@ async fn an_indexer_that_returns_brings_what_only_its_disk_has() {
     let Setup { ingest, catalog, store } = setup;
     drop(ingest);
     let setup = Setup { ingest: Arc::clone(&second), catalog, store };
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 2);
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 2);
     assert_eq!(setup.texts().await, ["a", "c"]);
     let first = again(root.path(), &setup).await;
     let setup = Setup { ingest: first, ..setup };
     assert_eq!(setup.texts().await, ["a", "b local", "c"]);
     // And it goes on.
     setup.events(&["d"]).await;
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 1);
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 1);
     drop(second);
     assert_eq!(setup.catalog.snapshot().len(), 2);
 }
@@ -301,7 +296,7 @@ async fn a_numbered_input_is_recovered_as_a_whole_and_known_from_then_on() {
     drop(ingest);
     std::fs::remove_dir_all(root.join("first")).unwrap();
     let setup = Setup { ingest: Arc::clone(&second), catalog, store };
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 2, "also the event of the local index");
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 2, "also the event of the local index");
     let outcome = second.deliver(id, input(), LONG).await.unwrap();
     assert_eq!(outcome.wait().await.unwrap().events, 0, "it is known");
     let mut texts = texts(setup, second).await;
@@ -330,7 +325,7 @@ async fn a_recovery_can_be_interrupted_at_any_moment() {
         let successor =
             indexer(2 + u128::from(round / 5 % 2), root.path(), &setup, setup.store.clone()).await;
         let late = Duration::from_micros(300 * round * round);
-        let _ = tokio::time::timeout(late, adopt(&successor, FIRST)).await;
+        let _ = tokio::time::timeout(late, successor.adopt(FIRST)).await;
         drop(successor);
         let (epoch, owner) = setup.catalog.snapshot().owner(FIRST, 0);
         if round % 5 == 4 && owner != FIRST {
@@ -344,7 +339,7 @@ async fn a_recovery_can_be_interrupted_at_any_moment() {
     let owner = setup.catalog.snapshot().owner(FIRST, 0).1;
     let last = if owner == FIRST { 2 } else { owner.0.as_u128() };
     let last = indexer(last, root.path(), &setup, setup.store.clone()).await;
-    adopt(&last, FIRST).await.unwrap();
+    last.adopt(FIRST).await.unwrap();
     assert_eq!(setup.catalog.snapshot().owner(FIRST, 0).1, FIRST);
     assert_eq!(texts(setup, last).await, expected);
 }

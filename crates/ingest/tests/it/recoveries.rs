@@ -14,8 +14,7 @@ use parking_lot::Mutex;
 use testkit::{FailingStore, Moment, TestDir, wait_until};
 
 use crate::adoption::{
-    FIRST, LONG, REMOTE, adopt, again, fast, first, indexer, knowledge, log, lost_ingest, second,
-    texts,
+    FIRST, LONG, REMOTE, again, fast, first, indexer, knowledge, log, lost_ingest, second, texts,
 };
 use crate::setup::{Setup, cut, local, meta, parts, start_configured};
 
@@ -66,7 +65,7 @@ async fn what_another_one_has_to_store_is_not_taken_for_stored() {
         let (failing, second) = failing(2, &root, &setup).await;
         let adopting = tokio::spawn({
             let second = Arc::clone(&second);
-            async move { adopt(&second, FIRST).await }
+            async move { second.adopt(FIRST).await }
         });
         is_stuck(&failing, &second).await;
         give(&setup, number(3)).await;
@@ -74,7 +73,7 @@ async fn what_another_one_has_to_store_is_not_taken_for_stored() {
         let error = adopting.await.unwrap().unwrap_err();
         assert!(matches!(error, ingest::Error::TakenOver { .. }), "round {round}: {error}");
         let third = indexer(3, root.path(), &setup, Arc::clone(&setup.store)).await;
-        assert_eq!(adopt(&third, FIRST).await.unwrap().events, 3, "round {round}");
+        assert_eq!(third.adopt(FIRST).await.unwrap().events, 3, "round {round}");
         assert_eq!(texts(setup, third).await, ["a", "b", "c"], "round {round}");
     }
 }
@@ -89,9 +88,9 @@ async fn an_owner_that_came_back_is_stopped_by_the_next_recovery_too() {
     let Setup { ingest, catalog, store } = setup;
     drop(ingest);
     let setup = Setup { ingest: Arc::clone(&second), catalog, store };
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 1);
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 1);
     let first = again(root.path(), &setup).await;
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 0);
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 0);
     // It has not heard of it.
     first.submit(cut(&["late"])).await.unwrap_err();
     assert!(!ingest::has_log(&setup.store, FIRST).await.unwrap());
@@ -128,7 +127,7 @@ async fn each_process_that_recovers_begins_an_epoch() {
     let (broken, second) = failing(2, &root, &setup).await;
     let adopting = tokio::spawn({
         let second = Arc::clone(&second);
-        async move { adopt(&second, FIRST).await }
+        async move { second.adopt(FIRST).await }
     });
     is_stuck(&broken, &second).await;
     adopting.abort();
@@ -138,7 +137,7 @@ async fn each_process_that_recovers_begins_an_epoch() {
     let (broken, second) = failing(2, &root, &setup).await;
     let adopting = tokio::spawn({
         let second = Arc::clone(&second);
-        async move { adopt(&second, FIRST).await }
+        async move { second.adopt(FIRST).await }
     });
     is_stuck(&broken, &second).await;
     assert_eq!(setup.catalog.snapshot().owner(FIRST, 0), (OWN_EPOCH + 2, number(2)));
@@ -148,64 +147,6 @@ async fn each_process_that_recovers_begins_an_epoch() {
     assert_eq!(adopting.await.unwrap().unwrap().events, 2);
     assert_eq!(setup.catalog.snapshot().owner(FIRST, 0), (OWN_EPOCH + 3, FIRST));
     assert_eq!(texts(setup, second).await, ["a", "b"]);
-}
-
-/// A search counts a silent indexer as missing if it is in the list and has its sets: it leaves the list
-/// before.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sets_are_given_back_when_everything_else_is_done() {
-    let root = TestDir::new();
-    let setup = first(root.path()).await;
-    setup.events(&["a"]).await;
-    let setup = without_first(&root, setup).await;
-    let second = second(root.path(), &setup).await;
-    let found = Mutex::new(Vec::new());
-    let adopting = second.adopt(FIRST, |adopted| {
-        let (setup, second, found) = (&setup, &second, &found);
-        Box::pin(async move {
-            let log = log(setup).await;
-            let snapshot = setup.catalog.snapshot();
-            let state = (adopted.events, snapshot.len(), snapshot.owner(FIRST, 0));
-            found.lock().push((state, log, second.adopted()));
-        })
-    });
-    adopting.await.unwrap();
-    let state = (1, 1, (OWN_EPOCH + 1, number(2)));
-    assert_eq!(*found.lock(), [(state, vec![0], vec![FIRST])]);
-    assert_eq!(setup.catalog.snapshot().owner(FIRST, 0), (OWN_EPOCH + 2, FIRST));
-    assert!(second.adopted().is_empty());
-}
-
-/// The process ends when the indexer has left the list and does not have its sets again.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_recovery_that_ends_before_sets_are_given_back_is_completed_by_another_one() {
-    let root = TestDir::new();
-    let setup = first(root.path()).await;
-    setup.events(&["a"]).await;
-    let setup = without_first(&root, setup).await;
-    let second = second(root.path(), &setup).await;
-    let (told, has_left) = tokio::sync::oneshot::channel();
-    let adopting = tokio::spawn(async move {
-        let adopting = second.adopt(FIRST, |_| {
-            Box::pin(async move {
-                told.send(()).unwrap();
-                std::future::pending().await
-            })
-        });
-        adopting.await
-    });
-    has_left.await.expect("everything is stored");
-    adopting.abort();
-    assert!(adopting.await.is_err_and(|error| error.is_cancelled()));
-    assert_eq!(setup.catalog.snapshot().owner(FIRST, 0), (OWN_EPOCH + 1, number(2)));
-    give(&setup, number(3)).await;
-    let third = indexer(3, root.path(), &setup, Arc::clone(&setup.store)).await;
-    assert_eq!(adopt(&third, FIRST).await.unwrap().events, 0);
-    assert_eq!(setup.catalog.snapshot().owner(FIRST, 0).1, FIRST);
-    // The former owner returns, over its whole journal.
-    let first = again(root.path(), &setup).await;
-    drop(third);
-    assert_eq!(texts(setup, first).await, ["a"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -228,7 +169,7 @@ async fn sets_that_the_catalog_does_not_list_are_recovered_too() {
     }
     let setup = without_first(&root, setup).await;
     let second = second(root.path(), &setup).await;
-    assert_eq!(adopt(&second, FIRST).await.unwrap().events, 16);
+    assert_eq!(second.adopt(FIRST).await.unwrap().events, 16);
     let mut found = texts(setup, second).await;
     found.sort();
     assert_eq!(found, expected);
@@ -362,7 +303,7 @@ async fn a_recovery_ends_where_the_last_events_are_set_aside() {
     let mut parts = parts(&root.join("2"), &setup, now);
     (parts.knowledge, parts.indexer) = (knowledge(), number(2));
     let second = Arc::new(Ingest::start(parts).await.unwrap());
-    let adopted = tokio::time::timeout(LONG, adopt(&second, FIRST)).await;
+    let adopted = tokio::time::timeout(LONG, second.adopt(FIRST)).await;
     adopted.expect("it ends").unwrap();
     assert_eq!(second.set_aside().borrow().events, 1);
     assert_eq!(texts(setup, second).await, ["a"]);

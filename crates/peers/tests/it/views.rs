@@ -122,22 +122,6 @@ async fn an_indexer_that_does_not_answer_is_missing_until_it_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_that_left_the_list_while_it_did_not_answer_is_not_missing() {
-    let catalog = catalog().await;
-    let served = Served::start("one", &catalog).await;
-    let gone = model::IndexerId(uuid::Uuid::from_u128(7)).to_string();
-    let gone = indexer(&gone, ([127, 0, 0, 1], 9).into());
-    let (directory, indexers) = directory(vec![served.indexer.clone(), gone], settings());
-    let view = all(&directory).await;
-    assert_eq!(view.missing.len(), 1);
-    assert!(directory.has_asked_all(&view), "it may have events");
-    indexers.send_replace([served.indexer.clone()].into());
-    assert!(!directory.has_asked_all(&view), "a search asks again");
-    let view = all(&directory).await;
-    assert!(view.missing.is_empty() && directory.has_asked_all(&view), "{view:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn one_that_hangs_makes_the_first_search_slow_and_not_the_next() {
     let silent = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
     // Connections are made and never answered.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use catalog::{Catalog, Commit, Snapshot, Takeover};
 use cluster::{Action, Owned, Present, Restarts, Searches, Seen, Takeovers};
 use ingest::Ingest;
-use model::{ErrorKind, IndexerId};
+use model::IndexerId;
 use object_store::ObjectStore;
 use peers::{Answered, CountsSearches, Directory, Registration};
 use replication::{ReplicaStore, Replicas};
@@ -283,7 +283,7 @@ impl Failover {
             for (from, registered) in &gone {
                 // The indexer may have its sets again since the last attempt.
                 let is_given = self.is_given(*from);
-                is_done &= !is_given || self.adopt(*from, registered.as_ref(), &shutdown).await;
+                is_done &= !is_given || self.adopt(*from, registered.as_ref()).await;
             }
             tokio::select! {
                 () = shutdown.stopped() => return,
@@ -314,7 +314,7 @@ impl Failover {
         loop {
             let mut again = Gone::default();
             for (from, registered) in left {
-                if !self.adopt(from, registered.as_ref(), &shutdown).await {
+                if !self.adopt(from, registered.as_ref()).await {
                     again.insert(from, registered);
                 }
             }
@@ -340,66 +340,40 @@ impl Failover {
     }
 
     /// Recovers the events of an indexer; `false` if that has to be tried again.
-    async fn adopt(
-        &self,
-        from: IndexerId,
-        registered: Option<&Registration>,
-        shutdown: &Shutdown,
-    ) -> bool {
-        let adopting = self.ingest.adopt(from, move |adopted| {
-            Box::pin(async move {
-                if let Some(registered) = registered {
-                    self.let_go(from, registered, adopted.lost_copies > 0, shutdown).await;
-                }
-            })
-        });
-        match adopting.await {
-            // Or another indexer recovers them.
-            Ok(_) | Err(ingest::Error::TakenOver { .. }) => true,
+    async fn adopt(&self, from: IndexerId, registered: Option<&Registration>) -> bool {
+        let adopted = match self.ingest.adopt(from).await {
+            Ok(adopted) => adopted,
+            // Somebody else does it.
+            Err(ingest::Error::TakenOver { .. }) => return true,
             Err(error) => {
                 tracing::warn!(indexer = %from, %error, "its events are not recovered yet");
-                false
+                return false;
             }
+        };
+        if let Some(registered) = registered {
+            self.let_go(from, registered, adopted.lost_copies > 0).await;
         }
+        true
     }
 
     /// Removes an indexer from the list of the cluster, if all events that it can have acknowledged are
-    /// stored, unless it has been restarted. A search that still asks it asks again
-    /// ([`HotDirectory::has_asked_all`](bucket::HotDirectory::has_asked_all)). Waits for the catalog, because
-    /// the sets are given back next: then the indexer would be in the list, silent, with its own sets.
-    async fn let_go(
-        &self,
-        from: IndexerId,
-        known: &Registration,
-        has_lost_copies: bool,
-        shutdown: &Shutdown,
-    ) {
+    /// stored, unless it has been restarted.
+    async fn let_go(&self, from: IndexerId, known: &Registration, has_lost_copies: bool) {
         let id = from.to_string();
-        // Since its sets were given, it may have acknowledged events of an index that became local.
-        let now = Registration::of(&self.catalog.snapshot(), &id);
-        let now = now.filter(|now| now.started == known.started);
-        let local_acks = known.local_acks || now.is_some_and(|now| now.local_acks);
-        if local_acks || has_lost_copies {
+        if known.local_acks || has_lost_copies {
             tracing::warn!(
                 indexer = %from, name = known.name, has_lost_copies,
                 "it may have acknowledged other events that are on its disk only: searches are incomplete until \
                  it is back, or removed (karst cluster remove --force)"
             );
         }
-        if local_acks {
-            return;
-        }
-        loop {
-            let left = match has_lost_copies {
-                true => peers::note_local_acks(&self.catalog, &id, &known.started).await,
-                false => peers::leave(&self.catalog, &id, &known.started).await,
-            };
-            let Err(error) = left else { return };
+        let left = match (known.local_acks, has_lost_copies) {
+            (true, _) => return,
+            (false, true) => peers::note_local_acks(&self.catalog, &id, &known.started).await,
+            (false, false) => peers::leave(&self.catalog, &id, &known.started).await,
+        };
+        if let Err(error) = left {
             tracing::warn!(indexer = %from, %error, "it stays in the list of the cluster");
-            // It is known later that an attempt without an answer succeeded.
-            if error.kind() != ErrorKind::Unavailable || !shutdown.sleep(AGAIN).await {
-                return;
-            }
         }
     }
 
