@@ -28,7 +28,7 @@ pub struct Counted {
     pub searches: f64,
 }
 
-/// The search over own events that returns the rows for [`Measured::of`], with the fields `key`, `n`,
+/// The search over own events that returns the rows for [`Counted::of`], with the fields `key`, `n`,
 /// `started`, `last` and `processes`. `started` is the time at which the oldest process began counting
 /// within the range of the search.
 pub const OWN_EVENTS: &str = concat!(
