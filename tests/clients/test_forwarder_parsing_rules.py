@@ -162,7 +162,8 @@ def test_files_wait_for_the_rules_of_the_first_indexer(indexers, forwarder, tmp_
     # Longer than a stream waits for the rest of its event.
     time.sleep(5)
     assert agent.output("all-0")["next_sequence"] == 0
-    assert "files are not read, because no indexer has answered yet" in agent.log_text()
+    text = "files are not read, because no indexer has answered yet"
+    wait_for(lambda: text in agent.log_text(), "a warning", 30)
     # It stops at once, although it waits.
     start = time.monotonic()
     assert agent.stop() == 0

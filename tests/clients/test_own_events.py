@@ -150,7 +150,7 @@ def test_the_numbers_of_metrics_log_are_points_in_metrics(talkative):
         "spl.mlog.thruput.index_thruput.instantaneous_kbps",
         "spl.mlog.search_concurrency.active_hist_searches",
     }
-    wait_for(lambda: expected <= set(rows(names)[0]["names"]), "the names", SECONDS, 0.2)
+    wait_for(lambda: expected <= set(rows(names)[0].get("names", [])), "the names", SECONDS, 0.2)
     size = "spl.mlog.queue.parsingqueue.max_size_kb"
     (row,) = rows(f"| mstats max({size}) AS kb WHERE index=_metrics BY name ingest_pipe group sourcetype")
     assert (row["name"], row["ingest_pipe"], row["group"]) == ("parsingqueue", "0", "queue"), row

@@ -51,7 +51,7 @@ def changed(answer):
 
 
 def users(server, field="user"):
-    rows = server.rows(f"{SEARCH} | sort _time | table {field}")
+    rows = server.rows(f"{SEARCH} | sort _time | table _raw {field}")
     return [row.get(field) for row in rows]
 
 
