@@ -60,8 +60,7 @@ impl RulesReport {
             let waiting = &mut self.waiting[group];
             if rules.is_overdue(now) {
                 rules.read_without(files);
-            } else if files > 0
-                && rules.is_late(now)
+            } else if rules.is_late(now)
                 && waiting.is_none_or(|last| now.duration_since(last) >= AGAIN)
             {
                 rules.files_wait(files);
