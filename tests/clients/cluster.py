@@ -53,7 +53,11 @@ class Process(Server):
         (self.data / "local-session.json").unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [BINARY, "server"], env=self.environment, cwd=self.directory, stdout=log, stderr=log
+                [self.binary, "server"],
+                env=self.environment,
+                cwd=self.directory,
+                stdout=log,
+                stderr=log,
             )
         return self
 
@@ -74,19 +78,25 @@ class Process(Server):
         return found["results"], texts
 
 
+def make_credentials(directory, binary=BINARY):
+    """Those of a new cluster."""
+    made = subprocess.run(
+        [binary, "cluster", "init", directory], capture_output=True, text=True, check=True
+    )
+    assert "Wrote the credentials of cluster" in made.stdout, made
+
+
 class Cluster:
     """Processes that belong together."""
 
     def __init__(
-        self, directory, indexers=3, heads=2, store=None, standbys=0, conf=ALWAYS_SHARED
+        self, directory, indexers=3, heads=2, store=None, standbys=0, conf=ALWAYS_SHARED, binary=BINARY
     ):
         self.directory = directory
         self.credentials = directory / "credentials"
         self.conf = conf
-        made = subprocess.run(
-            [BINARY, "cluster", "init", self.credentials], capture_output=True, text=True, check=True
-        )
-        assert "Wrote the credentials of cluster" in made.stdout, made
+        self.binary = binary
+        make_credentials(self.credentials, binary)
         self.store, self.variables = store or (str(directory / "store"), {})
         names = ["control-plane", *(f"standby-{n}" for n in range(standbys))]
         self.control_planes = [self.process(name, ["control-plane"], []) for name in names]
@@ -106,7 +116,9 @@ class Cluster:
         for file, text in self.conf.items():
             (local / f"{file}.conf").write_text(text)
         environment["KARST_CONF_DIR"] = str(self.directory / name / "etc")
-        return Process(self.directory / name, roles, self.store, environment)
+        process = Process(self.directory / name, roles, self.store, environment)
+        process.binary = self.binary
+        return process
 
     @property
     def control_plane(self):

@@ -101,6 +101,9 @@ class Answer:
 class Server:
     """One server process after the other, over one data directory."""
 
+    # The program that the next start runs.
+    binary = BINARY
+
     def __init__(self, directory, object_store=None, environment=None):
         self.directory = pathlib.Path(directory)
         self.data = self.directory / "data"
@@ -136,7 +139,7 @@ class Server:
         (self.data / "local-session.json").unlink(missing_ok=True)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [BINARY, "server"], env=self.environment, cwd=self.directory, stdout=log, stderr=log
+                [self.binary, "server"], env=self.environment, cwd=self.directory, stdout=log, stderr=log
             )
         wait_for(self._is_ready, f"ready; its log is {self.log}", 60)
         return self
@@ -157,7 +160,7 @@ class Server:
         """What the server says when it does not start."""
         self.directory.mkdir(parents=True, exist_ok=True)
         ended = subprocess.run(
-            [BINARY, "server", *map(str, arguments)],
+            [self.binary, "server", *map(str, arguments)],
             env={**self.environment, **environment},
             cwd=self.directory,
             capture_output=True,
@@ -299,7 +302,7 @@ class Server:
     def cli(self, *arguments, stdin=None, environment=None, timeout=120):
         """Runs the command line, as the server's own user."""
         return subprocess.run(
-            [BINARY, *map(str, arguments)],
+            [self.binary, *map(str, arguments)],
             env={**self.environment, **(environment or {})},
             cwd=self.directory,
             input=stdin,
