@@ -11,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-versions simulate tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-clients-cluster test-versions simulate tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -112,6 +112,9 @@ simulate: ## a cluster with faults, seed after seed, for SIMULATE_SECONDS (SIMUL
 
 test-clients: build ## real clients against a real server: SDK, pyarrow, curl, browser
 	@ci/clients.sh
+
+test-clients-cluster: build ## those that ask searches, over clusters of a search head and three indexers
+	@KARST_TEST_CLUSTER=1 ci/clients.sh
 
 test-versions: build ## this version beside another one, OLD=path of its karst: upgrade under load, data directory
 	@test -x "$(OLD)" || { echo "usage: make test-versions OLD=path/to/karst" >&2; exit 2; }

@@ -8,6 +8,7 @@ import re
 import minio
 import pytest
 
+import clustered
 import karst
 from cluster import Cluster
 from terminal import Terminal
@@ -17,10 +18,15 @@ def pytest_configure(config):
     assert karst.BINARY.exists(), f"{karst.BINARY} is missing: make build"
 
 
+def pytest_collection_modifyitems(config, items):
+    if clustered.IS_WANTED:
+        clustered.choose(config, items)
+
+
 @pytest.fixture(scope="session")
 def server(tmp_path_factory):
     """The server most tests share; each has an index of its own."""
-    server = karst.Server(tmp_path_factory.mktemp("karst")).start()
+    server = clustered.new_server(tmp_path_factory.mktemp("karst")).start()
     yield server
     assert server.stop() == 0, "the server did not stop in order"
     assert "panicked" not in server.log_text()
@@ -56,7 +62,7 @@ def own_server(tmp_path):
     servers = []
 
     def make(**options):
-        server = karst.Server(tmp_path / f"karst-{len(servers)}", **options)
+        server = clustered.new_server(tmp_path / f"karst-{len(servers)}", **options)
         servers.append(server)
         return server
 

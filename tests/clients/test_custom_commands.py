@@ -5,7 +5,7 @@ import pathlib
 import pytest
 import splunklib
 
-import karst
+from clustered import new_server
 
 COMMANDS = """[double]
 chunked = true
@@ -85,7 +85,7 @@ def server(tmp_path_factory):
         (app / name).chmod(0o755)
     (app / "bin" / "splunklib").symlink_to(pathlib.Path(splunklib.__file__).parent)
     environment = {"KARST_CONF_DIR": str(place / "conf")}
-    server = karst.Server(place / "karst", environment=environment).start()
+    server = new_server(place / "karst", environment=environment).start()
     yield server
     server.stop()
     assert "panicked" not in server.log_text()

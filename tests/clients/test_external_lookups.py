@@ -2,7 +2,7 @@
 
 import pytest
 
-import karst
+from clustered import new_server
 
 TRANSFORMS = """[dns]
 external_cmd = dns.py host ip
@@ -78,7 +78,7 @@ def server(place):
         (place / "conf" / name).parent.mkdir(parents=True, exist_ok=True)
         (place / "conf" / name).write_text(text)
     (app / "bin" / "shout.sh").chmod(0o755)
-    server = karst.Server(
+    server = new_server(
         place / "karst", environment={"KARST_CONF_DIR": str(place / "conf")}
     ).start()
     for sourcetype in ("asked", "failing"):

@@ -7,6 +7,7 @@ import subprocess
 from urllib.parse import urlencode
 
 import pytest
+from clustered import new_server
 from karst import BINARY, PASSWORD, USER, wait_for
 from splunklib import client
 
@@ -24,15 +25,13 @@ def time_of(number):
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory):
     """A server that makes previews all the time, and its index with enough events to be caught at work."""
-    import karst
-
     directory = tmp_path_factory.mktemp("jobs")
     conf = directory / "conf" / "system" / "local"
     conf.mkdir(parents=True)
     limits = "[search]\npreview_interval_ms = 1\npreview_duty_cycle = 0.9\n"
     (conf / "limits.conf").write_text(limits + "s3_price_get_per_1000 = 2\n")
     environment = {"KARST_CONF_DIR": str(directory / "conf")}
-    server = karst.Server(directory / "karst", environment=environment).start()
+    server = new_server(directory / "karst", environment=environment).start()
     index = server.create_index("busy")
     for start in range(0, EVENTS, 50_000):
         lines = [

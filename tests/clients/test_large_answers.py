@@ -14,7 +14,8 @@ from xml.parsers import expat
 
 import pyarrow.ipc
 import pytest
-from karst import PASSWORD, TLS, USER, Server, wait_for
+from clustered import new_server
+from karst import PASSWORD, TLS, USER, wait_for
 
 ROWS = 200_000
 PAGE = 5_000
@@ -39,7 +40,7 @@ def event(number):
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
     """A server with the events, and jobs of one user that found them and a table of them."""
-    server = Server(tmp_path_factory.mktemp("large") / "karst").start()
+    server = new_server(tmp_path_factory.mktemp("large") / "karst").start()
     server.create_index("large")
     for start in range(0, ROWS, 50_000):
         lines = "".join(event(number) for number in range(start, start + 50_000))

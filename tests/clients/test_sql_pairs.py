@@ -8,6 +8,7 @@ import pytest
 
 import karst
 import sample_events
+from clustered import new_server
 
 PAGE = karst.ROOT / "docs" / "sql.md"
 BLOCK = re.compile(r"^```(spl|sql)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -33,7 +34,7 @@ PAIRS = pairs()
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
     """A server with the three indexes that the page is about."""
-    server = karst.Server(tmp_path_factory.mktemp("karst-sql")).start()
+    server = new_server(tmp_path_factory.mktemp("karst-sql")).start()
     for index in ("web", "auth", "app"):
         server.create_index(index)
     answer = server.hec(sample_events.objects())
