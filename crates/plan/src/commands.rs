@@ -33,13 +33,14 @@ use model::TimeRange;
 use spl::Span;
 use spl::ast::{Command, LookupCommand, SearchExpr, Spanned};
 
+use crate::Error;
 use crate::arguments::Arguments;
-use crate::context::{Planning, PlanningContext, SourceRows};
-use crate::lookup::{Lookup, Lookups};
-use crate::place::{Origin, Place, TwoStep};
-use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
-use crate::stage::Breaker;
-use crate::{Error, rights};
+use context::lookup::{Lookup, Lookups};
+use context::place::{Origin, Place, TwoStep};
+use context::planning::{Planning, PlanningContext, SourceRows};
+use context::rights;
+use context::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
+use context::stage::Breaker;
 
 pub(crate) use enrich::Enrichment;
 pub use enrich::check_calculated_field;

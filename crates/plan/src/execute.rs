@@ -6,29 +6,27 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use frames::Presence;
 use futures::StreamExt;
 
-use crate::context::{Completed, OnBatch, PlanOf, PlanningContext, Stage, StagePlan, Watch};
 use crate::pipeline::{PIPELINES, plan_stage};
-use crate::run::{prepare, rows_of};
 use crate::{Error, MessageKind, MessageLog, OutputColumn, PlannedSearch, Session};
+use context::planning::{Completed, OnBatch, PlanOf, PlanningContext, Stage, StagePlan, Watch};
+use context::run::{prepare, rows_of};
 
-impl Stage {
-    /// Runs the search from this stage on, with this plan, as if its rows were complete. `watch` observes the
-    /// following plans. Messages of operators are discarded, because the search itself reports them when it
-    /// runs.
-    ///
-    /// # Errors
-    /// As [`execute`].
-    pub async fn run(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        session: &Session,
-        watch: &dyn Watch,
-        on_batch: &mut OnBatch<'_>,
-    ) -> Result<Completed, Error> {
-        let log = MessageLog::default();
-        let run = Run { session, log: &log, watch: Some(watch), dry_run: true };
-        run.stages(self.stage.clone(), Some(plan), on_batch).await
-    }
+/// Runs a search from one of its stages on, with this plan, as if the rows of the plan were complete. `watch`
+/// observes the following plans. Messages of operators are discarded, because the search itself reports them
+/// when it runs.
+///
+/// # Errors
+/// As [`execute`].
+pub async fn execute_from(
+    stage: &Stage,
+    plan: Arc<dyn ExecutionPlan>,
+    session: &Session,
+    watch: &dyn Watch,
+    on_batch: &mut OnBatch<'_>,
+) -> Result<Completed, Error> {
+    let log = MessageLog::default();
+    let run = Run { session, log: &log, watch: Some(watch), dry_run: true };
+    run.stages(stage.stage.clone(), Some(plan), on_batch).await
 }
 
 /// Runs a search and passes on its rows in order, batch by batch.

@@ -3,8 +3,9 @@
 //! Guarantees: the rows of a planned search do not depend on how its source splits events into
 //! batches and partitions; every search has a defined row order; nothing is cut without a message.
 //! It leaves to others where events lie and how they are scanned ([`EventSource`], implemented by
-//! `search`), when stages run (the caller of [`execute`]), what commands make of all rows at once
-//! (`tables`), how a plan is built and run by the engine (`frames`), and the text of SPL (`spl`).
+//! `search`), when stages run (the caller of [`execute`]), what commands are planned against (`context`),
+//! what they make of all rows at once (`tables`), how a plan is built and run by the engine (`frames`),
+//! and the text of SPL (`spl`).
 //!
 //! ```text
 //! text -> spl tree -> Frame over source columns -> LogicalPlan           (stage 1, streams)
@@ -12,20 +13,14 @@
 //!                                        '-> Frame over those rows -> LogicalPlan (stage 2) ...
 //! ```
 //!
-//! Modules use only those below them; what commands need of the planner above them is in `context`:
+//! Modules use only those below them; what commands need of the planner above them is in
+//! `context::planning`:
 //!
 //! ```text
 //! shown                               fields of events that are looked at
 //! pipeline, execute, report           all commands: planning, running, outline and SQL
 //! commands                            one file each
-//! stage, subsearch, event_types       what commands share
-//! run                                 rows of plans
-//! context                             what commands are planned against; stages
-//! lookup, rights, indexes, range      what a search asks of its context
-//! plan_context                        where events are, who asks
-//! host, stanzas                       the outside; which stanzas apply to events
-//! compiled_lookup, limits, macros,     what needs none of these
-//! place, placeholders, sql
+//! arguments                           arguments of a command, for clients of the parser
 //! ```
 //!
 //! Every field of a frame is one Arrow type, decided when planning: source fields are text or lists
@@ -34,39 +29,32 @@
 
 mod arguments;
 mod commands;
-mod compiled_lookup;
-mod context;
-mod event_types;
 mod execute;
-mod host;
-mod indexes;
-mod limits;
-mod lookup;
-mod macros;
 mod pipeline;
-mod place;
-mod placeholders;
-mod plan_context;
-mod range;
-mod renames;
 mod report;
-pub mod rights;
-mod run;
 mod shown;
-mod sql;
-mod stage;
-mod stanzas;
-mod subsearch;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::{check_calculated_field, place_of};
-pub use compiled_lookup::CompiledLookups;
-pub use context::{
+pub use context::compiled_lookup::CompiledLookups;
+pub use context::event_types::check_event_type;
+pub use context::host::{
+    Action, CollectedEvent, EventsOnly, Host, Location, LookupQuestion, LookupSource, LookupWrite,
+    RestRequest, ScriptRequest,
+};
+pub use context::limits::Limits;
+pub use context::macros::Macros;
+pub use context::place::{Origin, Place, TwoStep};
+pub use context::placeholders::fill_placeholders;
+pub use context::plan_context::PlanContext;
+pub use context::planning::{
     Completed, InnerSearch, LookedUp, OnBatch, PlanOf, PlannedSearch, Stage, Subsearches, Watch,
 };
+pub use context::renames::excluding_renamed;
+pub use context::rights;
+pub use context::sql::{NoSql, SqlText};
 pub use eval::value;
-pub use event_types::check_event_type;
-pub use execute::{execute, execute_watched};
+pub use execute::{execute, execute_from, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};
 pub use frames::stream::HeadWhile;
 pub use frames::{
@@ -75,17 +63,7 @@ pub use frames::{
     Restriction, ResultKind, Rows, SearchMemory, Session, SessionSettings, SourceField, TypeErased,
     Waiting, batch_bytes, collected,
 };
-pub use host::{
-    Action, CollectedEvent, EventsOnly, Host, Location, LookupQuestion, LookupSource, LookupWrite,
-    RestRequest, ScriptRequest,
-};
-pub use limits::Limits;
-pub use macros::Macros;
-pub use pipeline::{plan_inner, plan_search, plan_search_watched};
-pub use place::{Origin, Place, TwoStep};
-pub use placeholders::fill_placeholders;
-pub use plan_context::PlanContext;
-pub use renames::excluding_renamed;
+pub use pipeline::{plan_after, plan_inner, plan_search, plan_search_watched};
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use shown::{ShownFields, ShownPlan, shown_fields};
 pub use spl::ast::{ComparisonOperator, PatternPart as WordPattern, SearchPattern};
@@ -93,4 +71,3 @@ pub use spl::{
     CommandKind, CustomCommands, Suggestion, begins_with_command, complete, with_implied_search,
     with_pipe,
 };
-pub use sql::{NoSql, SqlText};

@@ -12,11 +12,12 @@ use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 use crate::commands::presence::{asked, is_wide};
 use crate::commands::required::readers;
 use crate::commands::{self, Begin, Step};
-use crate::context::{
+use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind};
+use context::planning::{
     Advanced, Breaker, LookedUp, Planner, Planning, PlanningContext, Remainder, SourceRows,
     StagePlan, Subsearches, Watch,
 };
-use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind, subsearch};
+use context::subsearch;
 
 /// The planner of inner pipelines.
 pub(crate) const PIPELINES: Pipelines = Pipelines;
@@ -112,40 +113,32 @@ pub async fn plan_inner(
     context.planning.counted(planning).await
 }
 
-impl PlannedSearch {
-    /// Returns the search from the stage that follows these lookups.
-    ///
-    /// # Errors
-    /// If the search has other stages, or the next one cannot be planned.
-    pub async fn knowing(mut self, looked_up: &[LookedUp]) -> Result<Self, Error> {
-        for one in looked_up {
-            let Some(rest) = self.rest.take() else {
-                return Err(Error::internal("the search has fewer stages"));
-            };
-            let env = PlanningContext::new(&rest.context, &self.log, None, &PIPELINES);
-            let frame = rest.breaker.knowing(one)?;
-            let stage = plan_stage(frame, &rest.commands, &env).await?;
-            self.plan = stage.plan;
-            self.columns = stage.columns;
-            self.kind = stage.kind;
-            self.hidden_fields = stage.filter;
-            self.unformatted = stage.unformatted;
-            self.rest = stage.rest;
-        }
-        Ok(self)
+/// Plans the stage of a search that follows these lookups, and returns the search from there on.
+///
+/// # Errors
+/// If the search has other stages, or the next one cannot be planned.
+pub async fn plan_after(
+    mut planned: PlannedSearch,
+    looked_up: &[LookedUp],
+) -> Result<PlannedSearch, Error> {
+    for one in looked_up {
+        let Some(rest) = planned.rest.take() else {
+            return Err(Error::internal("the search has fewer stages"));
+        };
+        let env = PlanningContext::new(&rest.context, &planned.log, None, &PIPELINES);
+        let frame = rest.breaker.knowing(one)?;
+        let stage = plan_stage(frame, &rest.commands, &env).await?;
+        planned.plan = stage.plan;
+        planned.columns = stage.columns;
+        planned.kind = stage.kind;
+        planned.hidden_fields = stage.filter;
+        planned.unformatted = stage.unformatted;
+        planned.rest = stage.rest;
     }
-
-    /// Removes display formats, which only apply to the result of the outermost search.
-    #[must_use]
-    pub fn without_formats(mut self) -> Self {
-        if let Some((plan, columns)) = self.unformatted.take() {
-            (self.plan, self.columns) = (plan, columns);
-        }
-        self
-    }
+    Ok(planned)
 }
 
-/// Implements [`crate::context::plan_before`].
+/// Implements [`context::planning::plan_before`].
 fn plan_before<'p>(
     pipeline: &'p Pipeline,
     tail: Option<&'p [Spanned<Command>]>,
@@ -234,7 +227,7 @@ pub(crate) fn plan_stage<'p>(
     }))
 }
 
-/// Implements [`crate::context::advance`].
+/// Implements [`context::planning::advance`].
 async fn advance(
     mut frame: Frame,
     commands: &[Spanned<Command>],

@@ -21,9 +21,10 @@ use frames::scan::TABLE;
 use frames::{Frame, FrameColumn};
 
 use crate::commands::{Enrichment, FIXED};
-use crate::context::PlanningContext;
 use crate::pipeline::{PIPELINES, depth};
-use crate::{Error, MessageLog, PlanContext, Session, event_types};
+use crate::{Error, MessageLog, PlanContext, Session};
+use context::event_types;
+use context::planning::PlanningContext;
 
 /// Maximum depth of a plan that runs on a thread with a stack of ordinary size, outside of the search
 /// threads.

@@ -84,7 +84,8 @@ impl Preview {
             batches.push(batch);
             if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let completed = self.stage.run(plan, session, &NoEvents, &mut keep).await?;
+        let completed =
+            plan::execute_from(&self.stage, plan, session, &NoEvents, &mut keep).await?;
         Ok((completed, batches))
     }
 

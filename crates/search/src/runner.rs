@@ -127,7 +127,7 @@ impl SearchService {
             let planned = planned.and_then(|planned| limited(planned, events));
             let of_search = |error: plan::Error| Error::of_search(&error, &text);
             let planned = planned.map_err(of_search)?;
-            let planned = planned.knowing(&looked_up).await.map_err(of_search)?;
+            let planned = plan::plan_after(planned, &looked_up).await.map_err(of_search)?;
             let planned = if inner.is_some() { planned.without_formats() } else { planned };
             let plan = planned.physical_plan(&session).await.map_err(of_search)?;
             let map = branch_of(&plan, branch)?;

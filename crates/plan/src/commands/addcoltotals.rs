@@ -6,7 +6,7 @@ use spl::ast::AddcoltotalsCommand;
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::{Breaker, ColumnTotals};
+use context::stage::{Breaker, ColumnTotals};
 
 impl CommandPlan for AddcoltotalsCommand {
     fn place(&self) -> Place {

@@ -8,8 +8,8 @@ use spl::ast::AddtotalsCommand;
 
 use super::fields::expand_or_all;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, ColumnTotals};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, ColumnTotals};
 
 impl CommandPlan for AddtotalsCommand {
     fn place(&self) -> Place {

@@ -7,7 +7,7 @@ use spl::ast::AnalyzefieldsCommand;
 use tables::analysis::analyzefields::Analyzefields;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for AnalyzefieldsCommand {
     fn place(&self) -> Place {

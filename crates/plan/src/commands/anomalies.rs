@@ -9,10 +9,10 @@ use spl::ast::{AnomaliesCommand, Field};
 use tables::analysis::anomalies::Anomalies;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{Error, LookupSource};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for AnomaliesCommand {
     fn place(&self) -> Place {

@@ -8,8 +8,8 @@ use spl::ast::{AnomalousvalueCommand, AnomalousvalueOptions, FieldPattern};
 use tables::analysis::anomalousvalue::Anomalousvalue;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
 use crate::value::parse_number;
+use context::stage::Breaker;
 
 impl CommandPlan for AnomalousvalueCommand {
     fn place(&self) -> Place {

@@ -9,8 +9,8 @@ use tables::analysis::anomalydetection::Histogram;
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, anomalousvalue, outlier,
 };
-use crate::stage::Breaker;
 use crate::value::parse_number;
+use context::stage::Breaker;
 
 impl CommandPlan for AnomalydetectionCommand {
     fn place(&self) -> Place {

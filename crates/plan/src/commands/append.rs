@@ -7,9 +7,9 @@ use spl::ast::{AppendCommand, AppendpipeCommand, Command, Spanned};
 
 use super::first_rows::{first_rows, limited};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
-use crate::stage::append::{Append, Appendpipe};
-use crate::stage::inner::{Bounds, Inner};
+use context::stage::Breaker;
+use context::stage::append::{Append, Appendpipe};
+use context::stage::inner::{Bounds, Inner};
 
 impl CommandPlan for AppendCommand {
     fn place(&self) -> Place {

@@ -8,9 +8,9 @@ use spl::ast::AppendcolsCommand;
 use tables::places;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Breaker, Rows, TableOp};
+use context::planning::PlanningContext;
+use context::stage::inner::{Bounds, Inner};
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for AppendcolsCommand {
     fn place(&self) -> Place {

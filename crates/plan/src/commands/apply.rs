@@ -8,9 +8,9 @@ use tables::learning::{Model, Settings};
 
 use super::fit::{file_of, settings};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for ApplyCommand {
     fn place(&self) -> Place {

@@ -7,8 +7,8 @@ use spl::ast::ArulesCommand;
 use tables::analysis::arules::Arules;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
 use crate::value::parse_number;
+use context::stage::Breaker;
 
 impl CommandPlan for ArulesCommand {
     fn place(&self) -> Place {

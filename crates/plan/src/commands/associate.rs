@@ -6,8 +6,8 @@ use spl::ast::AssociateCommand;
 use tables::analysis::associate::Associate;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
 use crate::value::parse_number;
+use context::stage::Breaker;
 
 impl CommandPlan for AssociateCommand {
     fn place(&self) -> Place {

@@ -18,7 +18,7 @@ use spl::ast::AutoregressCommand;
 use super::eval::{convert, is_time};
 use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 impl CommandPlan for AutoregressCommand {
     fn place(&self) -> Place {

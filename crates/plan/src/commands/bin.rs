@@ -17,11 +17,11 @@ use tables::bins::{NumberBins, TimeBins, default_span, write_range};
 use super::eval::convert;
 use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::sql::layer::{Kind, Value};
-use crate::sql::{Layer, Reason, SqlText};
-use crate::stage::Breaker;
-use crate::stage::pivot::{Cut, PivotAxis, RowBins};
+use context::planning::PlanningContext;
+use context::sql::layer::{Kind, Value};
+use context::sql::{Layer, Reason, SqlText};
+use context::stage::Breaker;
+use context::stage::pivot::{Cut, PivotAxis, RowBins};
 
 impl CommandPlan for BinCommand {
     fn place(&self) -> Place {

@@ -14,8 +14,8 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, bin,
     presence, stats, summary,
 };
-use crate::context::PlanningContext;
-use crate::stage::pivot::PivotAxis;
+use context::planning::PlanningContext;
+use context::stage::pivot::PivotAxis;
 
 impl CommandPlan for ChartCommand {
     fn place(&self) -> Place {

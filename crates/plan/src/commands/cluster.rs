@@ -7,7 +7,7 @@ use spl::ast::ClusterCommand;
 use tables::analysis::cluster::Cluster;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for ClusterCommand {
     fn place(&self) -> Place {

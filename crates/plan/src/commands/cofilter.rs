@@ -6,7 +6,7 @@ use spl::ast::CofilterCommand;
 use tables::analysis::cofilter::Cofilter;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for CofilterCommand {
     fn place(&self) -> Place {

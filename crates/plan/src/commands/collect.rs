@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use spl::ast::CollectCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, addinfo, summary};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
-use crate::subsearch::quoted;
 use crate::{CollectedEvent, Error, MessageKind};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
+use context::subsearch::quoted;
 
 impl CommandPlan for CollectCommand {
     fn place(&self) -> Place {

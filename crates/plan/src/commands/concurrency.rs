@@ -6,7 +6,7 @@ use spl::ast::ConcurrencyCommand;
 use tables::analysis::concurrency::Concurrency;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for ConcurrencyCommand {
     fn place(&self) -> Place {

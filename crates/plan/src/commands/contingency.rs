@@ -6,8 +6,8 @@ use spl::ast::ContingencyCommand;
 use tables::analysis::contingency::{Contingency, Side};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
 use crate::value::parse_number;
+use context::stage::Breaker;
 
 impl CommandPlan for ContingencyCommand {
     fn place(&self) -> Place {

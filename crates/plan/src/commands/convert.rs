@@ -14,8 +14,8 @@ use super::eval::{convert, is_time};
 use super::fields::expand;
 use super::required::{is_source, reaches_source};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
 use crate::value::parse_number;
+use context::planning::PlanningContext;
 
 impl CommandPlan for ConvertCommand {
     fn place(&self) -> Place {

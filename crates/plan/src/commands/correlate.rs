@@ -6,7 +6,7 @@ use spl::ast::CorrelateCommand;
 use tables::analysis::correlate::Correlate;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for CorrelateCommand {
     fn place(&self) -> Place {

@@ -18,8 +18,9 @@ use spl::ast::{
 };
 
 use super::Expanded;
-use crate::context::{PlanningContext, SourceRows};
-use crate::{Error, Rows, subsearch};
+use crate::{Error, Rows};
+use context::planning::{PlanningContext, SourceRows};
+use context::subsearch;
 
 type Commands = Vec<Spanned<Command>>;
 
@@ -145,7 +146,7 @@ pub(super) async fn parsed(
 
 /// Parses the terms of a constraint.
 fn terms(text: &str, span: Span, env: &PlanningContext<'_>) -> Result<Option<SearchExpr>, Error> {
-    let macros = crate::macros::Macros::of(&env.context.knowledge);
+    let macros = context::macros::Macros::of(&env.context.knowledge);
     let options = spl::ParseOptions { macros: Some(&macros), ..spl::ParseOptions::default() };
     let text = text.trim().strip_prefix("search ").unwrap_or(text);
     let parsed = spl::parse_search_terms_with(text, &options);

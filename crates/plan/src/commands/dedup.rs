@@ -17,9 +17,9 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, presence,
     sort,
 };
-use crate::context::PlanningContext;
-use crate::sql::layer::{Key, Kind, Value, names};
-use crate::sql::{Layer, Reason, SqlText, identifier};
+use context::planning::PlanningContext;
+use context::sql::layer::{Key, Kind, Value, names};
+use context::sql::{Layer, Reason, SqlText, identifier};
 
 /// The column with the number of a row within its group.
 const ROW: &str = "__row";

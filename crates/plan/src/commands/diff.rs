@@ -7,7 +7,7 @@ use spl::ast::DiffCommand;
 use tables::text::diff::Diff;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for DiffCommand {
     fn place(&self) -> Place {

@@ -17,9 +17,9 @@ use tables::text::found::FoundFields;
 
 use super::Step;
 use super::required::{choose_fields, required_by};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, MessageLog};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 use exprs::Typed;
 use exprs::column::Value;
 use exprs::kernel::{Row, Several, multi, text};

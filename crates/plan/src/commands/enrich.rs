@@ -23,11 +23,12 @@ pub(super) use self::default_fields::with_local_server;
 use self::lookups::Automatic;
 pub use self::parsed::check_calculated_field;
 use self::parsed::{Meant, Parsed, ParsedField};
-use crate::context::PlanningContext;
-use crate::lookup::Lookups;
-use crate::renames::Renames;
-use crate::stanzas::Sourcetypes;
-use crate::{Error, event_types};
+use crate::Error;
+use context::event_types;
+use context::lookup::Lookups;
+use context::planning::PlanningContext;
+use context::renames::Renames;
+use context::stanzas::Sourcetypes;
 
 /// The search-time fields that are added to the events of a search.
 pub(crate) struct Enrichment {

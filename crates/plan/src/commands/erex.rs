@@ -6,7 +6,7 @@ use spl::ast::ErexCommand;
 use tables::text::erex::Erex;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for ErexCommand {
     fn place(&self) -> Place {

@@ -16,10 +16,11 @@ use super::composed::{is_composed, with_times_among_texts};
 use super::eval_named::Piece;
 use super::required::is_source;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, eval_named};
-use crate::context::PlanningContext;
-use crate::sql::layer::Kind;
-use crate::sql::{Layer, Reason, SqlText};
-use crate::{Error, sql};
+use crate::Error;
+use context::planning::PlanningContext;
+use context::sql;
+use context::sql::layer::Kind;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for EvalCommand {
     fn place(&self) -> Place {

@@ -14,7 +14,7 @@ use super::Step;
 use super::discover::{Discovery, Existing, Finder};
 use super::eval::stored;
 use crate::Error;
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 /// Temporary columns for the name and the value of the assigned field; `Discovery` removes them.
 const COLUMNS: [&str; 2] = ["__assigned_name", "__assigned_value"];

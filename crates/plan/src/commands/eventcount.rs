@@ -10,11 +10,11 @@ use model::IndexName;
 use spl::ast::{DbinspectCommand, EventcountCommand, SearchCommand, SearchPattern};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::context::{PlanningContext, SourceRows};
-use crate::indexes::covers;
-use crate::range::bounds;
-use crate::stage::Rows;
 use crate::{Error, MetadataKind};
+use context::indexes::covers;
+use context::planning::{PlanningContext, SourceRows};
+use context::range::bounds;
+use context::stage::Rows;
 
 impl CommandPlan for EventcountCommand {
     fn place(&self) -> Place {

@@ -16,7 +16,7 @@ use spl::ast::EventstatsCommand;
 
 use super::stats::{Rules, aggregates_by, by_fields, joined};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 impl CommandPlan for EventstatsCommand {
     fn place(&self) -> Place {

@@ -14,7 +14,7 @@ use spl::ast::{Command, ExtractCommand, Spanned};
 use super::discover::{Discovery, Existing, Finder};
 use super::required::required_by;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 impl CommandPlan for ExtractCommand {
     fn place(&self) -> Place {

@@ -9,9 +9,9 @@ use spl::ast::{FieldPattern, FieldsCommand, TableCommand};
 
 use super::required::reaches_source;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::sql::layer::names;
-use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, FieldFilter};
+use context::sql::layer::names;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for FieldsCommand {
     fn place(&self) -> Place {

@@ -8,7 +8,7 @@ use spl::ast::FieldsummaryCommand;
 use tables::analysis::fieldsummary::Fieldsummary;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for FieldsummaryCommand {
     fn place(&self) -> Place {

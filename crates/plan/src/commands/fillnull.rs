@@ -12,9 +12,9 @@ use super::eval::convert;
 use super::fields::expand_or_all;
 use super::required::{choose_fields, reaches_source, required_by};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
-use crate::sql::layer::{Kind, Value, names};
-use crate::sql::{Layer, Reason, SqlText, literal};
 use crate::value::parse_number;
+use context::sql::layer::{Kind, Value, names};
+use context::sql::{Layer, Reason, SqlText, literal};
 
 impl CommandPlan for FillnullCommand {
     fn place(&self) -> Place {

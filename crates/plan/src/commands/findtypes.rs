@@ -8,7 +8,7 @@ use spl::ast::{FindtypesCommand, TypelearnerCommand};
 use tables::analysis::findtypes::Learner;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for FindtypesCommand {
     fn place(&self) -> Place {

@@ -8,9 +8,9 @@ use spl::ast::{Field, FitCommand, Spanned};
 use tables::learning::{ALGORITHMS, Algorithm, Distribution, Learning, Model, Settings};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource, LookupWrite, MessageKind, MessageLog};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for FitCommand {
     fn place(&self) -> Place {

@@ -6,7 +6,7 @@ use spl::ast::FolderizeCommand;
 use tables::analysis::folderize::Folderize;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for FolderizeCommand {
     fn place(&self) -> Place {

@@ -19,9 +19,9 @@ use super::required::required_by;
 use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, of, presence,
 };
-use crate::context::{PlanningContext, plan_stage};
-use crate::run::run_to_rows;
-use crate::stage::{Breaker, Rows, TableOp};
+use context::planning::{PlanningContext, plan_stage};
+use context::run::run_to_rows;
+use context::stage::{Breaker, Rows, TableOp};
 use tables::text::template::{Replacement, named};
 
 impl CommandPlan for ForeachCommand {

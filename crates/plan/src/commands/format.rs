@@ -7,7 +7,7 @@ use spl::ast::{FormatCommand, ReturnCommand};
 use tables::text::filter::{Format, Formatted, ReturnedRows};
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for FormatCommand {
     fn place(&self) -> Place {

@@ -6,7 +6,7 @@ use spl::ast::{GaugeCommand, GaugeNumber};
 use tables::analysis::gauge::Gauge;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for GaugeCommand {
     fn place(&self) -> Place {

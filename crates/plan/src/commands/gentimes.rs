@@ -12,8 +12,8 @@ use tables::bins::length_of;
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::context::{PlanningContext, SourceRows};
-use crate::stage::Rows;
+use context::planning::{PlanningContext, SourceRows};
+use context::stage::Rows;
 
 impl CommandPlan for GentimesCommand {
     fn place(&self) -> Place {

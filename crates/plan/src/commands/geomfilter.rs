@@ -12,9 +12,9 @@ use spl::ast::{GeomBounds, GeomCommand, GeomfilterCommand};
 use tables::text::geometry::Bounds;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, LookupSource};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for GeomfilterCommand {
     fn place(&self) -> Place {

@@ -13,8 +13,8 @@ use tables::shape::geostats::{EVENTS, GEOBIN, Geostats, LATITUDE, LONGITUDE};
 
 use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_values};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
-use crate::context::PlanningContext;
-use crate::stage::Breaker;
+use context::planning::PlanningContext;
+use context::stage::Breaker;
 
 impl CommandPlan for GeostatsCommand {
     fn place(&self) -> Place {

@@ -11,7 +11,7 @@ use spl::ast::{HeadCommand, TailCommand};
 
 use super::first_rows::first_rows;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
-use crate::sql::{Layer, Reason, SqlText};
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for HeadCommand {
     fn place(&self) -> Place {

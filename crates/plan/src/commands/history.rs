@@ -9,7 +9,7 @@ use spl::ast::HistoryCommand;
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::context::{PlanningContext, SourceRows};
+use context::planning::{PlanningContext, SourceRows};
 
 impl CommandPlan for HistoryCommand {
     fn place(&self) -> Place {

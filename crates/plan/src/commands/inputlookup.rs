@@ -8,10 +8,11 @@ use futures::future::BoxFuture;
 use spl::ast::{InputlookupCommand, Span};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::context::{PlanningContext, SourceRows};
-use crate::run::collect;
-use crate::stage::{Breaker, Rows, TableOp};
-use crate::{Error, LookupSource, MessageKind, lookup};
+use crate::{Error, LookupSource, MessageKind};
+use context::lookup;
+use context::planning::{PlanningContext, SourceRows};
+use context::run::collect;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for InputlookupCommand {
     fn place(&self) -> Place {

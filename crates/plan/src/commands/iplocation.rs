@@ -14,8 +14,8 @@ use frames::Frame;
 use spl::ast::IplocationCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
 use crate::{Error, Host, Location, MessageKind};
+use context::planning::PlanningContext;
 
 impl CommandPlan for IplocationCommand {
     fn place(&self) -> Place {

@@ -9,10 +9,10 @@ use tables::shape::join::Matching;
 
 use super::required::required_by_joined;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::inner::{Bounds, Inner, pipeline_of};
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind};
+use context::planning::PlanningContext;
+use context::stage::inner::{Bounds, Inner, pipeline_of};
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for JoinCommand {
     fn place(&self) -> Place {

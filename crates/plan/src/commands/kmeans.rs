@@ -7,8 +7,8 @@ use spl::ast::KmeansCommand;
 use tables::analysis::kmeans::Kmeans;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
 use crate::value::parse_number;
+use context::stage::Breaker;
 
 impl CommandPlan for KmeansCommand {
     fn place(&self) -> Place {

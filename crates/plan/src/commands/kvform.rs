@@ -11,8 +11,8 @@ use spl::ast::{KvformCommand, Span};
 
 use super::discover::{Discovery, Existing, Finder};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
 use crate::{Error, MessageKind};
+use context::planning::PlanningContext;
 
 impl CommandPlan for KvformCommand {
     fn place(&self) -> Place {

@@ -7,8 +7,8 @@ use futures::future::BoxFuture;
 use spl::ast::{LoadedJob, LoadjobCommand};
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::context::{PlanningContext, SourceRows};
 use crate::{Error, Message, MessageKind};
+use context::planning::{PlanningContext, SourceRows};
 
 impl CommandPlan for LoadjobCommand {
     fn place(&self) -> Place {

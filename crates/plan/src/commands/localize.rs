@@ -7,7 +7,7 @@ use tables::bins::length_of;
 use tables::series::localize::Localize;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for LocalizeCommand {
     fn place(&self) -> Place {

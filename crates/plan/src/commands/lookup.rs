@@ -14,8 +14,8 @@ pub(super) use group::{Applied, apply_all, time_field};
 
 use super::required::is_source;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::lookup::{self, Lookup};
+use context::lookup::{self, Lookup};
+use context::planning::PlanningContext;
 
 impl CommandPlan for LookupCommand {
     fn place(&self) -> Place {

@@ -8,7 +8,7 @@ use tables::series::makecontinuous::Continuous;
 
 use super::bin::{DEFAULT_BINS, alignment};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for MakecontinuousCommand {
     fn place(&self) -> Place {

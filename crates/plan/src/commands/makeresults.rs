@@ -15,8 +15,8 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
 use crate::MessageKind;
-use crate::context::{PlanningContext, SourceRows};
-use crate::stage::Rows;
+use context::planning::{PlanningContext, SourceRows};
+use context::stage::Rows;
 
 impl CommandPlan for MakeresultsCommand {
     fn place(&self) -> Place {

@@ -10,11 +10,12 @@ use tables::text::template::{Kind, Scan};
 
 use super::savedsearch::Saved;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::placeholders::is_name;
-use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Breaker, Rows, TableOp};
-use crate::{Error, MessageKind, subsearch};
+use crate::{Error, MessageKind};
+use context::placeholders::is_name;
+use context::planning::PlanningContext;
+use context::stage::inner::{Bounds, Inner};
+use context::stage::{Breaker, Rows, TableOp};
+use context::subsearch;
 
 impl CommandPlan for MapCommand {
     fn place(&self) -> Place {

@@ -11,7 +11,7 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     prestats,
 };
-use crate::context::{PlanningContext, SourceRows};
+use context::planning::{PlanningContext, SourceRows};
 
 impl CommandPlan for McatalogCommand {
     fn place(&self) -> Place {

@@ -10,10 +10,10 @@ use spl::ast::{McollectCommand, MetricSplit, Span};
 
 use super::metrics::{METRIC, POINT, VALUE};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::value::parse_number;
 use crate::{CollectedEvent, Error, MessageKind};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for McollectCommand {
     fn place(&self) -> Place {

@@ -11,10 +11,10 @@ use futures::future::BoxFuture;
 use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::context::{PlanningContext, SourceRows};
-use crate::indexes::{covers, leave_out_metrics, of_metrics};
-use crate::stage::Rows;
 use crate::{Error, Message, MessageKind, MetadataKind};
+use context::indexes::{covers, leave_out_metrics, of_metrics};
+use context::planning::{PlanningContext, SourceRows};
+use context::stage::Rows;
 
 impl CommandPlan for MetadataCommand {
     fn place(&self) -> Place {

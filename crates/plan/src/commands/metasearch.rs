@@ -10,7 +10,7 @@ use spl::ast::{Command, FieldPattern, MetasearchCommand, Spanned, TableCommand};
 use super::{
     CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 impl CommandPlan for MetasearchCommand {
     fn place(&self) -> Place {

@@ -23,10 +23,11 @@ use spl::ast::{
 
 use super::search;
 use super::stats::{Valueless, explode};
-use crate::context::{PlanningContext, SourceRows};
-use crate::range::bounds;
 use crate::value::parse_number;
-use crate::{Error, FieldInfo, indexes};
+use crate::{Error, FieldInfo};
+use context::indexes;
+use context::planning::{PlanningContext, SourceRows};
+use context::range::bounds;
 
 /// The field with the metric name of a data point.
 pub(super) const METRIC: &str = "metric_name";

@@ -13,7 +13,7 @@ use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     dedup,
 };
-use crate::context::{PlanningContext, SourceRows};
+use context::planning::{PlanningContext, SourceRows};
 
 impl CommandPlan for MpreviewCommand {
     fn place(&self) -> Place {

@@ -29,9 +29,9 @@ use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     bin, prestats,
 };
-use crate::context::{PlanningContext, SourceRows};
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, FieldInfo};
+use context::planning::{PlanningContext, SourceRows};
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for MstatsCommand {
     fn place(&self) -> Place {

@@ -7,7 +7,7 @@ use spl::ast::MultikvCommand;
 use tables::text::multikv::Multikv;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for MultikvCommand {
     fn place(&self) -> Place {

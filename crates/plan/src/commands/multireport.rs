@@ -8,9 +8,9 @@ use spl::ast::{MultireportCommand, Pipeline};
 
 use super::required::add_commands;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::{PlanningContext, plan_stage};
-use crate::run::run_to_rows;
-use crate::stage::{Breaker, Rows, TableOp};
+use context::planning::{PlanningContext, plan_stage};
+use context::run::run_to_rows;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for MultireportCommand {
     fn place(&self) -> Place {

@@ -22,8 +22,8 @@ use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     begin as begin_of, expand,
 };
-use crate::context::{SourceRows, advance};
 use crate::{Error, FieldFilter, Message};
+use context::planning::{SourceRows, advance};
 
 impl CommandPlan for MultisearchCommand {
     fn place(&self) -> Place {

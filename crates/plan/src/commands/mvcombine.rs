@@ -6,7 +6,7 @@ use spl::ast::{Command, MvcombineCommand};
 use tables::shape::mvcombine::Mvcombine;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for MvcombineCommand {
     fn place(&self) -> Place {

@@ -7,8 +7,8 @@ use spl::ast::{FieldPattern, OutlierCommand, OutlierOptions};
 use tables::analysis::outlier::Outlier;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
 use crate::value::parse_number;
+use context::stage::Breaker;
 
 impl CommandPlan for OutlierCommand {
     fn place(&self) -> Place {

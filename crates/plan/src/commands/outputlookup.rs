@@ -9,9 +9,10 @@ use spl::ast::OutputlookupCommand;
 
 use super::inputlookup::Named;
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
-use crate::{Error, LookupSource, LookupWrite, MessageKind, lookup};
+use crate::{Error, LookupSource, LookupWrite, MessageKind};
+use context::lookup;
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 /// The field with the key of a record in a collection.
 const KEY: &str = "_key";

@@ -6,7 +6,7 @@ use spl::ast::OverlapCommand;
 use tables::analysis::overlap::Overlap;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for OverlapCommand {
     fn place(&self) -> Place {

@@ -19,8 +19,8 @@ use super::{
     CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     dataset,
 };
-use crate::context::PlanningContext;
-use crate::subsearch::quoted;
+use context::planning::PlanningContext;
+use context::subsearch::quoted;
 
 impl CommandPlan for PivotCommand {
     fn place(&self) -> Place {

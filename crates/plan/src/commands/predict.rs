@@ -7,7 +7,7 @@ use tables::series::predict::Predict;
 
 use super::composed::timed;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for PredictCommand {
     fn place(&self) -> Place {

@@ -13,7 +13,7 @@ use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsKind};
 use super::stats::expand_calls;
 use super::{Error, Step};
 use crate::Limits;
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 /// Whether rows need much more memory than their values because of optional fields. An empty cell needs as
 /// much memory as a short one: 6,000 events with 5,000 fields (the add-ons of a large site have this many)

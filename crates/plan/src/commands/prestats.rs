@@ -9,9 +9,9 @@ use spl::ast::{Command, MultisearchCommand, Pipeline, Spanned, Subsearch};
 
 use super::{Input, Step};
 use crate::Error;
-use crate::context::PlanningContext;
-use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Breaker, Rows, TableOp};
+use context::planning::PlanningContext;
+use context::stage::inner::{Bounds, Inner};
+use context::stage::{Breaker, Rows, TableOp};
 
 /// Returns the pipeline with its leading `prestats=` commands combined into one `multisearch`; `None` if
 /// there are fewer than two.

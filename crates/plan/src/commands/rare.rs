@@ -5,8 +5,8 @@ use spl::ast::RareCommand;
 use super::top::Order;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, top};
 use crate::arguments::Arguments;
-use crate::sql::aggregate::ranked;
-use crate::sql::{Layer, Reason, SqlText};
+use context::sql::aggregate::ranked;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for RareCommand {
     fn place(&self) -> Place {

@@ -12,8 +12,8 @@ use spl::ast::{FieldPattern, RenameCommand};
 use super::eval::convert;
 use super::required::{is_source, reaches_source};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::sql::aggregate::plain;
-use crate::sql::{Layer, Reason, SqlText};
+use context::sql::aggregate::plain;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for RenameCommand {
     fn place(&self) -> Place {

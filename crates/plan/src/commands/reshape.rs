@@ -6,7 +6,7 @@ use frames::Frame;
 use spl::ast::{TransposeCommand, UntableCommand, XyseriesCommand};
 
 use super::Step;
-use crate::stage::{Breaker, Transpose, Untable, Xyseries};
+use context::stage::{Breaker, Transpose, Untable, Xyseries};
 
 pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
     // Only these rows are shown: the limit ends the scan early.

@@ -6,9 +6,9 @@ use futures::future::BoxFuture;
 use spl::ast::RestCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::context::{PlanningContext, SourceRows};
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, RestRequest};
+use context::planning::{PlanningContext, SourceRows};
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for RestCommand {
     fn place(&self) -> Place {

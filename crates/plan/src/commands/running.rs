@@ -12,7 +12,7 @@ use frames::stream::{Delta, RunningTotal, StreamNode, StreamOp};
 use spl::ast::{AccumCommand, DeltaCommand};
 
 use crate::Error;
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 pub(super) fn accum(command: &AccumCommand, frame: Frame) -> Result<Frame, Error> {
     let name = &command.field.node;

@@ -11,9 +11,10 @@ use spl::ast::SavedsearchCommand;
 use super::{
     CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::context::PlanningContext;
-use crate::placeholders::fill_placeholders;
-use crate::{Error, subsearch};
+use crate::Error;
+use context::placeholders::fill_placeholders;
+use context::planning::PlanningContext;
+use context::subsearch;
 
 impl CommandPlan for SavedsearchCommand {
     fn place(&self) -> Place {

@@ -8,9 +8,9 @@ use knowledge::CustomCommand;
 use spl::ast::ScriptCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Error, MessageKind, ScriptRequest};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for ScriptCommand {
     fn place(&self) -> Place {

@@ -26,13 +26,15 @@ use super::{
     summary,
 };
 use crate::arguments::Arguments;
-use crate::context::{PlanningContext, SourceRows};
-use crate::range::{Bounds, bounds, with_windows};
-use crate::renames::{ORIGINAL, Renames};
-use crate::sql::events::{conditions, events as sql_events};
-use crate::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
-use crate::stanzas::Sourcetypes;
-use crate::{Error, EventsRequest, FieldInfo, SourceField, event_types, indexes};
+use crate::{Error, EventsRequest, FieldInfo, SourceField};
+use context::event_types;
+use context::indexes;
+use context::planning::{PlanningContext, SourceRows};
+use context::range::{Bounds, bounds, with_windows};
+use context::renames::{ORIGINAL, Renames};
+use context::sql::events::{conditions, events as sql_events};
+use context::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
+use context::stanzas::Sourcetypes;
 
 impl CommandPlan for SearchCommand {
     fn place(&self) -> Place {

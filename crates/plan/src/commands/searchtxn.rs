@@ -11,7 +11,7 @@ use super::{
     CommandPlan, Error, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     transaction,
 };
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 impl CommandPlan for SearchtxnCommand {
     fn place(&self) -> Place {

@@ -6,7 +6,7 @@ use spl::ast::SelfjoinCommand;
 use tables::shape::selfjoin::Selfjoin;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for SelfjoinCommand {
     fn place(&self) -> Place {

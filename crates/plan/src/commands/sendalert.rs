@@ -7,9 +7,9 @@ use futures::future::BoxFuture;
 use spl::ast::{SendalertCommand, SendemailCommand};
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::{Breaker, Rows, TableOp};
 use crate::{Action, Error, MessageKind};
+use context::planning::PlanningContext;
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for SendalertCommand {
     fn place(&self) -> Place {

@@ -9,9 +9,9 @@ use tables::shape::set::combined;
 use super::{
     Begin, CommandPlan, Error, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
 };
-use crate::context::{PlanningContext, SourceRows};
-use crate::stage::inner::{Bounds, Inner};
-use crate::stage::{Breaker, Rows, TableOp};
+use context::planning::{PlanningContext, SourceRows};
+use context::stage::inner::{Bounds, Inner};
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for SetCommand {
     fn place(&self) -> Place {

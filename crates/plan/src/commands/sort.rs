@@ -12,9 +12,9 @@ use spl::ast::{SortCommand, SortKey, SortOrder};
 
 use super::first_rows::first_rows;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
-use crate::context::PlanningContext;
-use crate::sql::layer::{Kind, Value};
-use crate::sql::{Layer, Reason, SqlText};
+use context::planning::PlanningContext;
+use context::sql::layer::{Kind, Value};
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for SortCommand {
     fn place(&self) -> Place {

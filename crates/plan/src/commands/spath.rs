@@ -18,7 +18,7 @@ use tables::text::leaves::{self, leaves};
 use super::eval::convert;
 use super::required::{is_source, required_by};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::{Breaker, SpathAll};
+use context::stage::{Breaker, SpathAll};
 
 impl CommandPlan for SpathCommand {
     fn place(&self) -> Place {

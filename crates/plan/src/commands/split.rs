@@ -14,9 +14,9 @@ use super::Step;
 use super::eval::convert;
 use super::stats::{Rules, Valueless, aggregates_by, explode, sparkline_axis};
 use crate::Error;
-use crate::context::PlanningContext;
-use crate::stage::Breaker;
-use crate::stage::pivot::{
+use context::planning::PlanningContext;
+use context::stage::Breaker;
+use context::stage::pivot::{
     EVENTS, Merge, NameFormat, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice,
     SeriesFilter,
 };

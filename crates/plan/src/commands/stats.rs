@@ -22,10 +22,10 @@ use super::{
     summary,
 };
 use crate::arguments::{Arguments, aggregate_call};
-use crate::context::PlanningContext;
-use crate::sql::aggregate::grouped as sql_grouped;
-use crate::sql::{Layer, Reason, SqlText};
 use crate::{Error, MessageKind};
+use context::planning::PlanningContext;
+use context::sql::aggregate::grouped as sql_grouped;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for StatsCommand {
     fn place(&self) -> Place {

@@ -18,7 +18,7 @@ use tables::bins::length_of;
 use super::eval::{condition, reads_any};
 use super::stats::{Rules, aggregates_by, by_fields};
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, presence};
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 impl CommandPlan for StreamstatsCommand {
     fn place(&self) -> Place {

@@ -41,7 +41,7 @@ use super::eval::convert;
 use super::required::required_by;
 use super::stats::{by_fields, expand_calls};
 use crate::Error;
-use crate::subsearch::quoted;
+use context::subsearch::quoted;
 
 /// The field that every row of a summary has.
 pub(crate) const VERSION: &str = SUMMARY_VERSION;

@@ -3,8 +3,8 @@
 use spl::ast::TableCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, fields};
-use crate::sql::layer::names;
-use crate::sql::{Layer, Reason, SqlText};
+use context::sql::layer::names;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for TableCommand {
     fn place(&self) -> Place {

@@ -10,8 +10,8 @@ use frames::Frame;
 use spl::ast::TagsCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::event_types::{self, TAG};
+use context::event_types::{self, TAG};
+use context::planning::PlanningContext;
 
 impl CommandPlan for TagsCommand {
     fn place(&self) -> Place {

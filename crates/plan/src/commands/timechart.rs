@@ -19,8 +19,8 @@ use super::{
 };
 use crate::MessageKind;
 use crate::arguments::{Arguments, aggregate_call};
-use crate::context::PlanningContext;
-use crate::stage::pivot::{PivotAxis, SPAN};
+use context::planning::PlanningContext;
+use context::stage::pivot::{PivotAxis, SPAN};
 
 impl CommandPlan for TimechartCommand {
     fn place(&self) -> Place {

@@ -8,7 +8,7 @@ use tables::series::timewrap::Timewrap;
 
 use super::composed::timed;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for TimewrapCommand {
     fn place(&self) -> Place {

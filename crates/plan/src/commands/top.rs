@@ -24,8 +24,8 @@ use super::{
     CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, summary,
 };
 use crate::arguments::Arguments;
-use crate::sql::aggregate::ranked as sql_ranked;
-use crate::sql::{Layer, Reason, SqlText};
+use context::sql::aggregate::ranked as sql_ranked;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for TopCommand {
     fn place(&self) -> Place {

@@ -17,8 +17,8 @@ use tables::shape::transaction::{ENDS, Rendering, Rules, STARTS, Transaction};
 use super::composed::timed;
 use super::eval::condition;
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::context::PlanningContext;
-use crate::stage::Breaker;
+use context::planning::PlanningContext;
+use context::stage::Breaker;
 
 impl CommandPlan for TransactionCommand {
     fn place(&self) -> Place {

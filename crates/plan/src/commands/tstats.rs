@@ -14,12 +14,13 @@ use super::{
     Begin, CommandPlan, Expanded, First, Input, Origin, OutputFields, Place, RequiredFields, Step,
     bin, dataset, presence, prestats, search, tokens,
 };
-use crate::context::{PlanningContext, SourceRows};
-use crate::range::bounds;
-use crate::sql::aggregate::grouped as sql_grouped;
-use crate::sql::events::events as sql_events;
-use crate::sql::{Layer, Reason, SqlText};
-use crate::{Error, indexes};
+use crate::Error;
+use context::indexes;
+use context::planning::{PlanningContext, SourceRows};
+use context::range::bounds;
+use context::sql::aggregate::grouped as sql_grouped;
+use context::sql::events::events as sql_events;
+use context::sql::{Layer, Reason, SqlText};
 
 impl CommandPlan for TstatsCommand {
     fn place(&self) -> Place {

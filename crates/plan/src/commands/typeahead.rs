@@ -11,10 +11,10 @@ use tables::text::filter::comparison;
 
 use super::eventcount::meant;
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
-use crate::context::{PlanningContext, SourceRows};
-use crate::indexes::leave_out_metrics;
-use crate::stage::Rows;
 use crate::{Error, MetadataKind};
+use context::indexes::leave_out_metrics;
+use context::planning::{PlanningContext, SourceRows};
+use context::stage::Rows;
 
 impl CommandPlan for TypeaheadCommand {
     fn place(&self) -> Place {

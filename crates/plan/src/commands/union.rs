@@ -13,9 +13,9 @@ use spl::{CommandKind, Span};
 use super::{
     CommandPlan, Error, Expanded, First, Input, OutputFields, Place, RequiredFields, Step,
 };
-use crate::context::PlanningContext;
-use crate::stage::inner::{Bounds, Inner, pipeline_of};
-use crate::stage::{Breaker, Rows, TableOp};
+use context::planning::PlanningContext;
+use context::stage::inner::{Bounds, Inner, pipeline_of};
+use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for UnionCommand {
     fn place(&self) -> Place {

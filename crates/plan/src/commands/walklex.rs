@@ -21,10 +21,10 @@ use super::stats::{Valueless, explode, order_by_groups};
 use super::{
     Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step, search,
 };
-use crate::context::{PlanningContext, SourceRows};
-use crate::range::bounds;
-use crate::stage::{Record, Rows};
 use crate::{Error, MetadataKind};
+use context::planning::{PlanningContext, SourceRows};
+use context::range::bounds;
+use context::stage::{Record, Rows};
 
 impl CommandPlan for WalklexCommand {
     fn place(&self) -> Place {

@@ -3,7 +3,7 @@
 use spl::ast::WhereCommand;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, eval};
-use crate::sql::{Layer, Reason, SqlText, expr};
+use context::sql::{Layer, Reason, SqlText, expr};
 
 impl CommandPlan for WhereCommand {
     fn place(&self) -> Place {

@@ -6,7 +6,7 @@ use spl::ast::X11Command;
 use tables::series::x11::X11;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
-use crate::stage::Breaker;
+use context::stage::Breaker;
 
 impl CommandPlan for X11Command {
     fn place(&self) -> Place {

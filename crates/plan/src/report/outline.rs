@@ -10,9 +10,9 @@ use super::sql_text::sql_text;
 use crate::Error;
 use crate::arguments::Arguments;
 use crate::commands::of;
-use crate::macros::Macros;
-use crate::place::{Origin, Place};
-use crate::sql::{NoSql, SqlText};
+use context::macros::Macros;
+use context::place::{Origin, Place};
+use context::sql::{NoSql, SqlText};
 
 /// The outline of a search.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@
 use spl::ast::{Command, Pipeline, Spanned};
 
 use crate::commands::of;
-use crate::sql::{Layer, NoSql, Reason, SqlText};
+use context::sql::{Layer, NoSql, Reason, SqlText};
 
 /// Longest text: expressions are written out where they are used.
 const MAX_TEXT: usize = 100_000;

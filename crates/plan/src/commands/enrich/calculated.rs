@@ -12,10 +12,10 @@ use knowledge::StanzaMatcher;
 use super::super::eval::convert;
 use super::parsed::{Meant, ParsedField};
 use super::{All, Objects};
-use crate::context::PlanningContext;
-use crate::lookup::Lookups;
-use crate::stanzas::{Sourcetypes, Together};
 use crate::{Error, MessageKind};
+use context::lookup::Lookups;
+use context::planning::PlanningContext;
+use context::stanzas::{Sourcetypes, Together};
 
 /// A field that the configuration computes for some events; its expression is valid.
 pub(super) struct Calculated(pub(super) Arc<ParsedField>);

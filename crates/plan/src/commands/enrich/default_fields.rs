@@ -10,7 +10,7 @@ use knowledge::{CalculatedField, StanzaMatcher};
 use spl::ast::{SearchExpr, SearchPattern, SearchValue};
 
 use super::parsed::{Parsed, ParsedField, Zones};
-use crate::context::PlanningContext;
+use context::planning::PlanningContext;
 
 /// The computation of each field, for events that do not have it themselves.
 const FIELDS: [(&str, &str); 9] = [

@@ -10,10 +10,10 @@ use spl::ast::LookupCommand;
 use super::Objects;
 use super::parsed::{Meant, Parsed, ParsedLookup};
 use crate::commands::lookup::{self, Applied, apply_all, time_field};
-use crate::context::PlanningContext;
-use crate::lookup::Lookup;
-use crate::stanzas::Sourcetypes;
 use crate::{Error, MessageKind};
+use context::lookup::Lookup;
+use context::planning::PlanningContext;
+use context::stanzas::Sourcetypes;
 
 /// A lookup that the configuration applies to some events.
 pub(super) struct Automatic {

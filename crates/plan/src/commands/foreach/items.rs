@@ -13,9 +13,9 @@ use tables::text::template::{Kind, Scan};
 
 use super::parse;
 use crate::Error;
-use crate::context::{PlanningContext, plan_stage};
-use crate::run::run_to_rows;
-use crate::stage::{Rows, TableOp};
+use context::planning::{PlanningContext, plan_stage};
+use context::run::run_to_rows;
+use context::stage::{Rows, TableOp};
 
 /// The column that holds the item of a row.
 const ITEM: &str = "__item";

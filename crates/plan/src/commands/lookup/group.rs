@@ -24,8 +24,8 @@ use spl::ast::LookupCommand;
 use super::super::eval::convert;
 use super::outputs;
 use crate::Error;
-use crate::lookup::{Key, Lookup};
-use crate::stanzas::{OfBatch, Stanzas, names_in};
+use context::lookup::{Key, Lookup};
+use context::stanzas::{OfBatch, Stanzas, names_in};
 
 /// The separator of lookups in a text of [`matches`].
 const LOOKUPS: char = ';';

@@ -1,0 +1,166 @@
+//! Placeholders in the text of a saved search: `$name$` and `$args.name$`.
+//!
+//! Guarantees: a text without a placeholder is returned unchanged; `$` in regular expressions is not a
+//! placeholder (`"\$$"`). It leaves to callers where values come from, and to `map` the placeholders of its
+//! own search, unless a value of that name is given.
+
+use std::ops::Range;
+
+/// Replaces `$name$` and `$args.name$` with the value of `name`, and `$$name$$` with `$name$`.
+///
+/// # Errors
+///
+/// The first name that has no value.
+pub fn fill_placeholders(
+    text: &str,
+    value: impl Fn(&str) -> Option<String>,
+) -> Result<String, String> {
+    let maps = searches_of_map(text);
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(length) = text[at..].find('$') {
+        let start = at + length;
+        out.push_str(&text[at..start]);
+        let rest = &text[start..];
+        if let Some(name) = rest.strip_prefix("$$").and_then(name_before_dollar)
+            && rest[name.len() + 3..].starts_with('$')
+        {
+            out.push_str(&rest[1..name.len() + 3]);
+            at = start + name.len() + 4;
+            continue;
+        }
+        let Some(name) = name_before_dollar(&rest[1..]) else {
+            out.push('$');
+            at = start + 1;
+            continue;
+        };
+        let end = start + name.len() + 2;
+        let name = name.strip_prefix("args.").unwrap_or(name);
+        match value(name) {
+            Some(value) => out.push_str(&value),
+            None if maps.iter().any(|map| map.contains(&start)) => {
+                out.push_str(&text[start..end]);
+            }
+            None => return Err(name.to_owned()),
+        }
+        at = end;
+    }
+    out.push_str(&text[at..]);
+    Ok(out)
+}
+
+/// Returns the name that a text begins with, if `$` follows it.
+fn name_before_dollar(text: &str) -> Option<&str> {
+    text.find('$').map(|end| &text[..end]).filter(|name| is_name(name))
+}
+
+/// Whether the text between two `$` is a name.
+pub fn is_name(text: &str) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || "_.:{}@-".contains(c);
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(inside)
+}
+
+/// Returns where the `map` commands of a text are: each until the next pipe that is neither in quotes nor in
+/// its brackets. In the search of `map`, `$name$` is a field.
+fn searches_of_map(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    // The start of a `map`, and the depth of the brackets around it.
+    let mut open: Option<(usize, usize)> = None;
+    let (mut quoted, mut escaped, mut depth) = (false, false, 0_usize);
+    for (at, c) in text.char_indices() {
+        if escaped || c == '\\' {
+            escaped = !escaped;
+            continue;
+        }
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        // A bracket that closes the search around a `map` ends it, too.
+        let ends = open.is_some_and(|(_, outside)| {
+            !quoted && ((c == '|' && depth == outside) || depth < outside)
+        });
+        if ends && let Some((start, _)) = open.take() {
+            found.push(start..at);
+        }
+        let begins = !quoted && open.is_none() && (c == '|' || c == '[');
+        if begins && begins_with_map(&text[at + 1..]) {
+            open = Some((at, depth));
+        }
+    }
+    if let Some((start, _)) = open {
+        found.push(start..text.len());
+    }
+    found
+}
+
+fn begins_with_map(text: &str) -> bool {
+    let text = text.trim_start();
+    let word = text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("map"));
+    word && text[3..].starts_with(|c: char| c.is_whitespace() || c == '[' || c == '"')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(text: &str) -> Result<String, String> {
+        fill_placeholders(text, |name| (name == "a").then(|| "1".to_owned()))
+    }
+
+    fn is(text: &str, expected: &str) {
+        assert_eq!(filled(text), Ok(expected.to_owned()), "{text}");
+    }
+
+    #[test]
+    fn names_between_dollars_are_replaced() {
+        is("x=$a$ y=\"$a$\"", "x=1 y=\"1\"");
+        is("x=$args.a$ $a$$a$", "x=1 11");
+        is("é=$a$é", "é=1é");
+        assert_eq!(filled("x=$a$ $b$"), Err("b".to_owned()));
+        assert_eq!(filled("x=$args.b$"), Err("b".to_owned()));
+    }
+
+    #[test]
+    fn other_dollars_are_left() {
+        is("$$a$$ ^x$ | y$", "$a$ ^x$ | y$");
+        is("$$b$$", "$b$");
+        for text in [
+            "user=\"*$\" src=\"*$\"",
+            "where match(user, \"\\$$\") OR match(a, \"b$\")",
+            "rex \"^(\\d+|$)(?<b>$)\"",
+            "a$",
+            "$",
+            "$$",
+            "$$$",
+            "",
+        ] {
+            is(text, text);
+        }
+    }
+
+    #[test]
+    fn fields_of_map_are_left() {
+        for text in [
+            "index=a | map search=\"search u=$u$ | stats count\" | head",
+            "| makeresults | MAP [search u=$u$ | append [search v=$v$]]",
+            "index=a [search b | map search=\"search u=$u$\"]",
+            "| map search=\"a=\\\"$u$\\\" b=$v$\"",
+        ] {
+            is(text, text);
+        }
+        is("| map search=\"u=$u$ $a$\"", "| map search=\"u=$u$ 1\"");
+        for text in [
+            "| map search=\"u=$u$\" | search x=$b$",
+            "index=a [search b | map [search u=$u$]] x=$b$",
+            "index=map $b$",
+            "| mapped search=\"$b$\"",
+            "\"| map $b$\"",
+        ] {
+            assert_eq!(filled(text), Err("b".to_owned()), "{text}");
+        }
+    }
+}

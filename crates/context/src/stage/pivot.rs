@@ -1,0 +1,471 @@
+//! Pivots of `chart` and `timechart`: long rows (row key, series, values) become one row per key
+//! with one column per series.
+//!
+//! Which series get a column is decided here, from all rows. The others are joined as OTHER by
+//! aggregating once more: the long rows where that gives the same answer (counts, sums, extremes),
+//! the input where it does not (averages, distinct counts, percentiles).
+
+mod bins;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, TimestampMicrosecondArray, UInt32Array,
+};
+use arrow::compute::kernels::zip::zip;
+use arrow::compute::take;
+use arrow::datatypes::TimestampMicrosecondType;
+use datafusion::functions_aggregate::expr_fn;
+use datafusion::logical_expr::{Expr, lit, when};
+use exprs::Typed;
+use exprs::column::Values;
+use exprs::order::sort_key;
+use exprs::types::{ArrowType, ValueType};
+use frames::{Frame, column};
+use futures::future::BoxFuture;
+use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
+use tables::bins::TimeBins;
+use tables::check_cells;
+
+pub use self::bins::{Cut, RowBins};
+use super::{Rows, TableOp};
+use crate::planning::PlanningContext;
+use crate::run::collect;
+use frames::{Error, MessageKind};
+
+/// The hidden column of long rows that names the series.
+pub const SERIES: &str = "__series";
+/// The hidden column of long rows that counts events.
+pub const EVENTS: &str = "__events";
+/// The length of a bin in seconds, an internal field of the result that later commands may read.
+pub const SPAN: &str = "_span";
+
+/// The kind of the result's rows.
+#[derive(Debug, Clone)]
+pub enum PivotAxis {
+    /// Bins of time: all of a range, or from the first to the last with rows, also if only the start of the
+    /// range is unbounded.
+    Time { bins: TimeBins, range: (Option<i64>, Option<i64>), fill: bool, partial: bool },
+    /// Bins of the row field.
+    Bins(RowBins),
+    /// The distinct values.
+    Values,
+}
+
+/// How a value is merged with those of other series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Merge {
+    Add,
+    Min,
+    Max,
+    /// By aggregating the input again.
+    Again,
+}
+
+/// A value column of the long rows.
+#[derive(Debug, Clone)]
+pub struct PivotValue {
+    pub name: String,
+    pub merge: Merge,
+    /// Whether a cell without rows is 0 rather than null.
+    pub zero: bool,
+}
+
+/// The ranking of series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Score {
+    /// By number of events.
+    Events,
+    /// By a statistic of the first value over all rows.
+    Value(StatsKind),
+}
+
+/// A condition on series.
+#[derive(Debug, Clone)]
+pub enum SeriesFilter {
+    Among { limit: SeriesLimit, negated: bool },
+    Compare(ComparisonOperator, f64),
+}
+
+/// The selection of series with a column of their own.
+#[derive(Debug, Clone)]
+pub struct SeriesChoice {
+    pub score: Score,
+    pub filter: SeriesFilter,
+    pub other: Option<String>,
+    pub null: Option<String>,
+}
+
+/// The naming of columns after series and aggregation.
+#[derive(Debug, Clone)]
+pub struct NameFormat {
+    pub separator: String,
+    pub template: Option<String>,
+}
+
+/// A pivot. The previous stage provides the row key, [`SERIES`] and [`EVENTS`] if there are series, and the
+/// values.
+#[derive(Debug, Clone)]
+pub struct Pivot {
+    pub row: String,
+    pub axis: PivotAxis,
+    pub values: Vec<PivotValue>,
+    pub series: Option<SeriesChoice>,
+    pub names: NameFormat,
+    /// The rows before aggregation, with the row key and [`SERIES`], and the aggregates.
+    pub input: Frame,
+    pub aggregates: Vec<(String, Typed)>,
+    /// The length of a bin in microseconds, if the rows have the field `_span`.
+    pub span: Option<i64>,
+}
+
+struct Layout {
+    /// Distinct series in the order of their columns; `None` stands for the only series of an unsplit chart.
+    series: Vec<Option<String>>,
+}
+
+impl TableOp for Pivot {
+    fn apply<'a>(
+        &'a self,
+        rows: Rows,
+        env: &'a PlanningContext<'a>,
+    ) -> BoxFuture<'a, Result<Rows, Error>> {
+        Box::pin(async move { self.pivot(&rows, env).await })
+    }
+}
+
+impl Pivot {
+    async fn pivot(&self, rows: &Rows, env: &PlanningContext<'_>) -> Result<Rows, Error> {
+        let Some(choice) = &self.series else {
+            return self.spread(rows, &Layout { series: vec![None] }, env);
+        };
+        let kept = self.choose(choice, rows)?;
+        let all: HashSet<String> = rows.texts(SERIES)?.into_iter().flatten().collect();
+        let others = all.iter().any(|series| !kept.contains(series));
+        let joined = match (&choice.other, others) {
+            (Some(other), true) => Some(self.join_others(&kept, other, rows, env).await?),
+            _ => None,
+        };
+        let mut series: Vec<String> = kept.into_iter().collect();
+        series.sort();
+        let has_null = rows.column(SERIES).is_some_and(|column| column.array.null_count() > 0);
+        let mut columns: Vec<Option<String>> = series.into_iter().map(Some).collect();
+        let mut push_last = |name: Option<&String>| {
+            if let Some(name) = name.filter(|name| !columns.contains(&Some((*name).clone()))) {
+                columns.push(Some(name.clone()));
+            }
+        };
+        push_last(choice.null.as_ref().filter(|_| has_null));
+        push_last(choice.other.as_ref().filter(|_| others));
+        self.spread(joined.as_ref().unwrap_or(rows), &Layout { series: columns }, env)
+    }
+
+    /// Selects the series with a column of their own.
+    fn choose(&self, choice: &SeriesChoice, rows: &Rows) -> Result<HashSet<String>, Error> {
+        let series = rows.texts(SERIES)?;
+        let scores = self.scores(choice.score, &series, rows)?;
+        let mut ranked: Vec<(&String, f64)> = scores.iter().map(|(name, s)| (name, *s)).collect();
+        // For equal scores the name decides, so that the result does not depend on the order of rows.
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+        Ok(match &choice.filter {
+            SeriesFilter::Among { limit: SeriesLimit::Top(0), .. } => {
+                ranked.into_iter().map(|(name, _)| name.clone()).collect()
+            }
+            SeriesFilter::Among { limit, negated } => {
+                let all = ranked.len();
+                let count = |count: u64| usize::try_from(count).unwrap_or(all).min(all);
+                let inside = match limit {
+                    SeriesLimit::Top(top) => 0..count(*top),
+                    SeriesLimit::Bottom(bottom) => all - count(*bottom)..all,
+                };
+                let of = |(at, _): &(usize, _)| inside.contains(at) != *negated;
+                let chosen = ranked.into_iter().enumerate().filter(of);
+                chosen.map(|(_, (name, _))| name.clone()).collect()
+            }
+            SeriesFilter::Compare(operator, bound) => {
+                let holds = |(_, score): &(&String, f64)| compare(*operator, *score, *bound);
+                ranked.into_iter().filter(holds).map(|(name, _)| name.clone()).collect()
+            }
+        })
+    }
+
+    fn scores(
+        &self,
+        score: Score,
+        series: &[Option<String>],
+        rows: &Rows,
+    ) -> Result<HashMap<String, f64>, Error> {
+        let source = match (score, self.values.first()) {
+            (Score::Value(_), Some(value)) => value.name.as_str(),
+            _ => EVENTS,
+        };
+        let array = rows.column(source).map(|column| Values::new(&column.array)).transpose()?;
+        let mut numbers: HashMap<String, Vec<f64>> = HashMap::new();
+        for (row, name) in series.iter().enumerate() {
+            let Some(name) = name else { continue };
+            let entry = numbers.entry(name.clone()).or_default();
+            entry.extend(array.as_ref().and_then(|values| values.get(row).number()));
+        }
+        let scored = numbers.into_iter().map(|(name, numbers)| (name, statistic(score, &numbers)));
+        Ok(scored.collect())
+    }
+
+    /// Merges the remaining series in long rows.
+    async fn join_others(
+        &self,
+        kept: &HashSet<String>,
+        other: &str,
+        rows: &Rows,
+        env: &PlanningContext<'_>,
+    ) -> Result<Rows, Error> {
+        let again = self.values.iter().any(|value| value.merge == Merge::Again);
+        let (frame, values) = if again {
+            (self.input.clone(), self.aggregates.clone())
+        } else {
+            (Frame::of_rows(rows.clone())?, self.merged(rows))
+        };
+        let names = kept.iter().map(|name| lit(name.as_str())).collect();
+        let series = column(SERIES);
+        let keep = series.clone().in_list(names, false).or(series.clone().is_null());
+        let joined = when(keep, series).otherwise(lit(other))?;
+        let joined = Typed::new(cast_text(joined), ValueType::Text);
+        let row = frame.field(&self.row);
+        let keys = vec![(self.row.clone(), row), (SERIES.to_owned(), joined)];
+        let frame = frame.aggregate(keys, values)?;
+        let order = sort_key(frame.field(&self.row), SortOrder::Auto);
+        let (plan, columns) = frame.order_by(vec![(order, false, false)], false)?.finish()?;
+        collect(&plan, &columns, env).await
+    }
+
+    fn merged(&self, rows: &Rows) -> Vec<(String, Typed)> {
+        let values = self.values.iter().map(|value| (value.name.as_str(), value.merge));
+        let merged = values.map(|(name, merge)| {
+            let kind = rows.column(name).map_or(ValueType::Null, |column| column.kind);
+            let expr = match merge {
+                Merge::Min => expr_fn::min(column(name)),
+                Merge::Max => expr_fn::max(column(name)),
+                Merge::Add | Merge::Again => expr_fn::sum(column(name)),
+            };
+            (name.to_owned(), Typed::new(expr, kind))
+        });
+        merged.collect()
+    }
+
+    /// Converts long rows to wide ones.
+    fn spread(
+        &self,
+        rows: &Rows,
+        layout: &Layout,
+        env: &PlanningContext<'_>,
+    ) -> Result<Rows, Error> {
+        let series = if self.series.is_some() { rows.texts(SERIES)? } else { Vec::new() };
+        let null = self.series.as_ref().and_then(|choice| choice.null.clone());
+        let position: HashMap<&Option<String>, usize> =
+            layout.series.iter().enumerate().map(|(at, name)| (name, at)).collect();
+        let limit = env.context.limits.columns;
+        if layout.series.len() * self.values.len() > limit {
+            let message = format!(
+                "the chart has {} series, more than {limit} (limit columns); set limit= lower",
+                layout.series.len()
+            );
+            return Err(Error::invalid_anywhere(message));
+        }
+        let (keys, row_of) = self.rows(rows, env)?;
+        let columns = layout.series.len() * (1 + self.values.len());
+        check_cells(keys.len(), columns, env.context.limits.memory_bytes)?;
+        let mut cells = vec![vec![None; keys.len()]; layout.series.len()];
+        for (row, place) in row_of.iter().enumerate() {
+            let name = match (&self.series, series.get(row)) {
+                (None, _) => None,
+                (Some(_), Some(Some(name))) => Some(name.clone()),
+                (Some(_), _) => match &null {
+                    Some(null) => Some(null.clone()),
+                    None => continue,
+                },
+            };
+            if let (Some(at), Some(key)) = (position.get(&name), place) {
+                cells[*at][*key] = u32::try_from(row).ok();
+            }
+        }
+        let mut wide = Rows { columns: Vec::new(), count: keys.len() };
+        let kind = rows.column(&self.row).map_or(ValueType::Text, |column| column.kind);
+        wide.push(self.row.clone(), kind, keys);
+        for value in &self.values {
+            for (at, name) in layout.series.iter().enumerate() {
+                let Some(source) = rows.column(&value.name) else { continue };
+                let array = gather(&source.array, &cells[at], value.zero)?;
+                wide.push(
+                    self.names.name(name.as_deref(), value, self.values.len()),
+                    source.kind,
+                    array,
+                );
+            }
+        }
+        if let Some(span) = self.span {
+            #[allow(clippy::cast_precision_loss)]
+            let seconds = Float64Array::from_value(span as f64 / 1e6, wide.count);
+            wide.push(SPAN, ValueType::Float, Arc::new(seconds));
+        }
+        Ok(wide)
+    }
+
+    /// Returns the row keys of the result, and the index of each long row among them.
+    fn rows(
+        &self,
+        rows: &Rows,
+        env: &PlanningContext<'_>,
+    ) -> Result<(ArrayRef, Vec<Option<usize>>), Error> {
+        let Some(key) = rows.column(&self.row) else {
+            return Err(Error::internal(format!("no row key \"{}\"", self.row)));
+        };
+        match &self.axis {
+            PivotAxis::Time { bins, range, fill, partial } => {
+                let times = key.array.as_primitive::<TimestampMicrosecondType>();
+                let starts = time_rows(times, bins, *range, (*fill, *partial), env)?;
+                let place: HashMap<i64, usize> =
+                    starts.iter().enumerate().map(|(at, start)| (*start, at)).collect();
+                let of = (0..rows.count).map(|row| {
+                    times.is_valid(row).then(|| place.get(&times.value(row)).copied()).flatten()
+                });
+                let of = of.collect();
+                let keys = TimestampMicrosecondArray::from(starts).with_timezone("UTC");
+                Ok((Arc::new(keys), of))
+            }
+            PivotAxis::Bins(bins) => {
+                let limit = env.context.limits.bins;
+                let placed = bins.place(key, limit)?;
+                if !placed.is_complete {
+                    let text = format!(
+                        "the chart has no rows for bins without events, because there are more than {limit} bins \
+                         (maxbins in limits.conf [discretize]); use a longer span"
+                    );
+                    env.log.add(MessageKind::Warning, text);
+                }
+                Ok((placed.keys, placed.places))
+            }
+            PivotAxis::Values => {
+                let mut first: Vec<u32> = Vec::new();
+                let mut place: HashMap<String, usize> = HashMap::new();
+                let mut of = Vec::with_capacity(rows.count);
+                for (row, text) in rows.texts(&self.row)?.into_iter().enumerate() {
+                    of.push(text.map(|text| {
+                        *place.entry(text).or_insert_with(|| {
+                            first.push(u32::try_from(row).unwrap_or(u32::MAX));
+                            first.len() - 1
+                        })
+                    }));
+                }
+                Ok((take(&key.array, &UInt32Array::from(first), None)?, of))
+            }
+        }
+    }
+}
+
+impl NameFormat {
+    fn name(&self, series: Option<&str>, value: &PivotValue, values: usize) -> String {
+        match (series, &self.template) {
+            (None, _) => value.name.clone(),
+            (Some(series), Some(template)) => {
+                template.replace("$AGG$", &value.name).replace("$VAL$", series)
+            }
+            (Some(series), None) if values == 1 => series.to_owned(),
+            (Some(series), None) => format!("{}{}{series}", value.name, self.separator),
+        }
+    }
+}
+
+fn time_rows(
+    times: &TimestampMicrosecondArray,
+    bins: &TimeBins,
+    (from, to): (Option<i64>, Option<i64>),
+    (fill, partial): (bool, bool),
+    env: &PlanningContext<'_>,
+) -> Result<Vec<i64>, Error> {
+    let present: BTreeMap<i64, ()> = times.iter().flatten().map(|time| (time, ())).collect();
+    let mut starts: Vec<i64> = present.keys().copied().collect();
+    if fill {
+        let first = from.map(|from| bins.floor(from)).or(starts.first().copied());
+        // Over all time, bins up to now would be many more than the bins with data.
+        let end = from.and(to);
+        let last = end.map(|end| bins.floor(end.saturating_sub(1))).or(starts.last().copied());
+        if let (Some(first), Some(last)) = (first, last) {
+            // Bins with data are always kept, even if a bin of irregular length began at a clock change.
+            starts.retain(|start| (first..=last).contains(start));
+            starts.extend(series_of_bins(bins, first, last, env)?);
+            starts.sort_unstable();
+            starts.dedup();
+        }
+    }
+    if !partial {
+        let inside = |start: &i64| {
+            let (begin, end) = bins.around(*start);
+            from.is_none_or(|from| from <= begin) && to.is_none_or(|to| end <= to)
+        };
+        starts.retain(inside);
+    }
+    Ok(starts)
+}
+
+fn series_of_bins(
+    bins: &TimeBins,
+    first: i64,
+    last: i64,
+    env: &PlanningContext<'_>,
+) -> Result<Vec<i64>, Error> {
+    let limit = env.context.limits.bins;
+    let mut starts = Vec::new();
+    let mut at = first;
+    while at <= last {
+        if starts.len() == limit {
+            let message = format!(
+                "the span cuts the time range into more than {limit} bins (limit bins); \
+                 use a longer span or a shorter range"
+            );
+            return Err(Error::invalid_anywhere(message));
+        }
+        starts.push(at);
+        // When clocks are set back, a bin may end before it begins; continue with the next instant.
+        at = bins.around(at).1.max(at + 1);
+    }
+    Ok(starts)
+}
+
+/// The cells of a column: a row of the source each, or none.
+fn gather(source: &ArrayRef, cells: &[Option<u32>], zero: bool) -> Result<ArrayRef, Error> {
+    let picked = take(source, &UInt32Array::from(cells.to_vec()), None)?;
+    let numbers = ValueType::of(source.data_type()).is_some_and(ValueType::is_number);
+    if !zero || !numbers || picked.null_count() == 0 {
+        return Ok(picked);
+    }
+    let zeros = arrow::compute::cast(&Int64Array::from_value(0, cells.len()), source.data_type())?;
+    Ok(zip(&arrow::compute::is_not_null(&picked)?, &picked, &zeros)?)
+}
+
+fn cast_text(expr: Expr) -> Expr {
+    datafusion::logical_expr::cast(expr, ValueType::Text.data_type())
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn statistic(score: Score, numbers: &[f64]) -> f64 {
+    let sum: f64 = numbers.iter().sum();
+    let fold = |pick: fn(f64, f64) -> f64| numbers.iter().copied().reduce(pick).unwrap_or(0.0);
+    match score {
+        Score::Value(StatsKind::Average) if !numbers.is_empty() => sum / numbers.len() as f64,
+        Score::Value(StatsKind::Max) => fold(f64::max),
+        Score::Value(StatsKind::Min) => fold(f64::min),
+        Score::Value(StatsKind::Range) => fold(f64::max) - fold(f64::min),
+        _ => sum,
+    }
+}
+
+fn compare(operator: ComparisonOperator, left: f64, right: f64) -> bool {
+    match operator {
+        ComparisonOperator::Equal => left == right,
+        ComparisonOperator::NotEqual => left != right,
+        ComparisonOperator::Less => left < right,
+        ComparisonOperator::LessOrEqual => left <= right,
+        ComparisonOperator::Greater => left > right,
+        ComparisonOperator::GreaterOrEqual => left >= right,
+    }
+}
