@@ -2,6 +2,7 @@
 
 import collections
 import itertools
+import json
 import time
 
 from forwarding import forwarder, group, indexers
@@ -164,6 +165,8 @@ def test_files_wait_for_the_rules_of_the_first_indexer(indexers, forwarder, tmp_
     assert agent.output("all-0")["next_sequence"] == 0
     text = "files are not read, because no indexer has answered yet"
     wait_for(lambda: text in agent.log_text(), "a warning", 30)
+    warning = next(line for line in agent.log_text().splitlines() if text in line)
+    assert json.loads(warning)["files"] == 1
     # It stops at once, although it waits.
     start = time.monotonic()
     assert agent.stop() == 0

@@ -143,7 +143,7 @@ impl Agent {
             sizes: Sizes { batch: BATCH, event: EVENT },
             limits: SinkLimits { queue_wait: Duration::from_secs(10), stream_idle: STREAM_IDLE },
         });
-        let (mut files, mut routes_with_files) = (Vec::new(), Vec::new());
+        let (mut files, mut with_files) = (Vec::new(), Vec::new());
         let mut listeners = Vec::new();
         // For an app from the deployment server, `$SPLUNK_HOME/etc/apps/<app>` is the directory of its
         // version.
@@ -154,7 +154,8 @@ impl Agent {
                 .with_context(|| format!("cannot create {}", state.display()))?;
             let status = MonitorStatus::default();
             files.push(status.clone());
-            routes_with_files.push((route.groups.clone(), status.clone()));
+            let has_files = !route.configured.monitor.is_empty();
+            with_files.push((route.groups.clone(), has_files.then(|| status.clone())));
             let aws = options.aws.clone();
             let parts = configured::Parts { state, aws, files: status, own: own.clone() };
             let sink = Route::new(Arc::clone(&forward), route.groups, &route.name);
@@ -162,7 +163,7 @@ impl Agent {
             listeners.extend(configured::start(route.configured, &parts, &sink, &inputs).await?);
         }
         rest.spawn(report_inputs(board, (files, listeners), rules, rest.clone()));
-        rest.spawn(RulesReport::new(parsing, routes_with_files).run(rest.clone()));
+        rest.spawn(RulesReport::new(parsing, with_files).run(rest.clone()));
         Ok(())
     }
 

@@ -215,32 +215,21 @@ impl IndexerRules {
         first.is_some_and(|first| now.duration_since(first) >= FILES_WAIT)
     }
 
-    /// Logs that files wait for the first answer.
-    pub(crate) fn files_wait(&self, files: usize) {
+    /// Logs a warning about the wait of files for the first answer, with the number of unread ones.
+    pub(crate) fn warn(&self, files: usize, text: &str) {
         let (indexer, reason) = self.failed.lock().last.clone();
         tracing::warn!(
             group = self.group(),
-            files,
+            files = (files > 0).then_some(files),
             indexer,
             reason,
             limit = ?FILES_WAIT,
-            "files are not read, because no indexer has answered yet and its rules for breaking events are \
-             unknown; after the limit they are cut by this forwarder's own props.conf"
+            "{text}"
         );
     }
 
-    /// Ends the wait of files for the first answer.
-    pub(crate) fn read_without(&self, files: usize) {
-        let (indexer, reason) = self.failed.lock().last.clone();
-        tracing::warn!(
-            group = self.group(),
-            files,
-            indexer,
-            reason,
-            limit = ?FILES_WAIT,
-            "no indexer has answered within the limit: until one does, files are cut by this forwarder's own \
-             props.conf, which may cut events of several lines in two"
-        );
+    /// Ends the wait for the first answer.
+    pub(crate) fn end_wait(&self) {
         self.known.send_replace(true);
     }
 

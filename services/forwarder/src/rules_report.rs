@@ -20,8 +20,8 @@ const AGAIN: Duration = Duration::from_secs(60);
 pub(crate) struct RulesReport {
     /// The rules by group.
     rules: Vec<Arc<IndexerRules>>,
-    /// The groups of inputs, and their files.
-    routes: Vec<(Vec<usize>, MonitorStatus)>,
+    /// The groups of inputs, and their files; `None` without file inputs.
+    routes: Vec<(Vec<usize>, Option<MonitorStatus>)>,
     /// The pairs of groups with different rules that were logged.
     different: BTreeSet<(usize, usize)>,
     /// Time of the last message about files that wait, by group.
@@ -31,7 +31,7 @@ pub(crate) struct RulesReport {
 impl RulesReport {
     pub(crate) fn new(
         rules: Vec<Arc<IndexerRules>>,
-        routes: Vec<(Vec<usize>, MonitorStatus)>,
+        routes: Vec<(Vec<usize>, Option<MonitorStatus>)>,
     ) -> Self {
         let waiting = vec![None; rules.len()];
         Self { rules, routes, different: BTreeSet::new(), waiting }
@@ -45,25 +45,35 @@ impl RulesReport {
         }
     }
 
-    /// Logs which files wait for the first answer of an indexer, and ends the wait after its limit.
+    /// Logs how many files wait for the first answer of an indexer, and ends the wait after its limit.
     fn report_waiting(&mut self, now: Instant) {
         for (group, rules) in self.rules.iter().enumerate() {
             if rules.are_known() {
                 continue;
             }
-            let of_group = |(groups, _): &&(Vec<usize>, _)| groups.first() == Some(&group);
-            let mut routes = self.routes.iter().filter(of_group).peekable();
-            if routes.peek().is_none() {
-                continue;
-            }
-            let files = routes.map(|(_, files)| unread(files)).sum::<usize>();
+            let of_group = self.routes.iter().filter(|(groups, _)| groups.first() == Some(&group));
+            let of_routes: Vec<usize> =
+                of_group.filter_map(|(_, files)| files.as_ref().map(unread)).collect();
+            let files: usize = of_routes.iter().sum();
             let waiting = &mut self.waiting[group];
             if rules.is_overdue(now) {
-                rules.read_without(files);
-            } else if rules.is_late(now)
+                if !of_routes.is_empty() {
+                    rules.warn(
+                        files,
+                        "no indexer has answered within the limit: until one does, files are cut by this \
+                         forwarder's own props.conf, which may cut events of several lines in two",
+                    );
+                }
+                rules.end_wait();
+            } else if files > 0
+                && rules.is_late(now)
                 && waiting.is_none_or(|last| now.duration_since(last) >= AGAIN)
             {
-                rules.files_wait(files);
+                rules.warn(
+                    files,
+                    "files are not read, because no indexer has answered yet and its rules for breaking \
+                     events are unknown; after the limit they are cut by this forwarder's own props.conf",
+                );
                 *waiting = Some(now);
             }
         }
@@ -113,8 +123,8 @@ mod tests {
             Arc::new(IndexerRules::open(Arc::clone(&compiler), &group.into(), data.path()))
         };
         let rules = vec![open("a"), open("b"), open("unused")];
-        let routes = [vec![0, 2], vec![1]].map(|groups| (groups, MonitorStatus::default()));
-        let mut report = RulesReport::new(rules.clone(), routes.to_vec());
+        let routes = vec![(vec![0, 2], Some(MonitorStatus::default())), (vec![1], None)];
+        let mut report = RulesReport::new(rules.clone(), routes);
         let known = || rules.iter().map(|rules| rules.are_known()).collect::<Vec<_>>();
         let now = Instant::now();
         let second = Duration::from_secs(1);
@@ -127,6 +137,11 @@ mod tests {
         report.report_waiting(now + FILES_WAIT - second);
         assert_eq!(known(), [false, false, false]);
         report.report_waiting(now + FILES_WAIT);
-        assert_eq!(known(), [true, false, false]);
+        assert_eq!(known(), [true, false, true]);
+        // Without an unread file there was nothing to report.
+        assert!(report.waiting.iter().all(Option::is_none));
+        rules[1].failed("i:2", "refused", now);
+        report.report_waiting(now + FILES_WAIT);
+        assert_eq!(known(), [true, true, true]);
     }
 }

@@ -139,6 +139,8 @@ impl Monitor {
                     self.book.lock().put(tail.record());
                 }
                 if tail.seen != seen {
+                    // Its turn may wait for the sink.
+                    self.status.set(&tail.path, tail.safe(), seen.size, FileState::Open);
                     self.request(seen.id, Goal::Read);
                 }
             }
@@ -291,6 +293,12 @@ impl Monitor {
             path,
         });
         tail.generation = self.generation;
+        // Its first turn may wait for the sink.
+        let state = match tail.safe() < seen.size {
+            true => FileState::Open,
+            false => FileState::Finished,
+        };
+        self.status.set(&tail.path, tail.safe(), seen.size, state);
         {
             let mut book = self.book.lock();
             book.put(tail.record());

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 /// The state of a file in the monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileState {
-    /// The file is open and read.
+    /// The file is read, or waits for its turn.
     Open,
     /// The file has been read to its end, and is checked from time to time.
     Finished,

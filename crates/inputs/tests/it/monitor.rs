@@ -6,13 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use inputs::Sink;
 use inputs::monitor::{FileState, Monitor, MonitorSettings, MonitorTarget, Salt};
 use knowledge::Knowledge;
 use model::IndexName;
 use runtime::Shutdown;
 use tempfile::TempDir;
 
-use crate::sink::Recorder;
+use crate::sink::{Recorder, Stalled};
 
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -255,6 +256,27 @@ async fn a_copy_of_a_followed_file_is_not_read() {
     let status = monitor.status().files();
     let waiting = status.iter().filter(|file| file.state == FileState::Waiting).count();
     assert_eq!((status.len(), waiting), (3, 2), "{status:?}");
+}
+
+#[tokio::test]
+async fn the_status_has_the_unread_files_while_the_sink_has_no_room() {
+    let setup = Setup::new(LONG);
+    let mut monitor = setup.directory();
+    let status = monitor.status();
+    setup.append("old.log", "one\n");
+    setup.poll(&mut monitor).await;
+    setup.append("old.log", "two\n");
+    setup.append("new.log", "three\n");
+    let stalled: Arc<dyn Sink> = Arc::new(Stalled);
+    let listed = || async {
+        let files = status.files();
+        let progress: Vec<_> = files.iter().map(|file| (file.position, file.size)).collect();
+        progress == [(0, 6), (4, 8)]
+    };
+    tokio::select! {
+        _ = monitor.poll_once(&stalled) => unreachable!("the sink takes nothing"),
+        is_listed = testkit::wait_until(listed, Duration::from_secs(20)) => assert!(is_listed),
+    }
 }
 
 #[tokio::test]

@@ -132,3 +132,26 @@ impl Sink for Recorder {
         SinkLimits { queue_wait: Duration::from_secs(1), stream_idle }
     }
 }
+
+/// A sink that never has room.
+#[derive(Debug)]
+pub(crate) struct Stalled;
+
+impl Sink for Stalled {
+    fn enqueue<'a>(
+        &'a self,
+        _: Input,
+        _: Duration,
+    ) -> BoxFuture<'a, Result<Acknowledgement, Error>> {
+        Box::pin(std::future::pending())
+    }
+
+    fn recognise(&self, _: &str, _: &[u8]) -> Arc<str> {
+        "any".into()
+    }
+
+    fn limits(&self) -> SinkLimits {
+        let second = Duration::from_secs(1);
+        SinkLimits { queue_wait: second, stream_idle: second }
+    }
+}
