@@ -111,7 +111,7 @@ struct Failed {
 struct Heard {
     /// The checksums of all rules so far, in force or not.
     all: HashSet<Bytes>,
-    /// The indexer that sent those in force; empty if they were read from disk.
+    /// The indexer that sent or confirmed those in force last; empty if they were read from disk.
     by: String,
     /// Whether it was logged that indexers have different rules.
     differ: bool,
@@ -244,9 +244,13 @@ impl IndexerRules {
 
     fn take(&self, indexer: &str, rules: &ParsingRules) {
         let mut heard = self.heard.lock();
+        if rules.checksum == self.checksum() {
+            indexer.clone_into(&mut heard.by);
+            return;
+        }
         // Rules that are left out are those of the Hello, which may be in force no longer: another connection
         // has brought others since.
-        if rules.checksum == self.checksum() || is_short(rules) {
+        if is_short(rules) {
             return;
         }
         if heard.all.len() >= REMEMBERED {
@@ -267,17 +271,19 @@ impl IndexerRules {
             }
             return;
         }
+        let (knowledge, is_compiled) = self.compiler.over(rules);
+        // Another release may have another checksum for the same rules.
+        let is_same = Arc::ptr_eq(&knowledge, &self.current.read().knowledge);
         // Rules of before from the same indexer are a change that was taken back.
-        let is_other = !is_new && heard.by != indexer;
+        let is_other = !is_new && !is_same && heard.by != indexer;
         if is_other && !std::mem::replace(&mut heard.differ, true) {
             tracing::warn!(
                 group = self.group(),
                 indexer,
                 other = heard.by,
-                "indexers of a group have different rules for breaking events; those of the last one that answers apply"
+                "indexers of a group differ in their rules for breaking events: the last answer applies"
             );
         }
-        let (knowledge, is_compiled) = self.compiler.over(rules);
         let of_indexer = |error: &&knowledge::Error| {
             error.place().is_some_and(|place| *place.file == *FROM_INDEXER)
         };
@@ -290,7 +296,7 @@ impl IndexerRules {
                 "the indexer's rules for breaking events are not kept: they are sent again after a restart"
             );
         }
-        if !is_other {
+        if !is_other && !is_same {
             tracing::info!(
                 group = self.group(),
                 indexer,
@@ -428,11 +434,23 @@ mod tests {
     fn indexers_differ_when_rules_return_from_another_one() {
         let data = tempfile::tempdir().unwrap();
         let known = open(&own(""), data.path());
-        for (indexer, checksum, differ) in
-            [("i:1", "x", false), ("i:1", "y", false), ("i:1", "x", false), ("i:2", "y", true)]
-        {
-            known.hear(indexer, Some(rules(checksum, 7)));
+        let answers = [
+            ("i:1", "x", 7, false),
+            ("i:1", "y", 8, false),
+            // A change that was taken back, also at an indexer that had confirmed it.
+            ("i:1", "x", 7, false),
+            ("i:1", "y", 8, false),
+            ("i:2", "y", 8, false),
+            ("i:2", "x", 7, false),
+            // The same rules from an indexer of another release.
+            ("i:1", "z", 7, false),
+            ("i:2", "x", 7, false),
+            ("i:1", "y", 8, true),
+        ];
+        for (indexer, checksum, max_events, differ) in answers {
+            known.hear(indexer, Some(rules(checksum, max_events)));
             assert_eq!(known.heard.lock().differ, differ, "{indexer} {checksum}");
+            assert_eq!(&*known.checksum(), checksum.as_bytes());
         }
     }
 
