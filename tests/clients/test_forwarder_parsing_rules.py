@@ -163,7 +163,7 @@ def test_files_wait_for_the_rules_of_the_first_indexer(indexers, forwarder, tmp_
     # Longer than a stream waits for the rest of its event.
     time.sleep(5)
     assert agent.output("all-0")["next_sequence"] == 0
-    text = "files are not read, because no indexer has answered yet"
+    text = "files are not read, because no indexer has sent its rules for breaking events yet"
     wait_for(lambda: text in agent.log_text(), "a warning", 30)
     warning = next(line for line in agent.log_text().splitlines() if text in line)
     assert json.loads(warning)["files"] == 1

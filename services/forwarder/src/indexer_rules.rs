@@ -236,10 +236,14 @@ impl IndexerRules {
     /// Takes the answer of an indexer; `None` if its version has no rules to send. May take seconds, because
     /// patterns are compiled.
     pub(crate) fn hear(&self, indexer: &str, rules: Option<ParsingRules>) {
+        let are_here = |rules: &ParsingRules| !is_short(rules) || rules.checksum == self.checksum();
+        let is_complete = rules.as_ref().is_none_or(are_here);
         if let Some(rules) = rules {
             self.take(indexer, &rules);
         }
-        self.known.send_replace(true);
+        if is_complete {
+            self.known.send_replace(true);
+        }
     }
 
     fn take(&self, indexer: &str, rules: &ParsingRules) {
@@ -248,8 +252,8 @@ impl IndexerRules {
             indexer.clone_into(&mut heard.by);
             return;
         }
-        // Rules that are left out are those of the Hello, which may be in force no longer: another connection
-        // has brought others since.
+        // Rules that are left out follow, or are those of the Hello, which may be in force no longer: another
+        // connection has brought others since.
         if is_short(rules) {
             return;
         }
@@ -309,7 +313,7 @@ impl IndexerRules {
     }
 }
 
-/// Whether an indexer has left out its rules because the Hello had their checksum.
+/// Whether an indexer has left out its rules, because the Hello had their checksum or because they follow.
 fn is_short(rules: &ParsingRules) -> bool {
     rules.stanzas.is_empty() && rules.size > 0 && rules.size <= rules.limit
 }
@@ -493,6 +497,17 @@ mod tests {
         let short = ParsingRules { stanzas: Vec::new(), ..rules("x", 7) };
         keep(&data.path().join(FILE), &short).unwrap();
         assert!(!open(&own(""), data.path()).are_known());
+    }
+
+    #[test]
+    fn the_wait_ends_when_rules_that_follow_have_arrived() {
+        let data = tempfile::tempdir().unwrap();
+        let known = open(&own(""), data.path());
+        known.hear("i:1", Some(ParsingRules { stanzas: Vec::new(), ..rules("x", 7) }));
+        assert!(!known.are_known() && known.checksum().is_empty());
+        known.hear("i:1", Some(rules("x", 7)));
+        assert!(known.are_known());
+        assert_eq!(max_events(&known), 7);
     }
 
     #[test]

@@ -71,8 +71,8 @@ impl RulesReport {
             {
                 rules.warn(
                     files,
-                    "files are not read, because no indexer has answered yet and its rules for breaking \
-                     events are unknown; after the limit they are cut by this forwarder's own props.conf",
+                    "files are not read, because no indexer has sent its rules for breaking events yet; \
+                     after the limit they are cut by this forwarder's own props.conf",
                 );
                 *waiting = Some(now);
             }

@@ -3,11 +3,13 @@
 //! Batches are read as they arrive. While the pipeline is full, nothing more is read from the connection, so
 //! the forwarder's window fills. A receipt is sent when the events are as durable as the `ackLevel` of their
 //! index requires. After the shutdown signal no more batches are read, and those in the pipeline are still
-//! answered. A forwarder that reads parsing rules gets them with the answer to its first message, and again
-//! after the next message when they have changed.
+//! answered. A forwarder that reads parsing rules gets them with or after the answer to its first message,
+//! and again after the next message when they have changed. Large ones wait for their turn; neither the
+//! answer nor receipts wait with them.
 
 use std::fmt;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +24,7 @@ use protocol::{
 };
 use runtime::{Shutdown, metrics as names};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use uuid::Uuid;
 
@@ -92,20 +94,22 @@ where
     let told = current_rules(&ingest);
     // The checksum of the rules that the forwarder has; `None` if it does not read any.
     let mut known = hello.parsing_rules.as_ref().map(|_| told.rules.checksum.clone());
-    let length = if hello.parsing_rules == known { 0 } else { told.frame.len() };
-    let sending = async {
-        let welcome = Welcome {
-            parsing_rules: rules::answer(hello.parsing_rules.as_ref(), &told.rules),
-            ..welcome(&ingest, &doors, channel)
-        };
-        frames.send(encode(to_forwarder::Kind::Welcome(welcome))).await
+    // A forwarder gives up a connection without this answer after some seconds.
+    let is_later = hello.parsing_rules != known && told.is_large();
+    let welcome = Welcome {
+        parsing_rules: rules::answer(hello.parsing_rules.as_ref(), &told.rules, is_later),
+        ..welcome(&ingest, &doors, channel)
     };
-    doors.rules.send(length, sending).await.map_err(text)?;
-    drop(told);
+    frames.send(encode(to_forwarder::Kind::Welcome(welcome))).await.map_err(text)?;
+    let (later, in_line) = mpsc::channel(1);
+    if let Some(told) = is_later.then_some(told) {
+        later.try_send(told).map_err(text)?;
+    }
     tracing::info!(%peer, host = hello.host, %channel, "forwarder connected");
     let counted = ingest.forwarders().open(peer, &hello);
     let (write, mut incoming) = frames.split();
     let (outcomes, settled) = mpsc::channel(IN_FLIGHT);
+    let turns = take_turns(&doors.rules, in_line, outcomes.downgrade());
     let reading = async {
         let result = loop {
             let next = tokio::select! {
@@ -135,18 +139,47 @@ where
                 break Ok(());
             }
             let told = current_rules(&ingest);
-            if known.as_ref().is_some_and(|known| *known != told.rules.checksum) {
-                known = Some(told.rules.checksum.clone());
-                if outcomes.send(Said::Rules(told)).await.is_err() {
-                    break Ok(());
-                }
+            let checksum = told.rules.checksum.clone();
+            let is_other = known.as_ref().is_some_and(|known| *known != checksum);
+            // One waits at most: the next message tries again.
+            if is_other && later.try_send(told).is_ok() {
+                known = Some(checksum);
             }
         };
         drop(outcomes);
         result
     };
-    let (read, written) = tokio::join!(reading, answer(write, settled, &doors.rules));
+    let mut both = pin!(async { tokio::join!(reading, answer(write, settled)) });
+    let (read, written) = tokio::select! {
+        ended = &mut both => ended,
+        () = turns => both.await,
+    };
     read.and(written)
+}
+
+/// Hands rules over to the writing half when it is their turn. Waits beside it: a writing half that waits
+/// for its forwarder would keep a turn without using it.
+async fn take_turns(
+    limit: &RulesLimit,
+    mut in_line: mpsc::Receiver<Arc<RulesMessage>>,
+    said: mpsc::WeakSender<Said>,
+) {
+    while let Some(told) = in_line.recv().await {
+        let frame = told.frame.clone();
+        let sending = async {
+            let (sent, is_sent) = oneshot::channel();
+            let is_taken = match said.upgrade() {
+                Some(said) => said.send(Said::Rules(frame, sent)).await.is_ok(),
+                // The reading half has ended.
+                None => false,
+            };
+            if is_taken {
+                // An error means that the connection has failed.
+                let _ = is_sent.await;
+            }
+        };
+        limit.send(told.frame.len(), sending).await;
+    }
 }
 
 /// A message from the reading half to the writing half.
@@ -154,7 +187,8 @@ where
 enum Said {
     Outcome(Outcome),
     Pong,
-    Rules(Arc<RulesMessage>),
+    /// An encoded message with rules, and the report that it is sent.
+    Rules(bytes::Bytes, oneshot::Sender<()>),
 }
 
 /// The rules of the present configuration. They may be merged for the first time, during which the
@@ -246,11 +280,7 @@ async fn take(
 }
 
 /// Sends receipts and refusals until no more outcomes can arrive.
-async fn answer<W>(
-    mut write: W,
-    mut said: mpsc::Receiver<Said>,
-    limit: &RulesLimit,
-) -> Result<(), String>
+async fn answer<W>(mut write: W, mut said: mpsc::Receiver<Said>) -> Result<(), String>
 where
     W: futures::Sink<bytes::Bytes, Error = std::io::Error> + Unpin,
 {
@@ -263,7 +293,7 @@ where
             next = said.recv(), if open && waiting.len() < IN_FLIGHT => match next {
                 None => open = false,
                 Some(Said::Pong) => others.push(to_forwarder::Kind::Pong(Pong {})),
-                Some(Said::Rules(told)) => rules = Some(told.frame.clone()),
+                Some(Said::Rules(frame, sent)) => rules = Some((frame, sent)),
                 Some(Said::Outcome((sequence, Ok(outcome)))) => {
                     waiting.push(async move { (sequence, outcome.wait().await) });
                 }
@@ -285,8 +315,10 @@ where
         for message in others {
             write.send(encode(message)).await.map_err(text)?;
         }
-        if let Some(frame) = rules {
-            limit.send(frame.len(), write.send(frame)).await.map_err(text)?;
+        if let Some((frame, sent)) = rules {
+            write.send(frame).await.map_err(text)?;
+            // Its turn may have ended.
+            let _ = sent.send(());
         }
     }
     Ok(())

@@ -35,13 +35,26 @@ pub struct RulesLimit {
     slow: Duration,
 }
 
+impl RulesMessage {
+    /// Whether the message has to wait for its turn.
+    pub(super) fn is_large(&self) -> bool {
+        self.frame.len() >= LARGE
+    }
+}
+
 impl Default for RulesLimit {
     fn default() -> Self {
-        Self { permits: Arc::new(Semaphore::new(AT_ONCE)), slow: SLOW }
+        Self::of(AT_ONCE)
     }
 }
 
 impl RulesLimit {
+    /// Returns a limit of a number of frames that are sent at the same time.
+    #[must_use]
+    pub fn of(at_once: usize) -> Self {
+        Self { permits: Arc::new(Semaphore::new(at_once)), slow: SLOW }
+    }
+
     /// Sends a frame of a length when it is its turn.
     pub(super) async fn send<F: Future>(&self, length: usize, sending: F) -> F::Output {
         if length < LARGE {
@@ -106,11 +119,15 @@ fn fingerprint(bytes: &[u8]) -> Bytes {
     Bytes::copy_from_slice(&hash.to_be_bytes())
 }
 
-/// Returns the answer to a forwarder that has rules with this checksum: without stanzas if they are the same,
-/// `None` if it does not read rules.
-pub(super) fn answer(known: Option<&Bytes>, rules: &ParsingRules) -> Option<ParsingRules> {
+/// Returns the answer to a forwarder that has rules with this checksum: without stanzas if they are the same
+/// or sent later, `None` if it does not read rules.
+pub(super) fn answer(
+    known: Option<&Bytes>,
+    rules: &ParsingRules,
+    is_later: bool,
+) -> Option<ParsingRules> {
     let is_same = *known? == rules.checksum;
-    let stanzas = if is_same { Vec::new() } else { rules.stanzas.clone() };
+    let stanzas = if is_same || is_later { Vec::new() } else { rules.stanzas.clone() };
     let (size, limit) = (rules.size, rules.limit);
     Some(ParsingRules { checksum: rules.checksum.clone(), stanzas, size, limit })
 }
@@ -131,11 +148,12 @@ mod tests {
         let told = parsing_rules(&knowledge("[a]\nMAX_EVENTS = 9"));
         let rules = &told.rules;
         assert_eq!((rules.stanzas.len(), rules.size), (1, 12));
-        assert!(answer(None, rules).is_none());
-        assert_eq!(answer(Some(&Bytes::new()), rules).unwrap(), *rules);
+        assert!(answer(None, rules, false).is_none());
+        assert_eq!(answer(Some(&Bytes::new()), rules, false).unwrap(), *rules);
+        assert!(answer(Some(&Bytes::new()), rules, true).unwrap().stanzas.is_empty());
         let frame = ToForwarder::decode(told.frame.clone()).unwrap();
         assert_eq!(frame.kind, Some(to_forwarder::Kind::Rules(rules.clone())));
-        let same = answer(Some(&rules.checksum), rules).unwrap();
+        let same = answer(Some(&rules.checksum), rules, false).unwrap();
         assert!(same.stanzas.is_empty() && same.checksum == rules.checksum);
         let other = parsing_rules(&knowledge("[a]\nMAX_EVENTS = 8"));
         assert_ne!(other.rules.checksum, rules.checksum);

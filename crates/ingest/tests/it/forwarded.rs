@@ -138,9 +138,17 @@ async fn connect(setup: &Setup, token: &str) -> (Client, Option<to_forwarder::Ki
 }
 
 async fn greet(setup: &Setup, hello: Hello) -> (Client, Option<to_forwarder::Kind>) {
+    greet_at(setup, doors(), hello).await
+}
+
+async fn greet_at(
+    setup: &Setup,
+    doors: Doors,
+    hello: Hello,
+) -> (Client, Option<to_forwarder::Kind>) {
     let (client, server) = tokio::io::duplex(1 << 20);
     let ingest = Arc::clone(&setup.ingest);
-    tokio::spawn(converse(ingest, doors(), server, peer(), Shutdown::new()));
+    tokio::spawn(converse(ingest, doors, server, peer(), Shutdown::new()));
     let mut client = Framed::new(client, LengthDelimitedCodec::new());
     let hello = Hello {
         version: protocol::VERSION,
@@ -245,6 +253,30 @@ async fn a_forwarder_learns_the_parsing_rules_and_their_changes() {
     assert!(
         matches!(welcome, Some(to_forwarder::Kind::Welcome(old)) if old.parsing_rules.is_none())
     );
+}
+
+#[tokio::test]
+async fn large_parsing_rules_follow_and_nothing_waits_for_their_turn() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    let props = format!("[a]\nFIELD_NAMES = {}\n", "x".repeat(100_000));
+    let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props);
+    setup.ingest.set_rules(&Arc::new(Knowledge::new(layers))).await.unwrap();
+    let no_turns = Doors { rules: RulesLimit::of(0), ..doors() };
+    for (doors, is_sent) in [(no_turns, false), (doors(), true)] {
+        let token = "secret".to_owned();
+        let hello = Hello { token, parsing_rules: Some(Bytes::new()), ..Hello::default() };
+        let (mut client, welcome) = greet_at(&setup, doors, hello).await;
+        let Some(to_forwarder::Kind::Welcome(welcome)) = welcome else { panic!() };
+        let first = welcome.parsing_rules.unwrap();
+        assert!(first.stanzas.is_empty() && first.size > 100_000);
+        if is_sent {
+            let Some(to_forwarder::Kind::Rules(rules)) = hear(&mut client).await else { panic!() };
+            assert_eq!((rules.checksum, rules.stanzas.len()), (first.checksum, 1));
+        }
+        say(&mut client, to_indexer::Kind::Ping(Ping {})).await;
+        assert_eq!(hear(&mut client).await, Some(to_forwarder::Kind::Pong(Pong {})));
+    }
 }
 
 #[tokio::test]
