@@ -108,7 +108,7 @@ impl Cutter {
                 let known = self.carry.len();
                 self.carry.extend_from_slice(&bytes);
                 let is_due = end || self.carry.len() >= self.search_at;
-                if !is_due && !self.has_cut_behind(known, now) {
+                if !is_due && !self.has_cut_from(known, now) {
                     return Vec::new();
                 }
                 std::mem::take(&mut self.carry).freeze()
@@ -134,9 +134,9 @@ impl Cutter {
         pieces
     }
 
-    /// Whether there is a cut behind a position of the carry that is one whatever precedes it. Records and
-    /// UTF-16 are only searched from their beginning.
-    fn has_cut_behind(&mut self, at: usize, now: EventTime) -> bool {
+    /// Whether there is a cut at a position of the carry or after it that is one whatever precedes it. Records
+    /// and UTF-16 are only searched from their beginning.
+    fn has_cut_from(&mut self, at: usize, now: EventTime) -> bool {
         if self.coding.is_utf16() || self.rules.records(self.sizes.event).is_some() {
             return false;
         }
@@ -160,11 +160,11 @@ impl Cutter {
     }
 
     /// Whether there is a cut at a position of a part of a text or after it, whatever precedes the part.
-    fn has_cut_in(&mut self, part: &str, behind: usize, now: EventTime) -> bool {
+    fn has_cut_in(&mut self, part: &str, at: usize, now: EventTime) -> bool {
         let Some(merge) = self.merge.take() else {
-            return self.last_gap(part).is_some_and(|gap| gap.next >= behind);
+            return self.last_gap(part).is_some_and(|gap| gap.next >= at);
         };
-        let cut = self.last_certain(&merge, part, behind, now);
+        let cut = self.last_certain(&merge, part, at, now);
         self.merge = Some(merge);
         cut.is_some()
     }
@@ -293,11 +293,11 @@ impl Cutter {
         &mut self,
         merge: &MergeRules,
         text: &str,
-        behind: usize,
+        at: usize,
         now: EventTime,
     ) -> Option<Cut> {
         let gaps = self.gaps(text);
-        for pair in gaps.windows(2).rev().take_while(|pair| pair[1].1 >= behind) {
+        for pair in gaps.windows(2).rev().take_while(|pair| pair[1].1 >= at) {
             let ((before, start), (end, next)) = (pair[0], pair[1]);
             let line = Line { before, start, end: end.max(start), next: next.max(start) };
             let Some(content) = self.content(text, line) else { continue };
