@@ -79,18 +79,18 @@ impl Line {
 
     /// Adds an integer.
     pub(crate) fn count(self, name: &str, value: u64) -> Self {
-        self.digits(name, &value.to_string())
+        self.digits(name, &value.to_string(), true)
     }
 
-    /// Adds a number with at most three decimals.
+    /// Adds a number with at most three decimals. Only finite ones are points.
     pub(crate) fn number(self, name: &str, value: f64) -> Self {
-        self.digits(name, &decimal(value))
+        self.digits(name, &decimal(value), value.is_finite())
     }
 
-    fn digits(mut self, name: &str, number: &str) -> Self {
+    fn digits(mut self, name: &str, number: &str, is_finite: bool) -> Self {
         self.name(name);
         self.text.push_str(number);
-        if let Some(points) = &mut self.points {
+        if let Some(points) = self.points.as_mut().filter(|_| is_finite) {
             points.measure(name, number);
         }
         self
@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn the_numbers_of_metrics_log_are_points_too() {
         let line = Line::metrics(EventTime(0), "thruput").word("name", "index_thruput");
-        let points = line.count("ev", 3).number("kb", 1.25).quoted("s", "a \"b\"").end().points;
-        let points = points.unwrap_or_default();
+        let line = line.count("ev", 3).number("kb", 1.25).number("eps", f64::NAN);
+        let points = line.quoted("s", "a \"b\"").end().points.unwrap_or_default();
         let fields: Vec<_> =
             points.fields().map(|(name, value)| format!("{name}={value}")).collect();
         let expected = [
