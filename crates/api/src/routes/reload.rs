@@ -201,7 +201,8 @@ mod tests {
     fn the_text_names_what_changed_and_what_needs_a_restart() {
         let outcome = |files: &[&str]| {
             let changed = files.iter().map(|file| (*file).to_owned()).collect();
-            let reloaded = Reloaded { directory: "/conf".into(), changed, warnings: Vec::new() };
+            let (directory, http_inputs) = ("/conf".into(), BTreeSet::new());
+            let reloaded = Reloaded { directory, changed, warnings: Vec::new(), http_inputs };
             let warnings = vec!["/conf/apps/a/local/props.conf:3: unused".to_owned()];
             Outcome { reloaded: Some(reloaded), warnings }
         };

@@ -8,6 +8,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use conf::{Entry, Stanza};
+use knowledge::Knowledge;
+
 use super::{Apps, FileRules, Files, State};
 use crate::Error;
 use crate::install::counts_installed;
@@ -30,16 +33,19 @@ pub struct Reloaded {
     pub changed: BTreeSet<String>,
     /// Lines of the changed files that are oddly written or have no effect, each with file and line.
     pub warnings: Vec<String>,
+    /// The files whose HTTP inputs have changed: tokens are read at the start.
+    pub http_inputs: BTreeSet<String>,
 }
 
 impl Reloaded {
-    /// Returns the changed files whose settings take effect at the next start only.
+    /// Returns the changed files with settings that take effect at the next start only.
     pub fn restart_required(&self) -> impl Iterator<Item = &str> {
-        let is_of_process = |conf: &str| !counts_installed(conf) && conf != INPUTS;
-        self.changed
-            .iter()
-            .map(String::as_str)
-            .filter(move |file| conf(file).is_some_and(is_of_process))
+        let is_required = move |file: &&str| match conf(file) {
+            Some(INPUTS) => self.http_inputs.contains(*file),
+            Some(name) => !counts_installed(name),
+            None => false,
+        };
+        self.changed.iter().map(String::as_str).filter(is_required)
     }
 }
 
@@ -90,6 +96,7 @@ impl Apps {
         let rules = (Arc::clone(&files.rules), Arc::clone(&files.ignored));
         check(&in_force, &FileRules { rules: rules.0, ignored: rules.1 })?;
         let changed = differing(&base, &self.base());
+        let http_inputs = with_http_inputs(&base.rules, &self.base().rules);
         let warnings = base.rules.warnings().iter();
         let warnings = warnings.filter(|warning| changed.contains(&*warning.place.file));
         let reloaded = Reloaded {
@@ -99,6 +106,7 @@ impl Apps {
                 .map(|file| below(&directory, file))
                 .chain(files.pages.changed(&former.pages))
                 .collect(),
+            http_inputs: http_inputs.iter().map(|file| below(&directory, file)).collect(),
             directory,
         };
         if !reloaded.changed.is_empty() {
@@ -123,6 +131,23 @@ fn differing(new: &FileRules, old: &FileRules) -> BTreeSet<String> {
     changed
 }
 
+/// The names of the files whose settings of HTTP inputs differ.
+fn with_http_inputs(new: &Knowledge, old: &Knowledge) -> BTreeSet<Arc<str>> {
+    let settings = |rules: &Knowledge| -> BTreeSet<(Arc<str>, String, String, String)> {
+        let stanzas = rules.conf(INPUTS).stanzas.into_iter();
+        let of_http = stanzas.filter(|one| one.name == "http" || one.name.starts_with("http://"));
+        of_http
+            .flat_map(|Stanza { name, entries, .. }| {
+                let setting =
+                    move |entry: Entry| (entry.place.file, name.clone(), entry.key, entry.value);
+                entries.into_iter().map(setting)
+            })
+            .collect()
+    };
+    let (new, old) = (settings(new), settings(old));
+    new.symmetric_difference(&old).map(|(file, ..)| Arc::clone(file)).collect()
+}
+
 /// The path of a file below a directory.
 fn below(directory: &Path, file: &str) -> String {
     let below = Path::new(file).strip_prefix(directory);
@@ -136,7 +161,6 @@ mod tests {
 
     use catalog::Catalog;
     use conf::Layers;
-    use knowledge::Knowledge;
     use object_store::ObjectStore;
     use object_store::memory::InMemory;
 
@@ -216,6 +240,17 @@ mod tests {
         assert_eq!(restart, ["system/local/server.conf"]);
         assert!(reloaded.warnings.iter().any(|text| text.contains("props.conf:3")), "{reloaded:?}");
         assert_eq!((truncate("st"), truncate("made")), (Some(9), Some(5)));
+        let inputs = "apps/new/local/inputs.conf";
+        let token = "[http://t]\ntoken = secret\n";
+        write(directory, inputs, token);
+        let reloaded = reload(&apps, directory).await.unwrap().unwrap();
+        assert_eq!(reloaded.restart_required().collect::<Vec<_>>(), [inputs]);
+        write(directory, inputs, &format!("[tcp://1]\nindex = main\n{token}"));
+        let reloaded = reload(&apps, directory).await.unwrap().unwrap();
+        assert_eq!(changed(&reloaded), [inputs]);
+        assert_eq!(reloaded.restart_required().count(), 0);
+        fs::remove_dir_all(directory.join("apps/new/local")).unwrap();
+        reload(&apps, directory).await.unwrap();
         let own = apps.view(&Namespace::new("ann", "new"));
         assert!(own.conf("macros").stanza("m").is_some());
         assert!(apps.get("views", "all", &shared).is_ok());
