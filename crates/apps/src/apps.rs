@@ -57,8 +57,8 @@ pub type Tolerate = fn(&mut Layers) -> Vec<Warning>;
 
 /// A component that is notified when the apps in force change.
 pub trait Applied: fmt::Debug + Send + Sync {
-    /// Applies these rules from now on. `ignored` are the settings of apps that were left out of them because
-    /// they are invalid.
+    /// Applies these rules from now on, except in a component that has ended. `ignored` are the settings of
+    /// apps that were left out of the rules because they are invalid.
     fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, ignored: &'a [Warning]) -> BoxFuture<'a, ()>;
 }
 

@@ -1,8 +1,9 @@
 //! Reading the configuration directory again while the server runs.
 //!
 //! Guarantees: after a reload, all files as they were read are in force, or, if it fails, the rules from
-//! before. Concurrent reloads and installations run one after the other. Leaves to others: how files are read
-//! and which mistakes refuse a reload, which the caller defines.
+//! before. Concurrent reloads and installations run one after the other. A component that has ended, because
+//! the process stops, keeps the rules from before. Leaves to others: how files are read and which mistakes
+//! refuse a reload, which the caller defines.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

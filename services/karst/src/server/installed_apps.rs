@@ -101,6 +101,7 @@ impl Applied for Teller {
             let Self(consumers) = self;
             consumers.permissions.set_metadata(rules.layers().access());
             consumers.indexes.configure(rules, &consumers.ingest);
+            // Only if ingestion has ended.
             if let Err(error) = consumers.ingest.set_rules(rules).await {
                 tracing::warn!(%error, "events are still parsed with the previous rules");
             }
