@@ -312,5 +312,20 @@ class Server:
         )
 
 
+def curl(url, *arguments):
+    """The status, the version of HTTP and the text that curl reports; an error of the connection fails."""
+    told = ["--write-out", "\n%{http_code} %{http_version}"]
+    done = subprocess.run(
+        ["curl", "--silent", "--show-error", "--insecure", *told, *arguments, url],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done
+    text, _, last = done.stdout.rpartition("\n")
+    status, version = last.split()
+    return int(status), version, text
+
+
 def packed(body):
     return gzip.compress(body if isinstance(body, bytes) else body.encode())

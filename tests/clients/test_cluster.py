@@ -15,7 +15,7 @@ import splunklib.client
 import splunklib.results
 
 from cluster import ALL, ALWAYS_SHARED, LoadBalancer, Sender, numbers, what_is_said
-from karst import PASSWORD, ROOT, USER, wait_for
+from karst import PASSWORD, ROOT, USER, curl, wait_for
 
 SEED = int(os.environ.get("CLUSTER_SEED", "20261125"))
 # make bench-cluster kills more often.
@@ -378,7 +378,7 @@ def test_the_console_restarts_indexers_and_removes_one_that_is_lost(cluster, tmp
     assert lost.address not in cluster.peers(head)
 
 
-def test_a_process_refuses_what_is_of_another_role(cluster):
+def test_a_process_refuses_what_is_of_another_role(cluster, tmp_path):
     cluster = cluster(indexers=1, heads=1).start()
     (indexer,), (head,) = cluster.indexers, cluster.heads
     form = {"search": "search index=main", "exec_mode": "oneshot"}
@@ -392,6 +392,13 @@ def test_a_process_refuses_what_is_of_another_role(cluster):
         for path in ["/services/receivers/simple?index=main", "/services/data/inputs/oneshot"]:
             answer = process.rest("POST", path, body="an event")
             assert answer.status == 503 and "role indexer" in answer.text, answer
+    # Also over HTTP/2, where the refusal is sent before the body has arrived.
+    events = tmp_path / "events"
+    events.write_bytes(b"an event\n" * 1_000_000)
+    for path in ["receivers/simple", "receivers/stream", "data/inputs/oneshot"]:
+        url = f"https://127.0.0.1:{head.management_port}/services/{path}"
+        status, version, text = curl(url, "--http2", "--data-binary", f"@{events}")
+        assert (status, version) == (503, "2") and "role indexer" in text, text
     cluster.stop()
 
 

@@ -149,6 +149,14 @@ def test_a_client_that_sends_all_before_it_reads_learns_why_it_is_refused(server
     assert answer.status == 401
 
 
+def test_over_http2_a_client_that_still_sends_learns_why_it_is_refused(server, tmp_path):
+    body = tmp_path / "body"
+    body.write_bytes(bytes(30 * MIB))
+    url = f"https://127.0.0.1:{server.management_port}/services/receivers/simple"
+    status, version, text = karst.curl(url, "--http2", "--data-binary", f"@{body}")
+    assert (status, version) == (401, "2"), text
+
+
 def test_bodies_over_the_limit_are_refused_by_their_length_and_name_the_setting(server):
     for path, length in (("/services/auth/login", 70_000), ("/services/saved/searches", 17 * MIB)):
         connection = connect(server.management_port, tls=True)

@@ -1,8 +1,8 @@
 //! Request bodies with time-outs.
 //!
 //! Only time spent waiting for the next chunk counts: a sender that is blocked because queues are
-//! full is not slow. The rest of a body after the response is read and discarded, up to a limit: an
-//! HTTP/1 client that is still sending would lose the response otherwise.
+//! full is not slow. The rest of a body after the response is read and discarded, up to a limit: a
+//! client that is still sending could lose the response otherwise.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -151,16 +151,24 @@ pub(crate) struct ReadOut {
 
 impl ReadOut {
     /// `request`: its head, which shows whether the client keeps sending regardless of the
-    /// response.
+    /// response. Over HTTP/2, the alternative to reading is `RST_STREAM` after the response, which
+    /// some clients (curl 7.88) report as an error of the connection in place of the response.
+    /// gRPC is left to that: its clients expect it, and its streams may be endless.
     pub(crate) fn new<B>(
         body: Timed<Incoming>,
         request: &hyper::Request<B>,
         shutdown: &Shutdown,
     ) -> Self {
-        let asks_first = request.headers().contains_key(hyper::header::EXPECT);
-        let sends_on = request.version() < hyper::Version::HTTP_2 && !asks_first;
-        Self { body: Some(body), reader: sends_on.then(|| shutdown.clone()) }
+        Self { body: Some(body), reader: sends_on(request).then(|| shutdown.clone()) }
     }
+}
+
+/// Whether the client of a request sends its whole body before it reads the response.
+fn sends_on<B>(request: &hyper::Request<B>) -> bool {
+    let headers = request.headers();
+    let kind = headers.get(hyper::header::CONTENT_TYPE);
+    let is_grpc = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"));
+    !is_grpc && !headers.contains_key(hyper::header::EXPECT)
 }
 
 impl Body for ReadOut {
@@ -227,6 +235,19 @@ mod tests {
     fn a_stream_is_waited_for_however_little_it_sends() {
         let patience = Patience::of_stream(&Timeouts { stream_idle: 9 * S, ..Timeouts::default() });
         assert_eq!(patience.left(0, 1_000_000 * S), 9 * S);
+    }
+
+    #[test]
+    fn clients_send_on_unless_they_ask_first_or_speak_grpc() {
+        let sends = |version, name: &str, value: &str| {
+            let request = hyper::Request::post("/").version(version).header(name, value);
+            sends_on(&request.body(()).unwrap())
+        };
+        for version in [hyper::Version::HTTP_11, hyper::Version::HTTP_2] {
+            assert!(sends(version, "content-type", "text/plain"));
+            assert!(!sends(version, "expect", "100-continue"));
+            assert!(!sends(version, "content-type", "application/grpc+proto"));
+        }
     }
 
     /// A body that never sends.
