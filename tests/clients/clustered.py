@@ -42,7 +42,6 @@ MODULES = {
 
 # Tests of these modules that are about one process, and why.
 TO_INDEXERS = "sends events to the management port, which is not that of an indexer"
-OF_INDEXERS = "lists inputs, which a search head refuses"
 ONE_BUCKET = "is about the file of one bucket; each indexer writes one"
 LEFT_OUT = {
     "test_bad_input.py::test_a_port_that_is_taken_is_told_at_the_start": "starts another server",
@@ -60,8 +59,6 @@ LEFT_OUT = {
     "test_sdk_suite.py::test_an_extraction_is_a_setting_of_props": TO_INDEXERS,
     "test_sdk_suite.py::test_an_index_is_made_switched_off_written_to_and_removed": TO_INDEXERS,
     "test_sdk_suite.py::test_a_stream_is_taken_in_though_its_sender_leaves_at_once": TO_INDEXERS,
-    "test_sdk_suite.py::test_a_collection_is_listed_page_by_page_and_in_order[inputs]": OF_INDEXERS,
-    "test_sdk_suite.py::test_inputs_are_known_by_kind_and_name": OF_INDEXERS,
     "test_sdk_suite.py::test_passwords_are_kept_sealed": "the key is among the credentials of the cluster",
 }
 

@@ -392,6 +392,11 @@ def test_a_process_refuses_what_is_of_another_role(cluster, tmp_path):
         for path in ["/services/receivers/simple?index=main", "/services/data/inputs/oneshot"]:
             answer = process.rest("POST", path, body="an event")
             assert answer.status == 503 and "role indexer" in answer.text, answer
+        inputs = "/services/data/inputs"
+        for path in [inputs, f"{inputs}/all", f"{inputs}/tcp/raw", f"{inputs}/oneshot"]:
+            assert process.rest("GET", path).status == 200, path
+        answer = process.rest("POST", f"{inputs}/tcp/raw", {"name": "50514"})
+        assert answer.status == 503 and "role indexer" in answer.text, answer
     # Also over HTTP/2, where the refusal is sent before the body has arrived.
     events = tmp_path / "events"
     events.write_bytes(b"an event\n" * 1_000_000)

@@ -1,5 +1,5 @@
 /**
- * Checks what the cluster page shows.
+ * Checks what the cluster page of a search head shows, and its pages about inputs.
  *
  *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... KARST_E2E_PEERS=6 KARST_E2E_DOWN=1 node e2e/cluster.e2e.mjs
  */
@@ -46,6 +46,13 @@ try {
   const uploads = await page.locator('[data-figure="To upload"]').allTextContents();
   check(uploads.filter((text) => /^\d+$/.test(text)).length >= peers - down, uploads.join());
   await screenshot(page, `cluster-${down}`);
+  // A search head says at once that it receives no events, and who does.
+  await page.goto(`${url}/data/add/paste`);
+  const refusal = page.locator('[data-testid="takes-no-events"]');
+  await refusal.getByText('indexer of the cluster: ').waitFor();
+  check((await page.locator('[data-testid="load-form"]').count()) === 0, 'no text is asked for');
+  await page.goto(`${url}/data/inputs`);
+  await page.getByText('runs no inputs').waitFor();
 } catch (error) {
   failed = error;
   console.error(error.message);

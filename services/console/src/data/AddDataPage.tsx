@@ -8,12 +8,15 @@ import { paths, useQuery } from '../app/routing';
 import { useTitle } from '../app/useTitle';
 import objects from '../objects/Objects.module.css';
 import { NotAllowed } from '../states/NotAllowed';
+import { Skeleton } from '../states/Skeleton';
 import styles from './AddData.module.css';
 import { FirstEvent } from './FirstEvent';
 import { sourcesOf } from './inputKinds';
 import { LoadText } from './LoadText';
+import { NoEvents } from './NoEvents';
 import { S3Objects } from './S3Objects';
 import { Senders } from './Senders';
+import { useAddresses } from './useAddresses';
 import { WAYS, wayPath, waysOf } from './ways';
 
 export function AddDataPage({ way, app }: { way: string | null; app: string }) {
@@ -56,7 +59,7 @@ function WayView({ way, app }: { way: string; app: string }) {
   const me = useMe();
   if (way === 'upload' || way === 'paste') {
     if (me && !me.capabilities.has('edit_tcp')) return <NotAllowed capability="edit_tcp" />;
-    return <LoadText app={app} isPasted={way === 'paste'} />;
+    return <TextWay app={app} isPasted={way === 'paste'} />;
   }
   if (way === 's3') {
     if (me && !me.capabilities.has('admin_all_objects')) {
@@ -66,6 +69,14 @@ function WayView({ way, app }: { way: string; app: string }) {
   }
   if (way === 'input') return <NewInput app={app} />;
   return <Senders way={way} app={app} />;
+}
+
+/** A text is sent to this process: asked first, so that nobody prepares one that is refused. */
+function TextWay({ app, isPasted }: { app: string; isPasted: boolean }) {
+  const { addresses, isWaiting } = useAddresses();
+  if (isWaiting) return <Skeleton lines={6} label="Waiting for the addresses" />;
+  if (addresses?.takesEvents === false) return <NoEvents isText />;
+  return <LoadText app={app} isPasted={isPasted} />;
 }
 
 /** After the form of an input: whether something arrives. */

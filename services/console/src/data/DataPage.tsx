@@ -10,6 +10,7 @@ import { sourceTypes } from '../settings/knowledgeKinds';
 import { AddDataPage } from './AddDataPage';
 import { indexes } from './indexKind';
 import { hecTokens, inputs } from './inputKinds';
+import { InputsElsewhere } from './NoEvents';
 
 const KINDS: Record<Exclude<DataKind, 'add' | 'deployment'>, Kind> = {
   indexes,
@@ -44,7 +45,9 @@ export default function DataPage({ kind, name, app }: DataPageProps) {
           name={name}
           app={app}
           href={(next) => paths.data(kind, next)}
-        />
+        >
+          {kind === 'inputs' && <InputsElsewhere />}
+        </ObjectsPage>
       )}
     </>
   );

@@ -5,7 +5,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import type { Entry } from '../api/types';
-import { useClient, useLacking, useMe } from '../app/clientContext';
+import { useClient, useMe } from '../app/clientContext';
 import { Notice } from '../app/Notice';
 import { Pairs } from '../app/Pairs';
 import { navigate, paths } from '../app/routing';
@@ -22,7 +22,6 @@ import {
   addressLabel,
   adviceText,
   DEFAULT_PORTS,
-  decodeAddresses,
   hostAndPort,
   type InputAddress,
   KINDS_OF,
@@ -31,25 +30,21 @@ import {
 } from './addresses';
 import { FirstEvent } from './FirstEvent';
 import { hecTokens } from './inputKinds';
+import { NoEvents } from './NoEvents';
 import { recipesOf, type Target } from './recipes';
+import { useAddresses } from './useAddresses';
 
 const OF_TOKENS = ['hec', 'otlp', 'elasticsearch', 'loki'];
 
 export function Senders({ way, app }: { way: string; app: string }) {
-  const client = useClient();
   const me = useMe();
   const needsToken = OF_TOKENS.includes(way);
   const isAllowed = !needsToken || (me?.capabilities.has('edit_token_http') ?? false);
-  const lacking = useLacking('list_inputs');
-  const { data, error } = useQuery({
-    queryKey: ['addresses'],
-    enabled: isAllowed && lacking === null,
-    queryFn: async ({ signal }) =>
-      decodeAddresses(await client.get('/api/v1/addresses', {}, signal)),
-  });
+  const asked = useAddresses(isAllowed);
+  const { error, lacking } = asked;
   if (me && !isAllowed) return <NotAllowed capability="edit_token_http" />;
-  if (!data && !error && !lacking) return <Skeleton lines={6} label="Waiting for the addresses" />;
-  const addresses = data ?? guessed(way);
+  if (asked.isWaiting) return <Skeleton lines={6} label="Waiting for the addresses" />;
+  const addresses = asked.addresses ?? guessed(way);
   return (
     <>
       {lacking && (
@@ -57,7 +52,7 @@ export function Senders({ way, app }: { way: string; app: string }) {
           {`The default addresses of a server are shown. Yours may have others: asking for them needs the capability ${lacking}.`}
         </Notice>
       )}
-      {error && (
+      {error !== null && (
         <Notice kind="warning">
           {`The addresses are guesses: ${error instanceof ApiError ? error.message : String(error)}`}
         </Notice>
@@ -65,12 +60,7 @@ export function Senders({ way, app }: { way: string; app: string }) {
       {addresses.takesEvents ? (
         <Sender key={way} way={way} app={app} addresses={addresses} />
       ) : (
-        <Empty title="This process receives no events" testId="takes-no-events">
-          <p>
-            It is not an indexer. In a cluster, each indexer lists its own addresses: open this page
-            of one that has a console, or see <code>karst status</code> there.
-          </p>
-        </Empty>
+        <NoEvents />
       )}
     </>
   );

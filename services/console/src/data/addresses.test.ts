@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import type { Peer } from '../api/types';
 import {
   addressesOf,
   addressLabel,
@@ -6,6 +7,7 @@ import {
   decodeAddresses,
   hostAndPort,
   type InputAddress,
+  indexersText,
   offTitle,
   openPortAddress,
 } from './addresses';
@@ -85,4 +87,15 @@ it('what the server says of an address is kept', () => {
   expect(hec && addressLabel(hec, 'hec')).toBe('hec (off)');
   expect(syslog && addressLabel(syslog, 'syslog')).toBe('syslog_tcp, 10.0.0.7:514, [tcp://514]');
   expect(syslog?.isLocal).toBe(true);
+});
+
+it('indexers are named with their hosts, and counted where there are many', () => {
+  const peer = (name: string, address: string, roles = ['indexer']) =>
+    ({ name, address, roles }) as Peer;
+  const head = peer('sh1', '10.0.0.9:9100', ['search-head']);
+  expect(indexersText([head])).toBe('');
+  const two = [peer('idx1', '10.0.0.7:9100'), head, peer('idx2', 'idx2:9100')];
+  expect(indexersText(two)).toBe('idx1 (10.0.0.7), idx2');
+  const many = Array.from({ length: 8 }, (_, n) => peer(`i${n}`, `i${n}:1`));
+  expect(indexersText(many)).toBe('i0, i1, i2, i3, i4, 3 more');
 });

@@ -1,6 +1,7 @@
 /** Where this process receives events: `GET /api/v1/addresses`. */
 
 import { asObject } from '../api/decode';
+import type { Peer } from '../api/types';
 import { addressOf, paths } from '../app/routing';
 
 export interface InputAddress {
@@ -55,6 +56,20 @@ export function decodeAddresses(body: unknown): Addresses {
       advice: text(input.advice),
     })),
   };
+}
+
+/** Indexers that are named; the others are counted. */
+const NAMED = 5;
+
+/** The indexers of a cluster, by name and host; empty if there are none. */
+export function indexersText(peers: readonly Peer[]): string {
+  const indexers = peers.filter(({ roles }) => roles.includes('indexer'));
+  const named = indexers.slice(0, NAMED).map(({ name, address }) => {
+    const { host } = hostAndPort(address);
+    return host === '' || host === name ? name : `${name} (${host})`;
+  });
+  const more = indexers.length - named.length;
+  return [...named, ...(more > 0 ? [`${more} more`] : [])].join(', ');
 }
 
 /** `scheme://host:port` in its parts; an IPv6 address keeps its brackets. */

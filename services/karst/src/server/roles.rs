@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use axum::extract::Request;
+use axum::http::Method;
 use axum::response::Response;
 use tower::ServiceExt;
 
@@ -89,6 +90,9 @@ pub(crate) fn limited(roles: Roles, rest: impl HttpService) -> impl HttpService 
             if !roles.indexer && takes_events(path) {
                 return Ok(refusal("indexer", "events"));
             }
+            if !roles.indexer && changes_inputs(request.method(), path) {
+                return Ok(refusal("indexer", "changes of inputs"));
+            }
             rest.oneshot(request).await
         }
     })
@@ -106,15 +110,32 @@ fn searches(path: &str) -> bool {
     }
 }
 
-/// Whether the path is for receiving events.
-fn takes_events(path: &str) -> bool {
+/// The parts of a REST path below `services`, or below the namespace of `servicesNS`; empty for other paths.
+fn below_services(path: &str) -> Vec<&str> {
     let mut parts = path.split('/').filter(|part| !part.is_empty());
-    let rest: Vec<&str> = match parts.next() {
+    match parts.next() {
         Some("services") => parts.collect(),
         Some("servicesNS") => parts.skip(2).collect(),
-        _ => return false,
-    };
-    rest.starts_with(&["receivers"]) || rest.starts_with(&["data", "inputs", "oneshot"])
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the path is for receiving events.
+fn takes_events(path: &str) -> bool {
+    below_services(path).starts_with(&["receivers"])
+}
+
+/// Whether the request loads a file, or creates or changes an input, which would run in this process. Every
+/// process lists the inputs of the shared configuration, and changes tokens of the HTTP Event Collector.
+fn changes_inputs(method: &Method, path: &str) -> bool {
+    if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
+        return false;
+    }
+    match below_services(path)[..] {
+        [.., "_reload"] => false,
+        ["data", "inputs", kind, ..] => kind != "http",
+        _ => false,
+    }
 }
 
 fn jobs<'p>(mut parts: impl Iterator<Item = &'p str>) -> bool {
@@ -123,7 +144,8 @@ fn jobs<'p>(mut parts: impl Iterator<Item = &'p str>) -> bool {
 
 fn refusal(role: &str, what: &str) -> Response {
     gateway::refusal(&format!(
-        "this process does not have the role {role}: send {what} to a process that has it"
+        "this process does not have the role {role}: send {what} to a process that has it; \
+         /services/cluster/manager/peers lists the processes with their addresses and roles"
     ))
 }
 
@@ -133,11 +155,32 @@ mod tests {
 
     #[test]
     fn paths_that_take_events_are_known_with_and_without_a_namespace() {
-        for path in ["/services/receivers/simple", "/servicesNS/a/b/data/inputs/oneshot"] {
+        for path in ["/services/receivers/simple", "/servicesNS/a/b/receivers/stream"] {
             assert!(takes_events(path), "{path}");
         }
         for path in ["/services/data/inputs/http", "/services/search/jobs", "/healthz"] {
             assert!(!takes_events(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn inputs_are_listed_by_all_and_changed_at_indexers() {
+        for path in [
+            "/servicesNS/a/b/data/inputs/oneshot",
+            "/services/data/inputs/tcp/raw",
+            "/services/data/inputs/monitor/%2Fvar%2Flog/disable",
+        ] {
+            assert!(changes_inputs(&Method::POST, path), "{path}");
+            assert!(changes_inputs(&Method::DELETE, path), "{path}");
+            assert!(!changes_inputs(&Method::GET, path), "{path}");
+        }
+        for path in [
+            "/services/data/inputs/http/shop/rotate",
+            "/services/data/inputs/monitor/_reload",
+            "/services/data/indexes",
+            "/services/receivers/simple",
+        ] {
+            assert!(!changes_inputs(&Method::POST, path), "{path}");
         }
     }
 
