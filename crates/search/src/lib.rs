@@ -32,6 +32,7 @@ mod jobs;
 mod lookup_files;
 mod memory;
 mod metadata;
+mod operators;
 mod outside;
 mod part_report;
 mod parts;
@@ -73,8 +74,9 @@ pub use error::Error;
 pub use estimate::{Estimate, EstimatedBuckets, EstimatedHot, EstimatedTiers};
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use hot_rows::Met;
-pub use inspect::{Inspection, OperatorReport, PhaseReport};
+pub use inspect::{Inspection, PhaseReport};
 pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ResultRows};
+pub use operators::OperatorReport;
 pub use outside::SharedEvents;
 pub use plan::{
     AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,

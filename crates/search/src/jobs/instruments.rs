@@ -7,7 +7,8 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::ended::Ended;
-use crate::inspect::{Inspection, OperatorReport};
+use crate::inspect::Inspection;
+use crate::operators::OperatorReport;
 use crate::report::{Outcome, ScanCounts, ScanReport};
 use crate::timeline::Timeline;
 use crate::times::{Phase, Published};
