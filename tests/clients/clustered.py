@@ -53,7 +53,6 @@ LEFT_OUT = {
     "test_console.py::test_an_administrator_adds_data_and_makes_and_removes_objects": TO_INDEXERS,
     "test_console.py::test_every_page_is_accessible_in_both_schemes_at_every_width": "shows pages of an indexer",
     "test_dashboards.py::test_the_main_tasks_are_done_by_keyboard_alone": TO_INDEXERS,
-    "test_jobs.py::test_the_inspector_says_where_time_bytes_and_dollars_went": "the plan of the scan is at indexers",
     "test_rest.py::test_events_sent_to_the_receivers_may_be_compressed": TO_INDEXERS,
     "test_sdk.py::test_an_index_is_created_and_written_to": TO_INDEXERS,
     "test_sdk_suite.py::test_an_extraction_is_a_setting_of_props": TO_INDEXERS,

@@ -184,7 +184,9 @@ def test_the_inspector_says_where_time_bytes_and_dollars_went(busy):
     def names(operator):
         return {operator["name"]}.union(*map(names, operator["inputs"]))
 
-    assert "BucketScanExec" in set().union(*map(names, inspection["plans"]))
+    # In a cluster, the plans of the scan are those of indexers.
+    plans = inspection["plans"] + [part["plan"] for part in inspection["part_plans"]]
+    assert "BucketScanExec" in set().union(*map(names, plans))
     performance = job_of(server, sid)["performance"]
     assert performance["command.search.filter"]["output_count"] == MATCHING
     assert performance["scan"] == inspection["scan"]

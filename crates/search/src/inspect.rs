@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::operators::OperatorReport;
+use crate::operators::{OperatorReport, PartPlan};
 use crate::reads::Reads;
 use crate::report::{ScanCounts, ScanReport};
 use crate::times::{Phase, PhaseTimes};
@@ -24,6 +24,9 @@ pub struct Inspection {
     pub phases: Vec<PhaseReport>,
     /// The operators of each plan that ran, the last one of each first.
     pub plans: Vec<OperatorReport>,
+    /// The plans of parts in other processes that have ended.
+    #[serde(default)]
+    pub part_plans: Vec<PartPlan>,
     /// Bytes and requests by cache tier.
     pub reads: Reads,
     /// Cost of requests to object storage in dollars.
@@ -56,6 +59,7 @@ impl Inspection {
             cpu: report.all_cpu().as_secs_f64(),
             phases: phases(&report.times, &scan, &plans, results),
             plans,
+            part_plans: report.part_plans(),
             reads,
             dollars,
             s3_price_get_per_1000,

@@ -76,7 +76,7 @@ pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use hot_rows::Met;
 pub use inspect::{Inspection, PhaseReport};
 pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ResultRows};
-pub use operators::OperatorReport;
+pub use operators::{OperatorReport, PartPlan};
 pub use outside::SharedEvents;
 pub use plan::{
     AggregateCall, Arguments, CommandKind, CommandPlace, Message, MessageKind, Outline,

@@ -3,6 +3,7 @@
 use plan::{Message, MessageKind};
 use serde::{Deserialize, Serialize};
 
+use crate::operators::OperatorReport;
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
 use crate::timeline::Timeline;
@@ -33,6 +34,9 @@ pub(crate) struct PartReport {
     pub(crate) cpu_nanos: u64,
     /// Messages of operators; true for a warning.
     pub(crate) messages: Vec<(bool, String)>,
+    /// The plan of the part, in its last report; indexers of earlier versions do not send it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) plan: Option<OperatorReport>,
 }
 
 impl PartReport {

@@ -15,6 +15,7 @@ use runtime::metrics as names;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::CpuTime;
+use crate::operators::{OperatorReport, PartPlan};
 use crate::part_report::PartReport;
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
@@ -24,6 +25,9 @@ use crate::times::{PhaseTimes, of_part};
 /// A wait for one request to object storage that is worth a message. A healthy store answers within a second,
 /// and the timeouts end after minutes.
 const LONG_WAIT: Duration = Duration::from_secs(10);
+
+/// Maximum number of plans of parts that are kept for the inspector, each of up to 64 KiB.
+const PART_PLANS: usize = 64;
 
 /// The outcome of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -394,7 +398,7 @@ impl ScanReport {
         number: usize,
         indexer: &str,
         buckets: usize,
-        part_report: PartReport,
+        mut part_report: PartReport,
     ) {
         let phases = of_part(&part_report.times).into_iter().map(|(phase, time, invocations)| {
             let (name, seconds) = (phase.name().to_owned(), time.as_secs_f64());
@@ -409,7 +413,15 @@ impl ScanReport {
             reads: part_report.reads,
             phases: phases.collect(),
         };
-        self.parts.lock().insert(number, Part { counts, report: part_report });
+        let mut parts = self.parts.lock();
+        if let Some(plan) = &mut part_report.plan {
+            let others = parts.iter().filter(|(other, _)| **other != number);
+            if others.filter(|(_, part)| part.report.plan.is_some()).count() >= PART_PLANS {
+                let detail = format!("(only the plans of {PART_PLANS} parts are kept)");
+                *plan = OperatorReport { name: plan.name.clone(), detail, ..Default::default() };
+            }
+        }
+        parts.insert(number, Part { counts, report: part_report });
     }
 
     /// Assigns a number to a part of this search, or of a search within it, in another process.
@@ -432,6 +444,16 @@ impl ScanReport {
     /// Discards the report of a part, which is restarted elsewhere.
     pub(crate) fn forget_part(&self, number: usize) {
         self.parts.lock().remove(&number);
+    }
+
+    /// Returns the plans of parts in other processes, as far as they have sent them.
+    pub(crate) fn part_plans(&self) -> Vec<PartPlan> {
+        let parts = self.parts.lock();
+        let plan = |part: &Part| {
+            let plan = part.report.plan.clone()?;
+            Some(PartPlan { indexer: part.counts.indexer.clone(), plan })
+        };
+        parts.values().filter_map(plan).collect()
     }
 
     /// Returns the cost of reads in all processes.
@@ -467,6 +489,7 @@ impl ScanReport {
             times: self.times.all(),
             cpu_nanos: u64::try_from(self.all_cpu().as_nanos()).unwrap_or(u64::MAX),
             messages: Vec::new(),
+            plan: None,
         }
     }
 
@@ -577,6 +600,25 @@ mod tests {
         let phases = [phase("read", 2.0, 4), phase("filter", 2.0, 2), phase("extract", 1.0, 2)];
         assert_eq!((part.phases.as_slice(), part.cpu), (phases.as_slice(), 1.5));
         assert_eq!((part.buckets, part.reads.store_requests), (3, 7));
+    }
+
+    #[test]
+    fn plans_of_parts_are_kept_up_to_a_number() {
+        let report = ScanReport::default();
+        let scan = OperatorReport { name: "Scan".to_owned(), ..OperatorReport::default() };
+        let plan =
+            OperatorReport { name: "Top".to_owned(), inputs: vec![scan], ..Default::default() };
+        for number in 0..PART_PLANS + 3 {
+            let part_report = PartReport { plan: Some(plan.clone()), ..PartReport::default() };
+            report.note_part(number, "one", 1, part_report);
+        }
+        report.note_part(PART_PLANS + 3, "of an earlier version", 1, PartReport::default());
+        let plans = report.part_plans();
+        let whole = plans.iter().filter(|part| !part.plan.inputs.is_empty()).count();
+        assert_eq!((plans.len(), whole), (PART_PLANS + 3, PART_PLANS));
+        let last = plans.last().unwrap();
+        assert_eq!((last.indexer.as_str(), last.plan.name.as_str()), ("one", "Top"));
+        assert!(last.plan.detail.contains("64 parts are kept"), "{}", last.plan.detail);
     }
 
     #[test]

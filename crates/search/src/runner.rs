@@ -30,6 +30,7 @@ use crate::control::ScanControl;
 use crate::cpu;
 use crate::hot_facts::Question;
 use crate::memory::MemoryGrant;
+use crate::operators::OperatorReport;
 use crate::parts::is_events;
 use crate::preview::{self, PreviewState};
 use crate::recipes::{Compared, HotShare, Inner, Lookups, Recipe, columns, fingerprint_with_rules};
@@ -146,7 +147,7 @@ impl SearchService {
             return Err(Error::Internal("this process plans the search differently".to_owned()));
         }
         let (map, kept) = self.with_previews(map, &control, recipe.previews)?;
-        let schema = map.schema();
+        let (schema, plan) = (map.schema(), Arc::clone(&map));
         let (sender, rows) = mpsc::channel(WAITING);
         let mut running = JoinSet::new();
         let part = async move {
@@ -167,6 +168,8 @@ impl SearchService {
         Ok(Part {
             rows,
             schema,
+            plan,
+            is_ended: false,
             control,
             report,
             log,
@@ -295,6 +298,9 @@ fn branch_of(
 struct Part {
     rows: mpsc::Receiver<PlanResult<RecordBatch>>,
     schema: SchemaRef,
+    plan: Arc<dyn ExecutionPlan>,
+    /// Whether all rows have been passed on.
+    is_ended: bool,
     control: Arc<ScanControl>,
     report: Arc<ScanReport>,
     log: MessageLog,
@@ -324,7 +330,10 @@ impl RunningPart for Part {
             match &batch {
                 Some(Ok(batch)) => self.span.add(batch.num_rows()),
                 Some(Err(error)) => self.span.fail(error),
-                None => self.span.done(),
+                None => {
+                    self.span.done();
+                    self.is_ended = true;
+                }
             }
             // If a lookup differs or is missing here, its fields are left out, which is detected before rows
             // are sent.
@@ -355,6 +364,8 @@ impl RunningPart for Part {
     fn progress(&self) -> Vec<u8> {
         let mut report = self.report.part_report();
         report.say(self.log.all());
+        // Once, because reports are sent twice a second and a plan can be long.
+        report.plan = self.is_ended.then(|| OperatorReport::of(&self.plan).sent());
         // Counters and texts can always be serialized as JSON.
         serde_json::to_vec(&report).unwrap_or_default()
     }

@@ -28,14 +28,11 @@ use super::{Job, JobRequest, KnownFields, Results};
 use crate::control::ScanControl;
 use crate::ended::Ended;
 use crate::inspect::Inspection;
-use crate::operators::OperatorReport;
+use crate::operators::{LEVELS, OperatorReport, PartPlan};
 use crate::render::Renderer;
 use crate::timeline::Timeline;
 use crate::traced::Traced;
 
-/// Maximum depth of operators that are stored. Plans can be thousands of operators deep, which a JSON reader
-/// refuses.
-const OPERATOR_LEVELS: usize = 40;
 /// Minimum and maximum time by which a document may lag behind the last use of its job.
 const BEHIND: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(600));
 
@@ -98,6 +95,9 @@ pub(crate) struct Facts {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Details {
     plans: Vec<OperatorReport>,
+    /// Earlier versions do not store them.
+    #[serde(default)]
+    part_plans: Vec<PartPlan>,
     timeline: Option<Timeline>,
     columns: Vec<Column>,
     /// Patterns of displayed fields and of hidden fields when more fields are extracted.
@@ -193,6 +193,7 @@ impl SavedJob {
         let run = Duration::from_micros(facts.run_micros);
         let inspection = Inspection {
             plans: details.map(|details| details.plans.clone()).unwrap_or_default(),
+            part_plans: details.map(|details| details.part_plans.clone()).unwrap_or_default(),
             ..facts.inspection
         };
         let measured = Restored {
@@ -276,6 +277,7 @@ impl Job {
         let request = &self.request;
         let mut inspection = self.measured();
         let plans = std::mem::take(&mut inspection.plans);
+        let part_plans = std::mem::take(&mut inspection.part_plans);
         let facts = Facts {
             owner: request.owner.clone(),
             app: request.app.clone(),
@@ -312,7 +314,8 @@ impl Job {
             inspection,
         };
         let details = Details {
-            plans: plans.iter().map(|plan| upper(plan, OPERATOR_LEVELS)).collect(),
+            plans: plans.iter().map(|plan| plan.upper(LEVELS, &mut { usize::MAX })).collect(),
+            part_plans,
             timeline: self.instruments.timeline(),
             columns: results.columns.iter().map(Column::of).collect(),
             keep: results.filter.keep.clone(),
@@ -363,28 +366,6 @@ impl Column {
     }
 }
 
-/// Returns the upper levels of an operator tree, with a note in the lowest one about the omitted levels.
-fn upper(operator: &OperatorReport, levels: usize) -> OperatorReport {
-    let OperatorReport { name, detail, partitions, seconds, rows, spills, spilled_bytes, .. } =
-        operator;
-    let mut upper = OperatorReport {
-        name: name.clone(),
-        detail: detail.clone(),
-        partitions: *partitions,
-        seconds: *seconds,
-        rows: *rows,
-        spills: *spills,
-        spilled_bytes: *spilled_bytes,
-        inputs: Vec::new(),
-    };
-    if levels > 1 {
-        upper.inputs = operator.inputs.iter().map(|input| self::upper(input, levels - 1)).collect();
-    } else if !operator.inputs.is_empty() {
-        upper.detail.push_str(" (operators below this one are not stored)");
-    }
-    upper
-}
-
 fn stored_messages(messages: &[Message]) -> Vec<(bool, String)> {
     let told = |message: &Message| (message.kind == MessageKind::Warning, message.text.clone());
     messages.iter().map(told).collect()
@@ -400,26 +381,4 @@ fn messages(told: Vec<(bool, String)>) -> Vec<Message> {
 
 fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn levels(report: &OperatorReport) -> usize {
-        1 + report.inputs.iter().map(levels).max().unwrap_or(0)
-    }
-
-    #[test]
-    fn deep_plans_are_stored_as_far_as_a_reader_goes() {
-        let mut deep = OperatorReport { name: "Leaf".to_owned(), ..OperatorReport::default() };
-        for _ in 0..3_000 {
-            deep = OperatorReport { inputs: vec![deep], ..OperatorReport::default() };
-        }
-        let upper = upper(&deep, OPERATOR_LEVELS);
-        assert_eq!(levels(&upper), OPERATOR_LEVELS);
-        let text = serde_json::to_string(&[&upper]).unwrap_or_default();
-        assert!(text.contains("are not stored"));
-        assert!(serde_json::from_str::<Vec<OperatorReport>>(&text).is_ok());
-    }
 }

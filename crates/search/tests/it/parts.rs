@@ -17,8 +17,8 @@ use distributed::{CallContext, Channel, PartRunner, PartService, RunningPart, Va
 use futures::future::BoxFuture;
 use hyper_util::rt::TokioIo;
 use karst_search::{
-    Dependencies, DispatchState, Job, JobRequest, PartSettings, SearchService, Settings,
-    SharedEvents, Worker, Workers,
+    Dependencies, DispatchState, Job, JobRequest, OperatorReport, PartSettings, SearchService,
+    Settings, SharedEvents, Worker, Workers,
 };
 use karst_spectest::{SpecEvent, Topology, run_directory};
 use knowledge::Knowledge;
@@ -400,6 +400,24 @@ async fn counters_timeline_and_rows_are_those_of_one_process() {
         assert!(!many.is_partial(), "{:?}", many.messages());
     }
     assert!(world.cluster.begun() >= 12, "{}", world.cluster.begun());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_has_the_plans_of_parts() {
+    let world = world(30_000, settings()).await;
+    let job = run(&world.head, "search index=main alpha | stats count by user").await;
+    let inspection = job.inspect();
+    let parts = &inspection.part_plans;
+    assert_eq!(parts.len(), inspection.scan.parts.len());
+    assert!(!parts.is_empty());
+    let matched: u64 = inspection.scan.parts.iter().map(|part| part.events_matched).sum();
+    let rows: usize =
+        parts.iter().filter_map(|part| scan_of(&part.plan)).filter_map(|scan| scan.rows).sum();
+    assert_eq!(rows as u64, matched);
+}
+
+fn scan_of(plan: &OperatorReport) -> Option<&OperatorReport> {
+    if plan.name == "BucketScanExec" { Some(plan) } else { plan.inputs.iter().find_map(scan_of) }
 }
 
 /// Configuration with an app that shows nothing to others and says in which zone times are read.

@@ -382,6 +382,10 @@ export function decodeInspection(body: unknown): Inspection {
     prunedBy: asList(scan.pruned_by).map(asText),
     answeredFrom: asList(inspection.answered_from).map(asText),
     parts: asList(scan.parts).map(decodePart),
+    partPlans: asList(inspection.part_plans).map((item) => {
+      const part = asObject(item);
+      return { indexer: asText(part.indexer), plan: decodeOperator(part.plan) };
+    }),
   };
 }
 

@@ -241,6 +241,8 @@ export interface Inspection {
   prunedBy: string[];
   answeredFrom: string[];
   parts: InspectedPart[];
+  /** The plans that ran in other processes. */
+  partPlans: { indexer: string; plan: InspectedOperator }[];
 }
 
 export type JobAction =

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import type { KarstClient } from '../api/client';
 import { explainJobError } from '../api/explain';
-import type { InspectedPhase, Inspection, JobStatus } from '../api/types';
+import type { InspectedOperator, InspectedPhase, Inspection, JobStatus } from '../api/types';
 import { grouped, percent } from '../app/format';
 import { Notice } from '../app/Notice';
 import { compare, type Estimate, estimateOf, truthOf } from '../search/estimate';
@@ -137,27 +137,42 @@ function Tables({ inspection, estimate }: TablesProps) {
         ))}
       </Part>
       {inspection.plans.map((plan, index) => (
-        <Part
+        <Operators
           // biome-ignore lint/suspicious/noArrayIndexKey: plans have no identity of their own
           key={index}
           title={inspection.plans.length > 1 ? `Operators of plan ${index + 1}` : 'Operators'}
-          columns={['Operator', 'Time', 'Rows', 'Spilled', 'What it does']}
-        >
-          {operatorRows(plan).map(({ depth, operator }, row) => (
-            // biome-ignore lint/suspicious/noArrayIndexKey: a plan's operators keep their places
-            <tr key={row}>
-              <td style={{ paddingLeft: 8 + 14 * depth }}>{operator.name}</td>
-              <td data-numeric>{duration(operator.seconds)}</td>
-              <td data-numeric>{operator.rows === null ? '' : grouped(operator.rows)}</td>
-              <td data-numeric>{operator.spilledBytes > 0 ? size(operator.spilledBytes) : ''}</td>
-              <td className={styles.detail} title={operator.detail}>
-                {operator.detail}
-              </td>
-            </tr>
-          ))}
-        </Part>
+          plan={plan}
+        />
+      ))}
+      {inspection.partPlans.map(({ indexer, plan }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an indexer may have several parts
+        <Operators
+          key={index}
+          title={`Operators of part ${index + 1}, on ${indexer}`}
+          plan={plan}
+        />
       ))}
     </>
+  );
+}
+
+/** The operators of a plan, the last one first. */
+function Operators({ title, plan }: { title: string; plan: InspectedOperator }) {
+  return (
+    <Part title={title} columns={['Operator', 'Time', 'Rows', 'Spilled', 'What it does']}>
+      {operatorRows(plan).map(({ depth, operator }, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a plan's operators keep their places
+        <tr key={row}>
+          <td style={{ paddingLeft: 8 + 14 * depth }}>{operator.name}</td>
+          <td data-numeric>{duration(operator.seconds)}</td>
+          <td data-numeric>{operator.rows === null ? '' : grouped(operator.rows)}</td>
+          <td data-numeric>{operator.spilledBytes > 0 ? size(operator.spilledBytes) : ''}</td>
+          <td className={styles.detail} title={operator.detail}>
+            {operator.detail}
+          </td>
+        </tr>
+      ))}
+    </Part>
   );
 }
 

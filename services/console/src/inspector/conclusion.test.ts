@@ -21,6 +21,7 @@ const inspection = (change: Partial<Inspection>): Inspection => ({
   prunedBy: [],
   answeredFrom: [],
   parts: [],
+  partPlans: [],
   ...change,
 });
 

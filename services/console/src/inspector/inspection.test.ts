@@ -28,6 +28,7 @@ const INSPECTION = decodeInspection({
     plans: [
       { name: 'top', inputs: [{ name: 'left', inputs: [{ name: 'leaf' }] }, { name: 'right' }] },
     ],
+    part_plans: [{ indexer: 'one', plan: { name: 'gather', inputs: [{ name: 'scan', rows: 7 }] } }],
   },
 });
 
@@ -51,6 +52,16 @@ it('shows what each process did of a search, and its longest phases', () => {
   const [part] = INSPECTION.parts;
   expect(part).toMatchObject({ indexer: 'one', cpu: 1.5, bytes: 12, storeBytes: 7, matched: 0 });
   expect(longest(part?.phases ?? [])).toBe('filter 3.00 s, decode 2.00 s, read 1.00 s');
+});
+
+it('has the plans of other processes, with their operators', () => {
+  const [part] = INSPECTION.partPlans;
+  expect(part?.indexer).toBe('one');
+  const rows = part ? operatorRows(part.plan) : [];
+  expect(rows.map(({ operator }) => [operator.name, operator.rows])).toEqual([
+    ['gather', null],
+    ['scan', 7],
+  ]);
 });
 
 it('says what requests cost, and at which price', () => {

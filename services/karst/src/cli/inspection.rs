@@ -68,6 +68,10 @@ pub(crate) fn print_plans(out: &mut impl Write, inspection: &Value) -> Result<()
         writeln!(out, "plan {}", at + 1)?;
         print_operator(out, plan, 1)?;
     }
+    for part in list(&inspection["part_plans"]) {
+        writeln!(out, "part on {}", part["indexer"].as_str().unwrap_or_default())?;
+        print_operator(out, &part["plan"], 1)?;
+    }
     Ok(())
 }
 
@@ -111,12 +115,14 @@ mod tests {
         let plan = json!({"name": "AggregateExec", "detail": "mode=Single", "seconds": 0.001,
                           "spilled_bytes": 9, "inputs": [scan]});
         let inspection = json!({"answered_from": ["answered from summaries: 1 of 3 buckets"],
-                                "scan": {"pruned_by": ["error"]}, "plans": [plan]});
+                                "scan": {"pruned_by": ["error"]}, "plans": [plan],
+                                "part_plans": [{"indexer": "idx1", "plan": {"name": "Scan"}}]});
         let mut out = Vec::new();
         print_plans(&mut out, &inspection).unwrap();
         let expected = "answered from summaries: 1 of 3 buckets\npruned by: error\nplan 1\n  \
                         AggregateExec (1.000 ms, 9 bytes spilled) mode=Single\n    \
-                        BucketScanExec (7 rows, 250.000 ms) buckets=2\n";
+                        BucketScanExec (7 rows, 250.000 ms) buckets=2\npart on idx1\n  \
+                        Scan (0.000 ms) \n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }
