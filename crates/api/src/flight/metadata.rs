@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use access::Rights;
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, StringArray};
+use arrow::compute::like;
 use arrow::datatypes::Schema;
 use arrow_flight::error::FlightError;
 use arrow_flight::sql::metadata::SqlInfoDataBuilder;
@@ -11,9 +12,7 @@ use arrow_flight::sql::{
     CommandGetCatalogs, CommandGetDbSchemas, CommandGetSqlInfo, CommandGetTableTypes,
     CommandGetTables, SqlInfo,
 };
-use jiff::tz::TimeZone;
-use runtime::trace::TraceContext;
-use search::{SQL_CATALOG, SQL_SCHEMA, SearchService, SqlRequest, SqlRows};
+use search::{SQL_CATALOG, SQL_SCHEMA, SearchService};
 
 use super::search_status;
 use crate::portable::portable;
@@ -61,10 +60,18 @@ pub(super) async fn tables(
     query: CommandGetTables,
     rights: &Arc<Rights>,
 ) -> Result<RecordBatch, FlightError> {
+    let pattern = query.table_name_filter_pattern.clone();
     let mut builder = query.into_builder();
     for name in search.sql_tables(rights) {
+        // The builder filters, too, but after the columns of all tables have been computed.
+        if !is_wanted(&name, pattern.as_deref())? {
+            continue;
+        }
         let schema = if builder.include_schema() {
-            columns(search, &name, rights).await?
+            let columns = search.sql_columns(&name, rights).await.map_err(search_status)?;
+            // An index that was removed a moment ago.
+            let Some(columns) = columns else { continue };
+            portable(&columns)
         } else {
             Schema::empty()
         };
@@ -73,20 +80,25 @@ pub(super) async fn tables(
     builder.build()
 }
 
-async fn columns(
-    search: &SearchService,
-    table: &str,
-    rights: &Arc<Rights>,
-) -> Result<Schema, FlightError> {
-    let request = SqlRequest {
-        query: format!("SELECT * FROM \"{}\"", table.replace('"', "\"\"")),
-        earliest: None,
-        latest: None,
-        timezone: TimeZone::UTC,
-        rights: Arc::clone(rights),
-        rows: SqlRows::All,
-        trace: TraceContext::default(),
-    };
-    let schema = search.sql_schema(request).await.map_err(search_status)?;
-    Ok(portable(&schema))
+/// Whether a table has a name for which the client asks: a pattern as that of SQL's `LIKE`.
+fn is_wanted(name: &str, pattern: Option<&str>) -> Result<bool, FlightError> {
+    let Some(pattern) = pattern else { return Ok(true) };
+    let names = StringArray::from(vec![name]);
+    Ok(like(&names, &StringArray::new_scalar(pattern))?.value(0))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_chosen_by_a_pattern() {
+        let cases = [("web_prod", true), ("web%", true), ("web", false), ("", false)];
+        for (pattern, expected) in cases {
+            assert_eq!(is_wanted("web_prod", Some(pattern)).unwrap(), expected, "{pattern}");
+        }
+        assert!(is_wanted("web_prod", None).unwrap());
+        assert!(is_wanted("web-prod", Some("web_prod")).unwrap());
+    }
 }

@@ -98,6 +98,17 @@ async fn types_of_columns_are_those_of_the_rows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_columns_of_an_index_are_those_of_a_query_for_all_of_them() {
+    let service = service().await;
+    let rights = access::Rights::of_system("admin");
+    let columns = service.sql_columns("main", &rights).await.unwrap();
+    let all = service.sql_schema(request("SELECT * FROM main")).await.unwrap();
+    assert!(all.fields().len() > 7, "{all:?}");
+    assert_eq!(columns, Some(all));
+    assert_eq!(service.sql_columns("nosuch", &rights).await.unwrap(), None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn integers_that_do_not_fit_are_refused() {
     let service = service().await;
     for query in [
