@@ -129,9 +129,11 @@ impl Search {
     }
 }
 
-/// Returns the version that both sides of a part must have.
+/// Returns the version that both sides of a part must have: that of the program, and the fingerprint of the
+/// code that plans and runs searches (`build.rs`). Two builds of one version may plan a search differently,
+/// and give other rows in the same columns.
 pub(crate) fn version() -> String {
-    env!("CARGO_PKG_VERSION").to_owned()
+    concat!(env!("CARGO_PKG_VERSION"), " (search code ", env!("KARST_SEARCH_CODE"), ")").to_owned()
 }
 
 /// Returns a fingerprint of the knowledge objects and limits on which the plan of a search depends.
@@ -284,4 +286,38 @@ pub(crate) struct PartOf<'a> {
 pub(crate) fn columns(schema: &Schema) -> Vec<(String, String)> {
     let fields = schema.fields().iter();
     fields.map(|field| (field.name().clone(), field.data_type().to_string())).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn search(version: &str) -> Search {
+        serde_json::from_value(json!({
+            "version": version, "knowledge": 7, "text": "", "inner": null, "owner": "me", "app": "search",
+            "hidden": [], "filter": null, "restricted": null, "window": null, "default_indexes": [],
+            "range": {"earliest": 0, "latest": 1}, "now": 0, "timezone": "UTC", "sid": "1",
+            "read_only": false, "server_name": "sh1",
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_search_of_another_version_or_of_another_build_of_it_is_refused() {
+        let own = version();
+        search(&own).check(7).unwrap();
+        let (number, code) = own.split_once(" (search code ").unwrap();
+        assert_eq!(number, env!("CARGO_PKG_VERSION"));
+        assert!(code.len() == 17 && code != "0000000000000000)", "{code}");
+        let other = format!("{number} (search code 0000000000000000)");
+        for version in ["0.0.1", number, other.as_str()] {
+            let refusal = search(version).check(7).unwrap_err();
+            assert!(refusal.starts_with("it has version ") && refusal.contains(&own), "{refusal}");
+            assert!(refusal.ends_with(version), "{refusal}");
+        }
+        assert!(search(&own).check(8).unwrap_err().contains("limits.conf differ"));
+    }
 }
