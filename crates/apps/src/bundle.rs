@@ -296,12 +296,7 @@ impl InstalledApps {
         for Package { app, files, .. } in packages {
             let files: Vec<(Listed, Bytes)> =
                 files.into_iter().map(listed).collect::<Result<_, _>>()?;
-            // Old objects may be removed as garbage before this bundle is in force.
-            let young = self.young(&app).await?;
-            let is_new = |(file, _): &(Listed, Bytes)| !young.contains(&file.sha256);
-            let new: Vec<(Listed, Bytes)> =
-                files.iter().filter(|file| is_new(file)).cloned().collect();
-            self.write_all(&app, &new).await?;
+            self.write_all(&app, &files, &self.young(&app).await?).await?;
             let files = files.into_iter().map(|(file, _)| file).collect();
             let mut installation = self.write_manifest(&app, files, by).await?;
             let same = in_force.get(&app).filter(|known| known.manifest == installation.manifest);

@@ -156,12 +156,12 @@ impl InstalledApps {
         let is_kept = |file: &PackedFile| kept.iter().any(|k| Path::new(&k.path) == file.path);
         let new = package.files.into_iter().filter(|file| !is_kept(file));
         let new: Vec<(Listed, Bytes)> = new.map(listed).collect::<Result<_, _>>()?;
-        // Existing objects are written again: garbage collection keeps young objects.
-        for file in &kept {
+        let young = self.young(&app).await?;
+        for file in kept.iter().filter(|file| !young.contains(&file.sha256)) {
             let bytes = self.object(&app, &file.sha256).await?;
             self.write(&app, &file.sha256, bytes).await?;
         }
-        self.write_all(&app, &new).await?;
+        self.write_all(&app, &new, &young).await?;
         let files = kept.into_iter().chain(new.into_iter().map(|new| new.0)).collect();
         let installation = self.write_manifest(&app, files, by).await?;
         let json =
@@ -170,17 +170,20 @@ impl InstalledApps {
         Ok(())
     }
 
-    /// Writes files of an app.
+    /// Writes the files of an app that are not [`young`](Self::young). Old objects are written again: they may
+    /// be removed as garbage before the version is in force.
     pub(crate) async fn write_all(
         &self,
         app: &str,
         files: &[(Listed, Bytes)],
+        young: &BTreeSet<String>,
     ) -> Result<(), Error> {
         let write = |(file, bytes): &(Listed, Bytes)| {
             let (digest, bytes) = (file.sha256.clone(), bytes.clone());
             async move { self.write(app, &digest, bytes).await }
         };
-        let writes: Vec<_> = files.iter().map(write).collect();
+        let new = files.iter().filter(|(file, _)| !young.contains(&file.sha256));
+        let writes: Vec<_> = new.map(write).collect();
         stream::iter(writes).buffer_unordered(AT_ONCE).try_collect::<()>().await
     }
 

@@ -270,6 +270,31 @@ async fn objects_that_no_version_in_force_has_are_deleted_after_a_day() {
 }
 
 #[tokio::test]
+async fn an_update_writes_only_new_files_and_old_objects() {
+    let setup = Setup::new().await;
+    let apps = setup.process("one").await;
+    apps.install(package(&FIRST), false, "ann").await.unwrap();
+    let first = setup.objects().await;
+    let written = || async {
+        let mut times = Vec::new();
+        for object in &first {
+            times.push(setup.store.head(object).await.unwrap().last_modified);
+        }
+        times
+    };
+    let before = written().await;
+    let mut second = FIRST;
+    second[1].1 = "[m]\ndefinition = two\n";
+    apps.install(package(&second), true, "ann").await.unwrap();
+    assert_eq!(written().await, before);
+    // Garbage collection of another process may remove them soon.
+    setup.clock.advance(Duration::from_secs(13 * 3600));
+    apps.install(package(&FIRST), true, "ann").await.unwrap();
+    let after = written().await;
+    assert!(after.iter().zip(&before).all(|(after, before)| after > before));
+}
+
+#[tokio::test]
 async fn a_copy_that_is_incomplete_is_made_again() {
     let setup = Setup::new().await;
     let apps = setup.process("one").await;
