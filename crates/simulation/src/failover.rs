@@ -159,6 +159,7 @@ impl Failover {
             return;
         }
         if matches!(peers::replace_wave(&self.catalog, &snapshot, &next).await, Ok(true)) {
+            self.world.told(&next);
             let told: Vec<&String> = next.told.keys().collect();
             self.world.note(format_args!(
                 "rolling restart: {} done, {}",

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use cluster::{Leaving, Wave};
 
-use crate::Kinds;
 use crate::process::Pid;
 use crate::supervisor;
 use crate::truth::Level;
 use crate::world::{CONTROL, SEARCH_HEAD, Weather, World};
+use crate::{Kinds, Mutant};
 
 /// Maximum time to come to rest after the faults are over.
 const REST: Duration = Duration::from_secs(900);
@@ -298,7 +298,8 @@ async fn restart(world: &Arc<World>) {
     }
     let ids = world.indexers().into_iter().map(|pid| crate::world::identity(pid).to_string());
     // Running searches are not counted here, so that they cannot guard the restart.
-    let wave = Wave::new(ids.collect(), Some(10)).unguarded();
+    let percent = if world.is(Mutant::RestartsAllAtOnce) { 100 } else { 10 };
+    let wave = Wave::new(ids.collect(), Some(percent)).unguarded();
     world.note(format_args!("a rolling restart begins"));
     let own = Arc::clone(&any);
     any.life.spawn(async move {

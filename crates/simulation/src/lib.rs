@@ -24,8 +24,9 @@
 //! (3) epochs grow, and each has one owner; (4) a search finds each acknowledged event once, or reports
 //! that it is incomplete. Exempt are events of an indexer that joined after the search head last heard of
 //! the leader, or in the ten seconds before; (6) when faults are over, the cluster comes to rest; (7) a
-//! step decides at most once for each indexer; (8) no object of a committed bucket is deleted. Not checked:
-//! (5) which process reads which bucket, and (9) restarts that hit all holders of a set.
+//! step decides at most once for each indexer; (8) no object of a committed bucket is deleted; (9) a rolling
+//! restart never restarts all processes that have the journal of an indexer or a copy of it at the same
+//! time, while events are in no bucket. Not checked: (5) which process reads which bucket.
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
 mod adoption;
@@ -90,11 +91,13 @@ pub enum Mutant {
     LeadersAreNotFenced,
     /// Searches do not wait for the floor: for commits of buckets that have left the indexers.
     SearchesIgnoreTheFloor,
+    /// A rolling restart restarts all indexers at the same time.
+    RestartsAllAtOnce,
 }
 
 impl Mutant {
     /// All mutants.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::AcknowledgesBeforeSync,
         Self::CommitsOfOldEpochs,
         Self::RecoversWithoutSeal,
@@ -110,6 +113,7 @@ impl Mutant {
         Self::HandsBackBeforeStored,
         Self::LeadersAreNotFenced,
         Self::SearchesIgnoreTheFloor,
+        Self::RestartsAllAtOnce,
     ];
 }
 

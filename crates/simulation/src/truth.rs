@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use catalog::Snapshot;
+use cluster::Wave;
 use inputs::Durability;
 use model::{BucketId, JournalPosition, StreamId};
 
 use crate::hot::Rolled;
 use crate::process::Pid;
-use crate::world::{World, process};
+use crate::world::{World, identity, process};
 
 /// When an event is acknowledged: `ackLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,6 +122,16 @@ impl Truth {
     pub(crate) fn is_stored(&self, number: u64) -> bool {
         self.stored.contains_key(&number)
     }
+
+    /// Whether there are events that only journals of indexers have, those of `of` and copies of them.
+    fn has_unstored(&self, of: Pid) -> bool {
+        let is_unstored = |(number, sent): (&u64, &Sent)| {
+            sent.to == of
+                && sent.acknowledged == Some(Durability::Replicated)
+                && !self.stored.contains_key(number)
+        };
+        self.sent.iter().any(is_unstored)
+    }
 }
 
 impl World {
@@ -174,6 +185,28 @@ impl World {
         state.database.state = new;
         drop(guard);
         wrong.into_iter().for_each(|wrong| self.violate(wrong));
+    }
+
+    /// Checks a step of a rolling restart: while some processes restart, another one must have the events
+    /// that are in no bucket.
+    pub(crate) fn told(&self, wave: &Wave) {
+        let all = self.indexers();
+        let is_told = |pid: Pid| wave.told.contains_key(&identity(pid).to_string());
+        let hit = {
+            let state = self.state();
+            let snapshot = &state.database.state;
+            let mut all_told = all.iter().copied().filter(|of| {
+                let held = |pid: Pid| replication::held_at(snapshot, identity(pid));
+                let has_copy = |pid: &Pid| held(*pid).contains(&identity(*of));
+                let copies: Vec<Pid> = all.iter().copied().filter(has_copy).collect();
+                is_told(*of) && !copies.is_empty() && copies.iter().all(|pid| is_told(*pid))
+            });
+            all_told.find(|of| state.truth.has_unstored(*of))
+        };
+        if let Some(of) = hit {
+            let told = &wave.told;
+            self.violate(format!("all processes with the journal of {of} restart: {told:?}"));
+        }
     }
 
     /// Checks the deletion of an object.
