@@ -13,6 +13,8 @@ PASS_PHRASE = "long enough 1"
 MACROS = "/servicesNS/nobody/search/configs/conf-macros"
 TOKENS = "/services/data/inputs/http"
 USERS = "/services/authentication/users"
+STATS = "/services/configs/conf-limits/stats"
+LISTED = "| makeresults count=3 | stats list(_time) AS t | eval n=mvcount(t) | table n"
 
 
 def post(head, path, **form):
@@ -68,6 +70,11 @@ def test_a_change_at_one_search_head_holds_at_the_other_one_within_seconds(clust
         post(one, MACROS, name=name, definition=n)
         post(one, f"{MACROS}/{name}/acl", sharing="app", owner="admin")
         holds("macro", lambda: value(two, f"| makeresults | eval n=`{name}` | table n") == [str(n)])
+
+        post(one, STATS, list_maxsize=2)
+        holds("limit of searches", lambda: value(two, LISTED) == ["2"])
+        post(one, STATS, list_maxsize="")
+        holds("removal of a limit of searches", lambda: value(two, LISTED) == ["3"])
 
         made = post(one, TOKENS, name=name, index=name, output_mode="json")
         token = made.json()["entry"][0]["content"]["token"]

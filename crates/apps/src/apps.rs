@@ -2,6 +2,7 @@
 
 mod files;
 mod reload;
+mod system;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -122,6 +122,34 @@ async fn what_stands_in_files_is_overridden_not_removed() {
 }
 
 #[tokio::test]
+async fn a_stored_setting_of_the_system_precedes_files_until_it_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let local = folder.path().join("system/local");
+    std::fs::create_dir_all(&local).unwrap();
+    std::fs::write(local.join("limits.conf"), "[search]\nttl = 5\nmax_count = 6\n").unwrap();
+    let store = memory();
+    {
+        let (apps, catalog) = open(&store, Some(folder.path())).await;
+        let both = settings(&[("ttl", "7"), ("max_count", "8")]);
+        apps.store_in_system("limits", "search", &both).await.unwrap();
+        catalog.close().await.unwrap();
+    }
+    let (apps, _) = open(&store, Some(folder.path())).await;
+    let value = |key: &str| {
+        let limits = apps.knowledge().conf("limits");
+        limits.get("search", key).map(|entry| entry.value.clone())
+    };
+    assert_eq!((value("ttl").as_deref(), value("max_count").as_deref()), (Some("7"), Some("8")));
+    apps.store_in_system("limits", "search", &settings(&[("ttl", "")])).await.unwrap();
+    assert_eq!((value("ttl").as_deref(), value("max_count").as_deref()), (Some("5"), Some("8")));
+    assert_eq!(apps.stored_in_system("limits", "search"), settings(&[("max_count", "8")]));
+    apps.store_in_system("limits", "search", &settings(&[("max_count", "")])).await.unwrap();
+    assert_eq!(value("max_count").as_deref(), Some("6"));
+    assert!(apps.stored_in_system("limits", "search").is_empty());
+    assert!(apps.get("limits", "search", &Namespace::default()).is_ok_and(|one| !one.removable));
+}
+
+#[tokio::test]
 async fn settings_that_cannot_hold_are_refused() {
     let (apps, _) = open(&memory(), None).await;
     let bad = settings(&[("EXTRACT-a", "(?<b>")]);

@@ -31,7 +31,8 @@
 ///
 /// An empty default means that the value may be absent (`Option`). `fixed { ... }` has fields that no file
 /// sets, `nested { ... }` has fields whose types are structs of this macro; both are optional, in this
-/// order. Settings that take effect immediately when changed over REST end with `, live`.
+/// order. Settings that can be changed over REST end with `, live` if a change takes effect immediately, and
+/// with `, stored` if it does at the next start.
 #[macro_export]
 macro_rules! settings {
     (
@@ -157,7 +158,7 @@ macro_rules! keys {
     };
 }
 
-/// The effect of a setting, depending on whether it is declared `live`.
+/// The effect of a setting, depending on whether it is declared `live` or `stored`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! effect {
@@ -166,5 +167,8 @@ macro_rules! effect {
     };
     (live) => {
         $crate::Effect::Live
+    };
+    (stored) => {
+        $crate::Effect::Stored
     };
 }

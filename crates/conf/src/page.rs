@@ -9,7 +9,8 @@ use crate::setting::{Effect, Setting, Type};
 const INTRODUCTION: &str = "\
 This page is generated from the declarations in the code; the tests of `karst-server` or `karst-forwarder`
 update it with `KARST_BLESS=1`. Changes take effect at the next start of the program. Settings marked
-\"live\" can also be changed over REST, with immediate effect.
+\"live\" can also be changed over REST, with immediate effect, and those marked \"stored\" with effect at the
+next start.
 ";
 
 impl Registry {
@@ -59,7 +60,11 @@ fn row(setting: &Setting) -> String {
         text if text.contains('|') => format!("<code>{}</code>", text.replace('|', "&#124;")),
         text => format!("`{text}`"),
     };
-    let live = if setting.effect == Effect::Live { " (live)" } else { "" };
+    let rest = match setting.effect {
+        Effect::Live => " (live)",
+        Effect::Stored => " (stored)",
+        Effect::Restart | Effect::Note | Effect::None => "",
+    };
     let kind = match setting.kind {
         Type::Choice(words) => {
             words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
@@ -67,7 +72,7 @@ fn row(setting: &Setting) -> String {
         kind => cell(&kind.expected()),
     };
     let (name, default) = (code(setting.name), code(setting.default));
-    format!("| {name}{live} | {kind} | {default} | {} |\n", cell(&setting.description()))
+    format!("| {name}{rest} | {kind} | {default} | {} |\n", cell(&setting.description()))
 }
 
 /// Escapes a text so that it does not end its table cell, and has no tags outside of code.

@@ -30,8 +30,10 @@ pub struct Setting {
 /// Whether and when a setting has an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
-    /// After the next start of the program.
+    /// After the next start of the program, which reads it from files.
     Restart,
+    /// After the next start of the program, which reads it from files, or as it was changed over REST.
+    Stored,
     /// Immediately if changed over REST; after the next start or reload if changed in the file.
     Live,
     /// None on the server, which keeps it for users and programs that read the stanza.

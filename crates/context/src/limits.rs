@@ -13,33 +13,33 @@ conf::settings! {
             "max_plan_depth" => pub plan_depth: usize = "5000", Type::number(1);
             /// Time limit for planning one search, without its subsearches; above it, the search is
             /// refused.
-            "max_plan_time" => pub plan_time: Duration = "60", Type::seconds(1);
+            "max_plan_time" => pub plan_time: Duration = "60", Type::seconds(1), live;
         }
         "limits"["subsearch"] {
             /// Maximum number of rows of a subsearch that are turned into a filter. Splunk: 10000.
-            "maxout" => pub subsearch_rows: usize = "50000", Type::number(1);
+            "maxout" => pub subsearch_rows: usize = "50000", Type::number(1), live;
             /// Time limit of a subsearch; above it, the whole search fails. Splunk: 60, and the search
             /// continues with the rows found so far.
-            "maxtime" => pub subsearch_time: Duration = "600", Type::seconds(1);
+            "maxtime" => pub subsearch_time: Duration = "600", Type::seconds(1), live;
         }
         "limits"["join"] {
             /// Maximum number of rows that `join`, `append` and similar commands use from their
             /// subsearches. Splunk: 50000.
-            "subsearch_maxout" => pub joined_rows: usize = "500000", Type::number(1);
+            "subsearch_maxout" => pub joined_rows: usize = "500000", Type::number(1), live;
         }
         "limits"["discretize"] {
             /// Maximum number of time bins of a `timechart` or `chart`, and of value bins of a `bin`.
-            "maxbins" => pub bins: usize = "50000", Type::number(1);
+            "maxbins" => pub bins: usize = "50000", Type::number(1), live;
         }
         "limits"["streamstats"] {
             /// Maximum number of events in a `streamstats` window.
-            "max_stream_window" => pub stream_window: usize = "10000", Type::number(1);
+            "max_stream_window" => pub stream_window: usize = "10000", Type::number(1), live;
         }
         "limits"["stats"] {
             /// Maximum number of values of a `list`; 0 for no limit.
-            "list_maxsize" => pub listed_values: usize = "100", Type::number(0);
+            "list_maxsize" => pub listed_values: usize = "100", Type::number(0), live;
             /// Maximum number of values of a `values` or `list`; 0 for no limit.
-            "maxvalues" => pub distinct_values: usize = "0", Type::number(0);
+            "maxvalues" => pub distinct_values: usize = "0", Type::number(0), live;
         }
         fixed {
             /// Rows `sort` keeps where the search gives no count.

@@ -8,6 +8,7 @@ use model::IndexName;
 use plan::{CompiledLookups, Session};
 
 use crate::archive::{Archive, LoadedJobs};
+use crate::current_settings::CurrentSettings;
 use crate::discovered::Discovered;
 use crate::ended::Ended;
 use crate::jobs::{Job, Jobs, Uses};
@@ -21,7 +22,7 @@ use crate::{Dependencies, Settings};
 
 pub(crate) struct Engine {
     pub(crate) deps: Dependencies,
-    pub(crate) settings: Settings,
+    pub(crate) current: CurrentSettings,
     pub(crate) readers: Arc<Readers>,
     pub(crate) discovered: Arc<Discovered>,
     pub(crate) summary_rows: SummaryRows,
@@ -46,11 +47,16 @@ pub(crate) struct Engine {
 
 impl fmt::Debug for Engine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Engine").field("settings", &self.settings).finish_non_exhaustive()
+        f.debug_struct("Engine").field("current", &self.current).finish_non_exhaustive()
     }
 }
 
 impl Engine {
+    /// Returns the settings in force.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.current.with(&self.deps.apps.knowledge())
+    }
+
     /// Whether a user may see a job and its rows: the owner, users of the roles that the job is shared with,
     /// and users with `admin_all_objects`. In addition, the user must currently have access to the indexes
     /// that the job could read.

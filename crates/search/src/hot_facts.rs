@@ -199,7 +199,7 @@ impl HotFacts {
         if views.is_empty() {
             return Default::default();
         }
-        let fingerprint = fingerprint(knowledge, &self.engine.settings.plan);
+        let fingerprint = fingerprint(knowledge, &self.engine.settings().plan);
         let asked = views.iter().map(|remote| self.ask_one(remote, about, fingerprint));
         let (mut moved, mut answers) = (Vec::new(), Vec::new());
         for (remote, answer) in views.iter().zip(join_all(asked).await) {
@@ -244,7 +244,7 @@ impl HotFacts {
         let question = Question { version, knowledge, planner, view, buckets, about };
         let unreadable = |error: serde_json::Error| Failure::Failed(error.to_string());
         let question = serde_json::to_vec(&question).map_err(unreadable)?;
-        let silence = self.engine.settings.parts.silence;
+        let silence = self.engine.settings().parts.silence;
         let context = call_context(&span);
         let answer = describe(channel, question.into(), silence, &context).await;
         let answer = answer.inspect_err(|failure| span.fail(failure))?;
@@ -291,7 +291,7 @@ impl Question {
     pub(crate) async fn answered(self, engine: &Engine) -> Result<Vec<u8>, Error> {
         let Planner { owner, app, hidden, .. } = &self.planner;
         let knowledge = engine.deps.apps.view_without(&Namespace::new(owner, app), hidden);
-        let own = fingerprint(&knowledge, &engine.settings.plan);
+        let own = fingerprint(&knowledge, &engine.settings().plan);
         if self.version != version() || self.knowledge != own {
             let text = "its version, its apps or limits.conf differ from those of the search head";
             return Err(Error::Unavailable(text.to_owned()));

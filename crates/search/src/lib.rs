@@ -15,6 +15,7 @@
 mod archive;
 mod control;
 mod cpu;
+mod current_settings;
 mod custom_commands;
 mod dependencies;
 mod discovered;

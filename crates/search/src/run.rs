@@ -53,7 +53,7 @@ pub(crate) async fn run(
     let mut batches: Vec<RecordBatch> = Vec::new();
     let mut left = limit.rows;
     let mut cut = false;
-    let (most_bytes, mut bytes) = (engine.settings.search_memory_bytes, 0);
+    let (most_bytes, mut bytes) = (engine.settings().search_memory_bytes, 0);
     let mut keep = |_: &[plan::OutputColumn], batch: RecordBatch| {
         cut = batch.num_rows() > left;
         let batch = batch.slice(0, batch.num_rows().min(left));
@@ -134,7 +134,7 @@ struct ResultLimit {
 
 fn result_limit(engine: &Engine, job: &Job) -> ResultLimit {
     let events = job.request().max_count.filter(|_| job.finds_events());
-    ResultLimit { events, rows: engine.settings.max_result_rows }
+    ResultLimit { events, rows: engine.settings().max_result_rows }
 }
 
 /// Limits the last stage of a plan to the newest events, so that its sort keeps only those.
@@ -189,7 +189,7 @@ impl plan::Watch for JobWatch {
             (Some(head), PlanOf::Inner(inner)) => head.distribute_inner(plan, inner)?,
             _ => plan,
         };
-        let settings = &self.engine.settings;
+        let settings = self.engine.settings();
         // Two slices per preview interval, so that a preview is soon available after a client requests it.
         let slice = settings.preview_interval / 2;
         let bytes = settings.preview_bytes.min(settings.search_memory_bytes);

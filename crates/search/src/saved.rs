@@ -91,7 +91,7 @@ impl SearchService {
     /// job keeps it for the new time nevertheless.
     pub async fn keep_job(&self, job: &Arc<Job>, keeping: Keeping) -> Result<(), Error> {
         let engine = self.engine();
-        let least = engine.settings.remote_ttl;
+        let least = engine.settings().remote_ttl;
         match keeping {
             Keeping::Touched => job.touch(),
             Keeping::For(ttl) => {
@@ -259,7 +259,7 @@ impl Engine {
 
     async fn read_object(&self, sid: &str, saved: &SavedJob) -> Result<Option<Loaded>, Error> {
         let Some(object) = self.archive.read(sid, &saved.version).await? else { return Ok(None) };
-        let limit = self.settings.kept_result_bytes;
+        let limit = self.settings().kept_result_bytes;
         let decoded = tokio::task::spawn_blocking(move || decode(&object, limit)).await;
         let decoded = decoded.map_err(|error| Error::Internal(error.to_string()))?;
         let (details, batches) = decoded.map_err(|reason| {
@@ -282,7 +282,7 @@ impl Engine {
             ended: Arc::clone(&self.ended),
             knowledge,
             uses: Arc::clone(&self.uses),
-            field_summary_values: self.settings.field_summary_values,
+            field_summary_values: self.settings().field_summary_values,
         };
         Arc::new(saved.restore(sid, loaded, with))
     }
@@ -320,10 +320,10 @@ impl Engine {
         };
         let known = self.archive.all();
         let others = || known.iter().filter(|(sid, _)| sid != job.sid()).map(|(_, saved)| saved);
-        if others().count() >= self.settings.max_saved_jobs {
+        if others().count() >= self.settings().max_saved_jobs {
             return Err(Error::TooManySavedJobs { jobs: others().count() });
         }
-        let limit = self.settings.saved_result_bytes;
+        let limit = self.settings().saved_result_bytes;
         let encoding =
             tokio::task::spawn_blocking(move || encode(&details, &results.batches, limit));
         let object = encoding.await.map_err(|error| Error::Internal(error.to_string()))??;

@@ -241,13 +241,14 @@ impl Host for SearchHost {
     ) -> BoxFuture<'a, Result<(Rows, Vec<Message>), Error>> {
         Box::pin(async move {
             let directory = self.apps().directory_at(&self.files, &request.command.app);
+            let settings = self.engine.settings();
             let asking = crate::custom_commands::Asking {
                 sid: &self.sid,
                 app: &self.namespace.app,
                 owner: &self.namespace.owner,
                 search: &self.search,
                 directory: directory.as_deref(),
-                settings: &self.engine.settings.scripts,
+                settings: &settings.scripts,
             };
             crate::custom_commands::run(request, &asking, rows).await
         })
@@ -259,9 +260,10 @@ impl Host for SearchHost {
         keys: Rows,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            let settings = &self.engine.settings.scripts;
+            let settings = self.engine.settings();
             let directory = self.apps().directory_at(&self.files, &question.program.app);
-            crate::external_lookups::ask(question, directory.as_deref(), settings, keys).await
+            crate::external_lookups::ask(question, directory.as_deref(), &settings.scripts, keys)
+                .await
         })
     }
 

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use crate::archive::{Archive, LoadedJobs};
 use crate::control::ScanControl;
 use crate::cpu;
+use crate::current_settings::CurrentSettings;
 use crate::ended::Ended;
 use crate::engine::Engine;
 use crate::hot_facts::{HotFacts, Planner};
@@ -91,6 +92,8 @@ impl SearchService {
         let archive = Archive::new(deps.catalog.clone(), store, Arc::clone(&deps.clock));
         let loaded = LoadedJobs::new(settings.kept_result_bytes / LOADED_PART);
         let (lookup_files, compiled_lookups) = lookup_files::within(settings.lookup_bytes);
+        let (memory, part_memory) = (Memory::new(&settings), Memory::of_parts(&settings));
+        let current = CurrentSettings::new(settings, &deps.apps.knowledge());
         let engine = Engine {
             deps,
             readers: Arc::new(readers),
@@ -99,8 +102,8 @@ impl SearchService {
             lookup_files,
             compiled_lookups,
             session,
-            memory: Memory::new(&settings),
-            part_memory: Memory::of_parts(&settings),
+            memory,
+            part_memory,
             lost_workers: Arc::default(),
             jobs: Jobs::default(),
             archive,
@@ -108,7 +111,7 @@ impl SearchService {
             uses: Arc::default(),
             queries: Arc::default(),
             ended: Arc::default(),
-            settings,
+            current,
         };
         Ok(Self { engine: Arc::new(engine) })
     }
@@ -118,13 +121,14 @@ impl SearchService {
     /// # Errors
     /// [`Error::Search`] with a diagnostic, [`Error::Request`], or [`Error::TooManySearches`].
     pub async fn dispatch(&self, mut request: JobRequest) -> Result<Arc<Job>, Error> {
-        let room = self.engine.jobs.check_room(&self.engine.settings)?;
+        let settings = self.settings();
+        let room = self.engine.jobs.check_room(&settings)?;
         self.engine.loaded.keep_at_most(room);
         let admitted = self.admit(&request.rights)?;
         let engine = &self.engine;
-        let most = engine.settings.max_result_rows;
-        request.max_count = Some(request.max_count.unwrap_or(engine.settings.max_count).min(most));
-        let planning = PlanningTime::new(engine.settings.plan.plan_time);
+        let most = settings.max_result_rows;
+        request.max_count = Some(request.max_count.unwrap_or(settings.max_count).min(most));
+        let planning = PlanningTime::new(settings.plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
         let report = Arc::new(match request.status_buckets {
             0 => ScanReport::default(),
@@ -154,9 +158,9 @@ impl SearchService {
             clock: Arc::clone(&engine.deps.clock),
             control,
             report,
-            s3_price_get_per_1000: engine.settings.s3_price_get_per_1000,
-            ttl: engine.settings.ttl,
-            field_summary_values: engine.settings.field_summary_values,
+            s3_price_get_per_1000: settings.s3_price_get_per_1000,
+            ttl: settings.ttl,
+            field_summary_values: settings.field_summary_values,
             ended: Arc::clone(&engine.ended),
             traced,
         }));
@@ -231,7 +235,7 @@ impl SearchService {
             }
         }
         let running = by_user.values().sum();
-        SearchLoad { running, queued, limit: self.engine.settings.max_searches(), by_user }
+        SearchLoad { running, queued, limit: self.settings().max_searches(), by_user }
     }
 
     /// Cancels and removes a job. Returns false if it does not exist.
@@ -294,8 +298,9 @@ impl SearchService {
         self.engine.deps.clock.now()
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
-        &self.engine.settings
+    /// Returns the settings in force.
+    pub(crate) fn settings(&self) -> Arc<Settings> {
+        self.engine.settings()
     }
 
     pub(crate) fn assign_threads(&self) -> Assigned {
@@ -312,6 +317,7 @@ impl SearchService {
         planner: Option<Planner>,
     ) -> StoredEvents {
         let engine = &self.engine;
+        let settings = engine.settings();
         StoredEvents {
             context: ScanContext {
                 catalog: engine.deps.catalog.clone(),
@@ -325,11 +331,11 @@ impl SearchService {
                 knowledge,
                 control: Arc::clone(control),
                 report: Arc::clone(report),
-                pipelines: engine.settings.pipelines(),
-                batch_rows: engine.settings.batch_rows,
+                pipelines: settings.pipelines(),
+                batch_rows: settings.batch_rows,
                 quarantine: Arc::new(self.quarantine()),
-                allow_partial: engine.settings.allow_partial_results,
-                plan_summaries: engine.settings.plan_summaries,
+                allow_partial: settings.allow_partial_results,
+                plan_summaries: settings.plan_summaries,
                 share: None,
             },
             indexes: engine.deps.indexes.names(),
@@ -452,7 +458,7 @@ impl SearchService {
             range: time_range(request, now)?,
             default_indexes,
             restriction,
-            limits: self.engine.settings.plan.clone(),
+            limits: self.settings().plan.clone(),
             sid: request.sid.clone().unwrap_or_default(),
             search_name: request.label.clone(),
             planning: control.planning().clone(),
@@ -533,7 +539,7 @@ impl SearchService {
     /// Appends the owning process to an id if search heads forward requests about jobs.
     #[must_use]
     pub fn owned_sid(&self, sid: String) -> String {
-        match &self.engine.settings.sid_owner {
+        match &self.settings().sid_owner {
             Some(owner) => format!("{sid}_{owner}"),
             None => sid,
         }

@@ -15,56 +15,56 @@ conf::settings! {
             /// Number of bucket partitions that a search scans in parallel. More pipelines finish one
             /// search sooner, but leave fewer resources for other searches. Default: the number of
             /// processors. Splunk: 1.
-            "batch_search_max_pipeline" => pub batch_search_max_pipeline: Option<usize> = "", Type::number(1);
+            "batch_search_max_pipeline" => pub batch_search_max_pipeline: Option<usize> = "", Type::number(1), stored;
             /// Maximum number of concurrent searches, independent of the number of processors; further
             /// searches wait in QUEUED.
-            "base_max_searches" => pub base_max_searches: usize = "6", Type::number(1);
+            "base_max_searches" => pub base_max_searches: usize = "6", Type::number(1), stored;
             /// Additional concurrent searches per processor.
-            "max_searches_per_cpu" => pub max_searches_per_cpu: usize = "1", Type::number(1);
+            "max_searches_per_cpu" => pub max_searches_per_cpu: usize = "1", Type::number(1), stored;
             /// Maximum number of queued searches; further searches are refused.
-            "max_queued_searches" => pub max_queued_searches: usize = "1000", Type::number(1);
+            "max_queued_searches" => pub max_queued_searches: usize = "1000", Type::number(1), live;
             /// Maximum number of events that an event search keeps, newest first, unless the request sets
             /// another number. Splunk: 500000.
-            "max_count" => pub max_count: usize = "10000", Type::number(1);
+            "max_count" => pub max_count: usize = "10000", Type::number(1), live;
             /// Time for which a finished job is kept after its last access.
-            "ttl" => pub ttl: Duration = "600", Type::seconds(1);
+            "ttl" => pub ttl: Duration = "600", Type::seconds(1), live;
             /// A finished job whose lifetime is set to at least this time (`action=setttl`) is put into
             /// object storage, as one that is saved. 0: only those that are saved.
-            "remote_ttl" => pub remote_ttl: Duration = "3600", Type::seconds(0);
+            "remote_ttl" => pub remote_ttl: Duration = "3600", Type::seconds(0), live;
             /// Size of the result of one job in object storage; a larger one stays at the search head that
             /// ran it.
-            "max_saved_result_mb" => pub saved_result_bytes: usize = "256", Type::megabytes(1);
+            "max_saved_result_mb" => pub saved_result_bytes: usize = "256", Type::megabytes(1), live;
             /// Jobs of all users in object storage. What lists show of each is in the memory of all
             /// processes.
-            "max_saved_jobs" => pub max_saved_jobs: usize = "1000", Type::number(0);
+            "max_saved_jobs" => pub max_saved_jobs: usize = "1000", Type::number(0), live;
             /// Maximum memory of a search for sorts, joins and groups, and the same amount for computed
             /// values and its result. Above the limit, sorts and groups spill to disk, and other operations
             /// fail. Splunk: 200.
-            "max_mem_usage_mb" => pub search_memory_bytes: usize = "512", Type::megabytes(1);
+            "max_mem_usage_mb" => pub search_memory_bytes: usize = "512", Type::megabytes(1), stored;
             /// The same limit for all running searches together. A search that needs more than its small
             /// initial share waits until memory is available.
             "total_mem_usage_mb" => pub memory_bytes: usize = "2048", Type::megabytes(1);
             /// Maximum disk space of all running searches together for sorts and groups that do not fit in
             /// memory. A search that needs more fails.
-            "max_spill_mb" => pub spill_bytes: u64 = "20480", Type::megabytes(1);
+            "max_spill_mb" => pub spill_bytes: u64 = "20480", Type::megabytes(1), stored;
             /// Time between two previews of a search.
-            "preview_interval_ms" => pub preview_interval: Duration = "600", Type::milliseconds(1);
+            "preview_interval_ms" => pub preview_interval: Duration = "600", Type::milliseconds(1), live;
             /// Maximum share of a search's run time spent on previews; a slow preview delays the next one.
-            "preview_duty_cycle" => pub preview_duty_cycle: f64 = "0.25", Type::Fraction;
+            "preview_duty_cycle" => pub preview_duty_cycle: f64 = "0.25", Type::Fraction, live;
             /// Maximum memory of a search for previews; above it, previews stop, with a message.
-            "preview_memory_mb" => pub preview_bytes: usize = "128", Type::megabytes(1);
+            "preview_memory_mb" => pub preview_bytes: usize = "128", Type::megabytes(1), live;
             /// Price of 1,000 GET requests in dollars, for the job inspector. A search makes no other kinds
             /// of requests.
-            "s3_price_get_per_1000" => pub s3_price_get_per_1000: f64 = "0.0004", PRICE;
+            "s3_price_get_per_1000" => pub s3_price_get_per_1000: f64 = "0.0004", PRICE, live;
             /// Maximum number of bucket summaries that are read while a search is planned, to prune buckets
             /// and to count events, newest first. Further summaries are read when the search reaches their
             /// buckets, so that planning a search over millions of buckets stays short.
-            "max_plan_summaries" => pub plan_summaries: usize = "10000", Type::number(0);
+            "max_plan_summaries" => pub plan_summaries: usize = "10000", Type::number(0), live;
             /// Maximum number of buckets that the estimate of a search looks up in the cache. With more
             /// buckets, an evenly chosen sample is used.
-            "max_estimated_buckets" => pub estimated_buckets: usize = "500", Type::number(1);
+            "max_estimated_buckets" => pub estimated_buckets: usize = "500", Type::number(1), live;
             /// Whether searches skip damaged buckets and report this. If false, they fail.
-            "allow_partial_results" => pub allow_partial_results: bool = "true", Type::Boolean;
+            "allow_partial_results" => pub allow_partial_results: bool = "true", Type::Boolean, live;
             /// Memory for the rows of lookup files and, a fifth of it, for the indexes of large ones. Both
             /// are kept for the next searches, those of the lookups that were used last. A lookup that does
             /// not fit is read again by each search.
@@ -72,7 +72,7 @@ conf::settings! {
         }
         "limits"["searchresults"] {
             /// Maximum number of rows that a report keeps. Splunk: 50000.
-            "maxresultrows" => pub max_result_rows: usize = "500000", Type::number(1);
+            "maxresultrows" => pub max_result_rows: usize = "500000", Type::number(1), live;
         }
         fixed {
             /// Maximum size of the results of all kept jobs in bytes; above it, new searches are refused
@@ -164,6 +164,42 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Returns these settings with those that can be changed over REST, which `now` has. The settings that
+    /// divide the memory of the process and start programs are read from files only.
+    #[must_use]
+    pub fn changed(&self, now: &Self) -> Self {
+        Self {
+            memory_bytes: self.memory_bytes,
+            lookup_bytes: self.lookup_bytes,
+            kept_result_bytes: self.kept_result_bytes,
+            spill_directory: self.spill_directory.clone(),
+            sid_owner: self.sid_owner.clone(),
+            batch_rows: self.batch_rows,
+            open_buckets: self.open_buckets,
+            field_summary_values: self.field_summary_values,
+            cores: self.cores,
+            plan: plan::Limits { plan_depth: self.plan.plan_depth, ..now.plan.clone() },
+            scripts: self.scripts.clone(),
+            parts: self.parts.clone(),
+            ..now.clone()
+        }
+    }
+
+    /// Returns these settings with those of [`Self::changed`] that take effect immediately: the others need a
+    /// new session or new semaphores.
+    pub(crate) fn live(&self, now: &Self) -> Self {
+        let changed = self.changed(now);
+        Self {
+            batch_search_max_pipeline: self.batch_search_max_pipeline,
+            base_max_searches: self.base_max_searches,
+            max_searches_per_cpu: self.max_searches_per_cpu,
+            search_memory_bytes: self.search_memory_bytes,
+            spill_bytes: self.spill_bytes,
+            plan: plan::Limits { memory_bytes: self.plan.memory_bytes, ..changed.plan.clone() },
+            ..changed
+        }
+    }
+
     /// Returns the number of bucket partitions that a search scans in parallel.
     pub(crate) fn pipelines(&self) -> usize {
         self.batch_search_max_pipeline.unwrap_or(self.cores).max(1)
@@ -182,7 +218,7 @@ fn cores() -> usize {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use conf::Layer;
+    use conf::{Effect, Layer};
 
     use super::*;
 
@@ -215,6 +251,35 @@ mod tests {
         assert_eq!(times, (Duration::from_secs(5), Duration::from_secs(11)));
         let error = read("[subsearch]\nmaxout = many").unwrap_err().to_string();
         assert!(error.contains("[subsearch] maxout = many"), "{error}");
+    }
+
+    /// A valid value other than the default.
+    fn other(setting: &Setting) -> String {
+        match setting.kind {
+            Type::Boolean => (setting.default != "true").to_string(),
+            Type::Number { least, .. } => (least + 17).to_string(),
+            Type::Decimal { .. } | Type::Fraction => "0.5".to_owned(),
+            _ => "other".to_owned(),
+        }
+    }
+
+    #[test]
+    fn settings_are_changed_as_they_are_declared() {
+        let start = read("").unwrap();
+        let declared = DECLARED.iter().chain(&[plan::Limits::SETTINGS]).copied().flatten();
+        let used: Vec<&Setting> = declared.filter(|one| one.effect != Effect::None).collect();
+        assert!(used.len() > 30, "{}", used.len());
+        for setting in used {
+            let Setting { conf, stanza, name, effect, .. } = *setting;
+            let text = format!("[{stanza}]\n{name} = {}", other(setting));
+            let layers = Layers::builtin().with(Layer::SystemStored, conf, &text);
+            let now = Settings::of(&layers).unwrap();
+            let differs = |some: &Settings| format!("{some:?}") != format!("{start:?}");
+            assert!(differs(&now), "{text}");
+            let is_of_rest = matches!(effect, Effect::Live | Effect::Stored);
+            assert_eq!(differs(&start.changed(&now)), is_of_rest, "{text}");
+            assert_eq!(differs(&start.live(&now)), effect == Effect::Live, "{text}");
+        }
     }
 
     #[test]

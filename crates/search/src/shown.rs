@@ -85,7 +85,7 @@ fn context(
         search: request.search.clone(),
         lookups: Lookups::default(),
     };
-    let plan = &engine.settings.plan;
+    let settings = engine.settings();
     PlanContext {
         source: Arc::new(EmptySource::default().with_sourcetypes(sourcetypes.clone())),
         host: Arc::new(host),
@@ -95,10 +95,10 @@ fn context(
         timezone: request.timezone.clone(),
         range: TimeRange::ALL,
         default_indexes: Vec::new(),
-        limits: Limits::clone(plan),
+        limits: Limits::clone(&settings.plan),
         restriction: Restriction::default(),
         sid,
         search_name: None,
-        planning: PlanningTime::new(plan.plan_time),
+        planning: PlanningTime::new(settings.plan.plan_time),
     }
 }

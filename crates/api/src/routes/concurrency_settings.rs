@@ -44,7 +44,8 @@ fn entries(state: &ApiState) -> [Entry; 2] {
 fn limit(state: &ApiState, name: &str) -> Value {
     const CONF: &str = "limits";
     const STANZA: &str = "search";
-    let conf = state.knowledge.conf(CONF);
+    let files = state.knowledge.conf(CONF);
+    let conf = state.declared.started(CONF).unwrap_or(&files);
     if let Some(entry) = conf.get(STANZA, name) {
         return number(&entry.value);
     }

@@ -2,7 +2,7 @@
 //!
 //! Settings that are read at a start have the value of that start, whatever their file says by now. Of
 //! stanzas that repeat (source types, inputs, indexes) a row is a value that is written, and one more shows
-//! the default. Secrets are never shown.
+//! the default. A setting that can be changed over REST has the path for it. Secrets are never shown.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -26,6 +26,10 @@ pub(super) fn routes() -> Routes {
 
 /// The text in place of a secret.
 const HIDDEN: &str = "********";
+/// The setting that has a path of its own.
+const TIMEOUT: (&str, &str, &str) = ("server", "general", "sessionTimeout");
+/// The path of [`TIMEOUT`].
+const TIMEOUT_PATH: &str = "/services/server/settings/settings";
 /// The prefix of built-in files.
 const BUILT_IN: &str = "system/default/";
 
@@ -69,7 +73,7 @@ impl Wanted {
         };
         // Hundreds of source types are built in: they are included only if the request names the file.
         let is_left_out = row.varies() && row.source == Source::BuiltIn && self.confs.is_empty();
-        let is_set = !matches!(row.source, Source::Default | Source::BuiltIn);
+        let is_set = row.is_stored || !matches!(row.source, Source::Default | Source::BuiltIn);
         self.stanza.as_ref().is_none_or(of_stanza)
             && self.text.as_ref().is_none_or(has)
             && !is_left_out
@@ -112,7 +116,7 @@ impl Source {
 }
 
 /// A setting with its value.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Row {
     setting: &'static Setting,
     /// The stanza of the value; `None` for the default of stanzas that repeat.
@@ -124,6 +128,12 @@ struct Row {
     source: Source,
     /// File and line, or the flag.
     place: Option<String>,
+    /// The path to which a change is sent; `None` if REST cannot change it.
+    change: Option<String>,
+    /// Whether a value from REST is stored, which an empty value removes.
+    is_stored: bool,
+    /// The value of the next start if it differs; empty for none.
+    pending: Option<String>,
 }
 
 impl Row {
@@ -135,6 +145,9 @@ impl Row {
             value: (!setting.default.is_empty()).then(|| setting.default.to_owned()),
             source: Source::Default,
             place: None,
+            change: None,
+            is_stored: false,
+            pending: None,
         }
     }
 
@@ -146,6 +159,7 @@ impl Row {
             value: Some(entry.value.clone()),
             source: Source::of(entry),
             place: Some(entry.place.to_string()),
+            ..Self::default(setting)
         }
     }
 
@@ -174,11 +188,15 @@ impl Row {
             "description": self.setting.description(),
             "effect": match effect {
                 Effect::Restart => "restart",
+                Effect::Stored => "stored",
                 Effect::Live => "live",
                 Effect::Note => "note",
                 Effect::None => "none",
             },
             "secret": is_secret,
+            "change": self.change,
+            "stored": self.is_stored,
+            "pending": self.pending.as_deref().filter(|_| !is_secret),
         })
     }
 }
@@ -226,8 +244,8 @@ fn unit_name(unit: Unit) -> Option<&'static str> {
     })
 }
 
-/// Returns the settings of a file: those with a stanza of their own from the layers of the start, the others
-/// from the current ones.
+/// Returns the settings of a file: those with a stanza of their own and without immediate effect from the
+/// layers of the start, the others from the current ones.
 fn rows_of(declared: &Declared, conf: &str, start: &Layers, now: &Layers) -> Vec<Row> {
     let (at_start, now) = (start.effective(conf), now.effective(conf));
     let mut rows = Vec::new();
@@ -244,18 +262,20 @@ fn rows_of(declared: &Declared, conf: &str, start: &Layers, now: &Layers) -> Vec
             let own = entries.filter(|entry| entry.key.starts_with(family));
             rows.extend(own.map(|entry| Row::written(setting, setting.stanza, entry)));
         } else {
-            rows.push(fixed(declared, setting, &at_start));
+            rows.push(fixed(declared, setting, (&at_start, &now)));
         }
     }
     rows
 }
 
 /// Returns the row of a setting with a stanza of its own.
-fn fixed(declared: &Declared, setting: &'static Setting, conf: &Effective) -> Row {
-    let is_it = |flag: &&crate::FlagSetting| {
-        (flag.conf, flag.stanza, flag.name) == (setting.conf, setting.stanza, setting.name)
-    };
-    if let Some(flag) = declared.flags.iter().find(is_it) {
+fn fixed(
+    declared: &Declared,
+    setting: &'static Setting,
+    (at_start, now): (&Effective, &Effective),
+) -> Row {
+    let Setting { conf, stanza, name, effect, .. } = *setting;
+    if let Some(flag) = declared.flag(conf, stanza, name) {
         return Row {
             value: Some(flag.value.clone()),
             source: Source::Flag,
@@ -263,10 +283,24 @@ fn fixed(declared: &Declared, setting: &'static Setting, conf: &Effective) -> Ro
             ..Row::default(setting)
         };
     }
-    match Reader::new(conf, setting.stanza).entry(setting) {
-        Some(entry) => Row::written(setting, setting.stanza, entry),
+    let of = |file: &Effective| match Reader::new(file, stanza).entry(setting) {
+        Some(entry) => Row::written(setting, stanza, entry),
         None => Row::default(setting),
-    }
+    };
+    let is_timeout = (conf, stanza, name) == TIMEOUT;
+    let change = match effect {
+        Effect::Live if is_timeout => TIMEOUT_PATH.to_owned(),
+        Effect::Live | Effect::Stored => format!("/services/configs/conf-{conf}/{stanza}"),
+        Effect::Restart | Effect::Note | Effect::None => return of(at_start),
+    };
+    let next = of(now);
+    let is_stored = !is_timeout && next.source == Source::Rest;
+    let row = match effect {
+        Effect::Stored => of(declared.started(conf).unwrap_or(at_start)),
+        _ => next.clone(),
+    };
+    let pending = (next.value != row.value).then(|| next.value.unwrap_or_default());
+    Row { change: Some(change), is_stored, pending, ..row }
 }
 
 /// Returns the set values of a setting in stanzas that repeat.
@@ -298,10 +332,9 @@ async fn list(call: Call) -> Result<Response, RestError> {
             rows.extend(rows_of(declared, conf, start, now));
         }
     }
-    for row in rows
-        .iter_mut()
-        .filter(|row| (row.setting.conf, row.name.as_str()) == ("server", "sessionTimeout"))
-    {
+    let is_timeout =
+        |row: &&mut Row| (row.setting.conf, row.setting.stanza, row.setting.name) == TIMEOUT;
+    for row in rows.iter_mut().filter(is_timeout) {
         change_timeout(row, &state.server_settings.session_timeout_text());
     }
     rows.retain(|row| wanted.takes(row));
@@ -318,7 +351,7 @@ fn change_timeout(row: &mut Row, in_force: &str) {
     if row.value.as_deref().and_then(conf::time_span) != conf::time_span(in_force) {
         row.value = Some(in_force.to_owned());
         row.source = Source::Rest;
-        row.place = Some("/services/server/settings/settings".to_owned());
+        row.place = Some(TIMEOUT_PATH.to_owned());
     }
 }
 
@@ -364,6 +397,12 @@ mod tests {
             effect: Effect::Live,
             ..Setting::without_effect("limits", "salt")
         },
+        Setting {
+            stanza: "search",
+            kind: Type::number(1),
+            effect: Effect::Stored,
+            ..Setting::without_effect("limits", "max_columns")
+        },
     ];
     const INPUTS: &[Setting] = &[
         Setting {
@@ -382,7 +421,7 @@ mod tests {
     ];
 
     fn declared(flags: Vec<crate::FlagSetting>) -> Declared {
-        Declared { registry: Registry::new(&[&[LIMITS, INPUTS]]), flags }
+        Declared { registry: Registry::new(&[&[LIMITS, INPUTS]]), flags, started: Vec::new() }
     }
 
     fn told(rows: &[Row]) -> Vec<String> {
@@ -401,14 +440,23 @@ mod tests {
             "[search]\nmax_rows = 7\nsalt = grains",
         );
         let none = Layers::default();
-        let of = |flags, layers: &Layers| told(&rows_of(&declared(flags), "limits", layers, &none));
+        let of =
+            |flags, layers: &Layers| told(&rows_of(&declared(flags), "limits", layers, layers));
         assert_eq!(
             of(Vec::new(), &layers),
-            ["[\"search\"] max_rows = \"7\" (file)", "[\"search\"] salt = \"********\" (file)"]
+            [
+                "[\"search\"] max_rows = \"7\" (file)",
+                "[\"search\"] salt = \"********\" (file)",
+                "[\"search\"] max_columns = null (default)",
+            ]
         );
         assert_eq!(
             of(Vec::new(), &none),
-            ["[\"search\"] max_rows = \"10\" (default)", "[\"search\"] salt = null (default)"]
+            [
+                "[\"search\"] max_rows = \"10\" (default)",
+                "[\"search\"] salt = null (default)",
+                "[\"search\"] max_columns = null (default)",
+            ]
         );
         let flag = crate::FlagSetting {
             conf: "limits",
@@ -418,6 +466,45 @@ mod tests {
             flag: "--max-rows",
         };
         assert_eq!(of(vec![flag], &layers)[0], "[\"search\"] max_rows = \"5\" (flag)");
+    }
+
+    #[test]
+    fn a_value_from_rest_is_in_force_at_once_or_pending_until_the_next_start() {
+        let conf = "[search]\nmax_rows = 7\nmax_columns = 8\nsalt = grains";
+        let start = Layers::default().with(Layer::SystemLocal, "limits", conf);
+        let conf = "[search]\nmax_columns = 9\nsalt = sand";
+        let now = start.clone().with(Layer::SystemStored, "limits", conf);
+        let of = |settings: Declared, now: &Layers| {
+            let rows = rows_of(&settings, "limits", &start, now);
+            let one = |row: &Row| {
+                let (value, source, change) = (&row.value, row.source.name(), &row.change);
+                assert_eq!(change.is_some(), row.setting.effect != Effect::Restart);
+                format!("{value:?} {source} {} {:?}", row.is_stored, row.pending)
+            };
+            rows.iter().map(one).collect::<Vec<_>>()
+        };
+        let none = || declared(Vec::new());
+        assert_eq!(
+            of(none(), &now),
+            [
+                "Some(\"7\") file false None",
+                "Some(\"sand\") rest true None",
+                "Some(\"8\") file true Some(\"9\")"
+            ]
+        );
+        // The next start.
+        let started = none().started_with(&now);
+        assert_eq!(of(started.clone(), &now)[2], "Some(\"9\") rest true None");
+        assert_eq!(of(started, &start)[2], "Some(\"9\") rest false Some(\"8\")");
+        let flag = crate::FlagSetting {
+            conf: "limits",
+            stanza: "search",
+            name: "max_columns",
+            value: "5".to_owned(),
+            flag: "--max-columns",
+        };
+        let rows = rows_of(&declared(vec![flag]), "limits", &start, &now);
+        assert_eq!((rows[2].source, rows[2].change.as_deref()), (Source::Flag, None));
     }
 
     #[test]

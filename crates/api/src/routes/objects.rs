@@ -8,6 +8,7 @@ pub(crate) mod access;
 mod checks;
 mod defaults;
 mod kind;
+mod server_settings;
 mod shown;
 
 use apps::{ConfObject, NOBODY, Namespace, SEARCH, Settings, Sharing};
@@ -224,6 +225,12 @@ fn named(asked: &Asked<'_>, namespace: &Namespace, name: &str) -> Vec<ConfObject
 
 /// Makes an object of that name with the settings of the request.
 pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, RestError> {
+    if server_settings::is_of_server(asked, name) {
+        if !asked.state.apps.stored_in_system(asked.conf, name).is_empty() {
+            return Err(apps::Error::Exists(name.to_owned()).into());
+        }
+        return server_settings::change(asked, name).await;
+    }
     let namespace = asked.home_of_new()?;
     for required in asked.kind.required {
         asked.params.required(required)?;
@@ -258,8 +265,11 @@ pub(crate) fn home(object: &ConfObject) -> Namespace {
 }
 
 /// Changes an object by the settings of the request. A stanza that has its declared defaults alone is
-/// created.
+/// created. Settings of the server are stored in the system.
 pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfObject, RestError> {
+    if server_settings::is_of_server(asked, &object.name) {
+        return server_settings::change(asked, &object.name).await;
+    }
     if defaults::has_no_file(asked, object) {
         return create(asked, &object.name).await;
     }
@@ -318,7 +328,11 @@ impl Resource for Kind {
     }
 
     fn warnings(&self, call: &Call, object: &ConfObject) -> Vec<String> {
-        let is_search = self.asked(call).is_ok_and(|asked| asked.conf == SAVED_SEARCHES.conf);
+        let Ok(asked) = self.asked(call) else { return Vec::new() };
+        if server_settings::is_of_server(&asked, &object.name) {
+            return server_settings::warnings(&asked, &object.name);
+        }
+        let is_search = asked.conf == SAVED_SEARCHES.conf;
         // Nobody expects runs of a search that is disabled.
         let is_disabled = object.get("disabled").is_some_and(is_true);
         if !is_search || is_disabled || !kind::is_scheduled(object) {
@@ -352,6 +366,9 @@ impl Resource for Kind {
 
     async fn remove(&self, call: &Call, object: ConfObject) -> Result<(), RestError> {
         let asked = self.asked(call)?;
+        if server_settings::is_of_server(&asked, &object.name) {
+            return server_settings::reset(&asked, &object.name).await;
+        }
         check_writable(&asked, &object)?;
         (self.removed)(call.state.clone(), object.clone()).await?;
         call.state.apps.remove(asked.conf, &object.name, &home(&object)).await?;
@@ -370,6 +387,9 @@ impl Resource for Kind {
         action: &str,
     ) -> Result<Option<ConfObject>, RestError> {
         let asked = self.asked(call)?;
+        if server_settings::is_of_server(&asked, &object.name) {
+            return Err(RestError::no_object(action));
+        }
         check_writable(&asked, &object)?;
         let (conf, name, there) = (asked.conf, object.name.as_str(), home(&object));
         let apps = &call.state.apps;
@@ -471,8 +491,48 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {limits}/search"), "", 200, "\"ttl\":\"700\""),
         case(&format!("GET {limits}/search"), "", 200, "\"base_max_searches\":\"6\""),
     ]);
+    all.extend(server_cases());
     all.extend(page_cases());
     all
+}
+
+/// Test requests for settings of the server.
+#[cfg(test)]
+fn server_cases() -> Vec<Case> {
+    let limits = "/servicesNS/nobody/search/configs/conf-limits";
+    let search = format!("{limits}/search");
+    let refused = |form: &str, text: &str| case(&format!("POST {search}"), form, 400, text);
+    let too_large = "max_mem_usage_mb=9223372036854775807";
+    let flag = "is set by --cache-dram-mib (KARST_CACHE_DRAM_MIB), which takes precedence";
+    let cache = "POST /services/configs/conf-server/cachemanager";
+    vec![
+        refused("ttl=soon", "[search] ttl = soon: expected a whole number of seconds, 1 or more"),
+        refused("ttll=9", "unknown setting ttll in limits.conf [search]; did you mean ttl?"),
+        refused("maxout=9", "maxout is a setting of limits.conf [subsearch], not of [search]"),
+        refused("status_buckets=9", "status_buckets has no effect in this version"),
+        refused("total_mem_usage_mb=9", "is read from files only: set it in system/local"),
+        refused(too_large, "expected a whole number of MB, 1 or more"),
+        case(cache, "dram_size=1", 400, flag),
+        case(&format!("POST {limits}"), "name=search&ttl=9", 409, "already exists"),
+        case(&format!("POST {search}/disable"), "", 404, "Could not find object id=disable"),
+        case(&format!("POST {search}"), "ttl=", 200, "\"ttl\":\"600\""),
+        case(
+            &format!("POST {search}"),
+            "max_mem_usage_mb=600",
+            200,
+            "max_mem_usage_mb: in force after a restart of the server",
+        ),
+        case("GET /api/v1/settings?conf=limits&set=1", "", 200, "\"total\":1"),
+        case(
+            "GET /api/v1/settings?conf=limits&search=max_mem&count=1",
+            "",
+            200,
+            "\"pending\":\"600\"",
+        ),
+        case(&format!("DELETE {search}"), "", 200, "\"entry\":"),
+        case(&format!("GET {search}"), "", 200, "\"max_mem_usage_mb\":\"512\""),
+        case(&format!("DELETE {search}"), "", 404, "Could not find object"),
+    ]
 }
 
 /// Test requests for kinds that are changed as stanzas of their file.

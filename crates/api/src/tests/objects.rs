@@ -43,6 +43,22 @@ async fn settings_show_no_secrets_to_those_who_may_not_change_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_live_limit_applies_to_the_next_search_until_it_is_reset() {
+    let server = Server::start().await;
+    let path = "/services/configs/conf-limits/stats";
+    let search =
+        "| makeresults count=3 | stats list(_time) AS t | eval n=\"n\".mvcount(t) | fields n";
+    for (limit, listed) in [("2", "\"n2\""), ("", "\"n3\"")] {
+        let answer = server.post("admin", path, &[("list_maxsize", limit)]).await;
+        assert!(answer.status.is_success(), "{answer:?}");
+        let told = server.search("admin", search).await;
+        assert!(told.text.contains(listed), "{listed}: {told:?}");
+    }
+    let refused = server.post("power", path, &[("list_maxsize", "2")]).await;
+    assert!(!refused.status.is_success(), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn permissions_hold_in_searches() {
     let server = Server::start().await;
     made(

@@ -375,7 +375,7 @@ fn declared() -> crate::Declared {
         inputs::settings::DECLARED,
         ingest::DECLARED,
         search::DECLARED,
-        &[cache::Settings::SETTINGS],
+        &[cache::Settings::SETTINGS, plan::Limits::SETTINGS],
         crate::DECLARED,
     ]);
     let flag = crate::FlagSetting {
@@ -385,7 +385,7 @@ fn declared() -> crate::Declared {
         value: "64".to_owned(),
         flag: "--cache-dram-mib (KARST_CACHE_DRAM_MIB)",
     };
-    crate::Declared { registry, flags: vec![flag] }
+    crate::Declared { registry, flags: vec![flag], started: Vec::new() }.started_with(&layers())
 }
 
 /// The ports that an indexer has, one of them off.

@@ -114,8 +114,7 @@ impl Head {
             }
             Ok(TreeNodeRecursion::Continue)
         })?;
-        let settings = &self.engine.settings.parts;
-        let is_large = rows > 0 && rows >= settings.min_events;
+        let is_large = rows > 0 && rows >= self.engine.settings().parts.min_events;
         if !is_possible || !(is_large || has_remote) {
             return Ok(None);
         }
@@ -226,7 +225,7 @@ impl Branches<'_> {
             counts_all: control.must_count_all(),
             timeline: self.head.report.timeline().is_some(),
             previews: kept.is_some(),
-            allow_partial: self.head.engine.settings.allow_partial_results,
+            allow_partial: self.head.engine.settings().allow_partial_results,
         };
         let mut tasks = Vec::with_capacity(shares.len());
         for share in shares {
@@ -255,15 +254,16 @@ impl Branches<'_> {
             self.tasks += 1;
         }
         let engine = &self.head.engine;
+        let settings = engine.settings();
         let shared = Shared {
             control: Arc::clone(control),
             report: Arc::clone(&self.head.report),
             log: self.log.clone(),
             lost: Arc::clone(&engine.lost_workers),
             kept,
-            settings: engine.settings.parts.clone(),
-            preview_interval: engine.settings.preview_interval,
-            allow_partial: engine.settings.allow_partial_results,
+            settings: settings.parts.clone(),
+            preview_interval: settings.preview_interval,
+            allow_partial: settings.allow_partial_results,
             tracer: engine.deps.tracer.clone(),
             trace: self.head.trace.clone(),
         };

@@ -170,6 +170,8 @@ pub(crate) async fn assemble(
     let shared = cluster.is_one_of_many();
     let (apps, not_copied) =
         open_apps(&base, (&catalog, &store), (knowledge, ignored, min_free), shared).await?;
+    let started = apps.knowledge();
+    StepSettings::change(&mut settings.search, started.layers(), &memory);
     let knowledge = apps.rules();
     progress.set("recovering the journal");
     let incarnation = begin_incarnation(options, &catalog, &cluster).await?;
@@ -301,7 +303,9 @@ pub(crate) async fn assemble(
         indexes,
         catalog: catalog.clone(),
         knowledge,
-        declared: Arc::new(reported::declared(options, memory.flags())),
+        declared: Arc::new(
+            reported::declared(options, memory.flags()).started_with(started.layers()),
+        ),
         intake: Arc::new(reported::intake(options, &layers, cluster.roles)),
         apps,
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,

@@ -48,7 +48,7 @@ pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> De
         "metricsToken",
         "--metrics-token or --metrics-token-file (KARST_METRICS_TOKEN, KARST_METRICS_TOKEN_FILE)",
     );
-    Declared { registry: crate::settings::registry(), flags }
+    Declared { registry: crate::settings::registry(), flags, started: Vec::new() }
 }
 
 /// Returns the ports that receive events, and those that are off.
@@ -121,7 +121,7 @@ mod tests {
             "--site=site2",
         ];
         let options = options(&flags);
-        let Declared { registry, flags } = declared(&options, Vec::new());
+        let Declared { registry, flags, .. } = declared(&options, Vec::new());
         assert_eq!(flags.len(), 6);
         let mut layers = Layers::builtin();
         for FlagSetting { conf, stanza, name, value, .. } in &flags {

@@ -1,6 +1,7 @@
 //! Settings of the parts of the server, each with its share of the memory.
 
 use anyhow::Result;
+use conf::Layers;
 use runtime::Budget;
 
 use super::{Base, spill_directory};
@@ -41,5 +42,15 @@ impl StepSettings {
         let own_events = introspection::Settings::read(layers)?;
         let request_memory = request_conf::budget(layers, memory.requests())?;
         Ok(Self { search, ingest, cache, catalog, peers, own_events, request_memory })
+    }
+
+    /// Changes the settings of searches as they were changed over REST. The layers have the changes, which
+    /// are known only after the catalog is open. Invalid ones do not prevent a start.
+    pub(super) fn change(search: &mut search::Settings, layers: &Layers, memory: &Memory) {
+        match search::Settings::of(layers) {
+            Ok(now) => *search = search.changed(&now),
+            Err(error) => tracing::warn!("settings of searches from REST are ignored: {error}"),
+        }
+        memory.limit_search(search);
     }
 }

@@ -1,0 +1,120 @@
+//! Settings of the server: stanzas of files that the program declares by name, such as `limits.conf [search]`.
+//!
+//! Guarantees: only settings with an effect and valid values are stored, whatever the namespace of the
+//! request; they precede all files. An empty value removes a stored one. Leaves to others: when a setting
+//! takes effect (its declaration says it), and how lists show it (`declared_settings`).
+
+use apps::ConfObject;
+use conf::{Effect, Layer, Layers, Setting, nearest_name};
+
+use super::access::check_conf;
+use super::{Asked, found};
+use crate::error::RestError;
+
+/// Files whose stanzas have paths of their own, or are objects.
+const ELSEWHERE: [&str; 4] = ["indexes", "inputs", "props", "transforms"];
+/// The setting that has a path of its own, and the path.
+const TIMEOUT: (&str, &str) = ("sessionTimeout", "/services/server/settings/settings");
+
+/// Whether a stanza has settings of the server.
+pub(super) fn is_of_server(asked: &Asked<'_>, stanza: &str) -> bool {
+    asked.kind.is_raw && !ELSEWHERE.contains(&asked.conf) && !declared(asked, stanza).is_empty()
+}
+
+/// The declared settings of a stanza.
+fn declared(asked: &Asked<'_>, stanza: &str) -> Vec<&'static Setting> {
+    let settings = asked.state.declared.registry.settings(asked.conf);
+    settings.filter(|one| one.stanza == stanza && one.effect != Effect::None).collect()
+}
+
+/// Stores the settings of the request.
+pub(super) async fn change(asked: &Asked<'_>, stanza: &str) -> Result<ConfObject, RestError> {
+    check_conf(asked)?;
+    let settings = asked.settings()?;
+    for (key, value) in &settings {
+        // What is stored may be removed even if it would be refused now.
+        if !value.is_empty() {
+            check(asked, stanza, key, value)?;
+        }
+    }
+    asked.state.apps.store_in_system(asked.conf, stanza, &settings).await?;
+    found(asked, &asked.namespace()?, stanza)
+}
+
+/// Removes all stored settings of a stanza.
+pub(super) async fn reset(asked: &Asked<'_>, stanza: &str) -> Result<(), RestError> {
+    check_conf(asked)?;
+    let mut stored = asked.state.apps.stored_in_system(asked.conf, stanza);
+    if stored.is_empty() {
+        return Err(RestError::no_object(stanza));
+    }
+    stored.iter_mut().for_each(|(_, value)| value.clear());
+    asked.state.apps.store_in_system(asked.conf, stanza, &stored).await?;
+    Ok(())
+}
+
+/// Returns a message about the changed settings that take effect at the next start.
+pub(super) fn warnings(asked: &Asked<'_>, stanza: &str) -> Vec<String> {
+    let waits = |setting: &&Setting| {
+        setting.effect == Effect::Stored && asked.params.get(setting.name).is_some()
+    };
+    let waiting: Vec<&str> =
+        declared(asked, stanza).into_iter().filter(waits).map(|setting| setting.name).collect();
+    match waiting.as_slice() {
+        [] => Vec::new(),
+        names => vec![format!("{}: in force after a restart of the server", names.join(", "))],
+    }
+}
+
+/// Refuses a setting that would have no effect, and an invalid value.
+fn check(asked: &Asked<'_>, stanza: &str, key: &str, value: &str) -> Result<(), RestError> {
+    let conf = asked.conf;
+    let here = format!("{conf}.conf [{stanza}] {key}");
+    let known = declared(asked, stanza);
+    let Some(setting) = known.iter().find(|setting| setting.has_name(stanza, key)) else {
+        return Err(RestError::invalid(unknown(asked, stanza, key)));
+    };
+    if let Some(flag) = asked.state.declared.flag(conf, stanza, key) {
+        return Err(RestError::invalid(format!(
+            "{here} is set by {}, which takes precedence: change the option and restart the server",
+            flag.flag
+        )));
+    }
+    if key == TIMEOUT.0 {
+        let text = format!("{here} is changed at {}", TIMEOUT.1);
+        return Err(RestError::invalid(text));
+    }
+    if !matches!(setting.effect, Effect::Live | Effect::Stored) {
+        return Err(RestError::invalid(format!(
+            "{here} is read from files only: set it in system/local/{conf}.conf of the configuration directory \
+             and restart the server"
+        )));
+    }
+    let invalid =
+        || RestError::invalid(format!("{here} = {value}: expected {}", setting.kind.expected()));
+    if setting.kind.read(value.trim()).is_none() {
+        return Err(invalid());
+    }
+    // The value may be too large for its use: bytes of so many megabytes.
+    let alone = format!("[{stanza}]\n{key} = {value}\n");
+    let layers = Layers::builtin().with(Layer::SystemLocal, conf, &alone);
+    search::Settings::of(&layers).map(drop).map_err(|_| invalid())
+}
+
+/// Why a setting that is not declared for a stanza is refused.
+fn unknown(asked: &Asked<'_>, stanza: &str, key: &str) -> String {
+    let (conf, registry) = (asked.conf, &asked.state.declared.registry);
+    match registry.find(conf, stanza, key) {
+        Some(setting) if setting.effect == Effect::None => {
+            format!("{conf}.conf [{stanza}] {key} has no effect in this version, and is not stored")
+        }
+        Some(setting) => {
+            format!("{key} is a setting of {conf}.conf [{}], not of [{stanza}]", setting.stanza)
+        }
+        None => {
+            let names = declared(asked, stanza).into_iter().map(|setting| setting.name);
+            let hint = nearest_name(names, key).map(|name| format!("; did you mean {name}?"));
+            format!("unknown setting {key} in {conf}.conf [{stanza}]{}", hint.unwrap_or_default())
+        }
+    }
+}
