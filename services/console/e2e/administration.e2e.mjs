@@ -302,18 +302,32 @@ const steps = {
     await remove(page, '/settings/tokens', name);
   },
 
-  async 'a setting says what it does and how it is changed'(page) {
+  async 'a setting says what it does and how it is changed, and is changed and reset'(page) {
     await page.goto(`${url}/settings/conf`);
     await page.click('a:has-text("limits.conf")');
     await page.waitForURL('**/settings/conf/limits');
     await page.waitForSelector(id('settings'));
-    await page.fill('[aria-label="Filter settings"]', 'max_plan_time');
-    await page.waitForURL((address) => address.href.includes('filter=max_plan_time'));
-    await page.click('button:has-text("max_plan_time")');
+    await page.fill('[aria-label="Filter settings"]', 'max_plan_');
+    await page.waitForURL((address) => address.href.includes('filter=max_plan_'));
+    await page.click('button:has-text("max_plan_depth")');
     const dialog = page.locator(id('setting'));
     await dialog.locator('input').fill('90');
-    check((await dialog.locator('pre').textContent()).includes('max_plan_time = 90'), 'the lines');
+    check((await dialog.locator('pre').textContent()).includes('max_plan_depth = 90'), 'the lines');
     await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    const limit = page.locator(id('setting-row'), { hasText: 'max_plan_time' });
+    await page.click('button:has-text("max_plan_time")');
+    await dialog.locator('input').fill('soon');
+    await dialog.locator('button:has-text("Save")').click();
+    await dialog.getByText('Expected: a whole number of seconds').waitFor();
+    await dialog.locator('input').fill('90');
+    await dialog.locator('button:has-text("Save")').click();
+    await dialog.waitFor({ state: 'detached' });
+    await limit.filter({ hasText: 'changed here' }).waitFor();
+    await page.click('button:has-text("max_plan_time")');
+    await dialog.locator('button:has-text("Reset")').click();
+    await dialog.waitFor({ state: 'detached' });
+    await limit.filter({ hasNotText: 'changed here' }).waitFor();
     await page.goto(`${url}/settings/conf/server`);
     await page.click('button:has-text("sessionTimeout")');
     await dialog.locator('input').fill('2h');

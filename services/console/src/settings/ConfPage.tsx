@@ -1,6 +1,7 @@
 /**
  * The settings of the server in force, by file: value, default, where the value comes from, and when a change takes
- * effect. Files are never written over REST: the page gives the lines. What REST changes is changed here.
+ * effect. What REST changes is changed here and stored in the catalog, not in files. For other settings, the page
+ * gives the lines of the file.
  */
 
 import { Button, Checkbox, NativeSelect, TextInput } from '@mantine/core';
@@ -27,15 +28,18 @@ import { Skeleton } from '../states/Skeleton';
 import own from './ConfPage.module.css';
 import {
   byFile,
+  choicesOf,
   confLines,
   decodeSettings,
   effectText,
   isChanged,
-  livePath,
   matching,
+  mayChange,
+  refusalOf,
   type ServerSetting,
   sourceText,
   stanzaLabel,
+  valueProblem,
 } from './serverSettings';
 
 /** Rows at first: more are shown on demand. */
@@ -98,8 +102,9 @@ export function ConfPage({ file }: { file: string | null }) {
         </div>
       </header>
       <p className={styles.about}>
-        The effective settings of this process. A server reads files from its configuration
-        directory: system/local first, then the local and default directories of apps.
+        The effective settings of this process. Values that are saved here have precedence over
+        files. A server reads files from its configuration directory: system/local first, then the
+        local and default directories of apps.
       </p>
       {isPending && <Skeleton lines={8} />}
       {error && <Failed error={asApiError(error)} onRetry={() => void refetch()} />}
@@ -174,6 +179,11 @@ function File({ conf, settings, isAlone, onOpen }: FileProps) {
           </td>
           <td className={own.value} data-changed={isChanged(setting) || undefined}>
             <ValueText value={setting.value} unit={setting.unit} />
+            {setting.pending !== null && (
+              <div className={own.pending}>
+                after a restart: <ValueText value={setting.pending} unit={setting.unit} />
+              </div>
+            )}
           </td>
           <td className={own.value}>
             {isChanged(setting) && <ValueText value={setting.initial} unit={setting.unit} />}
@@ -219,26 +229,27 @@ function SettingDialog({ setting, onClose }: SettingDialogProps) {
   const queries = useQueryClient();
   const me = useMe();
   const { busy, error, submit } = useSubmit();
-  const [value, setValue] = useState(setting.isSecret ? '' : (setting.value ?? ''));
-  const path = me?.capabilities.has('edit_server') ? livePath(setting) : null;
-  const save = async (event: FormEvent) => {
-    event.preventDefault();
+  const initial = setting.pending ?? setting.value ?? '';
+  const [value, setValue] = useState(setting.isSecret ? '' : initial);
+  const [problem, setProblem] = useState<string | null>(null);
+  const isEditable = mayChange(setting, me?.capabilities ?? new Set());
+  const send = async (text: string) => {
+    const path = setting.change;
     if (path === null) return;
     const isSaved = await submit(async () => {
-      await client.change(path, { [setting.name]: value });
+      await client.change(path, { [setting.name]: text });
       await queries.invalidateQueries({ queryKey: ['settings'] });
     });
     if (isSaved) onClose();
   };
-  const facts: [string, string][] = [
-    ['Value', setting.value ?? 'not set'],
-    ['Default', setting.initial ?? 'none'],
-    ['Type', setting.type],
-    ['Unit', setting.unit],
-    ['From', sourceText(setting)],
-    ['A change takes effect', effectText(setting)],
-  ];
-  const isIndex = setting.conf === 'indexes' && setting.stanza !== null;
+  const save = (event: FormEvent) => {
+    event.preventDefault();
+    if (!isEditable) return;
+    const found = valueProblem(setting, value);
+    setProblem(found);
+    if (found === null) void send(value.trim());
+  };
+  const choices = choicesOf(setting);
   return (
     <Modal
       opened
@@ -250,21 +261,12 @@ function SettingDialog({ setting, onClose }: SettingDialogProps) {
       <form className={styles.form} onSubmit={save} data-testid="setting" noValidate>
         <FormError error={error} />
         <p>{setting.about}</p>
-        <dl className={own.facts}>
-          {facts
-            .filter(([, fact]) => fact !== '')
-            .map(([name, fact]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{fact}</dd>
-              </div>
-            ))}
-        </dl>
-        {setting.choices.length > 0 ? (
+        <Facts setting={setting} />
+        {choices.length > 0 ? (
           <NativeSelect
             label="New value"
             data-autofocus
-            data={[...new Set([value, ...setting.choices])]}
+            data={[...new Set([value, ...choices])]}
             value={value}
             onChange={(event) => setValue(event.currentTarget.value)}
           />
@@ -272,46 +274,88 @@ function SettingDialog({ setting, onClose }: SettingDialogProps) {
           <TextInput
             label="New value"
             description={setting.type}
+            error={problem}
             data-autofocus
             autoComplete="off"
             spellCheck={false}
+            inputMode={setting.kind === 'number' ? 'numeric' : undefined}
             value={value}
             onChange={(event) => setValue(event.currentTarget.value)}
           />
         )}
-        {path !== null ? (
-          <div className={styles.buttons}>
-            <Button variant="default" onClick={onClose}>
-              Cancel
-            </Button>
-            <Button type="submit" loading={busy}>
-              Save
-            </Button>
-          </div>
-        ) : (
+        {isEditable ? (
           <>
-            <Snippet label={`system/local/${setting.conf}.conf`} text={confLines(setting, value)} />
-            <p className={styles.help}>
-              Files are not written over REST.{' '}
-              {setting.source === 'flag' && `The flag has precedence: ${setting.place}. `}
-              karst btool {setting.conf} --check finds mistakes before the restart.
-              {isIndex && (
-                <>
-                  {' '}
-                  Some settings of an index are changed{' '}
-                  <PageLink
-                    className={styles.link}
-                    href={paths.data('indexes', setting.stanza ?? '')}
-                  >
-                    on its page
-                  </PageLink>
-                  .
-                </>
+            {setting.isStored && (
+              <p className={styles.help}>
+                Reset removes the value that is saved here: that of the files, or the default,
+                applies again.
+              </p>
+            )}
+            <div className={styles.buttons}>
+              {setting.isStored && (
+                <Button variant="default" disabled={busy} onClick={() => void send('')}>
+                  Reset
+                </Button>
               )}
-            </p>
+              <Button variant="default" onClick={onClose}>
+                Cancel
+              </Button>
+              <Button type="submit" loading={busy}>
+                Save
+              </Button>
+            </div>
           </>
+        ) : (
+          <Lines setting={setting} value={value} />
         )}
       </form>
     </Modal>
+  );
+}
+
+function Facts({ setting }: { setting: ServerSetting }) {
+  const facts: [string, string | null][] = [
+    ['Value', setting.value ?? 'not set'],
+    ['Value after a restart', setting.pending === '' ? 'not set' : setting.pending],
+    ['Default', setting.initial ?? 'none'],
+    ['Type', setting.type],
+    ['Unit', setting.unit],
+    ['From', sourceText(setting)],
+    ['A change takes effect', effectText(setting)],
+  ];
+  return (
+    <dl className={own.facts}>
+      {facts
+        .filter(([, fact]) => fact !== null && fact !== '')
+        .map(([name, fact]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{fact}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+/** The lines of the file, for a setting that cannot be changed here. */
+function Lines({ setting, value }: { setting: ServerSetting; value: string }) {
+  const isIndex = setting.conf === 'indexes' && setting.stanza !== null;
+  return (
+    <>
+      <Snippet label={`system/local/${setting.conf}.conf`} text={confLines(setting, value)} />
+      <p className={styles.help}>
+        {refusalOf(setting)} karst btool {setting.conf} --check finds mistakes before the restart.
+        {isIndex && (
+          <>
+            {' '}
+            Some settings of an index are changed{' '}
+            <PageLink className={styles.link} href={paths.data('indexes', setting.stanza ?? '')}>
+              on its page
+            </PageLink>
+            .
+          </>
+        )}
+      </p>
+    </>
   );
 }

@@ -20,18 +20,31 @@ export interface ServerSetting {
   place: string;
   /** `a whole number of seconds, 1 or more`. */
   type: string;
+  /** `boolean`, `number`, `decimal`, `size`, `span`, `choice`, `list`, `regex`, `text`, `secret` or `form`. */
+  kind: string;
   unit: string;
+  /** Bounds of a number. */
+  least: number | null;
+  most: number | null;
   choices: string[];
   about: string;
-  /** `restart`, `live`, `none` or `note`. */
+  /** `restart`, `stored`, `live`, `none` or `note`. */
   effect: string;
   isSecret: boolean;
+  /** The path to which a new value is sent; null if REST cannot change it. */
+  change: string | null;
+  /** Whether a value from REST is stored: an empty value removes it. */
+  isStored: boolean;
+  /** The value of the next start if it differs; empty for none. */
+  pending: string | null;
 }
 
 const text = (value: unknown): string =>
   value === null || value === undefined ? '' : String(value);
 const textOrNull = (value: unknown): string | null =>
   value === null || value === undefined ? null : String(value);
+
+const numberOrNull = (value: unknown): number | null => (typeof value === 'number' ? value : null);
 
 export function decodeSettings(body: unknown): ServerSetting[] {
   const { settings } = asObject(body);
@@ -48,18 +61,24 @@ export function decodeSettings(body: unknown): ServerSetting[] {
       source: text(setting.source) as Source,
       place: text(setting.place),
       type: text(type.expected),
+      kind: text(type.kind),
       unit: text(type.unit),
+      least: numberOrNull(type.least),
+      most: numberOrNull(type.most),
       choices: Array.isArray(type.choices) ? type.choices.map(String) : [],
       about: text(setting.description).replaceAll('`', ''),
       effect: text(setting.effect),
       isSecret: setting.secret === true,
+      change: textOrNull(setting.change),
+      isStored: setting.stored === true,
+      pending: textOrNull(setting.pending),
     };
   });
 }
 
 /** Whether somebody has set it: in a file, by a flag or over REST. */
-export const isChanged = ({ source }: ServerSetting): boolean =>
-  source !== 'default' && source !== 'built_in';
+export const isChanged = ({ source, isStored }: ServerSetting): boolean =>
+  isStored || (source !== 'default' && source !== 'built_in');
 
 export interface Filter {
   text: string;
@@ -109,18 +128,42 @@ export function sourceText({ source, place }: ServerSetting): string {
 export function effectText({ effect, conf, source }: ServerSetting): string {
   // An input that REST has made began at once. Those of files are read at the start.
   if (source === 'rest' && conf === 'inputs') return 'immediately, over REST';
-  if (effect === 'restart') return 'after a restart';
+  if (effect === 'restart' || effect === 'stored') return 'after a restart';
   if (effect === 'live') return 'immediately, over REST';
   return 'never';
 }
 
-/** Where a setting is changed over REST, by file, stanza and name. */
-const LIVE_PATHS: Record<string, string> = {
-  'server/general/sessionTimeout': '/services/server/settings/settings',
-};
+/** The capability that a change over REST requires. */
+const capabilityOf = ({ change }: ServerSetting): string =>
+  change?.startsWith('/services/configs/') ? 'admin_all_objects' : 'edit_server';
 
-export const livePath = ({ conf, stanza, name }: ServerSetting): string | null =>
-  LIVE_PATHS[`${conf}/${stanza}/${name}`] ?? null;
+/** Whether a user with these capabilities can change it over REST. */
+export const mayChange = (setting: ServerSetting, capabilities: ReadonlySet<string>): boolean =>
+  setting.change !== null && capabilities.has(capabilityOf(setting));
+
+/** Why it cannot be changed here. */
+export function refusalOf(setting: ServerSetting): string {
+  const { source, place, change } = setting;
+  if (source === 'flag') return `It is set by ${place}, which has precedence over files and REST.`;
+  if (change === null) return 'It is read from files only.';
+  return `A change here requires the capability ${capabilityOf(setting)}.`;
+}
+
+/** Why a value does not fit the type; null if the server decides. */
+export function valueProblem(setting: ServerSetting, value: string): string | null {
+  const { kind, least, most, type } = setting;
+  const given = value.trim();
+  if (given === '') return 'A value is required. To remove the value that is stored, use Reset.';
+  if (kind !== 'number' && kind !== 'decimal') return null;
+  const isNumber = kind === 'number' ? /^[+-]?\d+$/.test(given) : Number.isFinite(Number(given));
+  const number = Number(given);
+  const fits = isNumber && (least === null || number >= least) && (most === null || number <= most);
+  return fits ? null : `Expected: ${type}.`;
+}
+
+/** The values to choose from; none for a text field. */
+export const choicesOf = ({ kind, choices }: ServerSetting): readonly string[] =>
+  kind === 'boolean' ? ['true', 'false'] : choices;
 
 /** The lines for the file that change it. A pattern stands for a name that the reader chooses. */
 export function confLines({ stanza, stanzas, name }: ServerSetting, value: string): string {

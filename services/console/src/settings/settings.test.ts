@@ -4,15 +4,18 @@ import { decodeAppReport, messageText } from './appReport';
 import { csvRows } from './csv';
 import {
   byFile,
+  choicesOf,
   confLines,
   decodeSettings,
   effectText,
   isChanged,
-  livePath,
   matching,
+  mayChange,
+  refusalOf,
   type ServerSetting,
   sourceText,
   stanzaLabel,
+  valueProblem,
 } from './serverSettings';
 
 const setting = (more: Record<string, unknown>) =>
@@ -77,10 +80,41 @@ it('the filter takes words of any part, and only changed settings on demand', ()
   ]);
 });
 
-it('what REST changes has a path', () => {
-  const timeout = { conf: 'server', stanza: 'general', name: 'sessionTimeout' };
-  expect(livePath(setting(timeout))).toBe('/services/server/settings/settings');
-  expect(livePath(setting({}))).toBeNull();
+it('a setting with a path is changed by users with the capability', () => {
+  const limit = setting({ change: '/services/configs/conf-limits/search', effect: 'stored' });
+  const timeout = setting({ change: '/services/server/settings/settings', effect: 'live' });
+  const file = setting({});
+  const of = (...capabilities: string[]) =>
+    [limit, timeout, file].map((one) => mayChange(one, new Set(capabilities)));
+  expect(of('admin_all_objects')).toEqual([true, false, false]);
+  expect(of('edit_server')).toEqual([false, true, false]);
+  expect(effectText(limit)).toBe('after a restart');
+  expect(refusalOf(limit)).toContain('admin_all_objects');
+  expect(refusalOf(file)).toContain('files only');
+  const flag = { source: 'flag', place: '--memory-limit (KARST_MEMORY_LIMIT)' };
+  expect(refusalOf(setting(flag))).toContain('KARST_MEMORY_LIMIT');
+});
+
+it('a stored value counts as changed before the restart that puts it in force', () => {
+  const pending = setting({ source: 'default', place: null, stored: true, pending: '600' });
+  expect([isChanged(pending), pending.pending]).toEqual([true, '600']);
+  expect(setting({}).pending).toBeNull();
+});
+
+it('values have to fit the type', () => {
+  const bytes = { kind: 'number', least: 1, most: 10, expected: 'a whole number from 1 to 10' };
+  const share = { kind: 'decimal', least: 0, most: 1, expected: 'a number above 0 and below 1' };
+  const problem = (type: object, value: string) => valueProblem(setting({ type }), value);
+  expect(['1', ' 10 ', '+2'].map((value) => problem(bytes, value))).toEqual([null, null, null]);
+  for (const value of ['0', '11', '1.5', 'x', '1e1', '0x1']) {
+    expect(problem(bytes, value)).toBe('Expected: a whole number from 1 to 10.');
+  }
+  expect(problem(share, '0.25')).toBeNull();
+  expect(problem(share, 'half')).toContain('above 0');
+  expect(problem({ kind: 'size', least: 9 }, '16MB')).toBeNull();
+  expect(problem({ kind: 'size' }, ' ')).toContain('Reset');
+  expect(choicesOf(setting({ type: { kind: 'boolean' } }))).toEqual(['true', 'false']);
+  expect(choicesOf(setting({ type: { kind: 'choice', choices: ['a'] } }))).toEqual(['a']);
 });
 
 it('quoted cells of a CSV hold commas, quotes and line breaks', () => {
