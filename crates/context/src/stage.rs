@@ -9,6 +9,7 @@
 pub mod append;
 pub mod inner;
 pub mod pivot;
+pub mod stack;
 
 pub use tables::shape::reshape::{SpathAll, Transpose, Untable, Xyseries};
 pub use tables::shape::totals::ColumnTotals;

@@ -235,4 +235,14 @@ mod tests {
             assert_eq!(values(&stacked, name), expected(time));
         }
     }
+
+    #[test]
+    fn the_cells_of_missing_fields_count_before_tables_are_stacked() {
+        // Two times, two views of texts.
+        assert_eq!(Rows::stacked_bytes(&[times("a")]), 2 * 8);
+        assert_eq!(Rows::stacked_bytes(&[texts("a")]), 2 * 16);
+        assert_eq!(Rows::stacked_bytes(&[times("a"), texts("a")]), 4 * 16);
+        assert_eq!(Rows::stacked_bytes(&[times("a"), texts("b")]), 4 * (8 + 16));
+        assert_eq!(Rows::stacked_bytes(&[]), 0);
+    }
 }

@@ -5,6 +5,7 @@ use futures::future::BoxFuture;
 use spl::ast::Pipeline;
 
 use super::inner::Inner;
+use super::stack::Stack;
 use super::{Rows, TableOp};
 use crate::planning::{PlanningContext, plan_stage};
 use crate::run::run_to_rows;
@@ -20,7 +21,12 @@ impl TableOp for Append {
         rows: Rows,
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
-        Box::pin(async move { Ok(rows.append(self.0.rows(env).await?)?) })
+        Box::pin(async move {
+            let mut stack = Stack::new(env)?;
+            stack.push(rows)?;
+            stack.push(self.0.rows(env).await?)?;
+            stack.stacked(usize::MAX)
+        })
     }
 }
 
@@ -35,9 +41,12 @@ impl TableOp for Appendpipe {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            let stage = plan_stage(Frame::of_rows(rows.clone())?, &self.0.commands, env).await?;
-            let more = run_to_rows(stage, env).await?;
-            Ok(rows.append(more)?)
+            let mut stack = Stack::new(env)?;
+            let frame = Frame::of_rows(rows.clone())?;
+            stack.push(rows)?;
+            let stage = plan_stage(frame, &self.0.commands, env).await?;
+            stack.push(run_to_rows(stage, env).await?)?;
+            stack.stacked(usize::MAX)
         })
     }
 }

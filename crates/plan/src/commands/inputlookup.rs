@@ -12,6 +12,7 @@ use crate::{Error, LookupSource, MessageKind};
 use context::lookup;
 use context::planning::{PlanningContext, SourceRows};
 use context::run::collect;
+use context::stage::stack::Stack;
 use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for InputlookupCommand {
@@ -82,7 +83,10 @@ impl TableOp for Append {
         Box::pin(async move {
             let frame = frame(&self.command, self.named, env).await?;
             let (plan, columns) = frame.finish()?;
-            Ok(rows.append(collect(&plan, &columns, env).await?)?)
+            let mut stack = Stack::new(env)?;
+            stack.push(rows)?;
+            stack.push(collect(&plan, &columns, env).await?)?;
+            stack.stacked(usize::MAX)
         })
     }
 }

@@ -14,6 +14,7 @@ use crate::{Error, MessageKind};
 use context::placeholders::is_name;
 use context::planning::PlanningContext;
 use context::stage::inner::{Bounds, Inner};
+use context::stage::stack::Stack;
 use context::stage::{Breaker, Rows, TableOp};
 use context::subsearch;
 
@@ -88,7 +89,7 @@ impl TableOp for Map {
                 }
             };
             let env = env.within(&context);
-            let mut parts = Vec::with_capacity(runs);
+            let mut stack = Stack::new(&env)?;
             let mut count = 0;
             for row in 0..runs {
                 let one = rows.slice(row, 1);
@@ -100,9 +101,9 @@ impl TableOp for Map {
                 let part = inner.all_rows(&env).await?;
                 count += part.count;
                 check_count(count, env.context.limits.stage_rows)?;
-                parts.push(part);
+                stack.push(part)?;
             }
-            Ok(Rows::stacked(parts, env.context.limits.stage_rows)?)
+            stack.stacked(env.context.limits.stage_rows)
         })
     }
 }

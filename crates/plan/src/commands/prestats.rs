@@ -11,6 +11,7 @@ use super::{Input, Step};
 use crate::Error;
 use context::planning::PlanningContext;
 use context::stage::inner::{Bounds, Inner};
+use context::stage::stack::Stack;
 use context::stage::{Breaker, Rows, TableOp};
 
 /// Returns the pipeline with its leading `prestats=` commands combined into one `multisearch`; `None` if
@@ -80,8 +81,10 @@ impl TableOp for Below {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move {
-            let more = self.0.all_rows(env).await?;
-            Ok(Rows::stacked(vec![rows, more], env.context.limits.stage_rows)?)
+            let mut stack = Stack::new(env)?;
+            stack.push(rows)?;
+            stack.push(self.0.all_rows(env).await?)?;
+            stack.stacked(env.context.limits.stage_rows)
         })
     }
 }

@@ -15,6 +15,7 @@ use super::{
 };
 use context::planning::PlanningContext;
 use context::stage::inner::{Bounds, Inner, pipeline_of};
+use context::stage::stack::Stack;
 use context::stage::{Breaker, Rows, TableOp};
 
 impl CommandPlan for UnionCommand {
@@ -112,19 +113,22 @@ impl TableOp for Union {
         Box::pin(async move {
             // Streaming searches are merged by time; from the first other search on, rows are appended.
             let mut merging = self.events && rows.newest_first()?;
-            let mut parts = vec![rows];
+            let mut stack = Stack::new(env)?;
+            stack.push(rows)?;
             let most = env.context.limits.stage_rows;
             for (streams, search) in &self.searches {
                 if merging && !streams {
                     merging = false;
-                    parts = vec![Rows::stacked(parts, most)?.by_time()?];
+                    let merged = stack.stacked(most)?.by_time()?;
+                    stack = Stack::new(env)?;
+                    stack.push(merged)?;
                 }
-                parts.push(match merging {
+                stack.push(match merging {
                     true => search.all_rows(env).await?,
                     false => search.rows(env).await?,
-                });
+                })?;
             }
-            let stacked = Rows::stacked(parts, most)?;
+            let stacked = stack.stacked(most)?;
             if merging { Ok(stacked.by_time()?) } else { Ok(stacked) }
         })
     }

@@ -145,6 +145,34 @@ async fn what_a_search_computes_stays_within_its_memory() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn rows_that_are_appended_count_until_they_are_combined() {
+    let service = small(16).await;
+    // 48 bytes a row, so 6 MiB for the long ones: both fit, their copy does not.
+    let rows = |count: usize| {
+        let fields = "a=random(), b=random(), c=random(), d=random(), e=random()";
+        format!("makeresults count={count} | eval {fields}")
+    };
+    let sums = "stats count sum(a) sum(b) sum(c) sum(d) sum(e)";
+    let (long, short) = (rows(131_072), rows(8_192));
+    for (first, search) in [
+        (&long, format!("append [| {long}]")),
+        (&long, format!("union maxout=500000 [| {long}]")),
+        (&long, "appendpipe [eval a=b]".to_owned()),
+        (&short, format!("map maxsearches=2 search=\"| {long}\"")),
+    ] {
+        let search = format!("| {first} | {search} | {sums}");
+        let failure = failure(&service, &search).await;
+        assert!(failure.contains("max_mem_usage_mb"), "{search}: {failure}");
+    }
+    // What one command held is free for the next.
+    let chain = format!("| {short}") + &format!(" | append [| {short}]").repeat(12);
+    let job = service.dispatch(JobRequest::new(format!("{chain} | {sums}"), "me")).await.unwrap();
+    job.finished().await.unwrap();
+    let count = format!("{:?}", job.page(0, 1).rows);
+    assert!(count.contains(&(13 * 8_192).to_string()), "{count}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_has_ended_lets_go_of_its_plan() {
     let service = small(64).await;
     // What comes after `transpose` is planned while the search runs: the plan knows who asks.

@@ -11,12 +11,14 @@ use arrow::compute::{concat, is_not_null, take};
 
 use eval::ValueType;
 
-use super::{ArrowType, Column, Rows, Values, check_count, united};
+use super::{ArrowType, Column, Rows, Values, array_bytes, check_count, united};
 use crate::error::Error;
 
 /// The separator between the values of a field, and between fields, in a key.
 const VALUE: char = '\u{1f}';
 const FIELD: char = '\u{1e}';
+/// Size in bytes of the place of a text in a column.
+const VIEW: usize = 16;
 
 /// Returns row indexes; null for rows of nulls.
 pub fn places(places: impl IntoIterator<Item = Option<usize>>) -> UInt32Array {
@@ -146,6 +148,28 @@ impl Rows {
             stacked.push(name, kind, concat(&arrays)?);
         }
         Ok(stacked)
+    }
+
+    /// Returns the minimum size in bytes that [`Rows::stacked`] adds to that of the tables: texts are shared
+    /// with the tables, other values are copied, and each field has a cell in every row.
+    #[must_use]
+    pub fn stacked_bytes(parts: &[Self]) -> usize {
+        let mut cells: HashMap<&str, usize> = HashMap::new();
+        let mut lists = 0;
+        for column in parts.iter().flat_map(|part| &part.columns) {
+            let cell = match column.kind {
+                ValueType::Text => VIEW,
+                ValueType::Multi => {
+                    lists += array_bytes(&column.array);
+                    0
+                }
+                other => other.data_type().primitive_width().unwrap_or(0),
+            };
+            let widest = cells.entry(column.name.as_str()).or_default();
+            *widest = cell.max(*widest);
+        }
+        let count: usize = parts.iter().map(|part| part.count).sum();
+        count.saturating_mul(cells.values().sum()).saturating_add(lists)
     }
 
     /// Indexes the columns by name, as there may be thousands.

@@ -15,6 +15,7 @@ use super::parse;
 use crate::Error;
 use context::planning::{PlanningContext, plan_stage};
 use context::run::run_to_rows;
+use context::stage::stack::Stack;
 use context::stage::{Rows, TableOp};
 
 /// The column that holds the item of a row.
@@ -185,7 +186,9 @@ fn in_order(parts: Vec<(Vec<usize>, Rows)>, env: &PlanningContext<'_>) -> Result
     for (now, place) in places.into_iter().enumerate() {
         order[place] = now;
     }
-    Ok(Rows::stacked(rows, env.context.limits.stage_rows)?.take(&order)?)
+    let mut stack = Stack::new(env)?;
+    rows.into_iter().try_for_each(|rows| stack.push(rows))?;
+    Ok(stack.stacked(env.context.limits.stage_rows)?.take(&order)?)
 }
 
 /// The only value of a list.
