@@ -8,7 +8,7 @@ use datafusion::error::Result;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use hashbrown::HashMap;
 
-use super::reduce::missing;
+use super::reduce::{MOST, missing};
 use super::{Output, Reduction, StreamOp, StreamRun};
 use crate::Error;
 
@@ -45,7 +45,8 @@ impl StreamOp for Dedup {
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         if self.consecutive {
             let runs = |first| Reduction::Runs { count, keep_empty: self.keep_empty, first };
-            return self.first.map(runs);
+            // Rows are dropped only after the end, which is not searched for among more of them.
+            return self.first.filter(|first| *first <= MOST).map(runs);
         }
         Some(Reduction::Each { count, keep_empty: self.keep_empty, first: self.first })
     }

@@ -51,7 +51,7 @@ use self::runs::{ROW, Runs};
 mod runs;
 
 /// Maximum number of remembered rows in a partition.
-const MOST: usize = 1 << 16;
+pub(super) const MOST: usize = 1 << 16;
 /// Maximum memory of a partition in bytes.
 const BYTES: usize = 16 << 20;
 /// Maximum number of bytes of dropped rows that a column of the remaining rows may keep alive.
@@ -357,7 +357,9 @@ impl State {
             Reduction::Each { count, keep_empty, .. } => {
                 self.each(count, keep_empty, &orders, arguments)?
             }
-            Reduction::Runs { keep_empty, .. } => self.runs(keep_empty, &orders, arguments)?,
+            Reduction::Runs { count, keep_empty, .. } => {
+                self.runs(count, keep_empty, &orders, arguments)?
+            }
             Reduction::While { null, .. } => self.until_it_fails(null, &orders, arguments),
         };
         if let Some(last) = self.first.as_ref().and_then(First::last).cloned() {
@@ -403,11 +405,14 @@ impl State {
 
     fn runs(
         &mut self,
+        count: usize,
         keep_empty: bool,
         orders: &Rows,
         arguments: &[ArrayRef],
     ) -> Result<BooleanBuffer> {
         let values = self.values(arguments)?;
+        // The last row with values in the order of arrival, and the length of its run.
+        let (mut last, mut length) = (None, 0_usize);
         let keep = (0..orders.num_rows()).map(|row| {
             let order = orders.row(row);
             if self.is_after_all(order) {
@@ -417,8 +422,15 @@ impl State {
             if lacks && !keep_empty {
                 return false;
             }
-            if let Some(runs) = self.runs.as_mut().filter(|_| !self.is_full) {
-                let value = (!lacks).then(|| values.row(row));
+            let value = (!lacks).then(|| values.row(row));
+            if value.is_some() {
+                length = if value == last { length + 1 } else { 1 };
+                last = value;
+            }
+            // Most rows of a long run are not used, so they need not be remembered.
+            let is_new = lacks || length <= count;
+            let room = |runs: &&mut Runs| !self.is_full && runs.bytes() <= BYTES;
+            if let Some(runs) = self.runs.as_mut().filter(room).filter(|_| is_new) {
                 runs.add(order, value.as_ref().map(AsRef::as_ref));
             }
             true
@@ -625,6 +637,18 @@ mod tests {
         assert_eq!(kept(&mut state, &[10, 4, 6], &more), [true, false, true]);
         assert_eq!(until(&state), Some(7));
         assert_eq!(state.runs.as_ref().map(Runs::len), Some(3));
+    }
+
+    #[test]
+    fn a_long_run_leaves_room_for_the_next() {
+        let mut state = state(Reduction::Runs { count: 2, keep_empty: false, first: 4 });
+        // More than may be remembered, if each row were.
+        let long = "a".repeat(1_000);
+        let mut values = vec![Some(long.as_str()); BYTES / 1_000];
+        values.extend([Some("b"), None, Some("b"), Some("b")]);
+        let times: Vec<i64> = (0..i64::try_from(values.len()).unwrap()).rev().collect();
+        assert!(kept(&mut state, &times, &texts(&values))[..values.len() - 3].iter().all(|k| *k));
+        assert_eq!(until(&state), Some(1));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: at or before the returned row, there are at least N used rows among all rows, whichever arrive
 //! later. A row that arrives between known rows joins a run, splits it, or is a run of its own: no fewer rows
-//! are used than before. So the end among some of the rows is never before that among all rows.
+//! are used than before. So the end among some of the rows is never before that among all rows, and rows may
+//! be left out. The work for a row does not depend on N, apart from finding its place.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -11,22 +12,24 @@ use arrow::row::{OwnedRow, Row};
 
 /// Approximate size in bytes of a remembered row without its values.
 pub(super) const ROW: usize = 160;
+/// Divisor of the number of rows: so many new ones are worth a visit of all.
+const SHARE: usize = 8;
 
 /// The rows that `dedup consecutive=t` uses among some of the rows: one of each sort key, since rows with
-/// equal keys may be in any order.
+/// equal keys may be in any order. Rows that are not used are among them until [`Runs::settle`] removes them.
 pub(super) struct Runs {
     most: usize,
     count: usize,
     /// Sort keys and values; no values if a row lacks one.
     rows: BTreeMap<OwnedRow, Option<Box<[u8]>>>,
     bytes: usize,
-    /// Whether rows were added since the last call of [`Runs::settle`].
-    is_open: bool,
+    /// Number of rows that were added since unused ones were last removed.
+    added: usize,
 }
 
 impl Runs {
     pub(super) fn new(most: usize, count: usize) -> Self {
-        Self { most, count, rows: BTreeMap::new(), bytes: 0, is_open: false }
+        Self { most, count, rows: BTreeMap::new(), bytes: 0, added: 0 }
     }
 
     /// Returns the size of the rows in bytes.
@@ -42,17 +45,20 @@ impl Runs {
     /// Adds a row, unless one with this sort key is there.
     pub(super) fn add(&mut self, order: Row<'_>, value: Option<&[u8]>) {
         if let Entry::Vacant(vacant) = self.rows.entry(order.owned()) {
+            self.bytes += size(value);
+            self.added += 1;
             vacant.insert(value.map(Box::from));
-            self.is_open = true;
         }
     }
 
     /// Removes rows that are not used among these, and those after the maximum number; returns the last one
-    /// if there are so many.
+    /// if there are so many. Does nothing until a share of the rows is new.
     pub(super) fn settle(&mut self) -> Option<OwnedRow> {
-        if !std::mem::take(&mut self.is_open) {
+        // All rows are visited, which after each of many small batches would take quadratic time.
+        if self.added == 0 || self.added < self.rows.len() / SHARE {
             return None;
         }
+        self.added = 0;
         let mut used: Vec<(OwnedRow, Option<Box<[u8]>>)> = Vec::new();
         // The last used row with values, and the length of its run.
         let (mut last, mut length) = (None, 0);
@@ -71,9 +77,58 @@ impl Runs {
             }
         }
         let end = used.last().filter(|_| used.len() >= self.most).map(|(order, _)| order.clone());
-        let size = |value: &Option<Box<[u8]>>| ROW + value.as_ref().map_or(0, |value| value.len());
-        self.bytes = used.iter().map(|(_, value)| size(value)).sum();
+        self.bytes = used.iter().map(|(_, value)| size(value.as_deref())).sum();
         self.rows = used.into_iter().collect();
         end
+    }
+}
+
+/// Returns the approximate size in bytes of a remembered row.
+fn size(value: Option<&[u8]>) -> usize {
+    ROW + value.map_or(0, <[u8]>::len)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array};
+    use arrow::datatypes::DataType;
+    use arrow::row::{RowConverter, SortField};
+
+    use super::*;
+
+    #[test]
+    fn the_work_for_a_row_does_not_grow_with_the_rows() {
+        let count = 4_096;
+        let keys = RowConverter::new(vec![SortField::new(DataType::Int64)]).unwrap();
+        let times: ArrayRef = Arc::new(Int64Array::from_iter_values(0..count));
+        let keys = keys.convert_columns(&[times]).unwrap();
+        let mut runs = Runs::new(1 << 16, 1);
+        let mut visited = 0;
+        for key in &keys {
+            runs.add(key, Some(key.as_ref()));
+            assert!(runs.settle().is_none());
+            if runs.added == 0 {
+                visited += runs.len();
+            }
+        }
+        assert_eq!(runs.len(), keys.num_rows());
+        assert!(visited <= 10 * keys.num_rows(), "{visited} visits");
+    }
+
+    #[test]
+    fn rows_count_before_they_are_visited() {
+        let keys = RowConverter::new(vec![SortField::new(DataType::Int64)]).unwrap();
+        let times: ArrayRef = Arc::new(Int64Array::from_iter_values(0..3));
+        let keys = keys.convert_columns(&[times]).unwrap();
+        let mut runs = Runs::new(9, 1);
+        for key in &keys {
+            runs.add(key, Some(&[0; 40]));
+        }
+        assert_eq!(runs.bytes(), 3 * (ROW + 40));
+        runs.settle();
+        assert_eq!(runs.bytes(), ROW + 40);
     }
 }
