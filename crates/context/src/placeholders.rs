@@ -1,10 +1,13 @@
 //! Placeholders in the text of a saved search: `$name$` and `$args.name$`.
 //!
 //! Guarantees: a text without a placeholder is returned unchanged; `$` in regular expressions is not a
-//! placeholder (`"\$$"`). It leaves to callers where values come from, and to `map` the placeholders of its
-//! own search, unless a value of that name is given.
+//! placeholder (`"\$$"`), and comments are copied as they are. It leaves to callers where values come from,
+//! and to `map` the placeholders of its own search, unless a value of that name is given.
 
 use std::ops::Range;
+
+/// Begins and ends a comment.
+const COMMENT: &str = "```";
 
 /// Replaces `$name$` and `$args.name$` with the value of `name`, and `$$name$$` with `$name$`.
 ///
@@ -15,12 +18,17 @@ pub fn fill_placeholders(
     text: &str,
     value: impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
-    let maps = searches_of_map(text);
+    let parts = Parts::of(text);
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     while let Some(length) = text[at..].find('$') {
         let start = at + length;
         out.push_str(&text[at..start]);
+        if let Some(comment) = parts.comments.iter().find(|comment| comment.contains(&start)) {
+            out.push_str(&text[start..comment.end]);
+            at = comment.end;
+            continue;
+        }
         let rest = &text[start..];
         if let Some(name) = rest.strip_prefix("$$").and_then(name_before_dollar)
             && rest[name.len() + 3..].starts_with('$')
@@ -38,7 +46,7 @@ pub fn fill_placeholders(
         let name = name.strip_prefix("args.").unwrap_or(name);
         match value(name) {
             Some(value) => out.push_str(&value),
-            None if maps.iter().any(|map| map.contains(&start)) => {
+            None if parts.maps.iter().any(|map| map.contains(&start)) => {
                 out.push_str(&text[start..end]);
             }
             None => return Err(name.to_owned()),
@@ -60,47 +68,74 @@ pub fn is_name(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(inside)
 }
 
-/// Returns where the `map` commands of a text are: each until the next pipe that is neither in quotes nor in
-/// its brackets. In the search of `map`, `$name$` is a field.
-fn searches_of_map(text: &str) -> Vec<Range<usize>> {
-    let mut found = Vec::new();
-    // The start of a `map`, and the depth of the brackets around it.
-    let mut open: Option<(usize, usize)> = None;
-    let (mut quoted, mut escaped, mut depth) = (false, false, 0_usize);
-    for (at, c) in text.char_indices() {
-        if escaped || c == '\\' {
-            escaped = !escaped;
-            continue;
+/// The parts of a text in which `$name$` has another meaning.
+#[derive(Default)]
+struct Parts {
+    /// The `map` commands: each until the next pipe that is neither in quotes nor in its brackets. In the
+    /// search of `map`, `$name$` is a field.
+    maps: Vec<Range<usize>>,
+    comments: Vec<Range<usize>>,
+}
+
+impl Parts {
+    fn of(text: &str) -> Self {
+        let mut parts = Self::default();
+        // The start of a `map`, and the depth of the brackets around it.
+        let mut open: Option<(usize, usize)> = None;
+        let (mut quoted, mut escaped, mut depth) = (false, false, 0_usize);
+        let mut behind_comment = 0;
+        for (at, c) in text.char_indices() {
+            if at < behind_comment {
+                continue;
+            }
+            if escaped || c == '\\' {
+                escaped = !escaped;
+                continue;
+            }
+            if !quoted && text[at..].starts_with(COMMENT) {
+                behind_comment = comment_end(text, at);
+                parts.comments.push(at..behind_comment);
+                continue;
+            }
+            match c {
+                '"' => quoted = !quoted,
+                _ if quoted => {}
+                '[' => depth += 1,
+                ']' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            // A bracket that closes the search around a `map` ends it, too.
+            let ends = open.is_some_and(|(_, outside)| {
+                !quoted && ((c == '|' && depth == outside) || depth < outside)
+            });
+            if ends && let Some((start, _)) = open.take() {
+                parts.maps.push(start..at);
+            }
+            let begins = !quoted && open.is_none() && (c == '|' || c == '[');
+            if begins && begins_with_map(&text[at + 1..]) {
+                open = Some((at, depth));
+            }
         }
-        match c {
-            '"' => quoted = !quoted,
-            _ if quoted => {}
-            '[' => depth += 1,
-            ']' => depth = depth.saturating_sub(1),
-            _ => {}
+        if let Some((start, _)) = open {
+            parts.maps.push(start..text.len());
         }
-        // A bracket that closes the search around a `map` ends it, too.
-        let ends = open.is_some_and(|(_, outside)| {
-            !quoted && ((c == '|' && depth == outside) || depth < outside)
-        });
-        if ends && let Some((start, _)) = open.take() {
-            found.push(start..at);
-        }
-        let begins = !quoted && open.is_none() && (c == '|' || c == '[');
-        if begins && begins_with_map(&text[at + 1..]) {
-            open = Some((at, depth));
-        }
+        parts
     }
-    if let Some((start, _)) = open {
-        found.push(start..text.len());
-    }
-    found
+}
+
+/// Returns the end of the comment that begins at a position.
+fn comment_end(text: &str, at: usize) -> usize {
+    let inside = at + COMMENT.len();
+    text[inside..].find(COMMENT).map_or(text.len(), |length| inside + length + COMMENT.len())
 }
 
 fn begins_with_map(text: &str) -> bool {
-    let text = text.trim_start();
+    let mut text = text.trim_start();
+    while text.starts_with(COMMENT) {
+        text = text[comment_end(text, 0)..].trim_start();
+    }
     let word = text.get(..3).is_some_and(|word| word.eq_ignore_ascii_case("map"));
-    word && text[3..].starts_with(|c: char| c.is_whitespace() || c == '[' || c == '"')
+    word && text[3..].starts_with(|c: char| c.is_whitespace() || "[\"`".contains(c))
 }
 
 #[cfg(test)]
@@ -137,6 +172,9 @@ mod tests {
             "$$",
             "$$$",
             "",
+            "index=a ``` $b$ is set by the caller ``` | stats count",
+            "``` $a$ ``` index=a",
+            "index=a ``` $b$ and $a$",
         ] {
             is(text, text);
         }
@@ -149,6 +187,8 @@ mod tests {
             "| makeresults | MAP [search u=$u$ | append [search v=$v$]]",
             "index=a [search b | map search=\"search u=$u$\"]",
             "| map search=\"a=\\\"$u$\\\" b=$v$\"",
+            "index=a ``` 5\" disks ``` | map search=\"search u=$u$\"",
+            "index=a | ``` one ``` ``` | two ``` map```three```[search u=$u$]",
         ] {
             is(text, text);
         }
@@ -159,6 +199,8 @@ mod tests {
             "index=map $b$",
             "| mapped search=\"$b$\"",
             "\"| map $b$\"",
+            "index=a ``` | map ``` x=$b$",
+            "x=\"```\" y=$b$ z=\"```\"",
         ] {
             assert_eq!(filled(text), Err("b".to_owned()), "{text}");
         }

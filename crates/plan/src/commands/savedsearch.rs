@@ -55,7 +55,8 @@ pub(super) async fn expand(
     } else {
         fill_placeholders(&saved.text, value).map_err(|name| {
             let message = format!(
-                "the saved search \"{}\" has ${name}$ in it: write {name}=\"...\" after its name",
+                "the saved search \"{}\" has ${name}$ in it: write {name}=\"...\" after its name; if it is not a \
+                 placeholder, write $${name}$$ in the saved search",
                 command.name.node
             );
             Error::at(message, span)
