@@ -79,13 +79,16 @@ impl TableOp for Map {
                 env.log.add(MessageKind::Warning, text);
             }
             let mut context = env.context.clone();
+            let mut saved = None;
             let (template, span) = match &self.command.search {
                 MapSearch::Text(text) => (text.node.clone(), text.span),
                 MapSearch::Template(text) => (as_search(&text.node), text.span),
                 MapSearch::Saved(name) => {
-                    let saved = Saved::find(&name.node, name.span, env)?;
-                    context.range = saved.range;
-                    (saved.text, name.span)
+                    let found = Saved::find(&name.node, name.span, env)?;
+                    context.range = found.range;
+                    let text = found.text.clone();
+                    saved = Some(found);
+                    (text, name.span)
                 }
             };
             let env = env.within(&context);
@@ -93,7 +96,7 @@ impl TableOp for Map {
             let mut count = 0;
             for row in 0..runs {
                 let one = rows.slice(row, 1);
-                let text = search(&template, &one, row + 1, span)?;
+                let text = search(&template, saved.as_ref(), &one, row + 1, span)?;
                 let parsed = subsearch::parse_placed(&text, Some(span), env.subsearches(), &env);
                 let pipeline = parsed.await?;
                 let bounds = Bounds::default();
@@ -108,13 +111,22 @@ impl TableOp for Map {
     }
 }
 
-/// Returns the template with the values of a row.
-fn search(template: &str, row: &Rows, run: usize, span: Span) -> Result<String, Error> {
+/// Returns the template with the values of a row; where it has none, with those of the saved search that the
+/// template is the text of.
+fn search(
+    template: &str,
+    saved: Option<&Saved>,
+    row: &Rows,
+    run: usize,
+    span: Span,
+) -> Result<String, Error> {
     let value = |name: &str| {
         if name == SERIAL {
             return Some(run.to_string());
         }
-        row.texts(name).ok()?.into_iter().next().flatten()
+        let name = saved.and_then(|_| name.strip_prefix("args.")).unwrap_or(name);
+        let of_row = row.texts(name).ok().and_then(|texts| texts.into_iter().next().flatten());
+        of_row.or_else(|| saved?.default(name).map(str::to_owned))
     };
     filled(template, value).map_err(|name| {
         Error::at(

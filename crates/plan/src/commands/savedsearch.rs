@@ -48,7 +48,8 @@ pub(super) async fn expand(
     let value = |name: &str| {
         let given = |(key, _): &&(String, String)| key.strip_prefix("args.").unwrap_or(key) == name;
         let found = command.arguments.iter().find(given);
-        found.or_else(|| saved.arguments.iter().find(given)).map(|(_, value)| value.clone())
+        let found = found.map(|(_, value)| value.as_str());
+        found.or_else(|| saved.default(name)).map(str::to_owned)
     };
     let text = if command.nosubstitution {
         saved.text.clone()
@@ -113,5 +114,12 @@ impl Saved {
         let own = stanza.entries.iter().filter(|entry| entry.key.starts_with("args."));
         let arguments = own.map(|entry| (entry.key.clone(), entry.value.clone())).collect();
         Ok(Self { text, arguments, range })
+    }
+
+    /// Returns its own value of `$name$`.
+    pub(super) fn default(&self, name: &str) -> Option<&str> {
+        let mut own = self.arguments.iter();
+        let found = own.find(|(key, _)| key.strip_prefix("args.") == Some(name));
+        found.map(|(_, value)| value.as_str())
     }
 }
