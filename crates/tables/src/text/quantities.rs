@@ -16,15 +16,21 @@ pub fn leading(text: &str) -> Option<f64> {
     plain(&text[..end.unwrap_or(text.len())])
 }
 
-/// Parses sizes such as `12m`, `3g`, `700k`, and returns kilobytes.
+/// Parses sizes such as `12m`, `1.5 GB`, `700`, and returns kilobytes.
 #[must_use]
 pub fn memk(text: &str) -> Option<f64> {
-    let factor = match text.trim().chars().last()?.to_ascii_lowercase() {
-        'm' => 1024.0,
-        'g' => 1024.0 * 1024.0,
-        _ => 1.0,
+    if let Some(kilobytes) = plain(text) {
+        return Some(kilobytes);
+    }
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_alphabetic())?);
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "k" | "kb" => 1.0,
+        "m" | "mb" => 1024.0,
+        "g" | "gb" => 1024.0 * 1024.0,
+        _ => return None,
     };
-    Some(leading(text)? * factor)
+    Some(plain(number.trim_end())? * factor)
 }
 
 /// Parses `[D+]HH:MM:SS`, and returns seconds.
@@ -47,5 +53,27 @@ pub fn minutes(text: &str) -> Option<f64> {
     match text.trim().split_once(':') {
         Some((minutes, seconds)) => Some(parse_number(minutes)? * 60.0 + parse_number(seconds)?),
         None => parse_number(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_kilobytes_whatever_their_unit() {
+        for (text, kilobytes) in [
+            ("2m", 2_048.0),
+            ("1.5GB", 1_572_864.0),
+            (" 1,024 Kb ", 1_024.0),
+            ("700", 700.0),
+            ("0.5 g", 524_288.0),
+            ("3MB", 3_072.0),
+        ] {
+            assert_eq!(memk(text), Some(kilobytes), "{text}");
+        }
+        for text in ["5t", "5 bytes", "12 m of 3 g", "m", "", "5%"] {
+            assert_eq!(memk(text), None, "{text}");
+        }
     }
 }
