@@ -1,7 +1,13 @@
 //! The supported part of XPath: `/a/b`, `//b`, `*`, `@b`, `text()`, and predicates in square brackets: `[2]`,
-//! `[last()]`, `[@a]`, `[@a='x']`, `[b='x']`, `[text()='x']`, also with `!=`.
+//! `[last()-1]`, `[position()<3]`, `[@a]`, `[@a='x']`, `[b>2]`, `[text()!='x']`, `[contains(., 'x')]`,
+//! `[starts-with(@a, 'x')]`, combined with `and`, `or`, `not()` and parentheses.
+
+use std::cmp::Ordering;
 
 use super::document::Document;
+
+/// Maximum nesting depth of `not()` and parentheses in a predicate.
+const NESTED: usize = 20;
 
 /// A compiled path.
 #[derive(Debug)]
@@ -33,10 +39,51 @@ enum End {
 
 #[derive(Debug)]
 enum Condition {
-    Position(usize),
-    Last,
+    Position {
+        comparison: Comparison,
+        place: Place,
+    },
     Has(Part),
-    Equals { part: Part, value: String, equal: bool },
+    Compare {
+        part: Part,
+        comparison: Comparison,
+        value: Literal,
+    },
+    /// `contains()` and `starts-with()`.
+    Finds {
+        part: Part,
+        text: String,
+        at_start: bool,
+    },
+    Not(Box<Condition>),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+}
+
+/// A position among the elements of a step.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// Counted from 1.
+    At(usize),
+    /// The number of elements after it.
+    BeforeLast(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+/// A quoted text, or a number.
+#[derive(Debug)]
+enum Literal {
+    Text(String),
+    Number(f64),
 }
 
 /// The operand of a predicate.
@@ -44,7 +91,10 @@ enum Condition {
 enum Part {
     Attribute(String),
     Child(String),
+    /// Each text directly inside.
     Text,
+    /// All text, including that of descendants.
+    Content,
 }
 
 impl XPath {
@@ -54,7 +104,7 @@ impl XPath {
     /// A message about the unsupported part.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let mut reader = Reader { rest: text.strip_prefix('.').unwrap_or(text) };
+        let mut reader = Reader { rest: text.strip_prefix('.').unwrap_or(text), depth: 0 };
         if !reader.rest.starts_with('/') {
             return Err("a path begins with / or //".to_owned());
         }
@@ -150,21 +200,70 @@ impl Step {
 }
 
 impl Condition {
-    fn filter(&self, document: &Document, mut elements: Vec<usize>) -> Vec<usize> {
+    fn filter(&self, document: &Document, elements: Vec<usize>) -> Vec<usize> {
+        let count = elements.len();
+        let numbered = elements.into_iter().zip(1..);
+        let kept =
+            numbered.filter(|(element, position)| self.holds(document, *element, *position, count));
+        kept.map(|(element, _)| element).collect()
+    }
+
+    /// Whether the condition is true for an element at a position among `count` elements.
+    fn holds(&self, document: &Document, element: usize, position: usize, count: usize) -> bool {
         match self {
-            Self::Position(position) => elements.into_iter().skip(position - 1).take(1).collect(),
-            Self::Last => elements.split_off(elements.len().saturating_sub(1)),
-            Self::Has(part) => {
-                elements.retain(|element| part.values(document, *element, &mut |_| true));
-                elements
+            Self::Position { comparison, place } => comparison.accepts(Some(match place {
+                Place::At(at) => position.cmp(at),
+                Place::BeforeLast(behind) => position.saturating_add(*behind).cmp(&count),
+            })),
+            Self::Has(part) => part.values(document, element, &mut |_| true),
+            Self::Compare { part, comparison, value } => {
+                part.values(document, element, &mut |found| comparison.compares(found, value))
             }
-            Self::Equals { part, value, equal } => {
-                elements.retain(|element| {
-                    part.values(document, *element, &mut |found| (found == value) == *equal)
-                });
-                elements
+            Self::Finds { part, text, at_start } => {
+                // Of several values, XPath reads the first one.
+                let mut is_first = true;
+                part.values(document, element, &mut |found| {
+                    let place = found.find(text.as_str());
+                    let is_found = place.is_some_and(|place| place == 0 || !at_start);
+                    std::mem::take(&mut is_first) && is_found
+                })
+            }
+            Self::Not(inner) => !inner.holds(document, element, position, count),
+            Self::All(inner) => {
+                inner.iter().all(|inner| inner.holds(document, element, position, count))
+            }
+            Self::Any(inner) => {
+                inner.iter().any(|inner| inner.holds(document, element, position, count))
             }
         }
+    }
+}
+
+impl Comparison {
+    /// Whether values in this order satisfy the comparison; those that are not numbers have none.
+    fn accepts(self, order: Option<Ordering>) -> bool {
+        match self {
+            Self::Equal => order == Some(Ordering::Equal),
+            Self::NotEqual => order != Some(Ordering::Equal),
+            Self::Less => order == Some(Ordering::Less),
+            Self::LessOrEqual => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Self::Greater => order == Some(Ordering::Greater),
+            Self::GreaterOrEqual => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+        }
+    }
+
+    fn compares(self, found: &str, value: &Literal) -> bool {
+        let number = |text: &str| text.trim().parse::<f64>().ok();
+        let value = match value {
+            // Only equality compares texts.
+            Literal::Text(text) if matches!(self, Self::Equal | Self::NotEqual) => {
+                return self.accepts(Some(found.cmp(text)));
+            }
+            Literal::Text(text) => number(text),
+            Literal::Number(value) => Some(*value),
+        };
+        let order = number(found).zip(value).and_then(|(found, value)| found.partial_cmp(&value));
+        self.accepts(order)
     }
 }
 
@@ -176,23 +275,34 @@ impl Part {
         element: usize,
         test: &mut dyn FnMut(&str) -> bool,
     ) -> bool {
+        let mut test_content = |element: usize| {
+            let mut text = String::new();
+            document.content(element, &mut text);
+            test(text.trim())
+        };
         match self {
             Self::Attribute(name) => {
                 let attributes = &document.elements[element].attributes;
                 attributes.iter().any(|(known, value)| known == name && test(value))
             }
-            Self::Child(name) => document.children(element).any(|child| {
-                let mut text = String::new();
-                document.content(child, &mut text);
-                document.elements[child].name == *name && test(text.trim())
-            }),
+            Self::Child(name) => {
+                let mut named = document.children(element);
+                named.any(|child| document.elements[child].name == *name && test_content(child))
+            }
             Self::Text => document.texts(element).any(|text| test(text.trim())),
+            Self::Content => test_content(element),
         }
     }
 }
 
 struct Reader<'t> {
     rest: &'t str,
+    /// The number of open parentheses.
+    depth: usize,
+}
+
+fn is_name_character(c: char) -> bool {
+    c.is_alphanumeric() || "_-.:".contains(c)
 }
 
 impl Reader<'_> {
@@ -211,8 +321,7 @@ impl Reader<'_> {
     }
 
     fn name(&mut self) -> Result<String, String> {
-        let is_name = |c: char| c.is_alphanumeric() || "_-.:".contains(c);
-        let end = self.rest.find(|c| !is_name(c)).unwrap_or(self.rest.len());
+        let end = self.rest.find(|c| !is_name_character(c)).unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(end);
         if name.is_empty() {
             return Err(match self.rest {
@@ -243,60 +352,181 @@ impl Reader<'_> {
     }
 
     fn condition(&mut self) -> Result<Condition, String> {
-        self.skip_space();
-        let condition = self.test()?;
+        let condition = self.any()?;
         self.skip_space();
         if self.eat("]") {
             return Ok(condition);
         }
-        Err(format!(
-            "a condition is a position or one comparison; '{}' is not understood",
-            self.rest
-        ))
+        Err(format!("'{}' is not understood in a condition", self.rest))
+    }
+
+    fn any(&mut self) -> Result<Condition, String> {
+        let mut found = vec![self.all()?];
+        while self.word("or") {
+            found.push(self.all()?);
+        }
+        Ok(joined(found, Condition::Any))
+    }
+
+    fn all(&mut self) -> Result<Condition, String> {
+        let mut found = vec![self.test()?];
+        while self.word("and") {
+            found.push(self.test()?);
+        }
+        Ok(joined(found, Condition::All))
+    }
+
+    /// Skips a word that joins conditions.
+    fn word(&mut self, word: &str) -> bool {
+        self.skip_space();
+        let rest = self.rest.strip_prefix(word).filter(|rest| !rest.starts_with(is_name_character));
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Reads conditions up to a closing parenthesis.
+    fn nested(&mut self) -> Result<Condition, String> {
+        self.depth += 1;
+        if self.depth > NESTED {
+            return Err(format!("more than {NESTED} nested parentheses are not supported"));
+        }
+        let condition = self.any()?;
+        self.close()?;
+        self.depth -= 1;
+        Ok(condition)
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        self.skip_space();
+        if self.eat(")") { Ok(()) } else { Err("a parenthesis is not closed".to_owned()) }
     }
 
     fn test(&mut self) -> Result<Condition, String> {
+        self.skip_space();
+        if self.eat("not(") {
+            return Ok(Condition::Not(Box::new(self.nested()?)));
+        }
+        if self.eat("(") {
+            return self.nested();
+        }
+        for (function, at_start) in [("contains(", false), ("starts-with(", true)] {
+            if self.eat(function) {
+                return self.finds(at_start);
+            }
+        }
         if self.rest.starts_with(|c: char| c.is_ascii_digit()) {
-            let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
-            let position = self.rest[..end].parse().ok().filter(|position| *position > 0);
-            self.rest = &self.rest[end..];
-            let position = position.ok_or("positions are counted from 1")?;
-            return Ok(Condition::Position(position));
+            let place = match self.whole()? {
+                0 => return Err("positions are counted from 1".to_owned()),
+                at => Place::At(at),
+            };
+            return Ok(Condition::Position { comparison: Comparison::Equal, place });
         }
-        if self.eat("last()") {
-            return Ok(Condition::Last);
+        if self.rest.starts_with("last()") {
+            let place = self.place()?;
+            return Ok(Condition::Position { comparison: Comparison::Equal, place });
         }
-        let part = if self.eat("text()") || self.eat(".") {
+        if self.eat("position()") {
+            let comparison = self.comparison().ok_or("position() is compared with a number")?;
+            return Ok(Condition::Position { comparison, place: self.place()? });
+        }
+        let part = self.part()?;
+        let Some(comparison) = self.comparison() else { return Ok(Condition::Has(part)) };
+        Ok(Condition::Compare { part, comparison, value: self.literal()? })
+    }
+
+    /// Reads the arguments of `contains()` or `starts-with()`.
+    fn finds(&mut self, at_start: bool) -> Result<Condition, String> {
+        self.skip_space();
+        let part = self.part()?;
+        self.skip_space();
+        if !self.eat(",") {
+            return Err(format!("a comma is missing before '{}'", self.rest));
+        }
+        self.skip_space();
+        let Literal::Text(text) = self.literal()? else {
+            return Err("contains() and starts-with() look for a quoted string".to_owned());
+        };
+        self.close()?;
+        Ok(Condition::Finds { part, text, at_start })
+    }
+
+    fn part(&mut self) -> Result<Part, String> {
+        Ok(if self.eat("text()") {
             Part::Text
+        } else if self.eat(".") {
+            Part::Content
         } else if self.eat("@") {
             Part::Attribute(self.name()?)
         } else {
             Part::Child(self.name()?)
-        };
-        self.skip_space();
-        let equal = match (self.eat("!="), self.eat("=")) {
-            (false, false) => return Ok(Condition::Has(part)),
-            (different, _) => !different,
-        };
-        self.skip_space();
-        Ok(Condition::Equals { part, value: self.literal()?, equal })
+        })
     }
 
-    fn literal(&mut self) -> Result<String, String> {
+    /// Reads an operator with the spaces around it.
+    fn comparison(&mut self) -> Option<Comparison> {
+        self.skip_space();
+        let operators = [
+            ("!=", Comparison::NotEqual),
+            ("<=", Comparison::LessOrEqual),
+            (">=", Comparison::GreaterOrEqual),
+            ("=", Comparison::Equal),
+            ("<", Comparison::Less),
+            (">", Comparison::Greater),
+        ];
+        let (_, found) = operators.into_iter().find(|(symbol, _)| self.eat(symbol))?;
+        self.skip_space();
+        Some(found)
+    }
+
+    /// Reads a number, `last()`, or `last()` minus a number.
+    fn place(&mut self) -> Result<Place, String> {
+        if !self.eat("last()") {
+            return self.whole().map(Place::At);
+        }
+        self.skip_space();
+        if !self.eat("-") {
+            return Ok(Place::BeforeLast(0));
+        }
+        self.skip_space();
+        self.whole().map(Place::BeforeLast)
+    }
+
+    fn whole(&mut self) -> Result<usize, String> {
+        let end = self.rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.rest.len());
+        let number = self.rest[..end].parse::<usize>();
+        let number = number.map_err(|_| format!("'{}' is not a position", self.shown()))?;
+        self.rest = &self.rest[end..];
+        Ok(number)
+    }
+
+    /// Returns the rest of the predicate.
+    fn shown(&self) -> &str {
+        self.rest.split(']').next().unwrap_or_default().trim()
+    }
+
+    fn literal(&mut self) -> Result<Literal, String> {
         let quote = self.rest.chars().next().filter(|c| matches!(c, '\'' | '"'));
         let Some(quote) = quote else {
-            let end = self.rest.find(']').unwrap_or(self.rest.len());
-            let (number, rest) = self.rest.split_at(end);
-            if number.trim().parse::<f64>().is_err() {
-                return Err(format!("'{}' is not a quoted string", number.trim()));
-            }
-            self.rest = rest;
-            return Ok(number.trim().to_owned());
+            let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
+            let end = self.rest.find(|c| !is_digit(c)).unwrap_or(self.rest.len());
+            let number = self.rest[..end].parse::<f64>();
+            let number =
+                number.map_err(|_| format!("'{}' is not a quoted string", self.shown()))?;
+            self.rest = &self.rest[end..];
+            return Ok(Literal::Number(number));
         };
         let rest = &self.rest[1..];
         let end = rest.find(quote).ok_or("a quote is not closed")?;
         self.rest = &rest[end + 1..];
-        Ok(rest[..end].to_owned())
+        Ok(Literal::Text(rest[..end].to_owned()))
+    }
+}
+
+/// Returns one condition, or several joined.
+fn joined(mut found: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
+    match found.len() {
+        1 => found.swap_remove(0),
+        _ => join(found),
     }
 }
 
@@ -338,10 +568,37 @@ mod tests {
     }
 
     #[test]
+    fn conditions_have_functions_numbers_and_words() {
+        assert_eq!(found("//b[position()<2]"), ["y", "z"]);
+        assert_eq!(found("//b[position() != last()]"), ["z"]);
+        assert_eq!(found("//b[last() - 1]"), ["z"]);
+        assert_eq!(found("//a[contains(., 'y')]/@n"), ["1"]);
+        assert_eq!(found("//a[starts-with(b, \"z\")]/@n"), ["2"]);
+        // The text of the first of several elements counts.
+        assert_eq!(found("//a[contains(b, 'w')]"), [""; 0]);
+        assert_eq!(found("//a[not(@n)]"), ["q & p"]);
+        assert_eq!(found("//a[@n>1 or contains(text(), 'q')]"), ["zw", "q & p"]);
+        assert_eq!(found("//a[(@n=1 or @n=2) and @m]/@n"), ["2"]);
+        assert_eq!(found("//a[b and not(order)]"), ["xy", "zw"]);
+        assert_eq!(found("//a[@n=1.0]/@n"), ["1"]);
+        assert_eq!(found("//a[@n='1.0']/@n"), [""; 0]);
+        assert_eq!(found("//a[. >= 0]"), [""; 0]);
+    }
+
+    #[test]
     fn other_paths_are_refused_with_a_reason() {
         let reason = |path: &str| XPath::parse(path).unwrap_err();
         assert!(reason("a/b").contains("begins with /"));
-        assert!(reason("//a[position()<3]").contains("position() is not supported"));
+        assert!(reason("//a[count(b)<3]").contains("count() is not supported"));
+        assert!(reason("//a[position()]").contains("compared with a number"));
+        assert!(reason("//a[position()<b]").contains("'b' is not a position"));
+        assert!(reason("//a[0]").contains("counted from 1"));
+        assert!(reason("//a[contains(@n, 2)]").contains("quoted string"));
+        assert!(reason("//a[not(@n]").contains("a parenthesis is not closed"));
+        assert!(reason("//a[@n or]").contains("a name is missing"));
+        assert!(reason("//a[@n b]").contains("'b]' is not understood"));
+        let nested = format!("//a[{}@n{}]", "(".repeat(10_000), ")".repeat(10_000));
+        assert!(reason(&nested).contains("nested parentheses"));
         assert!(reason("//a/@b/c").contains("can only end a path"));
         assert!(reason("//a[@b=c]").contains("is not a quoted string"));
         assert!(reason("//a[@b='c").contains("not closed"));
