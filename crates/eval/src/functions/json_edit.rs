@@ -1,16 +1,17 @@
 //! `json_set`, `json_set_exact`, `json_append`, `json_extend`, `json_delete`.
 //!
 //! Guarantees: pairs of a path and a value are applied from left to right; a pair whose path does not fit the
-//! document is skipped; a text that is not valid JSON gives null.
+//! document is skipped; a text that is not valid JSON gives null; numbers stay as they are written.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
-use super::json::{JsonPath, Step, parse, paths};
-use super::json_build::json_of;
+use super::json::{JsonPath, Step, TOO_DEEP, paths};
 use super::{Call, Function, Preparation, Refusal, plain, refuse, text};
-use crate::Row;
+use crate::value::{TextValue, Value};
+use crate::{JsonTree, Row};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     plain("json_set", |call| edit(call, set)),
@@ -22,7 +23,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("json_extend", |call| {
         edit(call, |steps, json, value| {
             each(steps, json, &mut |place| match value.clone() {
-                Json::Array(more) => items(place).extend(more),
+                JsonTree::Array(more) => items(place).extend(more),
                 one => items(place).push(one),
             });
         })
@@ -31,7 +32,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("json_delete", |_| Ok(text(delete))),
 ];
 
-type Change = fn(&[Step], &mut Json, Json);
+/// Maximum number of steps of a path. More would create a value that is nested too deeply to be read, and
+/// whose recursion has no bound.
+const STEPS: usize = 127;
+
+type Change = for<'t> fn(&[Step], &mut JsonTree<'t>, JsonTree<'t>);
 
 /// Prepares a function of a document and pairs of a path and a value.
 fn edit(call: &Call<'_>, change: Change) -> Preparation {
@@ -40,11 +45,17 @@ fn edit(call: &Call<'_>, change: Change) -> Preparation {
     let paths: Vec<_> = (1..call.len()).step_by(2).map(|at| paths(call, at)).collect();
     let parameters = format!("{literals:?}");
     let kernel = text(move |row, out| {
-        let mut json = parse(row, 0)?;
+        let (written, numbers) = (row.text(0)?, numbers(row));
+        let mut json = document(&written, row)?;
         for (pair, path) in paths.iter().enumerate() {
             let at = 2 * pair + 2;
             let path: Arc<JsonPath> = path(row)?;
-            change(&path.steps, &mut json, json_of(row.value(at), literals[at]));
+            if path.steps.len() > STEPS {
+                row.environment().note(TOO_DEEP);
+                return None;
+            }
+            let value = value_of(row.value(at), numbers[at].as_deref(), literals[at]);
+            change(&path.steps, &mut json, value);
         }
         out.push_str(&json.to_string());
         Some(())
@@ -61,46 +72,98 @@ fn check_pairs(call: &Call<'_>) -> Result<(), Refusal> {
     refuse(call.len() - 1, message)
 }
 
+/// Parses the document, unless it is nested too deeply to be changed.
+fn document<'t>(text: &'t str, row: Row<'_>) -> Option<JsonTree<'t>> {
+    let json = JsonTree::parse(text)?;
+    if json.has_deep() {
+        row.environment().note(TOO_DEEP);
+        return None;
+    }
+    Some(json)
+}
+
+/// Returns the texts of the arguments that have none by themselves.
+fn numbers(row: Row<'_>) -> Vec<Option<TextValue<'_>>> {
+    let numbers = row.values().map(|value| match value {
+        Value::Text(_) | Value::Multi(_) => None,
+        other => other.text(),
+    });
+    numbers.collect()
+}
+
+/// Converts a value to JSON as [`json_of`](super::json_of) does, with numbers as they are written; `number`
+/// is the text of a number.
+fn value_of<'t>(value: Value<'t>, number: Option<&'t str>, literal: bool) -> JsonTree<'t> {
+    match value {
+        Value::Null => JsonTree::Null,
+        Value::Boolean(truth) => JsonTree::Bool(truth),
+        Value::Multi(values) => {
+            JsonTree::Array(values.iter().map(|text| text_of(text, literal)).collect())
+        }
+        Value::Text(text) => text_of(text, literal),
+        _ => {
+            let text = number.unwrap_or_default();
+            JsonTree::parse(text).unwrap_or(JsonTree::Text(Cow::Borrowed(text)))
+        }
+    }
+}
+
+fn text_of(text: &str, literal: bool) -> JsonTree<'_> {
+    match JsonTree::parse(text) {
+        Some(number @ JsonTree::Number(_)) if !literal => number,
+        Some(parsed @ (JsonTree::Object(_) | JsonTree::Array(_))) => parsed,
+        _ => JsonTree::Text(Cow::Borrowed(text)),
+    }
+}
+
 /// Sets the value at a path. Missing keys on the way are created.
-fn set(steps: &[Step], json: &mut Json, value: Json) {
+fn set<'t>(steps: &[Step], json: &mut JsonTree<'t>, value: JsonTree<'t>) {
     let Some((step, rest)) = steps.split_first() else {
         *json = value;
         return;
     };
     match (step, json) {
-        (Step::Key(key), Json::Object(object))
-            if object.contains_key(key) || matches!(rest.first(), None | Some(Step::Key(_))) =>
-        {
-            let empty = || Json::Object(Map::new());
-            set(rest, object.entry(key.clone()).or_insert_with(empty), value);
-        }
-        (Step::Item(at), Json::Array(items)) => {
+        (Step::Key(key), JsonTree::Object(members)) => match place(members, key) {
+            Some(at) => set(rest, &mut members[at].1, value),
+            None if matches!(rest.first(), None | Some(Step::Key(_))) => {
+                let mut made = JsonTree::Object(Vec::new());
+                set(rest, &mut made, value);
+                members.push((Cow::Owned(key.clone()), made));
+            }
+            None => {}
+        },
+        (Step::Item(at), JsonTree::Array(items)) => {
             if let Some(item) = items.get_mut(*at) {
                 set(rest, item, value);
             }
         }
-        (Step::EveryItem, Json::Array(items)) => {
+        (Step::EveryItem, JsonTree::Array(items)) => {
             items.iter_mut().for_each(|item| set(rest, item, value.clone()));
         }
         _ => {}
     }
 }
 
+/// Returns the position of the last member with a name, which counts if the name is repeated.
+fn place(members: &[(Cow<'_, str>, JsonTree<'_>)], name: &str) -> Option<usize> {
+    members.iter().rposition(|(known, _)| known == name)
+}
+
 /// Calls `change` with each place that a path matches.
-fn each(steps: &[Step], json: &mut Json, change: &mut dyn FnMut(&mut Json)) {
+fn each<'t>(steps: &[Step], json: &mut JsonTree<'t>, change: &mut dyn FnMut(&mut JsonTree<'t>)) {
     let Some((step, rest)) = steps.split_first() else { return change(json) };
     match (step, json) {
-        (Step::Key(key), Json::Object(object)) => {
-            if let Some(inner) = object.get_mut(key) {
-                each(rest, inner, change);
+        (Step::Key(key), JsonTree::Object(members)) => {
+            if let Some(at) = place(members, key) {
+                each(rest, &mut members[at].1, change);
             }
         }
-        (Step::Item(at), Json::Array(items)) => {
+        (Step::Item(at), JsonTree::Array(items)) => {
             if let Some(item) = items.get_mut(*at) {
                 each(rest, item, change);
             }
         }
-        (Step::EveryItem, Json::Array(items)) => {
+        (Step::EveryItem, JsonTree::Array(items)) => {
             items.iter_mut().for_each(|item| each(rest, item, change));
         }
         _ => {}
@@ -108,11 +171,15 @@ fn each(steps: &[Step], json: &mut Json, change: &mut dyn FnMut(&mut Json)) {
 }
 
 /// Returns the items of an array; any other value is first replaced with an array that contains it.
-fn items(json: &mut Json) -> &mut Vec<Json> {
-    if !json.is_array() {
-        *json = Json::Array(vec![json.take()]);
+fn items<'j, 't>(json: &'j mut JsonTree<'t>) -> &'j mut Vec<JsonTree<'t>> {
+    if !matches!(json, JsonTree::Array(_)) {
+        let one = std::mem::replace(json, JsonTree::Null);
+        *json = JsonTree::Array(vec![one]);
     }
-    json.as_array_mut().expect("it was made an array")
+    match json {
+        JsonTree::Array(items) => items,
+        _ => unreachable!("it was made an array"),
+    }
 }
 
 /// Sets keys given by name instead of by path; names may contain dots.
@@ -121,12 +188,18 @@ fn set_exact(call: &Call<'_>) -> Preparation {
     let literals = call.literals();
     let parameters = format!("{literals:?}");
     let kernel = text(move |row, out| {
-        let Json::Object(mut object) = parse(row, 0)? else { return None };
+        let (written, numbers) = (row.text(0)?, numbers(row));
+        let JsonTree::Object(mut members) = document(&written, row)? else { return None };
         for at in (1..row.len()).step_by(2) {
-            let value = json_of(row.value(at + 1), literals[at + 1]);
-            object.insert(row.text(at)?.to_string(), value);
+            let number = numbers[at + 1].as_deref();
+            let value = value_of(row.value(at + 1), number, literals[at + 1]);
+            let name = row.text(at)?.to_string();
+            match place(&members, &name) {
+                Some(known) => members[known].1 = value,
+                None => members.push((Cow::Owned(name), value)),
+            }
         }
-        out.push_str(&Json::Object(object).to_string());
+        out.push_str(&JsonTree::Object(members).to_string());
         Some(())
     });
     Ok(kernel.with(parameters))
@@ -134,7 +207,11 @@ fn set_exact(call: &Call<'_>) -> Preparation {
 
 /// Removes keys, nested ones by path; an argument may be a JSON array of keys.
 fn delete(row: Row<'_>, out: &mut String) -> Option<()> {
-    let mut json = parse(row, 0).filter(Json::is_object)?;
+    let written = row.text(0)?;
+    let mut json = document(&written, row)?;
+    if !matches!(json, JsonTree::Object(_)) {
+        return None;
+    }
     for argument in row.values().skip(1) {
         let text = argument.text()?;
         match serde_json::from_str(&text) {
@@ -148,16 +225,14 @@ fn delete(row: Row<'_>, out: &mut String) -> Option<()> {
     Some(())
 }
 
-fn remove(path: &str, json: &mut Json) {
-    let Json::Object(object) = json else { return };
+fn remove(path: &str, json: &mut JsonTree<'_>) {
+    let JsonTree::Object(members) = json else { return };
     match path.split_once('.') {
         Some((key, rest)) => {
-            if let Some(inner) = object.get_mut(key) {
-                remove(rest, inner);
+            if let Some(at) = place(members, key) {
+                remove(rest, &mut members[at].1);
             }
         }
-        None => {
-            object.shift_remove(path);
-        }
+        None => members.retain(|(name, _)| name != path),
     }
 }
