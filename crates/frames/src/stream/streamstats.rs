@@ -302,12 +302,19 @@ fn slide(op: &Streamstats, window: &mut VecDeque<Past>, past: Past) -> Result<()
     Ok(())
 }
 
+/// Returns the rows that are aggregated for the last one of a window.
 fn counted<'w>(
     op: &Streamstats,
     window: &'w VecDeque<Past>,
 ) -> impl Iterator<Item = &'w Past> + use<'w> {
     let rows = if op.current { window.len() } else { window.len().saturating_sub(1) };
-    window.iter().take(rows)
+    // If rows are not in the order of time, some after the first one may be outside of the span.
+    let span = match op.window {
+        Window::Time(span) => span,
+        Window::All | Window::Rows(_) => i64::MAX,
+    };
+    let now = window.back().map_or(0, |row| row.time);
+    window.iter().take(rows).filter(move |row| (row.time - now).abs() < span)
 }
 
 fn recompute<'w>(
