@@ -30,10 +30,13 @@ pub fn fill_placeholders(
             continue;
         }
         let rest = &text[start..];
+        let in_map = parts.maps.iter().any(|map| map.contains(&start));
         if let Some(name) = rest.strip_prefix("$$").and_then(name_before_dollar)
             && rest[name.len() + 3..].starts_with('$')
         {
-            out.push_str(&rest[1..name.len() + 3]);
+            // `map` shortens those of its own search.
+            let literal = if in_map { 0..name.len() + 4 } else { 1..name.len() + 3 };
+            out.push_str(&rest[literal]);
             at = start + name.len() + 4;
             continue;
         }
@@ -46,9 +49,7 @@ pub fn fill_placeholders(
         let name = name.strip_prefix("args.").unwrap_or(name);
         match value(name) {
             Some(value) => out.push_str(&value),
-            None if parts.maps.iter().any(|map| map.contains(&start)) => {
-                out.push_str(&text[start..end]);
-            }
+            None if in_map => out.push_str(&text[start..end]),
             None => return Err(name.to_owned()),
         }
         at = end;
@@ -189,6 +190,7 @@ mod tests {
             "| map search=\"a=\\\"$u$\\\" b=$v$\"",
             "index=a ``` 5\" disks ``` | map search=\"search u=$u$\"",
             "index=a | ``` one ``` ``` | two ``` map```three```[search u=$u$]",
+            "| map search=\"cost=\\\"$$u$$\\\"\"",
         ] {
             is(text, text);
         }
