@@ -235,6 +235,17 @@ def test_forwarders_connect_with_tls_and_a_token():
     assert {"name": "tls", "secret": {"secretName": "karst-tls", "defaultMode": 0o440}} in indexer["volumes"]
 
 
+def test_forwarders_ask_search_heads_for_the_indexers():
+    """The token, which they have anyway, is the key of indexer discovery."""
+    found = objects("aws-prod", "forwarders")
+    key = {"name": "karst-secrets", "key": "forwarding-token"}
+    holders = {
+        one["metadata"]["name"] for one, pod in workloads(found) for variable in pod["containers"][0].get("env", [])
+        if variable["name"] == "KARST_FORWARDING_TOKEN" and variable["valueFrom"]["secretKeyRef"] == key
+    }
+    assert holders == {"karst-indexer", "karst-search-head"}
+
+
 def test_every_port_is_documented():
     page = (ROOT / "docs/kubernetes.md").read_text()
     for variant in variants():

@@ -117,6 +117,8 @@ pub struct ApiState {
     pub loggers: Arc<dyn LogLevels>,
     /// The deployment server, which assigns apps to forwarders.
     pub deployment: Arc<deployment::DeploymentServer>,
+    /// Tells forwarders which indexers there are.
+    pub discovery: Arc<deployment::IndexerDiscovery>,
     /// The audit trail.
     pub audit: Arc<Audit>,
     /// Ends and begins the process.

@@ -28,6 +28,7 @@ mod export;
 mod feed;
 pub(crate) mod health;
 mod hec_tokens;
+mod indexer_discovery;
 mod indexes_extended;
 mod inputstatus;
 mod job_entry;
@@ -98,7 +99,7 @@ routes! {
     login: auth, oidc, saml, single_sign_on;
 
     /// Routes of machines without a session, which prove a key of their own with each request.
-    keyed: deployment_broker;
+    keyed: deployment_broker, indexer_discovery;
 
     /// Routes that require a session, with their other declarations.
     guarded:

@@ -58,9 +58,22 @@ pub enum Error {
          server.conf, or the token of [tcpout], has to be the same on both sides"
     )]
     Proof,
+    /// There is no key of indexer discovery.
+    #[error(
+        "indexer discovery has no key: set pass4SymmKey in [indexer_discovery] of server.conf, and in \
+         [indexer_discovery:<name>] of outputs.conf on forwarders, or a forwarding token"
+    )]
+    NoDiscoveryKey,
+    /// A request or an answer was not signed with the key of indexer discovery.
+    #[error(
+        "the message is not signed with the key of indexer discovery: pass4SymmKey in [indexer_discovery] of \
+         server.conf and in [indexer_discovery:<name>] of outputs.conf, or the forwarding token, has to be \
+         the same on both sides"
+    )]
+    DiscoveryProof,
     /// The time of a request differs too much: it may be a replay of an earlier request.
     #[error(
-        "the clock of the forwarder differs by {seconds} s from the deployment server's: correct it, or \
+        "the clock of the forwarder differs by {seconds} s from the server's: correct it, or \
          raise maxClockDifference in [deployment] of server.conf"
     )]
     Clock {
@@ -92,7 +105,11 @@ impl Error {
             Self::File { .. } | Self::NotSetUp | Self::Unusable | Self::Busy(_) => {
                 ErrorKind::Unavailable
             }
-            Self::NoKey | Self::Proof | Self::Clock { .. } => ErrorKind::Forbidden,
+            Self::NoKey
+            | Self::Proof
+            | Self::NoDiscoveryKey
+            | Self::DiscoveryProof
+            | Self::Clock { .. } => ErrorKind::Forbidden,
             Self::Archive(_) => ErrorKind::Corrupt,
             Self::Absent(_) => ErrorKind::NotFound,
         }

@@ -1,4 +1,5 @@
-//! The deployment server: which apps a forwarder gets, and the messages of their distribution.
+//! The deployment server: which apps a forwarder gets, and the messages of their distribution. Also indexer
+//! discovery: the messages by which a forwarder learns the indexers ([`IndexerDiscovery`]).
 //!
 //! ```text
 //! serverclass.conf -> ServerClasses --+
@@ -21,6 +22,7 @@ mod archive;
 mod checksum;
 mod classes;
 mod clients;
+mod discovery;
 mod error;
 mod filter;
 mod messages;
@@ -33,6 +35,9 @@ pub use archive::{Limits, pack, unpack};
 pub use checksum::{AppFile, checksum, is_checksum};
 pub use classes::{AppRule, ClassRule, Facts, FilterType, ServerClasses, StateOnClient};
 pub use clients::{Client, ClientApp, Counts};
+pub use discovery::{
+    DiscoveredIndexers, DiscoveryRequest, IndexerDiscovery, ReceivingIndexer, ReceivingPort,
+};
 pub use error::Error;
 pub use messages::{
     Answer, DownloadRequest, InstalledApp, Outcome, PhoneHome, VERSION, WantedApp, Work, work,

@@ -463,7 +463,7 @@ fn archives(work: &Path) -> PathBuf {
     work.join("archives")
 }
 
-fn check_time(theirs: u64, ours: u64, most: Duration) -> Result<(), Error> {
+pub(crate) fn check_time(theirs: u64, ours: u64, most: Duration) -> Result<(), Error> {
     let seconds = theirs.abs_diff(ours);
     if seconds > most.as_secs() { Err(Error::Clock { seconds }) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! Settings of `serverclass.conf`, and `[deployment]` of `server.conf`.
+//! Settings of `serverclass.conf`, and `[deployment]` and `[indexer_discovery]` of `server.conf`.
 
 use std::time::Duration;
 
@@ -15,6 +15,12 @@ conf::keys! {
         /// `[tcpout]`). Without either, the server does not respond to forwarders, and forwarders send no
         /// requests.
         PASS4SYMMKEY: Option<String> = "pass4SymmKey", "", Type::Secret;
+    }
+    "server"["indexer_discovery"] {
+        /// Secret shared with the forwarders that ask for the indexers (`indexerDiscovery` of
+        /// `outputs.conf`); set it on all processes that they ask. Default: the token that forwarders send
+        /// to indexers (`--forwarding-token`). Without either, no forwarder gets an answer.
+        DISCOVERY_KEY: Option<String> = "pass4SymmKey", "", Type::Secret;
     }
     "serverclass"["global"] {
         /// Whether the deployment server is disabled.
@@ -97,4 +103,17 @@ conf::settings! {
     }
 }
 
-pub(crate) const DECLARED: &[&[Setting]] = &[SETTINGS, UNUSED, Settings::SETTINGS];
+conf::settings! {
+    /// Settings of indexer discovery.
+    #[derive(Debug, Clone)]
+    pub(crate) struct DiscoverySettings {
+        "server"["indexer_discovery"] {
+            /// Limits the requests of all forwarders together to about this number per second: a forwarder
+            /// asks again after 30 s, and 1 s more for each `polling_rate` forwarders.
+            "polling_rate" => pub(crate) polling_rate: u64 = "10", Type::range(1, 10_000);
+        }
+    }
+}
+
+pub(crate) const DECLARED: &[&[Setting]] =
+    &[SETTINGS, UNUSED, Settings::SETTINGS, DiscoverySettings::SETTINGS];

@@ -39,8 +39,8 @@ pub use identity::identity_at;
 pub use leaving::{ask_to_leave, asked, forget_leaving, handover, keep, leaving, write_handover};
 pub use maintenance::{maintenance, set_maintenance};
 pub use registration::{
-    Registration, bundle_of, is_removed, leader, leave, note_bundle, note_leader, note_local_acks,
-    remove,
+    ForwarderPort, Registration, bundle_of, close_to_forwarders, is_removed, leader, leave,
+    note_bundle, note_leader, note_local_acks, remove,
 };
 pub use restarts::{cancel_wave, is_told, replace_wave, wave};
 pub use service::{CountsSearches, EmptiesIndexes, HotParts, HotService};

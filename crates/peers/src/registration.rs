@@ -15,6 +15,15 @@ const REMOVED: &str = "removed";
 /// The kind and the name of the document that names the leader.
 const LEADER: (&str, &str) = ("leader", "catalog");
 
+/// A port for forwarders.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForwarderPort {
+    /// The `host:port` at which forwarders reach it.
+    pub address: String,
+    /// Whether it requires TLS.
+    pub tls: bool,
+}
+
 /// The data that a process publishes about itself, from its start until an orderly stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registration {
@@ -36,6 +45,9 @@ pub struct Registration {
     /// Its site.
     #[serde(default = "no_site")]
     pub site: String,
+    /// Its ports for forwarders; none from a process of an older version, and from one that stops.
+    #[serde(default)]
+    pub forwarders: Vec<ForwarderPort>,
 }
 
 /// A process of an older version has none.
@@ -152,6 +164,26 @@ pub async fn note_local_acks(catalog: &Catalog, id: &str, started: &str) -> Resu
     if_unchanged(catalog.replace_documents(document(before), document(after)).await)
 }
 
+/// Notes that a process takes nothing more from forwarders, because it stops. Until its next start. Whether
+/// it was in the list with ports for them.
+///
+/// # Errors
+/// If the catalog does not take the change.
+pub async fn close_to_forwarders(catalog: &Catalog, id: &str) -> Result<bool, Error> {
+    let snapshot = catalog.snapshot();
+    let Some(known) = Registration::of(&snapshot, id) else { return Ok(false) };
+    if known.forwarders.is_empty() {
+        return Ok(false);
+    }
+    let Some(before) = document_of(&snapshot, (id, known.started.as_str())) else {
+        return Ok(false);
+    };
+    let mut after = before.clone();
+    after["forwarders"] = serde_json::json!([]);
+    let document = |json| vec![(KIND.to_owned(), id.to_owned(), Some(json))];
+    if_unchanged(catalog.replace_documents(document(before), document(after)).await)
+}
+
 /// Returns the entry of the process with this start time.
 fn document_of(snapshot: &Snapshot, (id, started): (&str, &str)) -> Option<serde_json::Value> {
     let json = snapshot.document(KIND, id).filter(|json| json["started"] == started)?;
@@ -253,6 +285,7 @@ mod tests {
             started: started.to_owned(),
             local_acks: false,
             site: no_site(),
+            forwarders: Vec::new(),
         }
     }
 
@@ -338,6 +371,29 @@ mod tests {
         started("second").write(&catalog, "1").await.unwrap();
         assert!(!is_local());
         assert!(!note_local_acks(&catalog, "2", "first").await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn one_that_stops_has_no_ports_for_forwarders_until_its_next_start() {
+        let catalog = catalog().await;
+        let port = ForwarderPort { address: "127.0.0.1:9997".to_owned(), tls: true };
+        let indexer = Registration { forwarders: vec![port], ..started("first") };
+        indexer.write(&catalog, "1").await.unwrap();
+        let listed = || Registration::of(&catalog.snapshot(), "1").unwrap();
+        assert_eq!(listed(), indexer);
+        assert!(close_to_forwarders(&catalog, "1").await.unwrap());
+        assert_eq!(listed(), started("first"));
+        assert!(!close_to_forwarders(&catalog, "1").await.unwrap());
+        assert!(!close_to_forwarders(&catalog, "2").await.unwrap());
+        assert!(leave(&catalog, "1", "first").await.unwrap());
+    }
+
+    #[test]
+    fn an_entry_of_an_older_version_has_no_ports_for_forwarders() {
+        let mut entry = serde_json::json!(started("first"));
+        assert!(entry.as_object_mut().unwrap().remove("forwarders").is_some());
+        let read: Registration = serde_json::from_value(entry).unwrap();
+        assert_eq!(read, started("first"));
     }
 
     #[tokio::test]

@@ -126,6 +126,10 @@ metrics! {
         "Batches sent to another indexer because their indexer did not return.";
     FORWARDER_DEAD_LETTERS Counter "karst_forwarder_dead_letters_total"
         "Batches that an indexer refused permanently.";
+    FORWARDER_DISCOVERED Gauge "karst_forwarder_discovered_indexers"
+        "Indexers in use of a group that asks for them (indexerDiscovery), by group.";
+    FORWARDER_DISCOVERY_FAILURES Counter "karst_forwarder_discovery_failures_total"
+        "Requests for indexers that brought none, by group.";
     FORWARDER_DAMAGED Counter "karst_forwarder_damaged_records_total"
         "Parts of a queue that could not be read.";
     FORWARDER_WRITE_FAILURES Counter "karst_forwarder_write_failures_total"

@@ -100,6 +100,7 @@ pub(crate) fn registration(life: &Life, role: &str, local_acks: bool) -> Registr
         started: life.number.to_string(),
         local_acks,
         site: cluster::NO_SITE.to_owned(),
+        forwarders: Vec::new(),
     }
 }
 

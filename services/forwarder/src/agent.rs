@@ -17,6 +17,7 @@ use runtime::{Clock, Shutdown};
 use uuid::Uuid;
 
 use crate::cutter::Sizes;
+use crate::discovery::{self, Discovery, Servers};
 use crate::indexer_rules::{Compiler, IndexerRules};
 use crate::outputs::{Group, Outputs};
 use crate::queue::{self, DiskQueue};
@@ -102,10 +103,8 @@ impl Agent {
         for warning in rule_warnings(&knowledge, &outputs) {
             tracing::warn!("{warning}");
         }
-        let pipelines = match options.pipelines {
-            Some(pipelines) => pipelines,
-            None => Process::read(knowledge.layers())?.pipelines,
-        };
+        let process = Process::read(knowledge.layers())?;
+        let pipelines = options.pipelines.unwrap_or(process.pipelines);
         let routes = routes(&knowledge, &outputs, &options.host)?;
         let (inputs, rest) = (self.inputs.clone(), self.rest.clone());
         let hello = Hello {
@@ -121,11 +120,26 @@ impl Agent {
             Arc::new(IndexerRules::open(Arc::clone(&compiler), &group.name, &directory))
         };
         let parsing: Vec<_> = outputs.groups.iter().map(rules_of).collect();
+        let guid = forwarder_id(data)?.to_string();
+        let servers_of = |(group, rules): (&Arc<Group>, &Arc<IndexerRules>)| {
+            self.start_discovery(discovery::Parts {
+                group: Arc::clone(group),
+                directory: group_directory(data, group),
+                guid: guid.clone(),
+                site: process.site.clone(),
+                rules: Arc::clone(rules),
+                board: board.clone(),
+                clock: Arc::clone(&clock),
+            })
+        };
+        let servers: Vec<_> = outputs.groups.iter().zip(&parsing).map(servers_of).collect();
         let mut sets = Vec::new();
         for set in 0..pipelines.max(1) {
             let mut queues = Vec::new();
-            for (group, rules) in outputs.groups.iter().zip(&parsing) {
-                queues.push(self.start_sender((group, rules), set, &hello, (data, &board))?);
+            let groups = outputs.groups.iter().zip(&parsing).zip(&servers);
+            for ((group, rules), servers) in groups {
+                let group = (group, rules, servers);
+                queues.push(self.start_sender(group, set, &hello, (data, &board))?);
             }
             sets.push(Set::new(queues));
         }
@@ -167,10 +181,20 @@ impl Agent {
         Ok(())
     }
 
+    /// Returns the indexers of a group. Starts to ask for them if the group does not name them.
+    fn start_discovery(&self, parts: discovery::Parts) -> Servers {
+        let group = Arc::clone(&parts.group);
+        let Some((discovery, servers)) = Discovery::open(parts) else {
+            return discovery::fixed(&group);
+        };
+        self.senders.spawn(discovery.run(self.senders.clone()));
+        servers
+    }
+
     /// Starts the sender of a group for a pipeline set; returns its queue.
     fn start_sender(
         &mut self,
-        (group, rules): (&Arc<Group>, &Arc<IndexerRules>),
+        (group, rules, servers): (&Arc<Group>, &Arc<IndexerRules>, &Servers),
         set: u16,
         hello: &Hello,
         (data, board): (&Path, &StatusBoard),
@@ -185,6 +209,7 @@ impl Agent {
         };
         let sender = Sender::new(SenderParts {
             group: Arc::clone(group),
+            servers: servers.clone(),
             queue: Arc::clone(&queue),
             directory,
             name,

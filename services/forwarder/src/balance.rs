@@ -24,6 +24,8 @@ pub(crate) struct Balancer {
     /// Zero for no limit.
     volume: u64,
     health: Vec<Health>,
+    /// Whether an indexer gets batches: it is in the current list.
+    listed: Vec<bool>,
     /// Consecutive failures, kept during the next attempt.
     failures: Vec<u32>,
     target: Option<usize>,
@@ -44,12 +46,36 @@ impl Balancer {
             frequency,
             volume,
             health: vec![Health::Idle; servers],
+            listed: vec![true; servers],
             failures: vec![0; servers],
             target: None,
             chosen_at: now,
             sent: 0,
             random: seed | 1,
         }
+    }
+
+    /// Puts an indexer at a position, which is the next one or that of an indexer that is no longer used.
+    pub(crate) fn put(&mut self, server: usize, is_listed: bool) {
+        if server == self.health.len() {
+            self.health.push(Health::Idle);
+            self.listed.push(is_listed);
+            self.failures.push(0);
+        }
+        (self.health[server], self.failures[server]) = (Health::Idle, 0);
+        self.list(server, is_listed);
+    }
+
+    /// Records whether an indexer gets batches. One that gets none may still be connected.
+    pub(crate) fn list(&mut self, server: usize, is_listed: bool) {
+        self.listed[server] = is_listed;
+        if !is_listed && self.target == Some(server) {
+            self.target = None;
+        }
+    }
+
+    pub(crate) fn is_listed(&self, server: usize) -> bool {
+        self.listed[server]
     }
 
     /// The indexer for the next batch, if there is one.
@@ -74,7 +100,8 @@ impl Balancer {
             return None;
         }
         let old = self.target();
-        if old.is_none() && self.health.contains(&Health::Connecting) {
+        let mut all = self.health.iter().zip(&self.listed);
+        if old.is_none() && all.any(|(health, listed)| *listed && *health == Health::Connecting) {
             return None;
         }
         let Some(next) = self.pick(now, old) else {
@@ -117,7 +144,9 @@ impl Balancer {
         };
         let all = self.health.iter().enumerate();
         let free: Vec<usize> = all
-            .filter(|(server, health)| Some(*server) != not && usable(health))
+            .filter(|(server, health)| {
+                self.listed[*server] && Some(*server) != not && usable(health)
+            })
             .map(|(server, _)| server)
             .collect();
         // While one indexer is being tried, no other one is.
@@ -145,7 +174,7 @@ impl Balancer {
     pub(crate) fn up(&mut self, server: usize, now: Instant) {
         self.health[server] = Health::Up;
         self.failures[server] = 0;
-        if self.is_due(now) && self.target != Some(server) {
+        if self.listed[server] && self.is_due(now) && self.target != Some(server) {
             self.choose(Some(server), now);
         }
     }
@@ -231,6 +260,43 @@ mod tests {
         balancer.down(0, now + TURN);
         assert_eq!(balancer.poll(now + TURN), None, "the pause after a failure");
         assert_eq!(balancer.poll(now + TURN * 2), Some(0));
+    }
+
+    #[test]
+    fn an_indexer_that_is_no_longer_listed_gets_no_batches_and_holds_up_no_other() {
+        let (mut balancer, now) = balancer(2);
+        let first = connect(&mut balancer, now);
+        balancer.list(first, false);
+        assert_eq!(balancer.target(), None);
+        assert!(balancer.is_up(first), "its batches may still be acknowledged");
+        let second = connect(&mut balancer, now);
+        assert_ne!(first, second);
+        assert_eq!(balancer.poll(now + TURN), None);
+        assert_eq!(balancer.target(), Some(second), "there is no other one");
+        // The connection to the first one is lost, for the batches that it has.
+        balancer.down(first, now + TURN);
+        balancer.down(second, now + TURN);
+        assert!(balancer.may_connect(first, now + TURN * 3));
+        assert_eq!(balancer.poll(now + TURN * 3), Some(second));
+        balancer.up(first, now + TURN * 3);
+        assert_eq!(balancer.target(), None);
+        balancer.list(first, true);
+        assert_eq!(balancer.poll(now + TURN * 3), None, "another one is being tried");
+        balancer.down(second, now + TURN * 3);
+        balancer.poll(now + TURN * 3);
+        assert_eq!(balancer.target(), Some(first));
+    }
+
+    #[test]
+    fn indexers_may_come_later_than_the_balancer() {
+        let (mut balancer, now) = balancer(0);
+        assert_eq!(balancer.poll(now), None);
+        balancer.put(0, false);
+        assert_eq!(balancer.poll(now), None, "it only has batches of before");
+        balancer.put(1, true);
+        assert_eq!(connect(&mut balancer, now), 1);
+        balancer.put(0, true);
+        assert_eq!(balancer.poll(now + TURN), Some(0));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! of the answer, and the configuration is valid with it; otherwise the previous version stays, and the
 //! server is told why. Not here: restarting with the installed apps ([`crate::Forwarder`]).
 
-mod connection;
+pub(crate) mod connection;
 pub(crate) mod settings;
 pub(crate) mod versions;
 
@@ -88,7 +88,7 @@ fn utsname() -> String {
 }
 
 /// A time with a random variation of 10 %, so that forwarders started together do not ask together.
-fn jittered(time: Duration, dice: u128) -> Duration {
+pub(crate) fn jittered(time: Duration, dice: u128) -> Duration {
     let thousandths = u32::try_from(dice % 201).unwrap_or(0);
     time * (900 + thousandths) / 1_000
 }
@@ -195,7 +195,7 @@ impl DeploymentClient {
         let (body, proof) = message.signed(&self.key).map_err(text)?;
         let headers = [(PROOF_HEADER, proof.as_str())];
         let asked = Asked { method: Method::POST, path: PHONE_HOME, headers: &headers, body };
-        let (answer, proof) = ask(&self.settings, asked, PROOF_HEADER).await?;
+        let (answer, proof) = ask(&self.settings.endpoint, asked, PROOF_HEADER).await?;
         let answer = Answer::verified(&answer, &proof, &nonce, &self.key)
             .map_err(|error| format!("its response is ignored: {error}"))?;
         let installed = versions.apps().clone();
@@ -349,7 +349,7 @@ impl DeploymentClient {
         let to = versions.download_path().map_err(later)?;
         // A packed app is never much larger than its files.
         let most = app.bytes + HEADERS * (app.files as u64 + 16);
-        download(&self.settings, asked, most, &to).await.map_err(Refused::Later)?;
+        download(&self.settings.endpoint, asked, most, &to).await.map_err(Refused::Later)?;
         let packed = File::open(&to).map_err(|error| Refused::Later(error.to_string()))?;
         let exact = Limits { bytes: app.bytes, files: app.files };
         let files =

@@ -27,6 +27,7 @@ mod content;
 mod cutter;
 mod dead_letters;
 mod deployment_client;
+mod discovery;
 mod error;
 mod filter;
 mod header;

@@ -32,13 +32,52 @@ pub struct Server {
     pub tls: Option<TlsSettings>,
 }
 
+/// What a URI has to be.
+pub(crate) const URI: &str = "host:port, with https:// or http:// or not";
+
+/// A server's management API, and the limits of requests to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Endpoint {
+    pub(crate) server: Server,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) recv_timeout: Duration,
+}
+
+/// The address in a URI (`host:port`, with `https://` or without, or with `http://`), and whether connections
+/// are not encrypted (`http://`). `None` if it is not such a URI.
+pub(crate) fn address_of(uri: &str) -> Option<(String, bool)> {
+    let (is_plain, address) = match uri.split_once("://") {
+        Some(("http", rest)) => (true, rest),
+        Some(("https", rest)) => (false, rest),
+        None => (false, uri),
+        Some(_) => return None,
+    };
+    let address = address.trim_end_matches('/');
+    let (host, port) = address.rsplit_once(':')?;
+    let is_valid = !host.is_empty() && port.parse::<u16>().is_ok() && !address.contains('/');
+    is_valid.then(|| (address.to_owned(), is_plain))
+}
+
+/// Where the indexers of a group are asked for (`[indexer_discovery:<name>]`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DiscoverySettings {
+    /// Processes of the cluster; the first one that answers counts.
+    pub(crate) managers: Vec<Endpoint>,
+    /// The secret from which the key is derived.
+    pub(crate) secret: String,
+}
+
 /// A group of indexers. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// Its name.
     pub name: Arc<str>,
-    /// The indexers.
+    /// The indexers; none if they are asked for.
     pub servers: Vec<Server>,
+    /// Where they are asked for.
+    pub(crate) discovery: Option<DiscoverySettings>,
+    /// The encryption of connections to indexers that are asked for.
+    pub(crate) tls: Option<TlsSettings>,
     /// Interval after which another indexer becomes the target (`autoLBFrequency`).
     pub lb_frequency: Duration,
     /// Amount of text after which another indexer becomes the target; zero for no limit (`autoLBVolume`).
@@ -93,6 +132,8 @@ pub struct Outputs {
 
 /// The stanza with defaults for all groups.
 const GENERAL: &str = "tcpout";
+/// The beginning of stanzas of indexer discovery.
+const DISCOVERY: &str = "indexer_discovery:";
 
 impl Outputs {
     /// Reads the settings.
@@ -128,7 +169,8 @@ impl Outputs {
     pub fn warnings(conf: &Effective) -> Vec<String> {
         let mut warnings = Vec::new();
         for stanza in &conf.stanzas {
-            let ours = stanza.name.starts_with("tcpout") || stanza.name == "default";
+            let begins = ["tcpout", DISCOVERY].iter().any(|begin| stanza.name.starts_with(begin));
+            let ours = begins || stanza.name == "default";
             if !ours {
                 let place = &stanza.place;
                 warnings.push(format!("{place}: [{}] has no effect here", stanza.name));
@@ -189,15 +231,29 @@ impl Values<'_> {
             }
             list.push(Server { tls: self.tls(&address)?, address });
         }
-        if list.is_empty() {
-            return Err(Error::setting(place, "it has no server = host:port, ..."));
-        }
         let of = &self.0;
+        let token = of.get(&settings::TOKEN)?.unwrap_or_default();
+        let discovery = self.discovery(&token)?;
+        match (list.is_empty(), discovery.is_some()) {
+            (true, false) => {
+                let reason = "it has no server = host:port, ..., and no indexerDiscovery = <name>";
+                return Err(Error::setting(place, reason));
+            }
+            (false, true) => {
+                let reason = "it has server and indexerDiscovery: remove one of them";
+                return Err(Error::setting(place, reason));
+            }
+            _ => {}
+        }
+        // No server has this name, so these are the settings of the group.
+        let tls = if discovery.is_some() { self.tls("")? } else { None };
         let max_queue_size = usize::try_from(self.size(&settings::MAX_QUEUE_SIZE)?);
         let patience = u64::try_from(of.get(&settings::DROP_ON_QUEUE_FULL)?).unwrap_or(0);
         Ok(Group {
             name: name.into(),
             servers: list,
+            tls,
+            discovery,
             lb_frequency: of.get(&settings::LB_FREQUENCY)?.max(Duration::from_millis(100)),
             lb_volume: self.size(&settings::LB_VOLUME)?,
             max_queue_size: max_queue_size.unwrap_or(usize::MAX).clamp(64 << 10, 1 << 30),
@@ -208,8 +264,49 @@ impl Values<'_> {
             connection_timeout: of.get(&settings::CONNECTION_TIMEOUT)?,
             read_timeout: of.get(&settings::READ_TIMEOUT)?,
             heartbeat: of.get(&settings::HEARTBEAT)?.max(Duration::from_secs(1)),
-            token: of.get(&settings::TOKEN)?.unwrap_or_default(),
+            token,
         })
+    }
+
+    /// Where the indexers are asked for; without a secret of its own, the key is the token.
+    fn discovery(&self, token: &str) -> Result<Option<DiscoverySettings>, Error> {
+        let Some(name) = self.0.get(&settings::INDEXER_DISCOVERY)? else { return Ok(None) };
+        let stanza = format!("{DISCOVERY}{name}");
+        if self.0.conf.stanza(&stanza).is_none() {
+            let reason = format!("there is no [{stanza}] in outputs.conf");
+            return Err(self.0.refused(&settings::INDEXER_DISCOVERY.setting, reason).into());
+        }
+        let own = Reader::new(self.0.conf, &stanza);
+        let mut uris = own.get(&settings::MANAGER_URI)?;
+        let is_old = uris.is_empty();
+        if is_old {
+            uris = own.get(&settings::MASTER_URI)?;
+        }
+        let wrong = || match is_old && !uris.is_empty() {
+            true => own.wrong(&settings::MASTER_URI, URI),
+            false => own.wrong(&settings::MANAGER_URI, URI),
+        };
+        let mut managers = Vec::new();
+        for uri in &uris {
+            let (address, is_plain) = address_of(uri).ok_or_else(wrong)?;
+            // The answers are signed, and no request has a secret: the certificate does not matter.
+            let tls = (!is_plain).then_some(TlsSettings { root: None, name: None });
+            managers.push(Endpoint {
+                server: Server { address, tls },
+                connect_timeout: own.get(&settings::CXN_TIMEOUT)?,
+                recv_timeout: own.get(&settings::RCV_TIMEOUT)?,
+            });
+        }
+        if managers.is_empty() {
+            return Err(wrong().into());
+        }
+        let secret = own.get(&settings::DISCOVERY_KEY)?.unwrap_or_else(|| token.to_owned());
+        if secret.trim().is_empty() {
+            let reason = "it needs pass4SymmKey, or the group token = ...: the secret that the processes at \
+                          manager_uri have, too";
+            return Err(Error::setting(format!("[{stanza}]"), reason));
+        }
+        Ok(Some(DiscoverySettings { managers, secret }))
     }
 
     /// Settings of the server have precedence over those of its group.
@@ -299,11 +396,52 @@ mod tests {
     }
 
     #[test]
+    fn a_group_may_ask_for_its_indexers() {
+        let read = |stanza: &str| {
+            let text = format!(
+                "[tcpout:a]\nindexerDiscovery = prod\nuseSSL = 1\ntoken = t\n\
+                 [indexer_discovery:prod]\n{stanza}\n"
+            );
+            let conf = effective(&text);
+            assert_eq!(Outputs::warnings(&conf), Vec::<String>::new());
+            let group = Outputs::read(&conf).unwrap().groups.remove(0);
+            let discovery = group.discovery.clone().unwrap();
+            let managers = discovery.managers.iter().map(|manager| {
+                let server = &manager.server;
+                (server.address.clone(), server.tls.is_some(), manager.recv_timeout.as_secs())
+            });
+            assert_eq!((group.servers.len(), group.tls.is_some()), (0, true));
+            (managers.collect::<Vec<_>>(), discovery.secret)
+        };
+        let cp = |n: u8, tls, wait| (format!("cp-{n}:8089"), tls, wait);
+        let both = "manager_uri = https://cp-1:8089, http://cp-2:8089\npass4SymmKey = k\n\
+                    rcv_timeout = 5\nmaster_uri = old:1";
+        let expected = vec![cp(1, true, 5), cp(2, false, 5)];
+        assert_eq!(read(both), (expected, "k".to_owned()));
+        let old = read("master_uri = cp-1:8089");
+        assert_eq!(old, (vec![cp(1, true, 30)], "t".to_owned()));
+    }
+
+    #[test]
     fn mistakes_are_named_with_their_place() {
         let cases = [
             ("[tcpout:a]\nserver = nowhere", "expected host:port"),
             ("[tcpout:a]", "no server"),
             ("[tcpout]\nx = 1", "no group"),
+            ("[tcpout:a]\nindexerDiscovery = x", "there is no [indexer_discovery:x]"),
+            (
+                "[tcpout:a]\nindexerDiscovery = x\nserver = b:1\ntoken = t\n\
+                 [indexer_discovery:x]\nmanager_uri = b:1",
+                "remove one of them",
+            ),
+            (
+                "[tcpout:a]\nindexerDiscovery = x\n[indexer_discovery:x]\nmanager_uri = b",
+                "expected host:port, with",
+            ),
+            (
+                "[tcpout:a]\nindexerDiscovery = x\n[indexer_discovery:x]\nmanager_uri = b:1",
+                "needs pass4SymmKey",
+            ),
             ("[tcpout]\ndefaultGroup = z\n[tcpout:a]\nserver = b:1", "outputs.conf:2: there is no"),
             (
                 "[tcpout:a]\nserver = b:1\nautoLBFrequency = often",

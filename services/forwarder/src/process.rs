@@ -87,7 +87,7 @@ impl Forwarder {
                 );
                 None
             }
-            false => Some(self.start_agent(&knowledge).await?),
+            false => Some(Box::pin(self.start_agent(&knowledge)).await?),
         };
         let identity = Identity {
             guid,
@@ -109,7 +109,8 @@ impl Forwarder {
 
     async fn start_agent(&self, knowledge: &Arc<Knowledge>) -> Result<Agent> {
         let (options, knowledge) = (self.options.clone(), Arc::clone(knowledge));
-        Agent::start(options, knowledge, Arc::clone(&self.clock), self.board.clone()).await
+        let (clock, board) = (Arc::clone(&self.clock), self.board.clone());
+        Box::pin(Agent::start(options, knowledge, clock, board)).await
     }
 
     /// Waits until installed apps have changed; forever without a deployment server.

@@ -18,10 +18,11 @@ use tokio::sync::mpsc;
 use crate::Error;
 use crate::balance::Balancer;
 use crate::dead_letters;
+use crate::discovery::Servers;
 use crate::indexer_rules::IndexerRules;
 use crate::ledger::Ledger;
 use crate::link::{self, LinkParts, News, Order, Report};
-use crate::outputs::Group;
+use crate::outputs::{Group, Server};
 use crate::queue::{Cursor, DiskQueue, Found, Place};
 use crate::status::{OutputStatus, ServerStatus, StatusBoard};
 use crate::tls::{self, Tls};
@@ -72,6 +73,8 @@ struct Peer {
 #[derive(Debug)]
 pub(crate) struct SenderParts {
     pub(crate) group: Arc<Group>,
+    /// The indexers, as long as they do not change.
+    pub(crate) servers: Servers,
     pub(crate) queue: Arc<DiskQueue>,
     /// The queue's directory.
     pub(crate) directory: PathBuf,
@@ -106,6 +109,23 @@ pub(crate) struct Sender {
     reassigned: u64,
 }
 
+impl Peer {
+    fn new(server: &Server, now: Instant) -> Result<Self, Error> {
+        Ok(Self {
+            address: server.address.clone(),
+            tls: tls::prepare(server)?,
+            link: None,
+            batches: 0,
+            bytes: 0,
+            away_since: Some(now),
+            idle_since: None,
+            name: String::new(),
+            last_error: None,
+            acknowledged: 0,
+        })
+    }
+}
+
 impl Sender {
     /// Reads the state needed after a restart.
     ///
@@ -116,21 +136,9 @@ impl Sender {
         let now = Instant::now();
         let seed = runtime::random::uuid().as_u64_pair().0;
         let group = &parts.group;
-        let mut peers = Vec::new();
-        for server in &group.servers {
-            peers.push(Peer {
-                address: server.address.clone(),
-                tls: tls::prepare(server)?,
-                link: None,
-                batches: 0,
-                bytes: 0,
-                away_since: Some(now),
-                idle_since: None,
-                name: String::new(),
-                last_error: None,
-                acknowledged: 0,
-            });
-        }
+        let listed = Arc::clone(&parts.servers.borrow());
+        let peers = listed.iter().map(|server| Peer::new(server, now));
+        let peers = peers.collect::<Result<Vec<_>, _>>()?;
         let balancer = Balancer::new(peers.len(), group.lb_frequency, group.lb_volume, seed, now);
         let from = ledger.acked().below().max(parts.queue.first());
         let cursor = parts.queue.cursor(from);
@@ -158,6 +166,7 @@ impl Sender {
     /// Works until the signal to stop; unacknowledged batches stay in the queue.
     pub(crate) async fn run(mut self, shutdown: Shutdown) {
         let mut durable = self.parts.queue.durable();
+        let mut servers = self.parts.servers.clone();
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         self.read_bound();
@@ -174,6 +183,10 @@ impl Sender {
                     }
                 }
                 Ok(()) = durable.changed(), if stop.is_none() => {}
+                Ok(()) = servers.changed(), if stop.is_none() => {
+                    let listed = Arc::clone(&servers.borrow_and_update());
+                    self.follow(&listed);
+                }
                 _ = tick.tick() => self.tick(Instant::now()),
                 () = shutdown.stopped(), if stop.is_none() => {
                     stop = Some(Instant::now() + LAST_WORDS);
@@ -198,10 +211,10 @@ impl Sender {
                     if self.ledger.acked().contains(sequence) || self.is_note(&place) {
                         continue;
                     }
-                    let owner = self.ledger.owner(sequence);
-                    match owner.map(|owner| (owner.to_owned(), self.peer_of(owner))) {
-                        Some((_, Some(server))) => self.adopt(sequence, place, server),
-                        Some((owner, None)) => {
+                    let owner = self.ledger.owner(sequence).map(str::to_owned);
+                    match owner.map(|owner| (self.bound_to(&owner), owner)) {
+                        Some((Some(server), _)) => self.adopt(sequence, place, server),
+                        Some((None, owner)) => {
                             tracing::warn!(
                                 output = self.parts.name,
                                 indexer = owner,
@@ -247,6 +260,61 @@ impl Sender {
 
     fn peer_of(&self, address: &str) -> Option<usize> {
         self.peers.iter().position(|peer| peer.address == address)
+    }
+
+    /// The indexer that may have batches of before the start. One that is not listed (it may be stopped, and
+    /// the list may be old) is waited for like others that are away.
+    fn bound_to(&mut self, address: &str) -> Option<usize> {
+        let known = self.peer_of(address);
+        let group = &self.parts.group;
+        if known.is_some() || group.discovery.is_none() {
+            return known;
+        }
+        let server = Server { address: address.to_owned(), tls: group.tls.clone() };
+        self.add(&server, false)
+    }
+
+    /// Adds an indexer, in the place of one that is no longer listed and has no batches, if there is one.
+    /// Failures are logged.
+    fn add(&mut self, server: &Server, is_listed: bool) -> Option<usize> {
+        let peer = match Peer::new(server, Instant::now()) {
+            Ok(peer) => peer,
+            Err(error) => {
+                tracing::warn!(
+                    output = self.parts.name, address = server.address, %error,
+                    "an indexer cannot be used"
+                );
+                return None;
+            }
+        };
+        let unused = |at: &usize| {
+            !self.balancer.is_listed(*at)
+                && self.peers[*at].batches == 0
+                && self.run.is_none_or(|(server, _)| server != *at)
+                && !self.links.values().any(|server| server == at)
+        };
+        let at = (0..self.peers.len()).find(unused).unwrap_or(self.peers.len());
+        if at == self.peers.len() {
+            self.peers.push(peer);
+        } else {
+            self.peers[at] = peer;
+        }
+        self.balancer.put(at, is_listed);
+        Some(at)
+    }
+
+    /// Takes over a list of indexers. One that is not in it gets no further batches; those that it may have
+    /// stay assigned to it.
+    fn follow(&mut self, servers: &[Server]) {
+        for (at, peer) in self.peers.iter().enumerate() {
+            let is_listed = servers.iter().any(|server| server.address == peer.address);
+            self.balancer.list(at, is_listed);
+        }
+        for server in servers {
+            if self.peer_of(&server.address).is_none() {
+                self.add(server, true);
+            }
+        }
     }
 
     fn adopt(&mut self, sequence: u64, place: Place, server: usize) {
@@ -573,7 +641,12 @@ impl Sender {
         metrics::gauge!(names::FORWARDER_QUEUE_BYTES, "queue" => self.parts.name.clone())
             .set(queue.bytes as f64);
         let target = self.balancer.target();
-        let servers = self.peers.iter().enumerate().map(|(server, peer)| ServerStatus {
+        let shown = |(server, peer): &(usize, &Peer)| {
+            let is_used = peer.batches > 0 || self.balancer.is_up(*server);
+            is_used || self.balancer.is_listed(*server)
+        };
+        let peers = self.peers.iter().enumerate().filter(shown);
+        let servers = peers.map(|(server, peer)| ServerStatus {
             address: peer.address.clone(),
             name: peer.name.clone(),
             connected: self.balancer.is_up(server),

@@ -12,6 +12,7 @@ const SIZE: Type = Type::Form {
     expected: "bytes, or a size such as 500KB, 7MB, 2GB, or auto for the default",
     fits: |text| text == "auto" || conf::size(text).is_some(),
 };
+const SECONDS: Type = Type::of(Unit::Seconds, 1, 3_600);
 const PATIENCE: Type = Type::of(Unit::Seconds, i64::MIN, i64::MAX);
 
 conf::keys! {
@@ -29,6 +30,8 @@ conf::keys! {
         DISABLED: bool = "disabled", "false", Type::Boolean;
         /// The indexers, as host:port.
         SERVER: Vec<String> = "server", "", Type::LIST;
+        /// The `[indexer_discovery:<name>]` at which the indexers are asked for, instead of `server`.
+        INDEXER_DISCOVERY: Option<String> = "indexerDiscovery", "", Type::Text;
         /// Interval after which another indexer becomes the target.
         LB_FREQUENCY: Duration = "autoLBFrequency", "30", SPAN;
         /// Size of text after which another indexer becomes the target; 0 for no limit.
@@ -55,6 +58,21 @@ conf::keys! {
         /// Batches are always acknowledged; a value of false causes a warning.
         USE_ACK: bool = "useACK", "true", Type::Boolean;
     }
+    "outputs"["indexer_discovery:<name>"] {
+        /// Processes of the cluster that know its indexers, usually the control planes: host:port of their
+        /// management API, or https://host:port. With http://, connections are not encrypted. The first one
+        /// that answers counts.
+        MANAGER_URI: Vec<String> = "manager_uri", "", Type::LIST;
+        /// The former name of `manager_uri`.
+        MASTER_URI: Vec<String> = "master_uri", "", Type::LIST;
+        /// Secret shared with these processes (`pass4SymmKey` of `[indexer_discovery]` in their
+        /// `server.conf`). Default: `token` of the group.
+        DISCOVERY_KEY: Option<String> = "pass4SymmKey", "", Type::Secret;
+        /// Time limit for connecting.
+        CXN_TIMEOUT: Duration = "cxn_timeout", "20", SECONDS;
+        /// Maximum time without data from the process that is asked.
+        RCV_TIMEOUT: Duration = "rcv_timeout", "30", SECONDS;
+    }
     "outputs"["tcpout, tcpout:<group>, tcpout-server://<host:port>"] {
         /// Whether connections are encrypted. Default: true if `sslRootCAPath` is set.
         USE_SSL: Option<bool> = "useSSL", "", Type::Boolean;
@@ -67,10 +85,18 @@ conf::keys! {
     }
 }
 
-/// Settings of Splunk's file that have no effect: load is always balanced, events are always cooked.
+/// Settings of Splunk's file that have no effect: load is always balanced, events are always cooked, and a
+/// request for indexers is small.
 const UNUSED: &[Setting] = &conf::without_effect(
     "outputs",
-    ["autoLB", "blockOnCloning", "sendCookedData", "useClientSSLCompression", "writeTimeout"],
+    [
+        "autoLB",
+        "blockOnCloning",
+        "sendCookedData",
+        "send_timeout",
+        "useClientSSLCompression",
+        "writeTimeout",
+    ],
 );
 
 conf::settings! {
@@ -80,12 +106,14 @@ conf::settings! {
         "server"["general"] {
             /// Pipeline sets that run side by side.
             "parallelIngestionPipelines" => pub(crate) pipelines: u16 = "1", Type::range(1, 64);
+            /// Site of the forwarder: of the indexers that it asks for, those of this site are preferred.
+            "site" => pub(crate) site: Option<String> = "", Type::Text;
         }
     }
 }
 
 /// The settings of the files that configure a forwarder. `server.conf` and `limits.conf` are not checked:
-/// the forwarder reads one setting of each, and they are shared with other programs.
+/// the forwarder reads few settings of them, and they are shared with other programs.
 #[must_use]
 pub fn registry() -> Registry {
     let own: &[&[Setting]] = &[SETTINGS, UNUSED];

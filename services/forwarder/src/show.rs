@@ -32,6 +32,11 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
         }
         Listing::Deployment => deployment(&status, &mut out)?,
         Listing::ForwardServer => {
+            for (group, discovery) in &status.discovery {
+                let (managers, known) = (discovery.managers.join(", "), discovery.indexers.len());
+                let error = discovery.last_error.as_deref().unwrap_or("");
+                writeln!(out, "{group}: {known} indexers, as known from {managers}\t{error}")?;
+            }
             for output in status.outputs.values() {
                 writeln!(
                     out,

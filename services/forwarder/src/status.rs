@@ -107,6 +107,19 @@ pub struct DeploymentStatus {
     pub failed: BTreeMap<String, String>,
 }
 
+/// The status of the indexer discovery of a group.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiscoveryStatus {
+    /// The processes that are asked.
+    pub managers: Vec<String>,
+    /// The indexers in use.
+    pub indexers: Vec<String>,
+    /// Time of the last answer with indexers, in seconds of Unix time; 0 if there was none since the start.
+    pub last_answer: u64,
+    /// Why the last request brought no indexers.
+    pub last_error: Option<String>,
+}
+
 /// The whole status.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -125,6 +138,9 @@ pub struct Status {
     /// The deployment client, if there is a deployment server.
     #[serde(default)]
     pub deployment: Option<DeploymentStatus>,
+    /// Indexer discovery, by group.
+    #[serde(default)]
+    pub discovery: BTreeMap<String, DiscoveryStatus>,
 }
 
 /// The place where the parts of the forwarder publish their status.
@@ -145,6 +161,14 @@ impl StatusBoard {
 
     pub(crate) fn put_deployment(&self, deployment: Option<DeploymentStatus>) {
         self.0.lock().deployment = deployment;
+    }
+
+    pub(crate) fn discovery(&self, group: &str) -> Option<DiscoveryStatus> {
+        self.0.lock().discovery.get(group).cloned()
+    }
+
+    pub(crate) fn put_discovery(&self, group: &str, discovery: DiscoveryStatus) {
+        self.0.lock().discovery.insert(group.to_owned(), discovery);
     }
 
     pub(crate) fn put_inputs(&self, inputs: Vec<InputStatus>) {

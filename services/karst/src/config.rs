@@ -223,6 +223,9 @@ pub(crate) struct ServerOptions {
     /// Receive from forwarders with TLS.
     #[arg(long, env = "KARST_FORWARDING_TLS")]
     pub(crate) forwarding_tls: bool,
+    /// Where forwarders reach --forwarding-address from elsewhere (HOST:PORT), for indexer discovery.
+    #[arg(long, env = "KARST_FORWARDING_ADVERTISE", value_parser = host_and_port)]
+    pub(crate) forwarding_advertise: Option<String>,
     /// Token required from forwarders (token in their outputs.conf); default: none.
     #[arg(long, env = "KARST_FORWARDING_TOKEN", hide_env_values = true)]
     pub(crate) forwarding_token: Option<String>,
@@ -547,8 +550,7 @@ pub(crate) struct CatalogCheckOptions {
 pub(crate) struct StoreOptions {
     #[command(flatten)]
     pub(crate) data: DataDir,
-    /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix. Default:
-    /// DATA_DIR/objects.
+    /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix. Default: DATA_DIR/objects.
     #[arg(long, env = "KARST_OBJECT_STORE", value_parser = store_url)]
     pub(crate) object_store: Option<String>,
 }

@@ -77,7 +77,7 @@ use search::SearchThreads;
 use tokio::signal::unix::Signal;
 
 use self::assemble::{Ground, Karst};
-use self::cluster::Cluster;
+use self::cluster::{Cluster, KnownAs};
 use self::clustering::Clustering;
 use self::credentials::InitialPassword;
 use self::directories::Directories;
@@ -219,6 +219,7 @@ async fn serve(
     let roles = cluster.roles;
     let inputs = if roles.indexer { inputs } else { inputs::own_log(options)? };
     let ports = Ports::bind(options, roles, &inputs).await?;
+    let for_forwarders = forwarding::open_ports(&ports.forwarders, &inputs)?;
     let loggers = logs::install(options)?;
     if let Some(settings) = of_file {
         tracing::info!(%settings, "server.conf [clustering] gives what the flags do not");
@@ -281,8 +282,12 @@ async fn serve(
         // A client that finds the server ready may stop it, and the ports have to report that first.
         signal.open();
         let receivers = api::Receivers::new(karst.state.clone())?;
-        let management = ownership::management(options);
-        let known_as = (karst.state.info.guid.as_str(), management);
+        let known_as = KnownAs {
+            id: karst.state.info.guid.as_str(),
+            management: ownership::management(options),
+            forwarder_ports: &for_forwarders,
+            forwarding_advertise: options.forwarding_advertise.as_deref(),
+        };
         // Before events are received: searches ask only the indexers in the list.
         Box::pin(cluster.open(&karst, known_as, &receivers, &shutdown)).await?;
         shutdown.spawn(api::watch_cluster(karst.state.clone()));

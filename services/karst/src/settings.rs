@@ -13,6 +13,7 @@ const UNUSED: &[Setting] = &conf::without_effect(
         "enableSplunkdSSL",
         "eviction_policy",
         "hotlist_recency_secs",
+        "indexerWeightByDiskCapacity",
         "master_uri",
         "max_fixup_time_ms",
         "port",

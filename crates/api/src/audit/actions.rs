@@ -41,7 +41,7 @@ pub(super) struct Action {
 pub(super) const SAML_RESPONSE: &str = "saml_response";
 
 /// Routes whose name does not follow from their path.
-const EXACT: [(&str, &str, Class); 27] = [
+const EXACT: [(&str, &str, Class); 28] = [
     ("/services/auth/login", LOGIN_ATTEMPT, Class::Login),
     ("/services/auth/oidc/callback", LOGIN_ATTEMPT, Class::Login),
     // Logs nobody in: the next request does.
@@ -50,6 +50,7 @@ const EXACT: [(&str, &str, Class); 27] = [
     ("/saml/logout", "saml_logout_return", Class::Light),
     ("/services/auth/logout", "logout", Class::Change),
     ("/services/broker/phonehome", "phone_home", Class::Polled),
+    ("/services/indexer_discovery", "discover_indexers", Class::Polled),
     ("/services/deployment/server/config/_reload", "reload_deploy_server", Class::Change),
     ("/services/server/control/restart", "restart_splunkd", Class::Change),
     ("/services/server/settings/settings", "edit_server_settings", Class::Change),

@@ -55,17 +55,19 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
         let bundle_of = peers::bundle_of(&own, &id);
         let leads = leader.as_ref().filter(|(leader, _)| *leader == id);
         let since = leads.map(|(_, since)| since);
-        let Registration { name, address, roles, management, version, started, local_acks, site } =
-            registration;
+        let Registration { name, address, roles, management, version, started, .. } = &registration;
+        let receives = registration.forwarders.first();
         let content = json!({
             "label": name,
             "host_port_pair": address,
-            "site": site,
+            "site": registration.site,
             "roles": roles,
+            "register_forwarder_address": receives.map(|port| &port.address),
+            "forwarder_data_use_ssl": receives.map(|port| port.tls),
             "register_search_address": management,
             "splunk_version": version,
             "started": started,
-            "local_acks": local_acks,
+            "local_acks": registration.local_acks,
             "status": status,
             "status_reason": reason,
             "catalog_write": write,

@@ -36,7 +36,8 @@ pub(super) fn routes() -> Routes {
         .at(DOWNLOAD, get(Open, sends, download))
 }
 
-fn proof(headers: &HeaderMap) -> &str {
+/// The proof of a request; empty if it has none.
+pub(super) fn proof(headers: &HeaderMap) -> &str {
     headers.get(PROOF_HEADER).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 

@@ -150,7 +150,7 @@ const WITHOUT_INPUT: [(&str, Method); 6] = [
 ];
 /// Operations that only answer where a provider or a cluster is set up, which `tests/clients` have, or that
 /// are signed (`tests/deployment.rs`).
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 16] = [
     "/saml/acs",
     "/saml/finish",
     "/saml/login",
@@ -164,6 +164,7 @@ const ELSEWHERE: [&str; 15] = [
     "/services/auth/oidc/callback",
     "/services/auth/oidc/login",
     "/services/deployment/server/clients/{name}",
+    "/services/indexer_discovery",
     "/services/search/distributed/peers/{name}",
     "/services/streams/deployment",
 ];

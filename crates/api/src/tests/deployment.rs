@@ -1,11 +1,13 @@
-//! A forwarder phones home: signed requests, and what the lists then show.
+//! A forwarder phones home and asks for indexers: signed requests, and what the lists then show.
 
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use deployment::{
-    Answer, DownloadRequest, Key, Limits, PROOF_HEADER, PhoneHome, TIME_HEADER, VERSION, checksum,
-    unpack,
+    Answer, DiscoveredIndexers, DiscoveryRequest, DownloadRequest, Key, Limits, PROOF_HEADER,
+    PhoneHome, TIME_HEADER, VERSION, checksum, unpack,
 };
+use peers::Registration;
+use serde_json::json;
 use tower::ServiceExt;
 
 use super::server::{DEPLOYMENT_KEY, Server};
@@ -61,4 +63,44 @@ async fn a_forwarder_phones_home_gets_its_app_and_is_listed() {
     assert_eq!(gone.status, StatusCode::OK, "{gone:?}");
     let listed = server.get("admin", &format!("{path}?output_mode=json")).await.json();
     assert_eq!(listed["entry"].as_array().map(Vec::len), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forwarder_gets_the_indexers_that_receive_and_are_not_about_to_leave() {
+    let server = Server::with_admin().await;
+    let catalog = &server.state.catalog;
+    for (id, role, ports) in [
+        ("a", "indexer", json!([{ "address": "a:9997", "tls": true }])),
+        ("b", "indexer", json!([{ "address": "b:9997", "tls": false }])),
+        ("c", "indexer", json!([])),
+        ("d", "search-head", json!([{ "address": "d:9997", "tls": false }])),
+    ] {
+        let registration = json!({
+            "name": id, "address": format!("{id}:9887"), "roles": [role], "management": "",
+            "version": "", "started": "then", "site": "site1", "forwarders": ports,
+        });
+        let registration: Registration = serde_json::from_value(registration).unwrap();
+        registration.write(catalog, id).await.unwrap();
+    }
+    let key = Key::of(DEPLOYMENT_KEY).unwrap();
+    let time = u64::try_from(server.state.clock.now().0 / 1_000_000).unwrap();
+    let (nonce, guid) = ("one".to_owned(), "g-1".to_owned());
+    let message = DiscoveryRequest { version: VERSION, time, nonce, guid };
+    let listed = async || {
+        let (body, proof) = message.signed(&key).unwrap();
+        let request = Request::post("/services/indexer_discovery").header(PROOF_HEADER, &proof);
+        let (status, proof, body) = send(&server, request.body(body.into()).unwrap()).await;
+        assert_eq!(status, StatusCode::OK, "{}", String::from_utf8_lossy(&body));
+        let answer = DiscoveredIndexers::verified(&body, &proof, "one", &key).unwrap();
+        let address = |indexer: deployment::ReceivingIndexer| indexer.ports[0].address.clone();
+        let mut addresses: Vec<String> = answer.indexers.into_iter().map(address).collect();
+        addresses.sort();
+        addresses
+    };
+    assert_eq!(listed().await, ["a:9997", "b:9997"]);
+    let leaving = json!({ "by": "admin", "started": "then", "force": false });
+    catalog.put_document("leaving", "b", leaving).await.unwrap();
+    assert_eq!(listed().await, ["a:9997"]);
+    assert!(peers::close_to_forwarders(catalog, "a").await.unwrap());
+    assert_eq!(listed().await, [""; 0]);
 }

@@ -322,6 +322,9 @@ async fn state(
         ),
         loggers: Arc::new(Nothing),
         deployment,
+        discovery: Arc::new(
+            deployment::IndexerDiscovery::read(&Layers::builtin(), Some(DEPLOYMENT_KEY)).unwrap(),
+        ),
         audit: Arc::new(audit(home.join("audit"), &clock).await),
         control: crate::Control::default(),
         indexes,

@@ -154,6 +154,7 @@ const BY_DATA: &[&str] = &[
     FORWARDER_RULE_DROPPED,
     FORWARDER_RULE_DROPPED_BYTES,
     FORWARDER_ROUTED,
+    FORWARDER_DISCOVERY_FAILURES,
 ];
 
 /// Starts the counters and histograms of a program at zero. Gauges have no neutral value (zero free bytes

@@ -1,5 +1,5 @@
-//! Requests to the deployment server, each with a connection of its own, because there is only one a
-//! minute.
+//! Requests to a server's management API (of the deployment server, and of indexer discovery), each with a
+//! connection of its own, because there is only one a minute.
 
 use std::fs::File;
 use std::io::Write;
@@ -15,7 +15,7 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 
-use super::settings::ClientSettings;
+use crate::outputs::Endpoint;
 use crate::tls;
 
 /// Maximum size of an answer other than an app, in bytes.
@@ -26,7 +26,7 @@ const MAX_ERROR: usize = 1_000;
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// A request of the deployment server's protocol.
+/// A request of the deployment server's protocol, or of indexer discovery.
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) method: Method,
@@ -37,8 +37,8 @@ pub(crate) struct Asked<'a> {
 }
 
 /// Sends a request. An answer with a status other than 200 is an error with its text.
-async fn send(settings: &ClientSettings, asked: Asked<'_>) -> Result<Response<Incoming>, String> {
-    let server = &settings.server;
+async fn send(endpoint: &Endpoint, asked: Asked<'_>) -> Result<Response<Incoming>, String> {
+    let server = &endpoint.server;
     let tls = tls::prepare(server).map_err(text)?;
     let connect = async {
         let tcp = TcpStream::connect(&server.address).await.map_err(text)?;
@@ -47,19 +47,17 @@ async fn send(settings: &ClientSettings, asked: Asked<'_>) -> Result<Response<In
             Some(tls) => {
                 let connected = tls.connector.connect(tls.name.clone(), tcp).await;
                 Box::new(connected.map_err(|error| {
-                    format!(
-                        "TLS: {error}; with a server without TLS, targetUri begins with http://"
-                    )
+                    format!("TLS: {error}; with a server without TLS, its URI begins with http://")
                 })?)
             }
         };
         http1::handshake(TokioIo::new(stream)).await.map_err(text)
     };
-    let (mut sender, connection) = timed(settings.connect_timeout, "connecting", connect).await?;
+    let (mut sender, connection) = timed(endpoint.connect_timeout, "connecting", connect).await?;
     // Ends with the request: the answer holds the other half of the connection.
     drop(runtime::detached(async move {
         if let Err(error) = connection.await {
-            tracing::debug!(%error, "the connection to the deployment server ended");
+            tracing::debug!(%error, "a connection to a management API ended");
         }
     }));
     let mut request = Request::builder()
@@ -74,12 +72,12 @@ async fn send(settings: &ClientSettings, asked: Asked<'_>) -> Result<Response<In
     }
     let request = request.body(Full::new(Bytes::from(asked.body))).map_err(text)?;
     let answer = async { sender.send_request(request).await.map_err(text) };
-    let answer = timed(settings.recv_timeout, "the answer", answer).await?;
+    let answer = timed(endpoint.recv_timeout, "the answer", answer).await?;
     if answer.status() == StatusCode::OK {
         return Ok(answer);
     }
     let status = answer.status();
-    let body = read(settings, answer, MAX_ANSWER).await.unwrap_or_default();
+    let body = read(endpoint, answer, MAX_ANSWER).await.unwrap_or_default();
     Err(format!("it answers {}: {}", status.as_u16(), reason(&body)))
 }
 
@@ -92,12 +90,12 @@ fn reason(body: &[u8]) -> String {
 }
 
 async fn read(
-    settings: &ClientSettings,
+    endpoint: &Endpoint,
     answer: Response<Incoming>,
     most: usize,
 ) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    pieces(settings, answer, most as u64, |piece| {
+    pieces(endpoint, answer, most as u64, |piece| {
         bytes.extend_from_slice(piece);
         Ok(())
     })
@@ -107,7 +105,7 @@ async fn read(
 
 /// Passes the pieces of a body to a function.
 async fn pieces(
-    settings: &ClientSettings,
+    endpoint: &Endpoint,
     answer: Response<Incoming>,
     most: u64,
     mut take: impl FnMut(&[u8]) -> Result<(), String>,
@@ -116,7 +114,7 @@ async fn pieces(
     let mut left = most;
     loop {
         let frame = async { body.frame().await.transpose().map_err(text) };
-        let Some(frame) = timed(settings.recv_timeout, "the rest of the answer", frame).await?
+        let Some(frame) = timed(endpoint.recv_timeout, "the rest of the answer", frame).await?
         else {
             return Ok(());
         };
@@ -130,27 +128,27 @@ async fn pieces(
 
 /// Phones home. Returns the body of the answer, and the header with its proof.
 pub(crate) async fn ask(
-    settings: &ClientSettings,
+    endpoint: &Endpoint,
     asked: Asked<'_>,
     header: &str,
 ) -> Result<(Vec<u8>, String), String> {
-    let answer = send(settings, asked).await?;
+    let answer = send(endpoint, asked).await?;
     let proof = answer.headers().get(header).and_then(|value| value.to_str().ok());
     let proof = proof.unwrap_or_default().to_owned();
-    Ok((read(settings, answer, MAX_ANSWER).await?, proof))
+    Ok((read(endpoint, answer, MAX_ANSWER).await?, proof))
 }
 
 /// Writes the body of an answer to a file, up to a maximum size.
 pub(crate) async fn download(
-    settings: &ClientSettings,
+    endpoint: &Endpoint,
     asked: Asked<'_>,
     most: u64,
     to: &Path,
 ) -> Result<(), String> {
-    let answer = send(settings, asked).await?;
+    let answer = send(endpoint, asked).await?;
     let fail = |error: std::io::Error| format!("cannot write {}: {error}", to.display());
     let mut file = File::create(to).map_err(fail)?;
-    pieces(settings, answer, most, |piece| file.write_all(piece).map_err(fail)).await
+    pieces(endpoint, answer, most, |piece| file.write_all(piece).map_err(fail)).await
 }
 
 async fn timed<T>(

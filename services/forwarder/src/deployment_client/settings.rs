@@ -6,7 +6,7 @@ use std::time::Duration;
 use conf::{Layers, Reader, Setting, Type, Unit};
 use deployment::Key;
 
-use crate::outputs::{Outputs, Server, TlsSettings};
+use crate::outputs::{Endpoint, Outputs, Server, TlsSettings, URI, address_of};
 use crate::{Error, settings as outputs};
 
 const CLIENT: &str = "deployment-client";
@@ -80,11 +80,9 @@ pub(crate) const DECLARED: &[&[Setting]] = &[SETTINGS, UNUSED];
 pub(crate) struct ClientSettings {
     /// The server, for display.
     pub(crate) uri: String,
-    pub(crate) server: Server,
+    pub(crate) endpoint: Endpoint,
     pub(crate) name: Option<String>,
     pub(crate) interval: Duration,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) recv_timeout: Duration,
     pub(crate) limits: deployment::Limits,
     /// `None` if there is no key, without which no request can be made.
     pub(crate) key: Option<Key>,
@@ -104,20 +102,9 @@ impl ClientSettings {
             client.get(&DISABLED)?;
             return Ok(None);
         };
-        let (is_plain, address) = match uri.split_once("://") {
-            Some(("http", rest)) => (true, rest),
-            Some(("https", rest)) => (false, rest),
-            None => (false, uri.as_str()),
-            // Not a valid address; refused below.
-            Some(_) => (false, ""),
+        let Some((address, is_plain)) = address_of(&uri) else {
+            return Err(target.wrong(&TARGET_URI, URI).into());
         };
-        let address = address.trim_end_matches('/');
-        let port = address.rsplit_once(':').filter(|(host, _)| !host.is_empty());
-        if port.is_none_or(|(_, port)| port.parse::<u16>().is_err()) || address.contains('/') {
-            return Err(target
-                .wrong(&TARGET_URI, "host:port, with https:// or http:// or not")
-                .into());
-        }
         let root = target.get(&CA_FILE)?.or(target.get(&ROOT_CA)?).map(PathBuf::from);
         let verify = target.get(&VERIFY)?.unwrap_or(root.is_some());
         if verify && root.is_none() && !is_plain {
@@ -129,12 +116,14 @@ impl ClientSettings {
         let token = forwarding_token(layers);
         let key = Key::read(layers, token.as_deref());
         Ok(Some(Self {
-            server: Server { address: address.to_owned(), tls },
+            endpoint: Endpoint {
+                server: Server { address, tls },
+                connect_timeout: target.get(&CONNECT_TIMEOUT)?,
+                recv_timeout: target.get(&RECV_TIMEOUT)?,
+            },
             uri,
             name: client.get(&CLIENT_NAME)?,
             interval: client.get(&INTERVAL)?,
-            connect_timeout: target.get(&CONNECT_TIMEOUT)?,
-            recv_timeout: target.get(&RECV_TIMEOUT)?,
             limits: deployment::Limits {
                 bytes: client.get(&MAX_APP_SIZE)?,
                 files: client.get(&MAX_APP_FILES)?,
@@ -172,19 +161,19 @@ mod tests {
     fn the_server_is_asked_with_tls_unless_it_says_http() {
         let of = |text: &str| read(text).unwrap().unwrap();
         let target = "[target-broker:deploymentServer]\ntargetUri = ";
-        let plain = of(&format!("{target}http://ds:8089\n"));
-        assert_eq!((plain.server.address.as_str(), plain.server.tls), ("ds:8089", None));
+        let plain = of(&format!("{target}http://ds:8089\n")).endpoint.server;
+        assert_eq!((plain.address.as_str(), plain.tls), ("ds:8089", None));
         for uri in ["ds:8089", "https://ds:8089/"] {
-            let one = of(&format!("{target}{uri}\n"));
-            assert_eq!(one.server.address, "ds:8089");
-            assert_eq!(one.server.tls, Some(TlsSettings { root: None, name: None }));
+            let one = of(&format!("{target}{uri}\n")).endpoint.server;
+            assert_eq!(one.address, "ds:8089");
+            assert_eq!(one.tls, Some(TlsSettings { root: None, name: None }));
         }
         let text = "[deployment-client]\nclientName = web\nphoneHomeIntervalInSecs = 5\nmaxAppSize = 1MB\n\
                     caCertFile = /ca.pem\n[target-broker:deploymentServer]\ntargetUri = ds:8089\n\
                     sslCommonNameToCheck = karst\n";
         let one = of(text);
         let tls = TlsSettings { root: Some("/ca.pem".into()), name: Some("karst".to_owned()) };
-        assert_eq!((one.server.tls, one.name.as_deref()), (Some(tls), Some("web")));
+        assert_eq!((one.endpoint.server.tls, one.name.as_deref()), (Some(tls), Some("web")));
         assert_eq!((one.interval.as_secs(), one.limits.bytes), (5, 1 << 20));
     }
 

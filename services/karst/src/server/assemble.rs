@@ -294,6 +294,7 @@ pub(crate) async fn assemble(
         authority: access.authority,
         messages,
         deployment: deployment::start(options, &layers, &clock, shutdown),
+        discovery: deployment::discovery(options, &layers)?,
         audit: Arc::clone(&trail.audit),
         server_settings: access.server_settings,
         loggers: Arc::new(loggers),

@@ -34,6 +34,7 @@ use super::advertised;
 use super::assemble::{Karst, host_name};
 use super::early::{Later, STARTING};
 use super::failover::Failover;
+use super::forwarding;
 use super::gateway::Progress;
 use super::indexers::Indexers;
 use super::leaving::{self, Leaver};
@@ -58,6 +59,16 @@ pub(crate) struct Cluster {
     /// The site of this process.
     pub(crate) site: String,
     pub(crate) placement: Placement,
+}
+
+/// What the list of the cluster says of a process besides its address.
+pub(crate) struct KnownAs<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) management: String,
+    /// The ports on which it receives from forwarders, and whether each uses TLS.
+    pub(crate) forwarder_ports: &'a [(u16, bool)],
+    /// The address that forwarders are to use instead of the first of these.
+    pub(crate) forwarding_advertise: Option<&'a str>,
 }
 
 impl Cluster {
@@ -355,11 +366,12 @@ impl Cluster {
     pub(crate) async fn open(
         self,
         karst: &Karst,
-        (id, management): (&str, String),
+        known_as: KnownAs<'_>,
         receivers: &api::Receivers,
         shutdown: &Shutdown,
     ) -> Result<()> {
         let Some(address) = self.address else { return Ok(()) };
+        let KnownAs { id, management, forwarder_ports, forwarding_advertise } = known_as;
         let (catalog, ingest) = (karst.catalog(), &karst.ingest);
         let hot = HotService::new(HotParts {
             id: id.to_owned(),
@@ -389,6 +401,7 @@ impl Cluster {
         println!("  cluster     {address} ({})", self.roles.names().join(", "));
         let registration = Registration {
             name: host_name(),
+            forwarders: forwarding::advertised(forwarder_ports, forwarding_advertise, &address),
             address,
             roles: self.roles.names().into_iter().map(str::to_owned).collect(),
             management,

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Result;
 use conf::Layers;
-use deployment::{DeploymentServer, Error, Parts};
+use deployment::{DeploymentServer, Error, IndexerDiscovery, Parts};
 use runtime::{Clock, Shutdown};
 
 use super::assemble::host_name;
@@ -34,6 +35,15 @@ pub(super) fn start(
     let keeping = keep_reading(Arc::clone(&server), Arc::clone(clock), shutdown.clone());
     shutdown.spawn(keeping);
     server
+}
+
+/// Tells forwarders which indexers there are, by the settings in the files.
+///
+/// # Errors
+/// If a setting is invalid.
+pub(super) fn discovery(options: &ServerOptions, layers: &Layers) -> Result<Arc<IndexerDiscovery>> {
+    let token = options.forwarding_token.as_deref();
+    Ok(Arc::new(IndexerDiscovery::read(layers, token)?))
 }
 
 async fn keep_reading(server: Arc<DeploymentServer>, clock: Arc<dyn Clock>, shutdown: Shutdown) {

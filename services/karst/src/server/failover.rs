@@ -548,6 +548,7 @@ mod tests {
             started: "2026-11-29T03:55:38Z".to_owned(),
             local_acks: false,
             site: cluster::NO_SITE.to_owned(),
+            forwarders: Vec::new(),
         };
         let (all, answered) = ([(control_plane.to_string(), registration)], BTreeSet::new());
         let others = Others::new(&all, &answered);

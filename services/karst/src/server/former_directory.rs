@@ -144,6 +144,7 @@ mod tests {
             started: "2026-11-28T00:00:00Z".to_owned(),
             local_acks,
             site: cluster::NO_SITE.to_owned(),
+            forwarders: Vec::new(),
         };
         let name = FORMER.to_string();
         entry("control-plane", false).write(&catalog, &name).await.unwrap();

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::inputs::configured::{ForwarderListener, ForwarderPort, ServeForwarders};
+use ::inputs::configured::{Configured, ForwarderListener, ForwarderPort, ServeForwarders};
 use ::inputs::tcp::Signals;
 use anyhow::Result;
 use ingest::Ingest;
@@ -69,6 +69,40 @@ pub(crate) fn start(
 /// The address of the command line's port for forwarders, and whether it uses TLS.
 pub(crate) fn address(options: &ServerOptions) -> Option<(SocketAddr, bool)> {
     options.forwarding_address.map(|address| (address, options.forwarding_tls))
+}
+
+/// The port numbers at which every forwarder may connect, and whether they use TLS: that of the command line,
+/// and those of `inputs.conf`.
+///
+/// # Errors
+/// If a port has no address.
+pub(crate) fn open_ports(
+    bound: &[BoundForwarderPort],
+    inputs: &Configured,
+) -> Result<Vec<(u16, bool)>> {
+    let mut open = Vec::new();
+    for BoundForwarderPort { tls, listener } in bound {
+        open.push((listener.local_addr()?.port(), *tls));
+    }
+    let unrestricted = inputs.forwarders.iter().filter(|(_, port)| port.only_from.is_none());
+    open.extend(unrestricted.map(|(address, port)| (address.port(), port.tls)));
+    Ok(open)
+}
+
+/// The addresses of these ports for the list of the cluster, at the host of the cluster's address, or the one
+/// that forwarders are to use instead of the first.
+pub(crate) fn advertised(
+    open: &[(u16, bool)],
+    instead: Option<&str>,
+    cluster_address: &str,
+) -> Vec<peers::ForwarderPort> {
+    let host = cluster_address.rsplit_once(':').map_or(cluster_address, |(host, _)| host);
+    let known = |(port, tls): &(u16, bool)| {
+        let address = instead.map_or_else(|| format!("{host}:{port}"), str::to_owned);
+        peers::ForwarderPort { address, tls: *tls }
+    };
+    let most = if instead.is_some() { 1 } else { open.len() };
+    open.iter().take(most).map(known).collect()
 }
 
 /// The services behind a port.
@@ -143,4 +177,24 @@ async fn serve(
     let Some(tls) = tls else { return converse(ingest, doors, socket, peer, shutdown).await };
     let Some(stream) = handshake::accept(&tls, socket, ADVICE).await? else { return Ok(()) };
     converse(ingest, doors, stream, peer, shutdown).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_listed_at_the_host_of_the_cluster_or_at_the_advertised_address() {
+        let open = [(9997, false), (9998, true)];
+        let addresses = |instead, cluster| {
+            let all = advertised(&open, instead, cluster).into_iter();
+            all.map(|port| (port.address, port.tls)).collect::<Vec<_>>()
+        };
+        let at_host = [("10.0.0.7:9997".to_owned(), false), ("10.0.0.7:9998".to_owned(), true)];
+        assert_eq!(addresses(None, "10.0.0.7:9887"), at_host);
+        assert_eq!(addresses(None, "[fd00::7]:9887")[0].0, "[fd00::7]:9997");
+        let outside = [("idx-0.example.com:19997".to_owned(), false)];
+        assert_eq!(addresses(Some("idx-0.example.com:19997"), "10.0.0.7:9887"), outside);
+        assert!(advertised(&[], Some("idx-0.example.com:19997"), "10.0.0.7:9887").is_empty());
+    }
 }

@@ -114,6 +114,7 @@ mod tests {
             started: String::new(),
             local_acks: true,
             site: ::cluster::NO_SITE.to_owned(),
+            forwarders: Vec::new(),
         }
     }
 

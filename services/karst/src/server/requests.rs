@@ -65,12 +65,15 @@ fn rest_class(rest: &str) -> &'static str {
 }
 
 /// Whether requests of a path are in the access log: those of REST. HEC and OTLP, the phone-homes of
-/// forwarders, probes, scrapers, Flight and the console's files are left out: machines send so many of them
-/// that they would displace the requests of people.
+/// forwarders and their requests for indexers, probes, scrapers, Flight and the console's files are left out:
+/// machines send so many of them that they would displace the requests of people.
 pub(crate) fn is_logged(path: &str) -> bool {
     match route_class(path) {
         "login" | "query" | "search" => true,
-        "rest" => !below_services(path).starts_with("broker/phonehome"),
+        "rest" => {
+            let repeated = ["broker/phonehome", "indexer_discovery"];
+            !repeated.iter().any(|begin| below_services(path).starts_with(begin))
+        }
         "events" => below_services(path).starts_with("receivers/"),
         _ => false,
     }
@@ -196,6 +199,7 @@ mod tests {
             "/readyz",
             "/arrow.flight.protocol.FlightService/DoGet",
             "/services/broker/phonehome/connection_10.0.0.9_8089_web-1_guid",
+            "/services/indexer_discovery",
             "/services/collector/event",
             "/servicesNS/nobody/search/collector/event",
         ] {

@@ -39,10 +39,19 @@ pub(crate) fn check(options: &ServerOptions) -> Result<()> {
     Ok(())
 }
 
+/// Maximum time to tell the cluster that forwarders are to go elsewhere.
+const TELL: Duration = Duration::from_secs(2);
+
 /// Announces that this process stops, and continues to answer until load balancers have noticed. A further
 /// signal has no effect.
 pub(crate) async fn leave(karst: &Karst, options: &ServerOptions) {
     karst.state.control.leave();
+    let closing = peers::close_to_forwarders(karst.catalog(), &karst.state.info.guid);
+    match tokio::time::timeout(TELL, closing).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "forwarders are not told to go elsewhere"),
+        Err(_) => tracing::warn!("forwarders are not told to go elsewhere: no answer in time"),
+    }
     if options.drain_delay > 0 {
         tracing::info!(
             seconds = options.drain_delay,
