@@ -104,29 +104,36 @@ pub(super) fn plan(
     if unknown && !command.keepempty {
         return frame.filter(datafusion::logical_expr::lit(false));
     }
-    let known = |name: &&String| frame.kind(name).is_some();
-    let arguments = names.iter().filter(known).map(|name| column(name)).collect();
-    let order = frame.sort_exprs();
-    let flag = frame.fresh("keep");
-    let added = if command.keepevents {
-        vec![Field::new(&flag, DataType::Boolean, true)]
-    } else {
-        Vec::new()
-    };
-    let node = StreamNode::try_new(frame.plan().clone(), Arc::new(op), arguments, order, added)?;
-    frame = frame.stream(node);
-    if command.keepevents {
-        let mut values = Vec::new();
-        for name in names {
-            let Typed { expr, kind } = frame.field(&name);
-            let value = when(column(&flag), expr).end()?;
-            values.push((name, Typed::new(value, kind)));
-        }
-        frame = frame.with_columns(values)?;
+    // With `keepempty`, a row that lacks one of the fields is never removed: here no row has it.
+    if !unknown {
+        frame = without_duplicates(&names, op, frame)?;
     }
     if command.sortby.is_empty() {
         return Ok(frame);
     }
     let keys = sort::keys(&command.sortby, &frame, false);
     frame.order_by(keys, true)
+}
+
+fn without_duplicates(names: &[String], op: Dedup, mut frame: Frame) -> Result<Frame, Error> {
+    let arguments = names.iter().map(|name| column(name)).collect();
+    let order = frame.sort_exprs();
+    let flag = frame.fresh("keep");
+    let keep_events = op.keep_events;
+    let added = match keep_events {
+        true => vec![Field::new(&flag, DataType::Boolean, true)],
+        false => Vec::new(),
+    };
+    let node = StreamNode::try_new(frame.plan().clone(), Arc::new(op), arguments, order, added)?;
+    let frame = frame.stream(node);
+    if !keep_events {
+        return Ok(frame);
+    }
+    let mut values = Vec::new();
+    for name in names {
+        let Typed { expr, kind } = frame.field(name);
+        let value = when(column(&flag), expr).end()?;
+        values.push((name.clone(), Typed::new(value, kind)));
+    }
+    frame.with_columns(values)
 }

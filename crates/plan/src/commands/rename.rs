@@ -87,6 +87,10 @@ fn one(from: &FieldPattern, to: &FieldPattern, mut frame: Frame) -> Result<Frame
                     false => to.text.clone(),
                 };
                 renamed.insert(new.clone());
+                // If no event has the field, the new name is no column, and its own value must not be shown.
+                if !new.contains('*') {
+                    frame.filter.drop.push(new.clone());
+                }
                 outputs.push((new.clone(), retyped(&frame, &name, &to.text)));
                 pairs.push((name.clone(), new));
                 frame.filter.drop.push(name);

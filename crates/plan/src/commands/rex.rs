@@ -27,6 +27,10 @@ impl CommandPlan for RexCommand {
 
     fn required_fields(&self, fields: &mut RequiredFields) {
         fields.fields(&self.field);
+        // Where the expression does not match, a field keeps its value.
+        if let RexMode::Extract { pattern, .. } = &self.mode {
+            names_of_groups(&pattern.node).for_each(|name| fields.name(name));
+        }
     }
 
     fn output_fields(&self) -> OutputFields {
@@ -72,6 +76,16 @@ pub(super) fn plan(command: &RexCommand, frame: Frame) -> Result<Frame, Error> {
             frame.with_columns(vec![(name.to_owned(), edited)])
         }
     }
+}
+
+/// Returns what may be names of groups, without compiling the expression.
+fn names_of_groups(pattern: &str) -> impl Iterator<Item = &str> {
+    pattern.split("(?").skip(1).filter_map(|group| {
+        let group = group.strip_prefix('P').unwrap_or(group);
+        let name = group.strip_prefix(['<', '\''])?;
+        let end = name.find(['>', '\''])?;
+        Some(&name[..end]).filter(|name| !name.is_empty() && !name.starts_with(['=', '!']))
+    })
 }
 
 fn compile(pattern: &Spanned<String>) -> Result<Arc<Pattern>, Error> {

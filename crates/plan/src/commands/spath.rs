@@ -27,6 +27,10 @@ impl CommandPlan for SpathCommand {
 
     fn required_fields(&self, fields: &mut RequiredFields) {
         fields.fields(&self.input);
+        // Where there is no value at the path, the field keeps its value.
+        if self.path.is_some() {
+            fields.fields(self.output.as_ref().or(self.path.as_ref()));
+        }
     }
 
     fn output_fields(&self) -> OutputFields {
