@@ -35,6 +35,7 @@ mod memory;
 mod metadata;
 mod operators;
 mod outside;
+mod panics;
 mod part_report;
 mod parts;
 mod preview;

@@ -10,6 +10,7 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion::physical_plan::ExecutionPlan;
+use futures::FutureExt;
 use parking_lot::Mutex;
 use plan::{HeadWhile, LookedUp, Message, MessageKind, PlanOf, PlannedSearch, ResultKind, Session};
 use tokio::runtime::Handle;
@@ -18,6 +19,7 @@ use tokio::task::JoinSet;
 use crate::Error;
 use crate::engine::Engine;
 use crate::jobs::Job;
+use crate::panics::caught;
 use crate::parts::{Distribution, Head};
 use crate::preview::{self, Preview};
 use crate::recipes::Recording;
@@ -28,6 +30,18 @@ use crate::traced;
 
 /// Runs a job.
 pub(crate) async fn run(
+    engine: Arc<Engine>,
+    job: Arc<Job>,
+    recording: Option<Arc<Recording>>,
+    threads: Assigned,
+) {
+    let running = run_to_end(engine, Arc::clone(&job), recording, threads);
+    if let Err(error) = caught(running.map(Ok)).await {
+        job.fail(error);
+    }
+}
+
+async fn run_to_end(
     engine: Arc<Engine>,
     job: Arc<Job>,
     recording: Option<Arc<Recording>>,

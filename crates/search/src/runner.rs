@@ -13,8 +13,8 @@ use bytes::Bytes;
 use datafusion::error::{DataFusionError, Result as PlanResult};
 use datafusion::physical_plan::ExecutionPlan;
 use distributed::{CallContext, PartRunner, RunningPart, Valve, cut};
-use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use metrics::counter;
 use plan::{
     Host, LookupQuestion, LookupSource, MessageLog, PlanContext, PlanningTime, Restriction, Rows,
@@ -31,6 +31,7 @@ use crate::cpu;
 use crate::hot_facts::Question;
 use crate::memory::MemoryGrant;
 use crate::operators::OperatorReport;
+use crate::panics::caught;
 use crate::parts::is_events;
 use crate::preview::{self, PreviewState};
 use crate::recipes::{Compared, HotShare, Inner, Lookups, Recipe, columns, fingerprint_with_rules};
@@ -150,6 +151,7 @@ impl SearchService {
         let (schema, plan) = (map.schema(), Arc::clone(&map));
         let (sender, rows) = mpsc::channel(WAITING);
         let mut running = JoinSet::new();
+        let failed = sender.clone();
         let part = async move {
             let mut stream = match map.execute(0, task) {
                 Ok(stream) => stream,
@@ -163,6 +165,11 @@ impl SearchService {
             }
             // The search head requests the cost after the last row.
             cpu::count_thread();
+        };
+        let part = async move {
+            if let Err(error) = caught(part.map(Ok)).await {
+                let _ = failed.send(Err(DataFusionError::Execution(error.to_string()))).await;
+            }
         };
         running.spawn_on(report.cpu.of(Box::pin(part)), threads.handle());
         Ok(Part {

@@ -11,8 +11,8 @@ use datafusion::datasource::TableProvider;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SessionContext;
-use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt};
 use jiff::tz::TimeZone;
 use model::{IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, PlanningTime, SourceField, Waiting};
@@ -21,6 +21,7 @@ use runtime::trace::TraceContext;
 use crate::handover;
 use crate::jobs::{JobRequest, Page};
 use crate::memory::MemoryGrant;
+use crate::panics::caught;
 use crate::queries::Running;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
@@ -310,12 +311,13 @@ impl Forward {
         let end = loop {
             let next = tokio::select! {
                 () = self.sender.closed() => break None,
-                next = rows.next() => next,
+                next = caught(rows.next().map(Ok)) => next,
             };
             let batch = match next {
-                None => break None,
-                Some(Ok(batch)) => batch,
-                Some(Err(error)) => break Some(Err(sql_error(error))),
+                Ok(None) => break None,
+                Ok(Some(Ok(batch))) => batch,
+                Ok(Some(Err(error))) => break Some(Err(sql_error(error))),
+                Err(error) => break Some(Err(error)),
             };
             let is_last = batch.num_rows() > left;
             self.truncated.store(is_last, Ordering::Release);

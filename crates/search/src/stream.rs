@@ -16,6 +16,7 @@ use crate::control::ScanControl;
 use crate::handover;
 use crate::inspect::Inspection;
 use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results, Shown};
+use crate::panics::caught;
 use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
@@ -96,7 +97,7 @@ impl SearchService {
                 })
             };
             let mut held = Held::default();
-            let work = async {
+            let work = caught(async {
                 let queued = Instant::now();
                 let granted = service.grant(control.planning()).await?;
                 counted.times.add(Phase::Queue, queued.elapsed());
@@ -119,7 +120,7 @@ impl SearchService {
                     let _ = send(done.columns, left);
                 }
                 Ok(())
-            };
+            });
             // A search may produce no rows for a long time, during which a disconnected reader must be
             // detected.
             let done = tokio::select! {

@@ -62,7 +62,9 @@ pub struct Decorated<H> {
 }
 
 impl<H: Hooks> Decorated<H> {
-    fn wrap(inner: Arc<dyn ObjectStore>, hooks: H) -> Self {
+    /// Wraps `inner` in hooks.
+    #[must_use]
+    pub fn wrap(inner: Arc<dyn ObjectStore>, hooks: H) -> Self {
         Self { inner, hooks: Arc::new(hooks) }
     }
 

@@ -13,6 +13,7 @@ mod inspector;
 mod large;
 mod listed;
 mod memory;
+mod panics;
 mod parts;
 mod paused_parts;
 mod previews;
