@@ -47,20 +47,6 @@ class Process(Server):
         except OSError:
             return False
 
-    def launch(self):
-        """Starts it without waiting."""
-        self.directory.mkdir(parents=True, exist_ok=True)
-        (self.data / "local-session.json").unlink(missing_ok=True)
-        with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
-                [self.binary, "server"],
-                env=self.environment,
-                cwd=self.directory,
-                stdout=log,
-                stderr=log,
-            )
-        return self
-
     def ready(self, seconds=60):
         wait_for(self._is_ready, f"ready; its log is {self.log}", seconds)
         return self

@@ -134,6 +134,12 @@ class Server:
     # The process.
 
     def start(self):
+        self.launch()
+        wait_for(self._is_ready, f"ready; its log is {self.log}", 60)
+        return self
+
+    def launch(self):
+        """Starts it without waiting."""
         self.directory.mkdir(parents=True, exist_ok=True)
         # A killed server leaves that of its life; it is ready once there is another one.
         (self.data / "local-session.json").unlink(missing_ok=True)
@@ -141,7 +147,6 @@ class Server:
             self.process = subprocess.Popen(
                 [self.binary, "server"], env=self.environment, cwd=self.directory, stdout=log, stderr=log
             )
-        wait_for(self._is_ready, f"ready; its log is {self.log}", 60)
         return self
 
     def _is_ready(self):

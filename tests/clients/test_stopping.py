@@ -182,3 +182,30 @@ def test_secrets_come_from_files(own_server, tmp_path):
     )
     assert refused.returncode == 1, refused
     assert f"--password-file {tmp_path / 'password'}: the file is empty" in refused.stderr
+
+
+def test_a_start_waits_for_an_object_store_that_was_used_before(own_server, tmp_path):
+    (tmp_path / "minio").mkdir()
+    store = minio.start(tmp_path / "minio")
+    server, other = (
+        with_health(own_server(object_store=f"s3://karst/{name}", environment=store.variables()))
+        for name in ("waits", "first")
+    )
+    try:
+        server.start()
+        server.send({"n": 1}, index="main")
+        server.kill()
+        store.down()
+        server.launch()
+        waits = lambda: "waiting for the object store" in probe(server, "/readyz")[1]
+        wait_for(waits, "it says that it waits", 120)
+        assert server.process.poll() is None
+        store.up()
+        wait_for(lambda: probe(server, "/readyz")[0] == 200, "it is ready", 120)
+        assert [row["n"] for row in server.rows("search index=main n=* | table n")] == ["1"]
+        # A first start fails, with the remedy: the address may be wrong.
+        server.kill()
+        store.down()
+        assert "check AWS_ENDPOINT, AWS_REGION and the network" in other.refused_start()
+    finally:
+        store.stop()

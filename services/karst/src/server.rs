@@ -237,7 +237,8 @@ async fn serve(
     let serving = Serving::new(http.clone(), &shutdown, &control);
     let listeners = listen::start(ports.http, tls.as_ref(), &progress, &serving)?;
     let health = ports.health.map(|port| HealthPort::start(port, &http, &progress)).transpose()?;
-    let (store, has_catalog) = assemble::object_store(options, &setup.layers).await?;
+    let waiting = (lock.directory(), &progress);
+    let (store, has_catalog) = assemble::object_store(options, &setup.layers, waiting).await?;
     let found = (&store, has_catalog);
     let leadership = Leadership::new(found, options, &setup.layers, &lock, &cluster)?;
     let initial = InitialPassword::below(lock.directory());

@@ -42,6 +42,7 @@ use super::gateway::Progress;
 use super::http_conf::HttpServer;
 use super::incarnation::{self, Incarnation, Place};
 use super::installed_apps::{self, Consumers, Teller};
+use super::known_store::KnownStore;
 use super::leadership::{CATALOG, Leadership};
 use super::logs::Loggers;
 use super::memory::Memory;
@@ -54,6 +55,9 @@ use super::traces::Traces;
 use super::views::{CacheCounters, MetricsText, Objects};
 use super::{former_directory, full_disks, inputs, reported, status_condition, store_conf, whole};
 use crate::config::ServerOptions;
+
+/// Pause between the requests to an object store that is waited for at a start.
+const STORE_PAUSE: Duration = Duration::from_secs(5);
 
 /// Time of other processes for the answers that they wait for.
 const PEERS: Duration = Duration::from_secs(1);
@@ -606,15 +610,32 @@ async fn spill_directory(data: &Path) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Opens the object store and asks it for something: whether it has a catalog.
+/// Opens the object store and asks it for something: whether it has a catalog. A store that this data
+/// directory has been used with is waited for, as after the start.
 pub(crate) async fn object_store(
     options: &ServerOptions,
     layers: &Layers,
+    (data, progress): (&Path, &Progress),
 ) -> Result<(Arc<dyn ObjectStore>, bool)> {
     let opened = runtime::store::open(&store_url(options), &store_conf::store(layers)?)?;
     tracing::info!(store = opened.description, "object store");
-    let has_catalog = reach(opened.store.as_ref()).await?;
-    Ok((opened.store, has_catalog))
+    // A directory that cannot be listed is not mounted, or the wrong one.
+    let is_known = store_url(options).contains("://") && KnownStore::of(data).is_there();
+    loop {
+        let error = match reach(opened.store.as_ref()).await {
+            Ok(has_catalog) => return Ok((opened.store, has_catalog)),
+            Err(error) => error,
+        };
+        // Refusals need somebody who corrects credentials or rights.
+        if !is_known || !matches!(error, object_store::Error::Generic { .. }) {
+            let advice = store_advice(&error.to_string());
+            let context = format!("cannot read the object store (--object-store){advice}");
+            return Err(anyhow::Error::from(error).context(context));
+        }
+        progress.set(format!("waiting for the object store: {error}"));
+        tracing::warn!(%error, "waiting for the object store, which does not answer");
+        tokio::time::sleep(STORE_PAUSE).await;
+    }
 }
 
 /// Returns the URL of the object store.
@@ -623,18 +644,13 @@ pub(crate) fn store_url(options: &ServerOptions) -> String {
     options.object_store.clone().unwrap_or_else(default)
 }
 
-/// Asks the store, for some seconds at most. Later, a store that fails is waited for; at the start, it is
-/// more likely that the URL or the credentials are wrong, and somebody is there to read it. Returns whether
-/// there is a catalog.
-async fn reach(store: &dyn ObjectStore) -> Result<bool> {
+/// Asks the store, for some seconds at most: at a first start, it is more likely that the URL or the
+/// credentials are wrong, and somebody is there to read it. Returns whether there is a catalog.
+async fn reach(store: &dyn ObjectStore) -> object_store::Result<bool> {
     let prefix = object_store::path::Path::from(CATALOG);
     let list = || async { store.list(Some(&prefix)).try_next().await };
     let listed = runtime::store::ask_again(CATALOG, list).await;
-    listed.map(|first| first.is_some()).map_err(|error| {
-        let advice = store_advice(&error.to_string());
-        anyhow::Error::from(error)
-            .context(format!("cannot read the object store (--object-store){advice}"))
-    })
+    listed.map(|first| first.is_some())
 }
 
 /// Returns a remedy if an S3 store cannot be read.

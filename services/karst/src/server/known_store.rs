@@ -31,6 +31,11 @@ impl KnownStore {
         Self { path: data.join(FILE), takes_any: false }
     }
 
+    /// Whether a store is recorded.
+    pub(crate) fn is_there(&self) -> bool {
+        self.path.is_file()
+    }
+
     /// With `true`, accepts any store, and then records it.
     pub(crate) fn taking_any(self, takes_any: bool) -> Self {
         Self { takes_any, ..self }
