@@ -78,6 +78,12 @@ def own_events(now):
         "cache, tier=store, kb=600, reads=12, ms=300, requests=90, retries=1, hedges=2",
         "store, op=get, requests=90, kb=600, errors=0, p50_ms=20, p99_ms=45",
     ]
+    # Sizes that the server estimates for its own cache, too: the page shows those that all lines have.
+    for size, hits, requests in ((64, 0.5, 200), (128, 0.8, 90), (256, 0.95, 20)):
+        groups.append(
+            f"cache_curve, pool=data, size_mb={size}, capacity_mb=128, reads=900, samples=60, "
+            f"hit_ratio={hits}, store_requests={requests}, kb={requests * 1024}"
+        )
     for at in range(now - 7200, now, 300):
         stamp = time.strftime("%m-%d-%Y %H:%M:%S", time.gmtime(at)) + ".123 +0000 INFO "
         for group in groups:

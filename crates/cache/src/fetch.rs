@@ -167,6 +167,7 @@ async fn get(
     let (meta, bytes) = got?;
     drop(permit);
     account.request(bytes.len() as u64, start.elapsed());
+    pool.reuse.fetched(run.wanted.len());
     blocks.remember(&meta);
     let path: Arc<str> = Arc::from(location.as_ref());
     let mut fetched = HashMap::new();

@@ -7,6 +7,7 @@
 //! search -> CachedStore::counted() -> index | data: blocks in DRAM -> on NVMe -> one ranged GET per gap
 //!                |
 //!                +-> SearchReads: bytes, hits, requests, retries and time per tier of this search
+//!                +-> ReuseSampler: what caches of other sizes would read from the store
 //! ```
 //!
 //! Guarantees:
@@ -33,6 +34,7 @@ mod hedge;
 mod in_flight;
 mod pool;
 mod residency;
+mod reuse;
 mod room;
 mod settings;
 mod store;
@@ -41,6 +43,7 @@ mod waits;
 pub use counters::{CacheStats, SearchReads};
 pub use error::Error;
 pub use residency::Residency;
+pub use reuse::{CacheCurve, CurvePoint};
 pub use settings::Settings;
 pub use store::CachedStore;
 pub use waits::StoreWait;

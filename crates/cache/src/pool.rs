@@ -17,6 +17,7 @@ use runtime::metrics as names;
 use crate::block::{Block, BlockKey};
 use crate::counters::{Account, Tier};
 use crate::in_flight::InFlight;
+use crate::reuse::{CacheCurve, ReuseSampler};
 use crate::room::Room;
 use crate::settings::region;
 use crate::{Error, Settings};
@@ -34,6 +35,8 @@ pub(crate) struct Pool {
     /// The free space of the file system of the NVMe tier, if there is one.
     room: Option<Arc<Room>>,
     pub(crate) in_flight: InFlight,
+    /// Samples the lookups, for estimates of other sizes.
+    pub(crate) reuse: ReuseSampler,
 }
 
 impl Pool {
@@ -44,17 +47,21 @@ impl Pool {
     ) -> Result<[Self; 2], Error> {
         let share = |bytes: usize| (bytes / 100 * settings.index_percent).next_multiple_of(1 << 20);
         let (dram, nvme) = (share(settings.dram_bytes), share(settings.nvme_bytes));
-        let index = Self::build("index", settings.index_block_bytes, dram, nvme, settings).await?;
+        let block = settings.index_block_bytes;
+        let reuse = ReuseSampler::new(settings, settings.index_percent);
+        let index = Self::build("index", block, (dram, nvme), reuse, settings).await?;
         let (dram, nvme) = (settings.dram_bytes - dram, settings.nvme_bytes - nvme);
-        let data = Self::build("data", settings.block_bytes, dram, nvme, settings).await?;
+        let block = settings.block_bytes;
+        let reuse = ReuseSampler::new(settings, 100 - settings.index_percent);
+        let data = Self::build("data", block, (dram, nvme), reuse, settings).await?;
         Ok([index, data].map(|pool| Self { room: room.cloned(), ..pool }))
     }
 
     async fn build(
         name: &'static str,
         block_bytes: usize,
-        dram: usize,
-        nvme: usize,
+        (dram, nvme): (usize, usize),
+        reuse: ReuseSampler,
         settings: &Settings,
     ) -> Result<Self, Error> {
         let path = settings.directory.join(name);
@@ -80,7 +87,7 @@ impl Pool {
                 .with_submit_queue_size_threshold(settings.nvme_buffer_bytes * 2);
             storage.with_engine_config(engine).build().await.map_err(directory)?
         };
-        Ok(Self { name, block_bytes, cache, room: None, in_flight: InFlight::default() })
+        Ok(Self { name, block_bytes, cache, room: None, in_flight: InFlight::default(), reuse })
     }
 
     /// The number of blocks that `bytes` bytes take.
@@ -140,6 +147,11 @@ impl Pool {
     pub(crate) async fn close(&self) -> Result<(), Error> {
         let closed = self.cache.close().await;
         closed.map_err(|error| Error::Tier { what: "be closed", reason: error.to_string() })
+    }
+
+    /// The estimates for other sizes.
+    pub(crate) fn curve(&self) -> CacheCurve {
+        self.reuse.curve(self.name)
     }
 
     #[allow(clippy::cast_precision_loss)]

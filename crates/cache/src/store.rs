@@ -29,6 +29,7 @@ use crate::counters::{Account, SearchReads, Tier};
 use crate::fetch::fetch;
 use crate::hedge::Hedging;
 use crate::pool::{Pool, lock_directory};
+use crate::reuse::CacheCurve;
 use crate::room::Room;
 use crate::waits::Times;
 use crate::{CacheStats, Error, Settings};
@@ -100,6 +101,12 @@ impl CachedStore {
     #[must_use]
     pub fn stats(&self) -> CacheStats {
         self.account.total.stats()
+    }
+
+    /// What the pools of this cache would read from the store with other sizes, since the start.
+    #[must_use]
+    pub fn curves(&self) -> Vec<CacheCurve> {
+        self.blocks.pools.iter().map(Pool::curve).collect()
     }
 
     /// The reason why nothing is written to NVMe at the moment. `None` if there is no NVMe tier.
@@ -195,6 +202,8 @@ impl CachedStore {
             self.account.blocks(Tier::Store, count, 0, Duration::ZERO);
             blocks.extend(fetch(&self.blocks, kind, location, &missing, &self.account).await?);
         }
+        let sizes = blocks.iter().map(|(number, block)| (*number, block.data.len() as u64));
+        pool.reuse.record(&path, sizes);
         let seen = blocks.values().next().map(|block| block.meta(location));
         if let (None, Some(seen)) = (&meta, &seen) {
             self.blocks.remember(seen);

@@ -156,6 +156,22 @@ async fn each_search_counts_its_own_reads() {
     assert_eq!((total.store_requests, total.dram_hits), (1, 4));
 }
 
+#[tokio::test]
+async fn the_misses_of_other_sizes_are_estimated_from_the_reads() {
+    let (cached, _) = with_object(512 * BLOCK, settings(None)).await;
+    for _ in 0..4 {
+        cached.get(&path()).await.unwrap().bytes().await.unwrap();
+    }
+    let curves = cached.curves();
+    let (index, data) = (&curves[0], &curves[1]);
+    assert_eq!((index.pool, index.reads, index.samples), ("index", 0, 0));
+    assert_eq!((data.pool, data.reads, data.capacity_mb), ("data", 4 * 512, 4));
+    assert!(data.requests_per_block < 1.0, "neighbours come in one request: {data:?}");
+    let misses = |size| data.points.iter().find(|point| point.size_mb == size).unwrap().misses;
+    // The object has 2 MB: a cache of 1 MB has none of its blocks when they are read again.
+    assert!(misses(8) > 0.0 && (misses(1) / misses(8) - 4.0).abs() < 1e-6, "{data:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_block_that_many_miss_at_once_is_fetched_once() {
     let (cached, counting) = with_object(4 * BLOCK, settings(None)).await;

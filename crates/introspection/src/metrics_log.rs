@@ -1,5 +1,6 @@
 //! metrics.log: a line per group and series, about the interval since the previous lines.
 
+mod curves;
 mod karst;
 mod queues;
 mod thruput;
@@ -7,7 +8,7 @@ mod thruput;
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use cache::CacheStats;
+use cache::{CacheCurve, CacheStats};
 use ingest::{Status, Window};
 use model::EventTime;
 
@@ -61,6 +62,8 @@ pub struct Sample {
     pub status: Status,
     /// Reads of the cache since the start of the process.
     pub cache: CacheStats,
+    /// Estimates of these reads with other sizes of the cache, by pool.
+    pub curves: Vec<CacheCurve>,
     /// Searches.
     pub concurrency: Concurrency,
     /// Indexes in object storage, if this process is the leader of the catalog.
@@ -93,6 +96,7 @@ pub struct MetricsLog {
     max_series: usize,
     proc: Proc,
     before: Before,
+    curves: curves::Curves,
     /// Bytes indexed since the start.
     total_bytes: u64,
     /// Number and bytes of the events written in the previous interval.
@@ -113,7 +117,8 @@ impl MetricsLog {
     #[must_use]
     pub fn new(instance: Instance, max_series: usize, proc: Proc) -> Self {
         let before = Before { time: instance.started, ..Before::default() };
-        Self { instance, max_series, proc, before, total_bytes: 0, written: (0, 0) }
+        let curves = curves::Curves::default();
+        Self { instance, max_series, proc, before, curves, total_bytes: 0, written: (0, 0) }
     }
 
     /// The lines for a sample.
@@ -146,6 +151,7 @@ impl MetricsLog {
         karst::searches(&about, &sample.concurrency, &mut events);
         let sizes = (self.instance.dram_bytes, self.instance.nvme_bytes);
         karst::cache(&about, (&sample.cache, &before.cache), sizes, &mut events);
+        self.curves.lines(sample.time, &sample.curves, &mut events);
         karst::store(&about, &mut events);
         let uploads = &sample.status.uploads;
         let done = (

@@ -4,7 +4,7 @@
 //! The points of a line are one event; the words and names in the line are their dimensions.
 
 /// Numbers that identify something: they are dimensions.
-const IDENTITIES: [&str; 3] = ["ingest_pipe", "pid", "sourcePort"];
+const IDENTITIES: [&str; 4] = ["ingest_pipe", "pid", "size_mb", "sourcePort"];
 
 /// The data points of a line, which share dimensions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -99,12 +99,14 @@ mod tests {
         points.word("name", "parsingqueue");
         points.measure("current_size", "2");
         points.measure("max_size_kb", "16384.5");
+        points.measure("size_mb", "4096");
         let expected = [
             ("metric_name:spl.mlog.queue.parsingqueue.current_size", "2"),
             ("metric_name:spl.mlog.queue.parsingqueue.max_size_kb", "16384.5"),
             ("group", "queue"),
             ("ingest_pipe", "0"),
             ("name", "parsingqueue"),
+            ("size_mb", "4096"),
         ];
         assert_eq!(fields(&points), pairs(&expected));
     }

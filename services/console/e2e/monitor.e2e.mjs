@@ -94,6 +94,12 @@ const steps = {
     await eachIsWhole(page);
     const spent = await panel(page, 'Spent this month').textContent();
     check(/\$\s*\d/.test(spent), spent);
+    const cache = panel(page, 'Cache what-if: requests and $ a month by size of the cache');
+    await cache.locator('canvas').waitFor();
+    await cache.getByText('Show as table').click();
+    for (const size of ['64 MB', '128 MB', '256 MB']) {
+      await cache.locator(`td:has-text("${size}")`).waitFor();
+    }
     await page.setViewportSize({ width: 1440, height: 900 });
     await screenshot(page, 'monitor-cost');
   },

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cache::CurvePoint;
 use ingest::{ForwarderStatus, Indexed, QueueStatus};
 use model::{IndexName, Origin};
 
@@ -169,6 +170,56 @@ fn cache_and_store_are_by_tier_and_operation() {
     assert_eq!(cache[0], "tier=dram, kb=2, reads=3, ms=1.5, used_kb=0.5, capacity_kb=0");
     assert_eq!(cache[2], "tier=store, kb=0, reads=0, ms=0, requests=0, retries=0, hedges=0");
     assert_eq!(of(&sample, "store"), ["op=get, requests=7, kb=1, errors=2"]);
+}
+
+/// The estimates of a pool whose blocks have 4 KB, for caches of 2 and 64 MB.
+fn curve(reads: u64, samples: u64, misses: [f64; 2]) -> CacheCurve {
+    let points = [2, 64].into_iter().zip(misses).map(|(size_mb, misses)| CurvePoint {
+        size_mb,
+        misses,
+        missed_bytes: misses * 4_096.0,
+    });
+    CacheCurve {
+        pool: "data",
+        capacity_mb: 4,
+        reads,
+        samples,
+        requests_per_block: 0.25,
+        points: points.collect(),
+    }
+}
+
+#[test]
+fn estimates_of_other_sizes_of_the_cache_are_of_the_time_since_the_previous_ones() {
+    let (_dir, proc) = proc(&[]);
+    let mut log = MetricsLog::new(instance(), 10, proc);
+    let mut lines = |seconds: f64, curve: CacheCurve| {
+        let time = EventTime::from_seconds(NOW + seconds);
+        let sample = Sample { time, curves: vec![curve], ..sample() };
+        let texts = log
+            .events(&sample)
+            .into_iter()
+            .filter_map(|event| Some(event.text.split_once("group=cache_curve, ")?.1.to_owned()));
+        texts.collect::<Vec<_>>()
+    };
+    assert!(lines(0.0, curve(100, 0, [0.0, 0.0])).is_empty(), "nothing is sampled yet");
+    let begin = "pool=data, size_mb=2, capacity_mb=4";
+    assert_eq!(
+        lines(30.0, curve(200, 10, [160.0, 40.0])),
+        [
+            format!("{begin}, reads=200, samples=10, hit_ratio=0.2, store_requests=40, kb=640"),
+            "pool=data, size_mb=64, capacity_mb=4, reads=200, samples=10, hit_ratio=0.8, \
+             store_requests=10, kb=160"
+                .to_owned(),
+        ]
+    );
+    assert!(lines(60.0, curve(400, 20, [320.0, 40.0])).is_empty(), "after 30 seconds");
+    let later = lines(330.0, curve(600, 30, [480.0, 40.0]));
+    assert_eq!(
+        later[0],
+        format!("{begin}, reads=400, samples=20, hit_ratio=0.2, store_requests=80, kb=1280")
+    );
+    assert!(later[1].ends_with("reads=400, samples=20, hit_ratio=1, store_requests=0, kb=0"));
 }
 
 #[test]

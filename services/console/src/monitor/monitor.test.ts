@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { decodeEntries } from '../api/decode';
+import { plotLook } from '../dashboards/elements/plotLook';
 import { allSearches, readDashboard } from '../dashboards/model/reader';
+import type { Look } from '../visualization/chartOptions';
+import { plotData } from '../visualization/plot';
+import { plotOptions } from '../visualization/plotOptions';
 import { COST } from './cost';
 import { escaped, isMissing, missingOf, type Page, pageXml } from './panels';
 import { PERFORMANCE } from './performance';
@@ -86,6 +90,47 @@ it('the cost of a search is shared by its indexes', () => {
   const panel = COST.rows.flat().find(({ title }) => title === 'By index');
   const search = panel && !isMissing(panel) ? panel.search : '';
   expect(search).toContain('usd=exact(usd/index_count), idx=split(indexes,",") | mvexpand idx');
+});
+
+it('a cache of another size is priced with its disk, and the present size stands out', () => {
+  const panel = COST.rows.flat().find(({ title }) => title.startsWith('Cache what-if'));
+  if (!panel || isMissing(panel)) throw new Error('no panel');
+  for (const price of ['get', 'transfer_gb', 'disk_gb_month'])
+    expect(panel.search).toContain(`*$price_${price}$`);
+  const page = { ...COST, rows: [[panel]], tokens: priceTokens(readPrices(null)) };
+  const element = readDashboard(pageXml(page)).rows[0]?.panels[0]?.elements[0];
+  const plot = plotLook(element?.options ?? new Map());
+  const color = '#888888';
+  const look: Look = {
+    text: color,
+    muted: color,
+    line: color,
+    surface: color,
+    font: 'sans-serif',
+    palette: [color],
+  };
+  const fields = ['Size of the cache', 'Requests', 'Requests at the present size', 'Dollars'];
+  const rows = [
+    ['2 GB', '900', null, '3'],
+    ['4 GB', null, '500', '2'],
+    ['8 GB', '100', null, '4'],
+  ];
+  const results = { fields, rows, preview: false, messages: [] };
+  const context = { look, zone: 'UTC', width: 900, height: 230 };
+  const options = plotOptions(plotData(results), plot, context);
+  expect(options).toMatchObject({
+    series: [
+      { name: 'Requests', type: 'bar', stack: 'all', yAxisIndex: 0 },
+      { name: 'Requests at the present size', type: 'bar', stack: 'all', yAxisIndex: 0 },
+      { name: 'Dollars', type: 'line', yAxisIndex: 1 },
+    ],
+  });
+});
+
+it('prices that are free by default need not be set', () => {
+  const set = EXAMPLES.filter(({ usd }) => usd > 0).map(({ key }) => `${key},1,x`);
+  expect(readPrices(['key,usd,unit', ...set].join('\n')).areExamples).toBe(false);
+  expect(readPrices(['key,usd,unit', ...set.slice(1)].join('\n')).areExamples).toBe(true);
 });
 
 it('signs of XML in a panel stay signs', () => {

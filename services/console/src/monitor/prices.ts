@@ -21,11 +21,12 @@ export const EXAMPLES: readonly Price[] = [
   { key: 'gb_month', usd: 0.023, unit: 'GB and month', about: 'object storage' },
   { key: 'cpu_hour', usd: 0.048, unit: 'processor and hour', about: 'compute' },
   { key: 'transfer_gb', usd: 0, unit: 'GB', about: 'bytes from object storage to the servers' },
+  { key: 'disk_gb_month', usd: 0, unit: 'GB and month', about: 'disk of the cache' },
 ];
 
 export interface Prices {
   list: Price[];
-  /** Whether any is an example. */
+  /** Whether any that is not free is an example. */
   areExamples: boolean;
 }
 
@@ -45,7 +46,7 @@ export function readPrices(text: string | null): Prices {
     ...price,
     ...(own.has(price.key) && { usd: own.get(price.key)?.usd ?? 0 }),
   }));
-  return { list, areExamples: EXAMPLES.some((price) => !own.has(price.key)) };
+  return { list, areExamples: EXAMPLES.some(({ key, usd }) => usd > 0 && !own.has(key)) };
 }
 
 const cell = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

@@ -123,6 +123,7 @@ impl Collector {
             window: ingest.window(),
             status: ingest.status(),
             cache: cache.stats(),
+            curves: cache.curves(),
             concurrency: Concurrency {
                 running: count(load.running),
                 queued: count(load.queued),
