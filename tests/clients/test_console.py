@@ -76,6 +76,7 @@ def own_events(now):
         'visibility, idx="web", ev=3200, p50_ms=40, p95_ms=180, max_ms=700',
         'buckets, idx="web", hot=2, hot_ev=100, hot_kb=90, stored=40, kb=900000, ev=3000000',
         "cache, tier=store, kb=600, reads=12, ms=300, requests=90, retries=1, hedges=2",
+        "replicas, copies=1, objects=40, kb=600, failures=1, held_kb=900, p50_ms=5, p99_ms=20",
         "store, op=get, requests=90, kb=600, errors=0, p50_ms=20, p99_ms=45",
     ]
     # Sizes that the server estimates for its own cache, too: the page shows those that all lines have.

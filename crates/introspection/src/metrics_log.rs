@@ -160,6 +160,7 @@ impl MetricsLog {
         );
         events.push(karst::uploads(&about, &sample.status, done));
         events.push(karst::journal(&about, &sample.status));
+        karst::replicas(&about, &mut events);
         karst::visibility(&about, &sample.window.tallied, &mut events);
         karst::buckets(&about, &sample.status, sample.indexes.as_deref(), &mut events);
         events.push(karst::catalog(&about));

@@ -134,6 +134,24 @@ pub(super) fn store(about: &About<'_>, events: &mut Vec<OwnEvent>) {
     }
 }
 
+/// Copies of the journal of this process on other indexers, and copies of their journals here.
+pub(super) fn replicas(about: &About<'_>, events: &mut Vec<OwnEvent>) {
+    let objects = about.span.count(names::REPLICAS_OBJECTS, &[]);
+    let failures = about.span.count(names::REPLICAS_FAILURES, &[]);
+    let copies = about.gauge(names::REPLICAS_COPIES);
+    let held = about.gauge(names::REPLICAS_HELD_BYTES);
+    if objects + failures + copies + held > 0 {
+        let line = about
+            .line("replicas")
+            .count("copies", copies)
+            .count("objects", objects)
+            .number("kb", about.kb(names::REPLICAS_BYTES, &[]))
+            .count("failures", failures)
+            .number("held_kb", kb(held));
+        events.push(about.quantiles(line, names::REPLICAS_SECONDS, &[], TWO).end());
+    }
+}
+
 /// Buckets being uploaded to object storage; committed buckets and failed attempts in the interval.
 pub(super) fn uploads(
     about: &About<'_>,

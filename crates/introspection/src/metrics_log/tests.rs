@@ -242,6 +242,22 @@ fn counters_are_of_the_interval() {
 }
 
 #[test]
+fn copies_of_journals_are_measured_where_there_are_any() {
+    let mut sample = sample();
+    sample.counters = Counters::read("karst_replicas_copies 0\nkarst_replicas_objects_total 0\n");
+    assert!(of(&sample, "replicas").is_empty());
+    sample.counters = Counters::read(
+        "karst_replicas_copies 2\nkarst_replicas_objects_total 40\nkarst_replicas_bytes_total 2048\n\
+         karst_replicas_failures_total 1\nkarst_replicas_held_bytes 4096\n\
+         karst_replicas_seconds_bucket{le=\"0.1\"} 5\nkarst_replicas_seconds_bucket{le=\"+Inf\"} 5\n",
+    );
+    assert_eq!(
+        of(&sample, "replicas"),
+        ["copies=2, objects=40, kb=2, failures=1, held_kb=4, p50_ms=50, p99_ms=99"]
+    );
+}
+
+#[test]
 fn buckets_are_of_hot_and_stored_ones() {
     let mut sample = sample();
     sample.indexes = Some(vec![StoredIndex {

@@ -323,10 +323,18 @@ export const PERFORMANCE: Page = {
       },
     ],
     [
+      line(
+        'Copies of journals: ms until confirmed (99 %), failures',
+        `${METRICS} group=replicas | timechart max(p99_ms) AS "confirmed ms" sum(failures) AS failures`,
+        {
+          reason:
+            'Copies of journals on other indexers are measured (group=replicas) in a cluster that has them.',
+        },
+      ),
       {
-        title: 'Replication and fixups',
+        title: 'Replication of buckets',
         missing:
-          'metrics.log has no group for buckets that are not replicated: object storage keeps the copies.',
+          'object storage keeps the copies of buckets, and metrics.log has no group for them.',
       },
       {
         title: 'Alerts on the thresholds above',
