@@ -170,8 +170,8 @@ impl InstalledApps {
         Ok(())
     }
 
-    /// Writes the files of an app that are not [`young`](Self::young). Old objects are written again: they may
-    /// be removed as garbage before the version is in force.
+    /// Writes the files of an app that are not [`young`](Self::young). Old objects are written again, as they
+    /// may be removed as garbage before the version is in force.
     pub(crate) async fn write_all(
         &self,
         app: &str,

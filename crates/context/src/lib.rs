@@ -3,8 +3,9 @@
 //!
 //! Guarantees: nothing here knows a command, so that an edit of a command does not compile it again. Who
 //! plans a pipeline inside of a command, such as the one of `append`, is a [`planning::Planner`] that `plan`
-//! implements. It leaves to others how a frame becomes a plan (`frames`), expressions (`exprs`), what commands
-//! make of all rows (`tables`), and where events lie: an [`frames::EventSource`] that `search` implements.
+//! implements. It leaves to others how a frame becomes a plan (`frames`), expressions (`exprs`), what
+//! commands make of all rows (`tables`), and where events lie: an [`frames::EventSource`] that `search`
+//! implements.
 //!
 //! Modules use only those below them:
 //!

@@ -134,8 +134,8 @@ impl Cutter {
         pieces
     }
 
-    /// Whether there is a cut at a position of the carry or after it that is one whatever precedes it. Records
-    /// and UTF-16 are only searched from their beginning.
+    /// Whether there is a cut at a position of the carry or after it that is one whatever precedes it.
+    /// Records and UTF-16 are only searched from their beginning.
     fn has_cut_from(&mut self, at: usize, now: EventTime) -> bool {
         if self.coding.is_utf16() || self.rules.records(self.sizes.event).is_some() {
             return false;

@@ -48,8 +48,9 @@ pub(super) struct Discovery {
     /// The fields whose texts are read.
     pub(super) inputs: Vec<String>,
     pub(super) finder: Arc<dyn Finder>,
-    /// Whether a field that occurs several times becomes multivalue; otherwise, its first value is used.
-    pub(super) several: bool,
+    /// Whether the field of this name becomes multivalue if it occurs several times; otherwise, its first value
+    /// is used.
+    pub(super) several: fn(&str) -> bool,
     pub(super) existing: Existing,
 }
 
@@ -133,7 +134,7 @@ impl Discovery {
 
     /// Selects the values of one field from the pairs.
     fn pick(&self, name: &str, found: Typed, frame: &Frame) -> Typed {
-        let (existing, several, wanted) = (self.existing, self.several, name.to_owned());
+        let (existing, several, wanted) = (self.existing, (self.several)(name), name.to_owned());
         let old = frame.field(name);
         let parameters = format!("{existing:?} {several} {name}");
         let is_list = several || existing == Existing::Extended || old.kind == ValueType::Multi;
@@ -195,7 +196,7 @@ impl TableOp for Discovery {
                 let texts: Vec<Option<&str>> =
                     inputs.iter().map(|input| input[row].as_deref()).collect();
                 let cut = self.finder.find(&texts, &mut |name, value| {
-                    found.add(row, name, value, self.several);
+                    found.add(row, name, value, (self.several)(name));
                 });
                 if let Some(limit) = cut {
                     self.report(&limit, env.log);

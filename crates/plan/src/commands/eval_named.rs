@@ -105,7 +105,7 @@ pub(super) fn plan(
         command: "eval",
         inputs: vec![name_column, value_column],
         finder: Arc::new(Assigned),
-        several: false,
+        several: |_| false,
         existing: Existing::Replaced,
     };
     discovery.plan(frame, rest, env)

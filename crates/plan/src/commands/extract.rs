@@ -71,10 +71,12 @@ pub(super) fn plan(
             return Ok(Step::Next(frame));
         }
         let rules_of_all = env.context.knowledge.field_rules("", "", "");
-        rules.push(Rule::Automatic(rules_of_all));
+        rules.push(Rule::Automatic(rules_of_all, command.mv_add == Some(true)));
     }
-    let several = rules.iter().any(Rule::is_several);
-    let existing = match (command.stanzas.is_empty(), several) {
+    let adds = |rule: &Rule| matches!(rule, Rule::Named(extractor, _) if extractor.is_several());
+    let adds = rules.iter().any(adds) || command.mv_add == Some(true);
+    let several: fn(&str) -> bool = if adds { |_| true } else { is_array };
+    let existing = match (command.stanzas.is_empty(), adds) {
         _ if command.auto == Some(false) => Existing::Replaced,
         (true, _) => Existing::Replaced,
         (false, true) => Existing::Extended,
@@ -128,17 +130,22 @@ fn adapted(extractor: Extractor, command: &ExtractCommand) -> Extractor {
 enum Rule {
     /// A rule and the index of its input.
     Named(Extractor, usize),
-    /// The automatic extraction of events.
-    Automatic(Arc<FieldRules>),
+    /// The automatic extraction of events, and whether all further values of a field are added.
+    Automatic(Arc<FieldRules>, bool),
 }
 
 impl Rule {
-    fn is_several(&self) -> bool {
+    fn is_several(&self, name: &str) -> bool {
         match self {
             Self::Named(extractor, _) => extractor.is_several(),
-            Self::Automatic(_) => false,
+            Self::Automatic(_, all) => *all || is_array(name),
         }
     }
+}
+
+/// Whether the automatic extraction has a field of this name for each element of a JSON array.
+fn is_array(name: &str) -> bool {
+    name.contains("{}")
 }
 
 #[derive(Debug)]
@@ -152,7 +159,7 @@ struct Rules {
 
 impl Rules {
     fn is_automatic(&self) -> bool {
-        matches!(self.rules.as_slice(), [Rule::Automatic(_)])
+        matches!(self.rules.as_slice(), [Rule::Automatic(..)])
     }
 }
 
@@ -163,7 +170,7 @@ impl Finder for Rules {
             .iter()
             .map(|rule| match rule {
                 Rule::Named(extractor, input) => format!("{input} {extractor:?}"),
-                Rule::Automatic(rules) => rules.fingerprint().to_string(),
+                Rule::Automatic(rules, all) => format!("{} {all}", rules.fingerprint()),
             })
             .collect();
         format!("{} {} {rules:?}", self.limit, self.chars)
@@ -174,7 +181,7 @@ impl Finder for Rules {
         for rule in &self.rules {
             match rule {
                 Rule::Named(extractor, _) => names.extend(extractor.names()?),
-                Rule::Automatic(_) => return None,
+                Rule::Automatic(..) => return None,
             }
         }
         names.sort_unstable();
@@ -190,7 +197,7 @@ impl Finder for Rules {
         for rule in &self.rules {
             let input = match rule {
                 Rule::Named(_, input) => *input,
-                Rule::Automatic(_) => 0,
+                Rule::Automatic(..) => 0,
             };
             let Some(text) = texts.get(input).copied().flatten() else { continue };
             let end = match text.len() > self.chars {
@@ -202,7 +209,7 @@ impl Finder for Rules {
             }
             let text = &text[..end.unwrap_or(text.len())];
             let mut take = |name: &str, value: Cow<'_, str>| {
-                if !seen.insert(name.to_owned()) && !rule.is_several() {
+                if !seen.insert(name.to_owned()) && !rule.is_several(name) {
                     return;
                 }
                 if count == self.limit {
@@ -214,7 +221,7 @@ impl Finder for Rules {
             };
             match rule {
                 Rule::Named(extractor, _) => extractor.find(text, &mut take),
-                Rule::Automatic(rules) => {
+                Rule::Automatic(rules, _) => {
                     // The limits of the automatic extraction are ignored: those of the command are lower.
                     let _ = rules.extract(text, &mut take);
                 }

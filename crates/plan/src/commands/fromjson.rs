@@ -30,7 +30,7 @@ impl CommandPlan for FromjsonCommand {
             command: "fromjson",
             inputs: vec![self.field.node.clone()],
             finder: Arc::new(Keys { prefix: self.prefix.clone() }),
-            several: false,
+            several: |_| false,
             existing: Existing::Replaced,
         };
         discovery.plan(frame, rest, env)

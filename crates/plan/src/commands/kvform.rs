@@ -46,7 +46,7 @@ impl CommandPlan for KvformCommand {
             command: "kvform",
             inputs,
             finder: Arc::new(forms),
-            several: false,
+            several: |_| false,
             existing: Existing::Kept,
         };
         discovery.plan(frame, rest, env)

@@ -31,7 +31,7 @@ impl CommandPlan for XmlkvCommand {
             command: "xmlkv",
             inputs: vec![field.to_owned()],
             finder: Arc::new(Elements),
-            several: true,
+            several: |_| true,
             existing: Existing::Replaced,
         };
         discovery.plan(frame, rest, env)

@@ -1,4 +1,5 @@
-//! Settings of the server: stanzas of files that the program declares by name, such as `limits.conf [search]`.
+//! Settings of the server: stanzas of files that the program declares by name, such as `[search]` of
+//! `limits.conf`.
 //!
 //! Guarantees: only settings with an effect and valid values are stored, whatever the namespace of the
 //! request; they precede all files. An empty value removes a stored one. Leaves to others: when a setting
