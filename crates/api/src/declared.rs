@@ -21,7 +21,7 @@ impl Declared {
         let is_stored =
             |conf: &&str| registry.settings(conf).any(|setting| setting.effect == Effect::Stored);
         let confs = registry.confs().into_iter().filter(is_stored);
-        let started = confs.map(|conf| layers.effective(conf)).collect();
+        let started = confs.map(|conf| layers.effective_of_server(conf)).collect();
         Self { registry, flags, started }
     }
 

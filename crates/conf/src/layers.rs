@@ -5,6 +5,7 @@
 //! another order ([`Layers::view`]). This is the only module of the crate that reads files.
 
 mod changes;
+mod server;
 
 use std::borrow::Cow;
 use std::collections::hash_map::Entry as MapEntry;
@@ -593,9 +594,14 @@ impl Layers {
     /// The effective settings of a file (named without `.conf`) over all layers.
     #[must_use]
     pub fn effective(&self, conf: &str) -> Effective {
+        Self::merged(conf, self.files.iter().filter(|file| file.conf == conf))
+    }
+
+    /// Merges files of one name, those with the highest precedence first.
+    fn merged<'l>(conf: &str, files: impl Iterator<Item = &'l LayerFile>) -> Effective {
         let mut effective = Effective { conf: conf.to_owned(), stanzas: Vec::new() };
         let mut places: HashMap<&str, usize> = HashMap::new();
-        for file in self.files.iter().filter(|file| file.conf == conf) {
+        for file in files {
             for stanza in &file.file.stanzas {
                 match places.entry(&stanza.name) {
                     MapEntry::Occupied(known) => effective.stanzas[*known.get()].complete(stanza),

@@ -50,7 +50,7 @@ impl CurrentSettings {
         let stanzas = stanzas(knowledge);
         // Most changes of the configuration are of other files.
         if stanzas != read.stanzas {
-            match Settings::of(knowledge.layers()) {
+            match Settings::of(&knowledge.layers().of_server()) {
                 Ok(now) => read.settings = Arc::new(self.start.live(&now)),
                 Err(error) => tracing::warn!(%error, "searches keep their settings"),
             }
@@ -61,7 +61,7 @@ impl CurrentSettings {
 }
 
 fn stanzas(knowledge: &Knowledge) -> Vec<Stanza> {
-    knowledge.conf(LIMITS).stanzas
+    knowledge.layers().effective_of_server(LIMITS).stanzas
 }
 
 #[cfg(test)]
@@ -90,5 +90,19 @@ mod tests {
         assert_eq!(invalid.max_count, 9);
         let back = current.with(&knowledge(""));
         assert_eq!(back.max_count, Settings::default().max_count);
+    }
+
+    #[test]
+    fn objects_of_apps_have_no_effect() {
+        let none = knowledge("");
+        let current = CurrentSettings::new(Settings::default(), &none);
+        let of_app = |text: &str| {
+            let layers = Layers::builtin().with(Layer::SystemStored, LIMITS, "[search]\nttl = 7");
+            let layers = layers.with(Layer::AppStored("search".to_owned()), LIMITS, text);
+            Arc::new(Knowledge::new(layers))
+        };
+        let changed = current.with(&of_app("[search]\nmax_count = 9\n[stats]\nlist_maxsize = x"));
+        assert_eq!(changed.max_count, Settings::default().max_count);
+        assert_eq!(changed.ttl.as_secs(), 7);
     }
 }

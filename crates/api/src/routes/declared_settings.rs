@@ -247,7 +247,8 @@ fn unit_name(unit: Unit) -> Option<&'static str> {
 /// Returns the settings of a file: those with a stanza of their own and without immediate effect from the
 /// layers of the start, the others from the current ones.
 fn rows_of(declared: &Declared, conf: &str, start: &Layers, now: &Layers) -> Vec<Row> {
-    let (at_start, now) = (start.effective(conf), now.effective(conf));
+    let at_start = start.effective_of_server(conf);
+    let (server, now) = (now.effective_of_server(conf), now.effective(conf));
     let mut rows = Vec::new();
     for setting in declared.registry.settings(conf) {
         let is_used = setting.effect != Effect::None;
@@ -262,7 +263,7 @@ fn rows_of(declared: &Declared, conf: &str, start: &Layers, now: &Layers) -> Vec
             let own = entries.filter(|entry| entry.key.starts_with(family));
             rows.extend(own.map(|entry| Row::written(setting, setting.stanza, entry)));
         } else {
-            rows.push(fixed(declared, setting, (&at_start, &now)));
+            rows.push(fixed(declared, setting, (&at_start, &server)));
         }
     }
     rows
@@ -496,6 +497,10 @@ mod tests {
         let started = none().started_with(&now);
         assert_eq!(of(started.clone(), &now)[2], "Some(\"9\") rest true None");
         assert_eq!(of(started, &start)[2], "Some(\"9\") rest false Some(\"8\")");
+        // An earlier version stored it; it has no effect.
+        let object = Layer::AppStored("search".to_owned());
+        let objects = start.clone().with(object, "limits", "[search]\nsalt = sea");
+        assert_eq!(of(none(), &objects)[1], "Some(\"grains\") file false None");
         let flag = crate::FlagSetting {
             conf: "limits",
             stanza: "search",

@@ -198,6 +198,9 @@ pub(crate) fn objects(asked: &Asked<'_>, namespace: &Namespace) -> Vec<ConfObjec
     };
     let is_object = |object: &ConfObject| object.name != "default" || asked.kind.is_page;
     found.retain(|object| is_object(object) && may_read(asked, object));
+    if asked.kind.is_raw {
+        server_settings::put_in_force(asked, &mut found);
+    }
     found
 }
 
@@ -213,6 +216,9 @@ pub(crate) fn found(
 }
 
 fn named(asked: &Asked<'_>, namespace: &Namespace, name: &str) -> Vec<ConfObject> {
+    if server_settings::is_of_server(asked, name) {
+        return server_settings::in_force(asked, name).into_iter().collect();
+    }
     let mut all = if namespace.owner == "-" || namespace.app == "-" {
         objects(asked, namespace)
     } else {

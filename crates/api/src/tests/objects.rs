@@ -1,6 +1,7 @@
 //! Permissions of shared objects hold in searches as they do in REST, and secrets stay hidden.
 
-use axum::http::StatusCode;
+use apps::{NOBODY, Namespace};
+use axum::http::{Method, StatusCode};
 
 use super::server::Server;
 
@@ -56,6 +57,39 @@ async fn a_live_limit_applies_to_the_next_search_until_it_is_reset() {
     }
     let refused = server.post("power", path, &[("list_maxsize", "2")]).await;
     assert!(!refused.status.is_success(), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_that_were_stored_as_objects_have_no_effect_and_can_be_removed() {
+    let server = Server::start().await;
+    let homes = [Namespace::new(NOBODY, "search"), Namespace::new("admin", "search")];
+    for (home, maximum) in homes.iter().zip(["1", "x"]) {
+        let settings = vec![("list_maxsize".to_owned(), maximum.to_owned())];
+        server.state.apps.create("limits", "stats", home, settings).await.unwrap();
+    }
+    let listed =
+        "| makeresults count=3 | stats list(_time) AS t | eval n=\"n\".mvcount(t) | fields n";
+    let told = server.search("admin", listed).await;
+    assert!(told.text.contains("\"n3\""), "{told:?}");
+
+    let shared = format!("{SHARED}/configs/conf-limits");
+    for path in [shared.as_str(), "/services/configs/conf-limits"] {
+        let one = format!("{path}/stats?output_mode=json");
+        let answer = server.post("admin", &format!("{path}/stats"), &[("list_maxsize", "2")]).await;
+        assert!(answer.text.contains("\"list_maxsize\":\"2\""), "{answer:?}");
+        let answer = server.get("admin", &one).await;
+        assert!(answer.text.contains("\"list_maxsize\":\"2\""), "{answer:?}");
+        let all = server.get("admin", &format!("{path}?output_mode=json&count=0")).await;
+        assert_eq!(all.text.matches("\"list_maxsize\":\"2\"").count(), 1, "{all:?}");
+        let told = server.search("admin", listed).await;
+        assert!(told.text.contains("\"n2\""), "{told:?}");
+        // It removes the stored setting and the object of the namespace.
+        for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
+            let answer = server.send("admin", Method::DELETE, &one, "").await;
+            assert_eq!(answer.status, status, "{answer:?}");
+        }
+    }
+    assert!(server.state.apps.private("limits").is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

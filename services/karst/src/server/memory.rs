@@ -58,8 +58,8 @@ struct Part {
     is_set: bool,
 }
 
-/// The settings that hold memory, as they are in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The settings that hold memory, as they are in force. The default limits nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Memory {
     limit: Option<u64>,
     parts: Vec<Derived>,

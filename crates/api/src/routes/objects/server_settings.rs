@@ -2,14 +2,16 @@
 //! `limits.conf`.
 //!
 //! Guarantees: only settings with an effect and valid values are stored, whatever the namespace of the
-//! request; they precede all files. An empty value removes a stored one. Leaves to others: when a setting
-//! takes effect (its declaration says it), and how lists show it (`declared_settings`).
+//! request; they precede all files. An empty value removes a stored one. Every namespace sees the values in
+//! force; objects of apps and users with the name of such a stanza, which earlier versions stored, have no
+//! effect. Leaves to others: when a setting takes effect (its declaration says it), and how lists show it
+//! (`declared_settings`).
 
-use apps::ConfObject;
-use conf::{Effect, Layer, Layers, Setting, nearest_name};
+use apps::{ConfObject, NOBODY, SYSTEM, Settings, Sharing};
+use conf::{Effect, Layer, Layers, Reader, Setting, nearest_name};
 
-use super::access::check_conf;
-use super::{Asked, found};
+use super::access::{check_conf, check_writable, may_read};
+use super::{Asked, defaults, home};
 use crate::error::RestError;
 
 /// Files whose stanzas have paths of their own, or are objects.
@@ -39,19 +41,80 @@ pub(super) async fn change(asked: &Asked<'_>, stanza: &str) -> Result<ConfObject
         }
     }
     asked.state.apps.store_in_system(asked.conf, stanza, &settings).await?;
-    found(asked, &asked.namespace()?, stanza)
+    in_force(asked, stanza).ok_or_else(|| RestError::no_object(stanza))
 }
 
-/// Removes all stored settings of a stanza.
+/// The stanza with the values in force, and with the declared defaults of the other settings. `None` if the
+/// caller may not read it.
+pub(super) fn in_force(asked: &Asked<'_>, stanza: &str) -> Option<ConfObject> {
+    let file = asked.state.apps.knowledge().layers().effective_of_server(asked.conf);
+    let own = file.stanza(stanza).map(|own| own.entries.as_slice()).unwrap_or_default();
+    let mut settings: Settings =
+        own.iter().map(|entry| (entry.key.clone(), entry.value.clone())).collect();
+    for setting in declared(asked, stanza) {
+        let is_own = settings.iter().any(|(key, _)| key == setting.name);
+        if let Some(entry) = Reader::new(&file, stanza).entry(setting).filter(|_| !is_own) {
+            settings.push((setting.name.to_owned(), entry.value.clone()));
+        }
+    }
+    let is_empty = settings.is_empty();
+    let object = ConfObject {
+        conf: asked.conf.to_owned(),
+        name: stanza.to_owned(),
+        app: SYSTEM.to_owned(),
+        owner: NOBODY.to_owned(),
+        sharing: Sharing::Global,
+        settings,
+        removable: !asked.state.apps.stored_in_system(asked.conf, stanza).is_empty(),
+    };
+    let found = Some(object).filter(|object| !is_empty && may_read(asked, object));
+    defaults::completed(asked, stanza, found.into_iter().collect()).pop()
+}
+
+/// Puts the values in force in place of the stanzas of a list.
+pub(super) fn put_in_force(asked: &Asked<'_>, found: &mut Vec<ConfObject>) {
+    let mut names: Vec<String> = Vec::new();
+    found.retain(|object| {
+        let is_one = is_of_server(asked, &object.name);
+        if is_one && !names.contains(&object.name) {
+            names.push(object.name.clone());
+        }
+        !is_one
+    });
+    if !names.is_empty() {
+        found.extend(names.iter().filter_map(|name| in_force(asked, name)));
+        found.sort_by(|a, b| (&a.name, &a.app).cmp(&(&b.name, &b.app)));
+    }
+}
+
+/// Removes all stored settings of a stanza, and the object of its name that an earlier version stored in the
+/// namespace of the request.
 pub(super) async fn reset(asked: &Asked<'_>, stanza: &str) -> Result<(), RestError> {
     check_conf(asked)?;
-    let mut stored = asked.state.apps.stored_in_system(asked.conf, stanza);
-    if stored.is_empty() {
+    let apps = &asked.state.apps;
+    let mut stored = apps.stored_in_system(asked.conf, stanza);
+    let old = without_effect(asked, stanza)?;
+    if stored.is_empty() && old.is_none() {
         return Err(RestError::no_object(stanza));
     }
-    stored.iter_mut().for_each(|(_, value)| value.clear());
-    asked.state.apps.store_in_system(asked.conf, stanza, &stored).await?;
+    if !stored.is_empty() {
+        stored.iter_mut().for_each(|(_, value)| value.clear());
+        apps.store_in_system(asked.conf, stanza, &stored).await?;
+    }
+    if let Some(object) = old {
+        check_writable(asked, &object)?;
+        apps.remove(asked.conf, stanza, &home(&object)).await?;
+        asked.state.permissions.remove(&object.place()).await?;
+    }
     Ok(())
+}
+
+/// Returns the object of an app or a user that has the name of the stanza.
+fn without_effect(asked: &Asked<'_>, stanza: &str) -> Result<Option<ConfObject>, RestError> {
+    let found = asked.state.apps.get(asked.conf, stanza, &asked.namespace()?).ok();
+    let is_elsewhere =
+        |object: &ConfObject| object.sharing == Sharing::User || object.app != SYSTEM;
+    Ok(found.filter(|object| object.removable && is_elsewhere(object)))
 }
 
 /// Returns a message about the changed settings that take effect at the next start.

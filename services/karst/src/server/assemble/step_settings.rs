@@ -47,10 +47,29 @@ impl StepSettings {
     /// Changes the settings of searches as they were changed over REST. The layers have the changes, which
     /// are known only after the catalog is open. Invalid ones do not prevent a start.
     pub(super) fn change(search: &mut search::Settings, layers: &Layers, memory: &Memory) {
-        match search::Settings::of(layers) {
+        match search::Settings::of(&layers.of_server()) {
             Ok(now) => *search = search.changed(&now),
             Err(error) => tracing::warn!("settings of searches from REST are ignored: {error}"),
         }
         memory.limit_search(search);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use conf::Layer;
+
+    use super::*;
+
+    #[test]
+    fn stored_settings_of_the_system_are_in_force_and_objects_of_apps_are_not() {
+        let text = "[search]\nmax_count = 7\nttl = soon";
+        let layers = Layers::builtin()
+            .with(Layer::AppStored("search".to_owned()), "limits", text)
+            .with(Layer::SystemStored, "limits", "[search]\nttl = 9");
+        let mut search = search::Settings::default();
+        StepSettings::change(&mut search, &layers, &Memory::default());
+        assert_eq!(search.ttl.as_secs(), 9);
+        assert_eq!(search.max_count, search::Settings::default().max_count);
     }
 }
