@@ -150,6 +150,39 @@ async fn a_stored_setting_of_the_system_precedes_files_until_it_is_removed() {
 }
 
 #[tokio::test]
+async fn processes_that_do_not_see_each_others_changes_lose_no_setting_of_the_system() {
+    let store = memory();
+    let (one, catalog) = open(&store, None).await;
+    let another = || {
+        let parts = Parts {
+            knowledge: Arc::new(Knowledge::builtin()),
+            catalog: catalog.clone(),
+            store: Arc::clone(&store),
+            directory: None,
+            shared: true,
+            installed: None,
+            ignored: Vec::new(),
+            tolerate: |_| Vec::new(),
+        };
+        Apps::open(parts).unwrap()
+    };
+    // As clients of `nobody/system` stored it before.
+    let (home, both) = (Namespace::new(NOBODY, "system"), settings(&[("ttl", "5"), ("maxp", "6")]));
+    one.create("limits", "search", &home, both).await.unwrap();
+    let two = another();
+    one.store_in_system("limits", "search", &settings(&[("ttl", "9")])).await.unwrap();
+    let three = another();
+    assert!(two.stored_in_system("limits", "search").contains(&("ttl".into(), "5".into())));
+    one.store_in_system("limits", "search", &settings(&[("max_count", "7")])).await.unwrap();
+    three.store_in_system("limits", "search", &settings(&[("maxp", "")])).await.unwrap();
+    let all = settings(&[("max_count", "7"), ("ttl", "9")]);
+    assert_eq!(another().stored_in_system("limits", "search"), all);
+    let planned = another().system_with("limits", "search", &settings(&[("ttl", "8")]));
+    assert_eq!(planned.effective("limits").get("search", "ttl").unwrap().value, "8");
+    assert_eq!(another().stored_in_system("limits", "search"), all);
+}
+
+#[tokio::test]
 async fn settings_that_cannot_hold_are_refused() {
     let (apps, _) = open(&memory(), None).await;
     let bad = settings(&[("EXTRACT-a", "(?<b>")]);

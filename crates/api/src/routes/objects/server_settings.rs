@@ -99,6 +99,12 @@ pub(super) async fn reset(asked: &Asked<'_>, stanza: &str) -> Result<(), RestErr
     }
     if !stored.is_empty() {
         stored.iter_mut().for_each(|(_, value)| value.clear());
+        // Another process may have stored others a moment ago.
+        for setting in declared(asked, stanza) {
+            if stored.iter().all(|(key, _)| key != setting.name) {
+                stored.push((setting.name.to_owned(), String::new()));
+            }
+        }
         apps.store_in_system(asked.conf, stanza, &stored).await?;
     }
     if let Some(object) = old {
