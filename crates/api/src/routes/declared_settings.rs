@@ -202,7 +202,7 @@ impl Row {
 }
 
 /// Whether a setting is one of stanzas that repeat.
-fn varies(setting: &Setting) -> bool {
+pub(super) fn varies(setting: &Setting) -> bool {
     setting.stanza.is_empty() || setting.stanza.contains(['<', ','])
 }
 

@@ -93,6 +93,36 @@ async fn limits_that_were_stored_as_objects_have_no_effect_and_can_be_removed() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_refused_as_long_as_another_limit_is_invalid() {
+    let server = Server::start().await;
+    let path = format!("{SHARED}/configs/conf-limits");
+    let default = server.post("admin", &path, &[("name", "default"), ("ttl", "9")]).await;
+    assert_eq!(default.status, StatusCode::BAD_REQUEST, "{default:?}");
+    // Earlier versions stored it.
+    let settings = vec![("ttl".to_owned(), "soon".to_owned())];
+    let system = Namespace::new(NOBODY, apps::SYSTEM);
+    server.state.apps.create("limits", "default", &system, settings).await.unwrap();
+    let search = format!("{path}/search");
+    let refused = server.post("admin", &search, &[("max_count", "9")]).await;
+    assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
+    assert!(refused.text.contains("another setting is invalid"), "{refused:?}");
+    assert!(refused.text.contains("ttl = soon"), "{refused:?}");
+    // Its own stanza precedes it, also in the change itself.
+    let changes: [&[(&str, &str)]; 2] = [&[("max_count", "9"), ("ttl", "8")], &[("ttl", "")]];
+    for settings in changes {
+        let changed = server.post("admin", &search, settings).await;
+        assert!(changed.status.is_success(), "{changed:?}");
+    }
+    let default = format!("{path}/default?output_mode=json");
+    for status in [StatusCode::OK, StatusCode::NOT_FOUND] {
+        let removed = server.send("admin", Method::DELETE, &default, "").await;
+        assert_eq!(removed.status, status, "{removed:?}");
+    }
+    let changed = server.post("admin", &search, &[("max_count", "7")]).await;
+    assert!(changed.status.is_success(), "{changed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn permissions_hold_in_searches() {
     let server = Server::start().await;
     made(

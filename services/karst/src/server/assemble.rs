@@ -175,7 +175,7 @@ pub(crate) async fn assemble(
     let (apps, not_copied) =
         open_apps(&base, (&catalog, &store), (knowledge, ignored, min_free), shared).await?;
     let started = apps.knowledge();
-    StepSettings::change(&mut settings.search, started.layers(), &memory);
+    let is_changed = StepSettings::change(&mut settings.search, started.layers(), &memory);
     let knowledge = apps.rules();
     progress.set("recovering the journal");
     let incarnation = begin_incarnation(options, &catalog, &cluster).await?;
@@ -309,7 +309,11 @@ pub(crate) async fn assemble(
         catalog: catalog.clone(),
         knowledge,
         declared: Arc::new(
-            reported::declared(options, memory.flags()).started_with(started.layers()),
+            reported::declared(options, memory.flags()).started_with(if is_changed {
+                started.layers()
+            } else {
+                &layers
+            }),
         ),
         intake: Arc::new(reported::intake(options, &layers, cluster.roles)),
         apps,

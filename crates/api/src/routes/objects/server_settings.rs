@@ -13,15 +13,27 @@ use conf::{Effect, Layer, Layers, Reader, Setting, nearest_name};
 use super::access::{check_conf, check_writable, may_read};
 use super::{Asked, defaults, home};
 use crate::error::RestError;
+use crate::routes::declared_settings::varies;
 
 /// Files whose stanzas have paths of their own, or are objects.
 const ELSEWHERE: [&str; 4] = ["indexes", "inputs", "props", "transforms"];
 /// The setting that has a path of its own, and the path.
 const TIMEOUT: (&str, &str) = ("sessionTimeout", "/services/server/settings/settings");
 
+/// The stanza that completes all others of its file.
+const DEFAULT: &str = "default";
+
 /// Whether a stanza has settings of the server.
 pub(super) fn is_of_server(asked: &Asked<'_>, stanza: &str) -> bool {
-    asked.kind.is_raw && !ELSEWHERE.contains(&asked.conf) && !declared(asked, stanza).is_empty()
+    if !asked.kind.is_raw || ELSEWHERE.contains(&asked.conf) {
+        return false;
+    }
+    let settings = asked.state.declared.registry.settings(asked.conf);
+    let mut used = settings.filter(|one| one.effect != Effect::None);
+    match stanza {
+        DEFAULT => used.any(|one| !varies(one)),
+        _ => used.any(|one| one.stanza == stanza),
+    }
 }
 
 /// The declared settings of a stanza.
@@ -39,6 +51,9 @@ pub(super) async fn change(asked: &Asked<'_>, stanza: &str) -> Result<ConfObject
         if !value.is_empty() {
             check(asked, stanza, key, value)?;
         }
+    }
+    if settings.iter().any(|(_, value)| !value.is_empty()) {
+        check_all(asked, stanza, &settings)?;
     }
     asked.state.apps.store_in_system(asked.conf, stanza, &settings).await?;
     in_force(asked, stanza).ok_or_else(|| RestError::no_object(stanza))
@@ -136,10 +151,24 @@ pub(super) fn warnings(asked: &Asked<'_>, stanza: &str) -> Vec<String> {
     }
 }
 
+/// Refuses a change that would not take effect, because another value that is stored or in a file is invalid.
+fn check_all(asked: &Asked<'_>, stanza: &str, settings: &Settings) -> Result<(), RestError> {
+    let layers = asked.state.apps.system_with(asked.conf, stanza, settings);
+    let read = search::Settings::of(&layers);
+    read.map(drop).map_err(|error| {
+        let text = "no change takes effect as long as another setting is invalid";
+        RestError::invalid(format!("{text}: {error}"))
+    })
+}
+
 /// Refuses a setting that would have no effect, and an invalid value.
 fn check(asked: &Asked<'_>, stanza: &str, key: &str, value: &str) -> Result<(), RestError> {
     let conf = asked.conf;
     let here = format!("{conf}.conf [{stanza}] {key}");
+    if stanza == DEFAULT {
+        let text = format!("{here} is not stored: change it in the stanza that has {key}");
+        return Err(RestError::invalid(text));
+    }
     let known = declared(asked, stanza);
     let Some(setting) = known.iter().find(|setting| setting.has_name(stanza, key)) else {
         return Err(RestError::invalid(unknown(asked, stanza, key)));

@@ -45,13 +45,17 @@ impl StepSettings {
     }
 
     /// Changes the settings of searches as they were changed over REST. The layers have the changes, which
-    /// are known only after the catalog is open. Invalid ones do not prevent a start.
-    pub(super) fn change(search: &mut search::Settings, layers: &Layers, memory: &Memory) {
-        match search::Settings::of(&layers.of_server()) {
+    /// are known only after the catalog is open. Invalid ones do not prevent a start. Returns whether the
+    /// changes are in force.
+    pub(super) fn change(search: &mut search::Settings, layers: &Layers, memory: &Memory) -> bool {
+        let read = search::Settings::of(&layers.of_server());
+        let is_valid = read.is_ok();
+        match read {
             Ok(now) => *search = search.changed(&now),
             Err(error) => tracing::warn!("settings of searches from REST are ignored: {error}"),
         }
         memory.limit_search(search);
+        is_valid
     }
 }
 
@@ -68,8 +72,11 @@ mod tests {
             .with(Layer::AppStored("search".to_owned()), "limits", text)
             .with(Layer::SystemStored, "limits", "[search]\nttl = 9");
         let mut search = search::Settings::default();
-        StepSettings::change(&mut search, &layers, &Memory::default());
+        assert!(StepSettings::change(&mut search, &layers, &Memory::default()));
         assert_eq!(search.ttl.as_secs(), 9);
         assert_eq!(search.max_count, search::Settings::default().max_count);
+        let invalid = layers.with(Layer::SystemStored, "limits", "[stats]\nlist_maxsize = x");
+        assert!(!StepSettings::change(&mut search, &invalid, &Memory::default()));
+        assert_eq!(search.ttl.as_secs(), 9);
     }
 }
