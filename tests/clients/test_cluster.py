@@ -397,6 +397,8 @@ def test_a_process_refuses_what_is_of_another_role(cluster, tmp_path):
             assert process.rest("GET", path).status == 200, path
         answer = process.rest("POST", f"{inputs}/tcp/raw", {"name": "50514"})
         assert answer.status == 503 and "role indexer" in answer.text, answer
+        answer = process.rest("POST", "/services/configs/conf-inputs", {"name": "tcp://50514"})
+        assert answer.status == 503 and "role indexer" in answer.text, answer
     # Also over HTTP/2, where the refusal is sent before the body has arrived.
     events = tmp_path / "events"
     events.write_bytes(b"an event\n" * 1_000_000)

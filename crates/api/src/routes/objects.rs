@@ -248,6 +248,7 @@ pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, 
         access::check_shared_writable(asked, &namespace.app)?;
     }
     access::check_conf(asked)?;
+    check_process(asked, name)?;
     let conf = asked.conf;
     let made = asked.state.apps.create(conf, name, &namespace, settings).await?;
     // Objects of the system are visible in every app.
@@ -280,12 +281,21 @@ pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfO
         return create(asked, &object.name).await;
     }
     check_writable(asked, object)?;
+    check_process(asked, &object.name)?;
     let settings = asked.settings()?;
     let (name, there) = (&object.name, home(object));
     checks::check(asked, name, &there, &settings)?;
     asked.state.apps.update(asked.conf, name, &there, &settings).await?;
     followed(asked).await?;
     Ok(asked.state.apps.get(asked.conf, name, &there)?)
+}
+
+/// Refuses changes that another process has to make.
+fn check_process(asked: &Asked<'_>, name: &str) -> Result<(), RestError> {
+    match asked.conf {
+        "inputs" => super::data_inputs::check_process(asked.state, name),
+        _ => Ok(()),
+    }
 }
 
 /// Applies the effects of a changed file.
@@ -376,6 +386,7 @@ impl Resource for Kind {
             return server_settings::reset(&asked, &object.name).await;
         }
         check_writable(&asked, &object)?;
+        check_process(&asked, &object.name)?;
         (self.removed)(call.state.clone(), object.clone()).await?;
         call.state.apps.remove(asked.conf, &object.name, &home(&object)).await?;
         call.state.permissions.remove(&object.place()).await?;
@@ -397,6 +408,7 @@ impl Resource for Kind {
             return Err(RestError::no_object(action));
         }
         check_writable(&asked, &object)?;
+        check_process(&asked, &object.name)?;
         let (conf, name, there) = (asked.conf, object.name.as_str(), home(&object));
         let apps = &call.state.apps;
         let place = match action {

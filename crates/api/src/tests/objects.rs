@@ -1,5 +1,7 @@
 //! Permissions of shared objects hold in searches as they do in REST, and secrets stay hidden.
 
+use std::sync::Arc;
+
 use apps::{NOBODY, Namespace};
 use axum::http::{Method, StatusCode};
 
@@ -120,6 +122,44 @@ async fn a_change_is_refused_as_long_as_another_limit_is_invalid() {
     }
     let changed = server.post("admin", &search, &[("max_count", "7")]).await;
     assert!(changed.status.is_success(), "{changed:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_process_that_is_not_an_indexer_neither_changes_inputs_nor_starts_them() {
+    let mut server = Server::start().await;
+    let intake = crate::Intake { is_indexer: false, ..(*server.state.intake).clone() };
+    server.state.intake = Arc::new(intake);
+    let confs = format!("{SHARED}/configs/conf-inputs");
+    let properties = format!("{SHARED}/properties/inputs");
+    let stanza = "splunktcp:%2F%2F9997";
+    let requests: [(String, &[(&str, &str)]); 6] = [
+        (confs.clone(), &[("name", "udp://50518"), ("index", "main")]),
+        (format!("{confs}/{stanza}"), &[("disabled", "0")]),
+        (format!("{confs}/{stanza}/enable"), &[]),
+        (properties.clone(), &[("__stanza", "udp://50518")]),
+        (format!("{properties}/{stanza}/disabled"), &[("value", "0")]),
+        ("/services/data/inputs/udp".to_owned(), &[("name", "50518")]),
+    ];
+    for (path, form) in requests {
+        let refused = server.post("admin", &path, form).await;
+        assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE, "{path}: {refused:?}");
+        assert!(refused.text.contains("role indexer"), "{path}: {refused:?}");
+    }
+    // An indexer has made it; neither a change of a token nor a reload starts it here.
+    let input = vec![("index".to_owned(), "main".to_owned())];
+    let home = Namespace::new(NOBODY, "search");
+    server.state.apps.create("inputs", "udp://50518", &home, input).await.unwrap();
+    let changes: [(String, &[(&str, &str)]); 3] = [
+        (confs.clone(), &[("name", "http://shop"), ("index", "main")]),
+        (format!("{confs}/http:%2F%2Fshop"), &[("disabled", "1")]),
+        (format!("{confs}/_reload"), &[]),
+    ];
+    for (path, form) in changes {
+        let changed = server.post("admin", &path, form).await;
+        assert!(changed.status.is_success(), "{path}: {changed:?}");
+    }
+    let listening = server.state.inputs.listening().await;
+    assert!(listening.is_empty(), "{listening:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

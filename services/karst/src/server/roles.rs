@@ -125,14 +125,15 @@ fn takes_events(path: &str) -> bool {
     below_services(path).starts_with(&["receivers"])
 }
 
-/// Whether the request loads a file, or creates or changes an input, which would run in this process. Every
-/// process lists the inputs of the shared configuration, and changes tokens of the HTTP Event Collector.
+/// Whether the request loads a file, or creates or changes an input. Every process lists the inputs of the
+/// shared configuration, and changes tokens of the HTTP Event Collector. Changes of stanzas of `inputs.conf`
+/// (`configs/conf-inputs`, `properties/inputs`) are refused by the API, which knows the names of the stanzas.
 fn changes_inputs(method: &Method, path: &str) -> bool {
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return false;
     }
     match below_services(path)[..] {
-        [.., "_reload"] => false,
+        [.., "_reload"] if *method == Method::POST => false,
         ["data", "inputs", kind, ..] => kind != "http",
         _ => false,
     }
@@ -182,6 +183,8 @@ mod tests {
         ] {
             assert!(!changes_inputs(&Method::POST, path), "{path}");
         }
+        // Of an input of this name.
+        assert!(changes_inputs(&Method::DELETE, "/services/data/inputs/monitor/_reload"));
     }
 
     #[test]

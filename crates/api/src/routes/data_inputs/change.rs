@@ -57,8 +57,9 @@ pub(crate) fn home(state: &ApiState, stanza: &str) -> Option<Home> {
 /// Makes a change.
 ///
 /// # Errors
-/// If the change is invalid; nothing is changed then.
+/// If the change is invalid, or this process is not an indexer; nothing is changed then.
 pub(crate) async fn change(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), RestError> {
+    check_process(state, stanza)?;
     let (own, stanza) = (state.clone(), stanza.to_owned());
     let task = state.shutdown.spawn(async move { bring_about(&own, &stanza, edit).await });
     task.await.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))?
@@ -100,11 +101,26 @@ async fn bring_about(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), R
     Ok(())
 }
 
-/// Applies `inputs.conf` after it was changed by other means. Returns why enabled inputs do not run.
+/// Refuses a change of a stanza by a process that does not run the inputs of the shared `inputs.conf`. Every
+/// process changes tokens of the HTTP Event Collector.
+pub(crate) fn check_process(state: &ApiState, stanza: &str) -> Result<(), RestError> {
+    if state.intake.is_indexer || stanza == "http" || stanza.starts_with("http:") {
+        return Ok(());
+    }
+    let text = "this process does not have the role indexer: send changes of inputs to a process that has it; \
+        /services/cluster/manager/peers lists the processes with their addresses and roles";
+    Err(RestError::of_kind(ErrorKind::Unavailable, text))
+}
+
+/// Applies `inputs.conf` after it was changed by other means. Returns why enabled inputs do not run. A
+/// process without the role indexer runs none of them.
 ///
 /// # Errors
 /// If the server is stopping, or has not started its inputs yet.
 pub(crate) async fn follow(state: &ApiState) -> Result<Vec<String>, RestError> {
+    if !state.intake.is_indexer {
+        return Ok(Vec::new());
+    }
     let own = state.clone();
     let task = state.shutdown.spawn(async move {
         let mut change = own.inputs.change().await?;
