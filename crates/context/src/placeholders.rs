@@ -9,7 +9,9 @@ use std::ops::Range;
 /// Begins and ends a comment.
 const COMMENT: &str = "```";
 
-/// Replaces `$name$` and `$args.name$` with the value of `name`, and `$$name$$` with `$name$`.
+/// Replaces `$name$` and `$args.name$` with the value of `name`, and `$$name$$` with `$name$`. In the search
+/// of `map`, which replaces `$$` itself, `$$name$$` is left as it is, except if there is a value: then it is
+/// `$name$`, the field.
 ///
 /// # Errors
 ///
@@ -34,8 +36,9 @@ pub fn fill_placeholders(
         if let Some(name) = rest.strip_prefix("$$").and_then(name_before_dollar)
             && rest[name.len() + 3..].starts_with('$')
         {
-            // `map` shortens those of its own search.
-            let literal = if in_map { 0..name.len() + 4 } else { 1..name.len() + 3 };
+            // `map` shortens those of its own search. A field with the name of an argument has no other form.
+            let is_left = in_map && value(without_prefix(name)).is_none();
+            let literal = if is_left { 0..name.len() + 4 } else { 1..name.len() + 3 };
             out.push_str(&rest[literal]);
             at = start + name.len() + 4;
             continue;
@@ -46,7 +49,7 @@ pub fn fill_placeholders(
             continue;
         };
         let end = start + name.len() + 2;
-        let name = name.strip_prefix("args.").unwrap_or(name);
+        let name = without_prefix(name);
         match value(name) {
             Some(value) => out.push_str(&value),
             None if in_map => out.push_str(&text[start..end]),
@@ -56,6 +59,11 @@ pub fn fill_placeholders(
     }
     out.push_str(&text[at..]);
     Ok(out)
+}
+
+/// The name of the argument of `$name$` and `$args.name$`.
+fn without_prefix(name: &str) -> &str {
+    name.strip_prefix("args.").unwrap_or(name)
 }
 
 /// Returns the name that a text begins with, if `$` follows it.
@@ -195,6 +203,9 @@ mod tests {
             is(text, text);
         }
         is("| map search=\"u=$u$ $a$\"", "| map search=\"u=$u$ 1\"");
+        // Fields with the name of an argument.
+        is("| map search=\"$$a$$ $a$\"", "| map search=\"$a$ 1\"");
+        is("| map search=\"$$args.a$$\" | search $$a$$", "| map search=\"$args.a$\" | search $a$");
         for text in [
             "| map search=\"u=$u$\" | search x=$b$",
             "index=a [search b | map [search u=$u$]] x=$b$",

@@ -112,7 +112,7 @@ impl TableOp for Map {
 }
 
 /// Returns the template with the values of a row; where it has none, with those of the saved search that the
-/// template is the text of.
+/// template is the text of. There, `$args.name$` is the field of this name, or else as `$name$`.
 fn search(
     template: &str,
     saved: Option<&Saved>,
@@ -120,20 +120,27 @@ fn search(
     run: usize,
     span: Span,
 ) -> Result<String, Error> {
+    let of_row = |name: &str| row.texts(name).ok()?.into_iter().next().flatten();
     let value = |name: &str| {
         if name == SERIAL {
             return Some(run.to_string());
         }
-        let name = saved.and_then(|_| name.strip_prefix("args.")).unwrap_or(name);
-        let of_row = row.texts(name).ok().and_then(|texts| texts.into_iter().next().flatten());
-        of_row.or_else(|| saved?.default(name).map(str::to_owned))
+        let short = argument(saved, name);
+        let found = of_row(name).or_else(|| of_row(short?));
+        found.or_else(|| saved?.default(short.unwrap_or(name)).map(str::to_owned))
     };
     filled(template, value).map_err(|name| {
+        let or = argument(saved, &name).map(|short| format!(" or \"{short}\"")).unwrap_or_default();
         Error::at(
-            format!("map needs a value for ${name}$, and a row has no field \"{name}\""),
+            format!("map needs a value for ${name}$, and a row has no field \"{name}\"{or}"),
             span,
         )
     })
+}
+
+/// The name of the argument of `$args.name$` in a saved search.
+fn argument<'n>(saved: Option<&Saved>, name: &'n str) -> Option<&'n str> {
+    saved.and_then(|_| name.strip_prefix("args."))
 }
 
 /// Replaces `$name$` with values and `$$` with `$`; fails with the first name that has no value.
