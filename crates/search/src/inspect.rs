@@ -42,11 +42,11 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Creates the report of a search, without previews.
+    /// Creates the report of a search with these plans, without the plans and previews.
     pub(crate) fn of(
         report: &ScanReport,
         run_duration: Duration,
-        plans: Vec<OperatorReport>,
+        plans: &[OperatorReport],
         results: Option<usize>,
         s3_price_get_per_1000: f64,
     ) -> Self {
@@ -57,9 +57,9 @@ impl Inspection {
             run_duration: run_duration.as_secs_f64(),
             bundle_version: report.bundle_version(),
             cpu: report.all_cpu().as_secs_f64(),
-            phases: phases(&report.times, &scan, &plans, results),
-            plans,
-            part_plans: report.part_plans(),
+            phases: phases(&report.times, &scan, plans, results),
+            plans: Vec::new(),
+            part_plans: Vec::new(),
             reads,
             dollars,
             s3_price_get_per_1000,
@@ -69,7 +69,8 @@ impl Inspection {
         }
     }
 
-    /// Removes the number of events that were read and did not match.
+    /// Removes the number of events that were read and did not match. The rows of operators would tell it:
+    /// those of a scan, and those of the filter above it.
     #[must_use]
     pub(crate) fn without_hidden(mut self) -> Self {
         self.scan = self.scan.without_hidden();
@@ -80,6 +81,8 @@ impl Inspection {
             phase.rows_in = phase.rows_in.map(|_| matched);
             phase.rows_out = phase.rows_out.map(|_| matched);
         }
+        let of_parts = self.part_plans.iter_mut().map(|part| &mut part.plan);
+        self.plans.iter_mut().chain(of_parts).for_each(OperatorReport::hide_rows);
         self
     }
 }
@@ -168,4 +171,30 @@ fn answered_from(counts: &ScanCounts) -> Vec<String> {
         ));
     }
     parts
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_of_operators_do_not_tell_how_many_events_are_hidden() {
+        let operator = |name: &str, rows, inputs| OperatorReport {
+            name: name.to_owned(),
+            rows: Some(rows),
+            inputs,
+            ..OperatorReport::default()
+        };
+        let plan = operator("FilterExec", 2, vec![operator("BucketScanExec", 9, Vec::new())]);
+        let all = Inspection {
+            plans: vec![plan.clone()],
+            part_plans: vec![PartPlan { indexer: "one".to_owned(), plan }],
+            ..Inspection::of(&ScanReport::default(), Duration::ZERO, &[], None, 0.0)
+        };
+        assert!(serde_json::to_string(&all).unwrap().contains("\"rows\":9"));
+        let shown = serde_json::to_string(&all.without_hidden()).unwrap();
+        assert!(shown.contains("BucketScanExec") && !shown.contains("\"rows\":9"), "{shown}");
+        assert!(!shown.contains("\"rows\":2"), "{shown}");
+    }
 }

@@ -345,15 +345,26 @@ impl Job {
     /// counted.
     #[must_use]
     pub fn inspect(&self) -> Inspection {
-        let measured = self.measured();
+        let (plans, part_plans) = self.instruments.plans();
+        self.filtered(Inspection { plans, part_plans, ..self.measured() })
+    }
+
+    /// Returns the same without plans, for lists and statuses: plans may have a megabyte.
+    #[must_use]
+    pub fn summary(&self) -> Inspection {
+        self.filtered(self.measured())
+    }
+
+    fn filtered(&self, measured: Inspection) -> Inspection {
         if self.has_filter() { measured.without_hidden() } else { measured }
     }
 
-    /// Returns the report with all counts, for the audit trail, which the owner of the job does not see.
+    /// Returns the report with all counts and without plans, for the audit trail, which the owner of the job
+    /// does not see.
     #[must_use]
     pub fn measured(&self) -> Inspection {
         let rows = self.answer.results().map(|results| results.rows());
-        self.instruments.inspect(self.lifecycle.run_duration(), rows, self.previews())
+        self.instruments.summary(self.lifecycle.run_duration(), rows, self.previews())
     }
 
     /// Waits until the job has ended.

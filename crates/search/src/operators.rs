@@ -78,6 +78,18 @@ impl OperatorReport {
         upper
     }
 
+    /// Returns the size of the tree in bytes, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let own = self.name.len() + self.detail.len() + NUMBERS;
+        own + self.inputs.iter().map(Self::bytes).sum::<usize>()
+    }
+
+    /// Removes the numbers of rows.
+    pub(crate) fn hide_rows(&mut self) {
+        self.rows = None;
+        self.inputs.iter_mut().for_each(Self::hide_rows);
+    }
+
     /// Whether an operator of the tree has this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.name == name || self.inputs.iter().any(|input| input.has(name))
@@ -159,6 +171,7 @@ mod tests {
         let most = "x".repeat(DETAIL - 1);
         assert_eq!(of(&[&most, "\u{e9}", "y"]), format!("{most}... (3 more bytes)"));
     }
+
     fn tree(depth: usize, width: usize, detail: &str) -> OperatorReport {
         let leaf = OperatorReport { name: "Leaf".to_owned(), ..OperatorReport::default() };
         (0..depth).fold(leaf, |below, _| OperatorReport {

@@ -15,7 +15,7 @@ use runtime::metrics as names;
 use serde::{Deserialize, Serialize};
 
 use crate::cpu::CpuTime;
-use crate::operators::{OperatorReport, PartPlan};
+use crate::operators::{LEVELS, OperatorReport, PartPlan};
 use crate::part_report::PartReport;
 use crate::quarantine::Quarantined;
 use crate::reads::Reads;
@@ -26,8 +26,9 @@ use crate::times::{PhaseTimes, of_part};
 /// and the timeouts end after minutes.
 const LONG_WAIT: Duration = Duration::from_secs(10);
 
-/// Maximum number of plans of parts that are kept for the inspector, each of up to 64 KiB.
-const PART_PLANS: usize = 64;
+/// Maximum size of all plans of parts that are kept for the inspector, in bytes. Each has up to 64 KiB. Of
+/// further plans, the top operator is kept.
+const PART_PLANS: usize = 1 << 20;
 
 /// The outcome of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -416,9 +417,10 @@ impl ScanReport {
         let mut parts = self.parts.lock();
         if let Some(plan) = &mut part_report.plan {
             let others = parts.iter().filter(|(other, _)| **other != number);
-            if others.filter(|(_, part)| part.report.plan.is_some()).count() >= PART_PLANS {
-                let detail = format!("(only the plans of {PART_PLANS} parts are kept)");
-                *plan = OperatorReport { name: plan.name.clone(), detail, ..Default::default() };
+            let plans = others.filter_map(|(_, part)| part.report.plan.as_ref());
+            let mut room = PART_PLANS.saturating_sub(plans.map(OperatorReport::bytes).sum());
+            if plan.bytes() > room {
+                *plan = plan.upper(LEVELS, &mut room);
             }
         }
         parts.insert(number, Part { counts, report: part_report });
@@ -603,22 +605,25 @@ mod tests {
     }
 
     #[test]
-    fn plans_of_parts_are_kept_up_to_a_number() {
+    fn plans_of_parts_are_kept_up_to_a_size() {
+        const PARTS: usize = 30;
         let report = ScanReport::default();
-        let scan = OperatorReport { name: "Scan".to_owned(), ..OperatorReport::default() };
+        let scan = OperatorReport { detail: "x".repeat(60 << 10), ..OperatorReport::default() };
         let plan =
             OperatorReport { name: "Top".to_owned(), inputs: vec![scan], ..Default::default() };
-        for number in 0..PART_PLANS + 3 {
+        for number in 0..PARTS {
             let part_report = PartReport { plan: Some(plan.clone()), ..PartReport::default() };
             report.note_part(number, "one", 1, part_report);
         }
-        report.note_part(PART_PLANS + 3, "of an earlier version", 1, PartReport::default());
+        report.note_part(PARTS, "of an earlier version", 1, PartReport::default());
         let plans = report.part_plans();
-        let whole = plans.iter().filter(|part| !part.plan.inputs.is_empty()).count();
-        assert_eq!((plans.len(), whole), (PART_PLANS + 3, PART_PLANS));
+        let whole = plans.iter().filter(|part| part.plan.bytes() >= plan.bytes()).count();
+        assert_eq!((plans.len(), whole), (PARTS, PART_PLANS / plan.bytes()));
+        let sum: usize = plans.iter().map(|part| part.plan.bytes()).sum();
+        assert!(sum < PART_PLANS + PARTS * 1_000, "{sum}");
         let last = plans.last().unwrap();
         assert_eq!((last.indexer.as_str(), last.plan.name.as_str()), ("one", "Top"));
-        assert!(last.plan.detail.contains("64 parts are kept"), "{}", last.plan.detail);
+        assert!(last.plan.detail.contains("are left out"), "{}", last.plan.detail);
     }
 
     #[test]

@@ -277,11 +277,11 @@ impl ExportRun {
         self.finds_events
     }
 
-    /// Returns the inspector's report, without the operators of its plans.
+    /// Returns the inspector's report, without plans.
     #[must_use]
     pub fn inspect(&self) -> Inspection {
         let price = self.s3_price_get_per_1000;
-        Inspection::of(&self.report, self.began.elapsed(), Vec::new(), None, price)
+        Inspection::of(&self.report, self.began.elapsed(), &[], None, price)
     }
 
     /// Returns messages about data missing from the rows.

@@ -166,7 +166,7 @@ fn keeping(job: &Job) -> Map<String, Value> {
 
 /// Returns the phases under the names of Splunk's inspector, and the counters of the scan.
 fn performance(job: &Job) -> Map<String, Value> {
-    let inspection = job.inspect();
+    let inspection = job.summary();
     let mut parts = Map::new();
     for phase in &inspection.phases {
         let name = match phase.name {

@@ -120,7 +120,7 @@ fn form(sids: &[&str], touch: bool) -> Bytes {
 
 /// Returns the data that the job has read so far, and its cost.
 fn cost(job: &Job) -> Value {
-    let inspection = job.inspect();
+    let inspection = job.summary();
     json!({
         "dollars": inspection.dollars,
         "s3_price_get_per_1000": inspection.s3_price_get_per_1000,

@@ -598,7 +598,7 @@ async fn log(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, .. } = &call;
     let sid = call.segment("sid");
     let job = find_known(state, caller, sid)?;
-    let (status, inspection) = (job.status(), job.inspect());
+    let (status, inspection) = (job.status(), job.summary());
     let mut lines = Vec::new();
     let mut line = |time: i64, level: &str, text: String| {
         let time = Timestamp::from_microsecond(time).unwrap_or(Timestamp::UNIX_EPOCH);

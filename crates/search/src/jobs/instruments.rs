@@ -8,7 +8,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use crate::ended::Ended;
 use crate::inspect::Inspection;
-use crate::operators::OperatorReport;
+use crate::operators::{OperatorReport, PartPlan};
 use crate::report::{Outcome, ScanCounts, ScanReport};
 use crate::timeline::Timeline;
 use crate::times::{Phase, Published};
@@ -33,7 +33,10 @@ pub(super) struct Instruments {
 /// The measurements of a stored job.
 #[derive(Debug)]
 pub(super) struct Restored {
+    /// The inspector's report without plans.
     pub(super) inspection: Inspection,
+    pub(super) plans: Vec<OperatorReport>,
+    pub(super) part_plans: Vec<PartPlan>,
     pub(super) timeline: Option<Timeline>,
     pub(super) is_incomplete: bool,
 }
@@ -122,7 +125,8 @@ impl Instruments {
         self.plans.change(|plans| plans.push(Arc::clone(plan)));
     }
 
-    pub(super) fn inspect(
+    /// Returns the inspector's report without plans. They may be large, and are not copied for it.
+    pub(super) fn summary(
         &self,
         run_duration: Duration,
         results: Option<usize>,
@@ -131,11 +135,30 @@ impl Instruments {
         if let Some(restored) = &self.restored {
             return restored.inspection.clone();
         }
-        let running = || self.plans.now().iter().map(OperatorReport::of).collect();
-        let plans = self.operators.get().cloned().unwrap_or_else(running);
-        let price = self.s3_price_get_per_1000;
-        let inspection = Inspection::of(&self.report, run_duration, plans, results, price);
+        let of = |plans: &[OperatorReport]| {
+            let price = self.s3_price_get_per_1000;
+            Inspection::of(&self.report, run_duration, plans, results, price)
+        };
+        let inspection = match self.operators.get() {
+            Some(plans) => of(plans),
+            None => of(&self.running()),
+        };
         Inspection { previews, ..inspection }
+    }
+
+    /// Returns the plans of this process, and those of parts in other processes.
+    pub(super) fn plans(&self) -> (Vec<OperatorReport>, Vec<PartPlan>) {
+        match &self.restored {
+            Some(restored) => (restored.plans.clone(), restored.part_plans.clone()),
+            None => {
+                let own = self.operators.get().cloned();
+                (own.unwrap_or_else(|| self.running()), self.report.part_plans())
+            }
+        }
+    }
+
+    fn running(&self) -> Vec<OperatorReport> {
+        self.plans.now().iter().map(OperatorReport::of).collect()
     }
 
     /// Ends the measurements.

@@ -191,13 +191,10 @@ impl SavedJob {
         let kind = if facts.finds_events { ResultKind::Events } else { ResultKind::Report };
         let results = loaded.map(|loaded| Arc::clone(&loaded.results));
         let run = Duration::from_micros(facts.run_micros);
-        let inspection = Inspection {
+        let measured = Restored {
+            inspection: facts.inspection,
             plans: details.map(|details| details.plans.clone()).unwrap_or_default(),
             part_plans: details.map(|details| details.part_plans.clone()).unwrap_or_default(),
-            ..facts.inspection
-        };
-        let measured = Restored {
-            inspection,
             timeline: details.and_then(|details| details.timeline.clone()),
             is_incomplete: facts.is_incomplete,
         };
@@ -275,9 +272,7 @@ impl Job {
     pub(crate) fn to_store(&self, version: String) -> Option<(SavedJob, Details, Arc<Results>)> {
         let results = Arc::clone(self.answer.results()?);
         let request = &self.request;
-        let mut inspection = self.measured();
-        let plans = std::mem::take(&mut inspection.plans);
-        let part_plans = std::mem::take(&mut inspection.part_plans);
+        let (plans, part_plans) = self.instruments.plans();
         let facts = Facts {
             owner: request.owner.clone(),
             app: request.app.clone(),
@@ -311,7 +306,7 @@ impl Job {
             highlight: self.understood.highlight.clone(),
             planned: stored_messages(&self.understood.messages),
             messages: stored_messages(&self.lifecycle.messages()),
-            inspection,
+            inspection: self.measured(),
         };
         let details = Details {
             plans: plans.iter().map(|plan| plan.upper(LEVELS, &mut { usize::MAX })).collect(),

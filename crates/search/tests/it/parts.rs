@@ -414,6 +414,11 @@ async fn the_inspector_has_the_plans_of_parts() {
     let rows: usize =
         parts.iter().filter_map(|part| scan_of(&part.plan)).filter_map(|scan| scan.rows).sum();
     assert_eq!(rows as u64, matched);
+    // Lists and statuses of jobs are without plans.
+    let summary = job.summary();
+    assert!(summary.plans.is_empty() && summary.part_plans.is_empty());
+    assert_eq!(summary.phases.len(), inspection.phases.len());
+    assert_eq!(summary.scan.parts.len(), inspection.scan.parts.len());
 }
 
 fn scan_of(plan: &OperatorReport) -> Option<&OperatorReport> {
