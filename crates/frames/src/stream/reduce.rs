@@ -437,7 +437,7 @@ impl State {
         });
         let keep = keep.collect();
         if let Some(runs) = &mut self.runs {
-            let end = runs.settle();
+            let end = runs.settle(BYTES);
             self.bytes = runs.bytes();
             self.is_full |= self.bytes > BYTES;
             if let Some(end) = end {

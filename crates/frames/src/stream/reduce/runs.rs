@@ -52,10 +52,12 @@ impl Runs {
     }
 
     /// Removes rows that are not used among these, and those after the maximum number; returns the last one
-    /// if there are so many. Does nothing until a share of the rows is new.
-    pub(super) fn settle(&mut self) -> Option<OwnedRow> {
+    /// if there are so many. Does nothing until a share of the rows is new, or the rows have more bytes than
+    /// there is room for.
+    pub(super) fn settle(&mut self, room: usize) -> Option<OwnedRow> {
         // All rows are visited, which after each of many small batches would take quadratic time.
-        if self.added == 0 || self.added < self.rows.len() / SHARE {
+        let is_worth_it = self.added >= self.rows.len() / SHARE || self.bytes > room;
+        if self.added == 0 || !is_worth_it {
             return None;
         }
         self.added = 0;
@@ -109,7 +111,7 @@ mod tests {
         let mut visited = 0;
         for key in &keys {
             runs.add(key, Some(key.as_ref()));
-            assert!(runs.settle().is_none());
+            assert!(runs.settle(usize::MAX).is_none());
             if runs.added == 0 {
                 visited += runs.len();
             }
@@ -128,7 +130,28 @@ mod tests {
             runs.add(key, Some(&[0; 40]));
         }
         assert_eq!(runs.bytes(), 3 * (ROW + 40));
-        runs.settle();
+        runs.settle(usize::MAX);
         assert_eq!(runs.bytes(), ROW + 40);
+    }
+
+    #[test]
+    fn few_unused_rows_are_removed_if_they_leave_no_room() {
+        let keys = RowConverter::new(vec![SortField::new(DataType::Int64)]).unwrap();
+        let times: ArrayRef = Arc::new(Int64Array::from_iter_values(0..170));
+        let keys = keys.convert_columns(&[times]).unwrap();
+        let mut runs = Runs::new(1_000, 1);
+        for key in keys.iter().take(160) {
+            runs.add(key, Some(key.as_ref()));
+        }
+        runs.settle(usize::MAX);
+        let room = runs.bytes() + 2 * ROW;
+        for key in keys.iter().skip(160) {
+            runs.add(key, Some(&[0; 40]));
+        }
+        runs.settle(usize::MAX);
+        assert_eq!(runs.len(), 170);
+        runs.settle(room);
+        assert_eq!(runs.len(), 161);
+        assert!(runs.bytes() <= room);
     }
 }
