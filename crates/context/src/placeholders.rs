@@ -26,13 +26,13 @@ pub fn fill_placeholders(
     while let Some(length) = text[at..].find('$') {
         let start = at + length;
         out.push_str(&text[at..start]);
-        if let Some(comment) = parts.comments.iter().find(|comment| comment.contains(&start)) {
+        if let Some(comment) = containing(&parts.comments, start) {
             out.push_str(&text[start..comment.end]);
             at = comment.end;
             continue;
         }
         let rest = &text[start..];
-        let in_map = parts.maps.iter().any(|map| map.contains(&start));
+        let in_map = containing(&parts.maps, start).is_some();
         if let Some(name) = rest.strip_prefix("$$").and_then(name_before_dollar)
             && rest[name.len() + 3..].starts_with('$')
         {
@@ -132,6 +132,12 @@ impl Parts {
     }
 }
 
+/// Returns the part that contains a position. The parts are in order; there may be as many as placeholders.
+fn containing(parts: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
+    let next = parts.partition_point(|part| part.end <= at);
+    parts.get(next).filter(|part| part.contains(&at))
+}
+
 /// Returns the end of the comment that begins at a position.
 fn comment_end(text: &str, at: usize) -> usize {
     let inside = at + COMMENT.len();
@@ -187,6 +193,15 @@ mod tests {
         ] {
             is(text, text);
         }
+    }
+
+    #[test]
+    fn the_work_does_not_grow_with_the_square_of_the_comments_and_maps() {
+        // Compared one by one, these take minutes.
+        let comments = "```$a$```".repeat(1_000_000);
+        is(&format!("{comments}$a$"), &format!("{comments}1"));
+        let maps = "|map $b$ $$b$$".repeat(1_000_000);
+        is(&maps, &maps);
     }
 
     #[test]
