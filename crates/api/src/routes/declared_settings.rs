@@ -27,9 +27,9 @@ pub(super) fn routes() -> Routes {
 /// The text in place of a secret.
 const HIDDEN: &str = "********";
 /// The setting that has a path of its own.
-const TIMEOUT: (&str, &str, &str) = ("server", "general", "sessionTimeout");
+pub(super) const TIMEOUT: (&str, &str, &str) = ("server", "general", "sessionTimeout");
 /// The path of [`TIMEOUT`].
-const TIMEOUT_PATH: &str = "/services/server/settings/settings";
+pub(super) const TIMEOUT_PATH: &str = "/services/server/settings/settings";
 /// The prefix of built-in files.
 const BUILT_IN: &str = "system/default/";
 

@@ -232,6 +232,7 @@ fn named(asked: &Asked<'_>, namespace: &Namespace, name: &str) -> Vec<ConfObject
 /// Makes an object of that name with the settings of the request.
 pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, RestError> {
     if server_settings::is_of_server(asked, name) {
+        access::check_conf(asked)?;
         if !asked.state.apps.stored_in_system(asked.conf, name).is_empty() {
             return Err(apps::Error::Exists(name.to_owned()).into());
         }
@@ -359,6 +360,15 @@ impl Resource for Kind {
             "the schedule of \"{}\" is stored, but not run yet: there is no scheduler, and there are no alerts",
             object.name
         )]
+    }
+
+    fn removal_warnings(&self, call: &Call, object: &ConfObject) -> Vec<String> {
+        match self.asked(call) {
+            Ok(asked) if server_settings::is_of_server(&asked, &object.name) => {
+                server_settings::warnings_of_reset(&asked, &object.name)
+            }
+            _ => Vec::new(),
+        }
     }
 
     async fn list(&self, call: &Call) -> Result<Vec<ConfObject>, RestError> {
@@ -526,12 +536,14 @@ fn server_cases() -> Vec<Case> {
     vec![
         refused("ttl=soon", "[search] ttl = soon: expected a whole number of seconds, 1 or more"),
         refused("ttll=9", "unknown setting ttll in limits.conf [search]; did you mean ttl?"),
+        refused("ttll=", "unknown setting ttll in limits.conf [search]; did you mean ttl?"),
         refused("maxout=9", "maxout is a setting of limits.conf [subsearch], not of [search]"),
         refused("status_buckets=9", "status_buckets has no effect in this version"),
         refused("total_mem_usage_mb=9", "is read from files only: set it in system/local"),
         refused(too_large, "expected a whole number of MB, 1 or more"),
         case(cache, "dram_size=1", 400, flag),
         case(&format!("POST {limits}"), "name=search&ttl=9", 409, "already exists"),
+        case(&format!("POST {limits}"), "name=search&ttl=9", 403, "admin_all_objects").by("user"),
         case(&format!("POST {search}/disable"), "", 404, "Could not find object id=disable"),
         case(&format!("POST {search}"), "ttl=", 200, "\"ttl\":\"600\""),
         case(
@@ -547,7 +559,12 @@ fn server_cases() -> Vec<Case> {
             200,
             "\"pending\":\"600\"",
         ),
-        case(&format!("DELETE {search}"), "", 200, "\"entry\":"),
+        case(
+            &format!("DELETE {search}"),
+            "",
+            200,
+            "max_mem_usage_mb: in force after a restart of the server",
+        ),
         case(&format!("GET {search}"), "", 200, "\"max_mem_usage_mb\":\"512\""),
         case(&format!("DELETE {search}"), "", 404, "Could not find object"),
     ]

@@ -125,6 +125,11 @@ pub(crate) trait Resource: Sync + 'static {
         Vec::new()
     }
 
+    /// Returns warnings about the removal of an object that is still there.
+    fn removal_warnings(&self, _: &Call, _: &Self::Item) -> Vec<String> {
+        Vec::new()
+    }
+
     fn edit(&self, _: &Call, _: Self::Item) -> impl Future<Output = Answer<Self::Item>> + Send {
         ready(Err(absent()))
     }
@@ -295,10 +300,14 @@ async fn remove<R: Resource>(resource: &'static R, call: Call) -> Answer<Respons
         StatusCode::NOT_FOUND => RestError { status: resource.removal_of_none(), ..error },
         _ => error,
     })?;
+    let warnings = resource.removal_warnings(&call, &item);
     resource.remove(&call, item).await?;
     match resource.removal() {
         Removal::Rest => list(resource, call).await,
-        Removal::Nothing => feed::respond_empty(&title, &path, &call.params.only_format()),
+        Removal::Nothing => {
+            let params = call.params.only_format();
+            feed::respond_incomplete(&title, &path, Vec::new(), warnings, &params)
+        }
     }
 }
 

@@ -13,12 +13,10 @@ use conf::{Effect, Layer, Layers, Reader, Setting, nearest_name};
 use super::access::{check_conf, check_writable, may_read};
 use super::{Asked, defaults, home};
 use crate::error::RestError;
-use crate::routes::declared_settings::varies;
+use crate::routes::declared_settings::{TIMEOUT, TIMEOUT_PATH, varies};
 
 /// Files whose stanzas have paths of their own, or are objects.
 const ELSEWHERE: [&str; 4] = ["indexes", "inputs", "props", "transforms"];
-/// The setting that has a path of its own, and the path.
-const TIMEOUT: (&str, &str) = ("sessionTimeout", "/services/server/settings/settings");
 
 /// The stanza that completes all others of its file.
 const DEFAULT: &str = "default";
@@ -46,10 +44,15 @@ fn declared(asked: &Asked<'_>, stanza: &str) -> Vec<&'static Setting> {
 pub(super) async fn change(asked: &Asked<'_>, stanza: &str) -> Result<ConfObject, RestError> {
     check_conf(asked)?;
     let settings = asked.settings()?;
+    let (known, stored) =
+        (declared(asked, stanza), asked.state.apps.stored_in_system(asked.conf, stanza));
     for (key, value) in &settings {
         // What is stored may be removed even if it would be refused now.
+        let is_stored = || stored.iter().any(|(one, _)| one == key);
         if !value.is_empty() {
             check(asked, stanza, key, value)?;
+        } else if !known.iter().any(|one| one.has_name(stanza, key)) && !is_stored() {
+            return Err(RestError::invalid(unknown(asked, stanza, key)));
         }
     }
     if settings.iter().any(|(_, value)| !value.is_empty()) {
@@ -140,12 +143,20 @@ fn without_effect(asked: &Asked<'_>, stanza: &str) -> Result<Option<ConfObject>,
 
 /// Returns a message about the changed settings that take effect at the next start.
 pub(super) fn warnings(asked: &Asked<'_>, stanza: &str) -> Vec<String> {
-    let waits = |setting: &&Setting| {
-        setting.effect == Effect::Stored && asked.params.get(setting.name).is_some()
-    };
-    let waiting: Vec<&str> =
-        declared(asked, stanza).into_iter().filter(waits).map(|setting| setting.name).collect();
-    match waiting.as_slice() {
+    waiting(asked, stanza, |key| asked.params.get(key).is_some())
+}
+
+/// Returns a message about the stored settings whose removal takes effect at the next start.
+pub(super) fn warnings_of_reset(asked: &Asked<'_>, stanza: &str) -> Vec<String> {
+    let stored = asked.state.apps.stored_in_system(asked.conf, stanza);
+    waiting(asked, stanza, |key| stored.iter().any(|(known, _)| known == key))
+}
+
+fn waiting(asked: &Asked<'_>, stanza: &str, changes: impl Fn(&str) -> bool) -> Vec<String> {
+    let settings = declared(asked, stanza).into_iter();
+    let waiting = settings.filter(|one| one.effect == Effect::Stored && changes(one.name));
+    let names: Vec<&str> = waiting.map(|one| one.name).collect();
+    match names.as_slice() {
         [] => Vec::new(),
         names => vec![format!("{}: in force after a restart of the server", names.join(", "))],
     }
@@ -179,9 +190,8 @@ fn check(asked: &Asked<'_>, stanza: &str, key: &str, value: &str) -> Result<(), 
             flag.flag
         )));
     }
-    if key == TIMEOUT.0 {
-        let text = format!("{here} is changed at {}", TIMEOUT.1);
-        return Err(RestError::invalid(text));
+    if (conf, stanza, key) == TIMEOUT {
+        return Err(RestError::invalid(format!("{here} is changed at {TIMEOUT_PATH}")));
     }
     if !matches!(setting.effect, Effect::Live | Effect::Stored) {
         return Err(RestError::invalid(format!(
