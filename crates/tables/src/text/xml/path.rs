@@ -39,6 +39,8 @@ enum End {
 
 #[derive(Debug)]
 enum Condition {
+    /// A number alone: the position.
+    Number(Place),
     Position {
         comparison: Comparison,
         place: Place,
@@ -117,7 +119,7 @@ impl XPath {
             if !deep && !reader.eat("/") {
                 return Err(format!("'{}' is not understood", reader.rest));
             }
-            if reader.eat("text()") {
+            if reader.call_of_none("text") {
                 path.end = End::Texts { deep };
             } else if reader.eat("@") {
                 let name = if reader.eat("*") { None } else { Some(reader.name()?) };
@@ -211,14 +213,16 @@ impl Condition {
     /// Whether the condition is true for an element at a position among `count` elements.
     fn holds(&self, document: &Document, element: usize, position: usize, count: usize) -> bool {
         match self {
-            Self::Position { comparison, place } => comparison.accepts(Some(match place {
-                Place::At(at) => position.cmp(at),
-                Place::BeforeLast(behind) => position.saturating_add(*behind).cmp(&count),
-            })),
+            Self::Number(place) => place.order(position, count) == Ordering::Equal,
+            Self::Position { comparison, place } => {
+                comparison.accepts(Some(place.order(position, count)))
+            }
             Self::Has(part) => part.values(document, element, &mut |_| true),
             Self::Compare { part, comparison, value } => {
                 part.values(document, element, &mut |found| comparison.compares(found, value))
             }
+            // It is in every text, and in that of a value that is missing.
+            Self::Finds { text, .. } if text.is_empty() => true,
             Self::Finds { part, text, at_start } => {
                 // Of several values, XPath reads the first one.
                 let mut is_first = true;
@@ -239,6 +243,16 @@ impl Condition {
     }
 }
 
+impl Place {
+    /// Compares a position among `count` elements with this one.
+    fn order(self, position: usize, count: usize) -> Ordering {
+        match self {
+            Self::At(at) => position.cmp(&at),
+            Self::BeforeLast(behind) => position.saturating_add(behind).cmp(&count),
+        }
+    }
+}
+
 impl Comparison {
     /// Whether values in this order satisfy the comparison; those that are not numbers have none.
     fn accepts(self, order: Option<Ordering>) -> bool {
@@ -253,7 +267,6 @@ impl Comparison {
     }
 
     fn compares(self, found: &str, value: &Literal) -> bool {
-        let number = |text: &str| text.trim().parse::<f64>().ok();
         let value = match value {
             // Only equality compares texts.
             Literal::Text(text) if matches!(self, Self::Equal | Self::NotEqual) => {
@@ -295,6 +308,15 @@ impl Part {
     }
 }
 
+/// Returns the number of a text as XPath's `number()` does: digits with an optional point, after an optional
+/// minus. Other forms that Rust knows, such as `1e5`, `+1` and `inf`, are not numbers.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    text.parse().ok().filter(|_| is_number)
+}
+
 struct Reader<'t> {
     rest: &'t str,
     /// The number of open parentheses.
@@ -316,6 +338,24 @@ impl Reader<'_> {
         }
     }
 
+    /// Eats the name of a function and its opening parenthesis.
+    fn call(&mut self, function: &str) -> bool {
+        let behind = self.rest.strip_prefix(function);
+        let inside = behind.and_then(|rest| rest.trim_start().strip_prefix('('));
+        self.rest = inside.unwrap_or(self.rest);
+        inside.is_some()
+    }
+
+    /// Eats a call of a function without arguments.
+    fn call_of_none(&mut self, function: &str) -> bool {
+        let before = self.rest;
+        let is_call = self.call(function) && self.close().is_ok();
+        if !is_call {
+            self.rest = before;
+        }
+        is_call
+    }
+
     fn skip_space(&mut self) {
         self.rest = self.rest.trim_start();
     }
@@ -332,7 +372,7 @@ impl Reader<'_> {
         if name.contains("::") {
             return Err(format!("axes such as '{name}' are not supported"));
         }
-        if rest.starts_with('(') {
+        if rest.trim_start().starts_with('(') {
             return Err(format!("the function {name}() is not supported here"));
         }
         self.rest = rest;
@@ -365,7 +405,7 @@ impl Reader<'_> {
         while self.word("or") {
             found.push(self.all()?);
         }
-        Ok(joined(found, Condition::Any))
+        joined(found, Condition::Any)
     }
 
     fn all(&mut self) -> Result<Condition, String> {
@@ -373,7 +413,7 @@ impl Reader<'_> {
         while self.word("and") {
             found.push(self.test()?);
         }
-        Ok(joined(found, Condition::All))
+        joined(found, Condition::All)
     }
 
     /// Skips a word that joins conditions.
@@ -403,14 +443,16 @@ impl Reader<'_> {
 
     fn test(&mut self) -> Result<Condition, String> {
         self.skip_space();
-        if self.eat("not(") {
-            return Ok(Condition::Not(Box::new(self.nested()?)));
+        if self.call("not") {
+            let inner = self.nested()?;
+            check_truth(&inner)?;
+            return Ok(Condition::Not(Box::new(inner)));
         }
         if self.eat("(") {
             return self.nested();
         }
-        for (function, at_start) in [("contains(", false), ("starts-with(", true)] {
-            if self.eat(function) {
+        for (function, at_start) in [("contains", false), ("starts-with", true)] {
+            if self.call(function) {
                 return self.finds(at_start);
             }
         }
@@ -419,13 +461,12 @@ impl Reader<'_> {
                 0 => return Err("positions are counted from 1".to_owned()),
                 at => Place::At(at),
             };
-            return Ok(Condition::Position { comparison: Comparison::Equal, place });
+            return Ok(Condition::Number(place));
         }
-        if self.rest.starts_with("last()") {
-            let place = self.place()?;
-            return Ok(Condition::Position { comparison: Comparison::Equal, place });
+        if self.call_of_none("last") {
+            return Ok(Condition::Number(self.before_last()?));
         }
-        if self.eat("position()") {
+        if self.call_of_none("position") {
             let comparison = self.comparison().ok_or("position() is compared with a number")?;
             return Ok(Condition::Position { comparison, place: self.place()? });
         }
@@ -451,7 +492,7 @@ impl Reader<'_> {
     }
 
     fn part(&mut self) -> Result<Part, String> {
-        Ok(if self.eat("text()") {
+        Ok(if self.call_of_none("text") {
             Part::Text
         } else if self.eat(".") {
             Part::Content
@@ -480,9 +521,11 @@ impl Reader<'_> {
 
     /// Reads a number, `last()`, or `last()` minus a number.
     fn place(&mut self) -> Result<Place, String> {
-        if !self.eat("last()") {
-            return self.whole().map(Place::At);
-        }
+        if self.call_of_none("last") { self.before_last() } else { self.whole().map(Place::At) }
+    }
+
+    /// Reads what follows `last()`.
+    fn before_last(&mut self) -> Result<Place, String> {
         self.skip_space();
         if !self.eat("-") {
             return Ok(Place::BeforeLast(0));
@@ -509,11 +552,11 @@ impl Reader<'_> {
         let Some(quote) = quote else {
             let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-');
             let end = self.rest.find(|c| !is_digit(c)).unwrap_or(self.rest.len());
-            let number = self.rest[..end].parse::<f64>();
-            let number =
-                number.map_err(|_| format!("'{}' is not a quoted string", self.shown()))?;
+            let found = number(&self.rest[..end]);
+            let found =
+                found.ok_or_else(|| format!("'{}' is not a quoted string", self.shown()))?;
             self.rest = &self.rest[end..];
-            return Ok(Literal::Number(number));
+            return Ok(Literal::Number(found));
         };
         let rest = &self.rest[1..];
         let end = rest.find(quote).ok_or("a quote is not closed")?;
@@ -523,10 +566,24 @@ impl Reader<'_> {
 }
 
 /// Returns one condition, or several joined.
-fn joined(mut found: Vec<Condition>, join: fn(Vec<Condition>) -> Condition) -> Condition {
-    match found.len() {
-        1 => found.swap_remove(0),
-        _ => join(found),
+fn joined(
+    mut found: Vec<Condition>,
+    join: fn(Vec<Condition>) -> Condition,
+) -> Result<Condition, String> {
+    if found.len() == 1 {
+        return Ok(found.swap_remove(0));
+    }
+    found.iter().try_for_each(check_truth)?;
+    Ok(join(found))
+}
+
+/// Refuses a number: there, XPath takes it for true, whatever the position.
+fn check_truth(condition: &Condition) -> Result<(), String> {
+    match condition {
+        Condition::Number(_) => {
+            Err("a number within and, or, not() is not a position: compare position()".to_owned())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -586,6 +643,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_missing_values_and_blanks_are_those_of_xpath() {
+        for (text, expected) in [("-1.50", -1.5), (" 2. ", 2.0), (".5", 0.5), ("-.5", -0.5)] {
+            assert_eq!(number(text), Some(expected), "{text}");
+        }
+        for text in ["inf", "-inf", "nan", "1e5", "+5", "--1", "", "-", ".", "1.2.3", "0x1"] {
+            assert_eq!(number(text), None, "{text}");
+        }
+        assert_eq!(found("//a[contains(@m, '')]/@n"), ["1", "2"]);
+        assert_eq!(found("//a[starts-with(x, '')]/@n"), ["1", "2"]);
+        assert_eq!(found("//a[not (@n)]"), ["q & p"]);
+        assert_eq!(found("//a[contains (text ( ), 'q')]"), ["q & p"]);
+        assert_eq!(found("//b[last ( ) - 1]"), ["z"]);
+        assert_eq!(found("//b[(2)]"), ["w"]);
+    }
+
+    #[test]
     fn other_paths_are_refused_with_a_reason() {
         let reason = |path: &str| XPath::parse(path).unwrap_err();
         assert!(reason("a/b").contains("begins with /"));
@@ -596,6 +669,10 @@ mod tests {
         assert!(reason("//a[contains(@n, 2)]").contains("quoted string"));
         assert!(reason("//a[not(@n]").contains("a parenthesis is not closed"));
         assert!(reason("//a[@n or]").contains("a name is missing"));
+        for path in ["//a[2 and @n]", "//a[@n or last()]", "//a[not(2)]", "//a[(1) and (@n)]"] {
+            assert!(reason(path).contains("is not a position"), "{path}");
+        }
+        assert!(reason("//a[count (b)<3]").contains("count() is not supported"));
         assert!(reason("//a[@n b]").contains("'b]' is not understood"));
         let nested = format!("//a[{}@n{}]", "(".repeat(10_000), ")".repeat(10_000));
         assert!(reason(&nested).contains("nested parentheses"));
