@@ -153,14 +153,24 @@ impl ReadOut {
     /// `request`: its head, which shows whether the client keeps sending regardless of the
     /// response. Over HTTP/2, the alternative to reading is `RST_STREAM` after the response, which
     /// some clients (curl 7.88) report as an error of the connection in place of the response.
-    /// gRPC is left to that: its clients expect it, and its streams may be endless.
+    /// gRPC is left to that: its clients expect it, and its streams may be endless. So are requests
+    /// that are refused because there are too many (`is_admitted` is false): one connection may
+    /// have many of them, whose bodies no limit counts.
     pub(crate) fn new<B>(
         body: Timed<Incoming>,
         request: &hyper::Request<B>,
+        is_admitted: bool,
         shutdown: &Shutdown,
     ) -> Self {
-        Self { body: Some(body), reader: sends_on(request).then(|| shutdown.clone()) }
+        let is_read = reads_rest(request, is_admitted);
+        Self { body: Some(body), reader: is_read.then(|| shutdown.clone()) }
     }
+}
+
+/// Whether the rest of a body is read.
+fn reads_rest<B>(request: &hyper::Request<B>, is_admitted: bool) -> bool {
+    let is_counted = is_admitted || request.version() != hyper::Version::HTTP_2;
+    is_counted && sends_on(request)
 }
 
 /// Whether the client of a request sends its whole body before it reads the response.
@@ -248,6 +258,18 @@ mod tests {
             assert!(!sends(version, "expect", "100-continue"));
             assert!(!sends(version, "content-type", "application/grpc+proto"));
         }
+    }
+
+    #[test]
+    fn bodies_of_requests_beyond_the_limit_are_not_read_over_http_2() {
+        let reads = |version, is_admitted| {
+            let request = hyper::Request::post("/").version(version).body(()).unwrap();
+            reads_rest(&request, is_admitted)
+        };
+        assert!(reads(hyper::Version::HTTP_2, true));
+        assert!(!reads(hyper::Version::HTTP_2, false));
+        // The connection has one at a time.
+        assert!(reads(hyper::Version::HTTP_11, false));
     }
 
     /// A body that never sends.

@@ -237,7 +237,7 @@ impl Context {
         let (parts, body) = request.into_parts();
         let head = hyper::Request::from_parts(parts, ());
         let body = Timed::new(body, patience, outcome.clone());
-        let body = ReadOut::new(body, &head, &self.serving.shutdown);
+        let body = ReadOut::new(body, &head, room.is_some(), &self.serving.shutdown);
         let mut request = head.map(|()| axum::body::Body::new(body));
         request.extensions_mut().insert(ConnectInfo(self.peer));
         request.extensions_mut().insert(api::Arrival {
