@@ -160,6 +160,14 @@ def test_values_are_in_effect(helm):
     assert all(one["metadata"].get("namespace") == "other" for one in found.values())
 
 
+def test_values_replace_the_address_for_forwarders(helm):
+    address = "$(POD_NAME).forwarders.example.com:9997"
+    indexer = {"environment": {"KARST_FORWARDING_ADVERTISE": address}}
+    found = compared(template(helm, values={**PLACE, "components": {"forwarders": True}, "indexer": indexer}))
+    container = found["StatefulSet", "karst-indexer"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["env"]["KARST_FORWARDING_ADVERTISE"]["value"] == address
+
+
 @pytest.mark.parametrize(("values", "said"), [
     ({"image": "karst"}, "KARST_OBJECT_STORE is missing"),
     ({**PLACE, "image": ""}, "the name and tag of the image is missing"),

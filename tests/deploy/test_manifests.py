@@ -235,6 +235,25 @@ def test_forwarders_connect_with_tls_and_a_token():
     assert {"name": "tls", "secret": {"secretName": "karst-tls", "defaultMode": 0o440}} in indexer["volumes"]
 
 
+def test_forwarders_get_names_of_pods_that_no_other_pod_has_later():
+    """An address is an indexer's for good: IP addresses of pods are used again."""
+    found = objects("aws-prod", "forwarders")
+    one, pod = next((one, pod) for one, pod in workloads(found) if one["metadata"]["name"] == "karst-indexer")
+    variables = pod["containers"][0]["env"]
+    names = [variable["name"] for variable in variables]
+    advertised = variables[names.index("KARST_FORWARDING_ADVERTISE")]["value"]
+    service = one["spec"]["serviceName"]
+    assert advertised == f"$(POD_NAME).{service}.$(POD_NAMESPACE):9997"
+    for name, path in {"POD_NAME": "metadata.name", "POD_NAMESPACE": "metadata.namespace"}.items():
+        # A variable is expanded if it is before the one that refers to it.
+        at = names.index(name)
+        assert at < names.index("KARST_FORWARDING_ADVERTISE")
+        assert variables[at]["valueFrom"]["fieldRef"]["fieldPath"] == path
+    headless = next(one for one in found if one["kind"] == "Service" and one["metadata"]["name"] == service)
+    assert headless["spec"]["clusterIP"] == "None"
+    assert 9997 in [port["port"] for port in headless["spec"]["ports"]]
+
+
 def test_forwarders_ask_search_heads_for_the_indexers():
     """The token, which they have anyway, is the key of indexer discovery."""
     found = objects("aws-prod", "forwarders")
