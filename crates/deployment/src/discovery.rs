@@ -59,6 +59,9 @@ pub struct ReceivingPort {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReceivingIndexer {
+    /// Its identity, which it also says to forwarders that connect.
+    #[serde(default)]
+    pub id: String,
     /// Its server name.
     pub name: String,
     /// Its site.
@@ -233,8 +236,8 @@ mod tests {
         let (body, proof) = request().signed(&key).unwrap();
         let checked = server.check(&body, &proof, NOW).unwrap();
         let port = ReceivingPort { address: "a:9997".to_owned(), tls: false };
-        let indexer =
-            ReceivingIndexer { name: "a".to_owned(), site: "site1".to_owned(), ports: vec![port] };
+        let (id, name, site) = ("i".to_owned(), "a".to_owned(), "site1".to_owned());
+        let indexer = ReceivingIndexer { id, name, site, ports: vec![port] };
         let (answer, answered) = server.answer(&checked, vec![indexer.clone()], NOW).unwrap();
         let read = DiscoveredIndexers::verified(&answer, &answered, "n", &key).unwrap();
         assert_eq!((read.indexers, read.interval), (vec![indexer], 30));

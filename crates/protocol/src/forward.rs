@@ -29,13 +29,13 @@ pub mod to_indexer {
 
 #[derive(Clone, PartialEq, Message)]
 pub struct ToForwarder {
-    #[prost(oneof = "to_forwarder::Kind", tags = "1, 2, 3, 4, 5")]
+    #[prost(oneof = "to_forwarder::Kind", tags = "1, 2, 3, 4, 5, 6")]
     pub kind: Option<to_forwarder::Kind>,
 }
 
 pub mod to_forwarder {
     //! Messages of an indexer.
-    use super::{Oneof, ParsingRules, Pong, Receipt, Refusal, Welcome};
+    use super::{Goodbye, Oneof, ParsingRules, Pong, Receipt, Refusal, Welcome};
 
     #[derive(Clone, PartialEq, Oneof)]
     pub enum Kind {
@@ -49,6 +49,8 @@ pub mod to_forwarder {
         Pong(Pong),
         #[prost(message, tag = "5")]
         Rules(ParsingRules),
+        #[prost(message, tag = "6")]
+        Goodbye(Goodbye),
     }
 }
 
@@ -144,6 +146,9 @@ pub struct Ping {}
 
 #[derive(Clone, Copy, PartialEq, Message)]
 pub struct Pong {}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub struct Goodbye {}
 
 #[derive(Clone, PartialEq, Message)]
 pub struct Receipt {
@@ -262,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_without_parsing_rules_ignore_them() {
+    fn versions_without_parsing_rules_and_goodbyes_ignore_them() {
         /// The messages of the version before.
         #[derive(Clone, PartialEq, Message)]
         struct OldWelcome {
@@ -277,8 +282,11 @@ mod tests {
         let welcome =
             Welcome { name: "i".to_owned(), parsing_rules: Some(rules()), ..Welcome::default() };
         assert_eq!(OldWelcome::decode(&*welcome.encode_to_vec()).unwrap().name, "i");
-        let message = ToForwarder { kind: Some(to_forwarder::Kind::Rules(rules())) };
-        assert_eq!(OldToForwarder::decode(&*message.encode_to_vec()).unwrap().pong, None);
+        for later in [to_forwarder::Kind::Rules(rules()), to_forwarder::Kind::Goodbye(Goodbye {})] {
+            let message = ToForwarder { kind: Some(later) };
+            assert_eq!(ToForwarder::decode(&*message.encode_to_vec()).unwrap(), message);
+            assert_eq!(OldToForwarder::decode(&*message.encode_to_vec()).unwrap().pong, None);
+        }
     }
 
     #[test]

@@ -19,7 +19,9 @@ use deployment::{
 };
 use hyper::Method;
 use runtime::{Clock, Shutdown, metrics as names};
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 use crate::deployment_client::connection::{Asked, ask};
 use crate::deployment_client::jittered;
@@ -43,13 +45,22 @@ pub(crate) fn fixed(group: &Group) -> Servers {
     watch::channel(group.servers.clone().into()).1
 }
 
+/// An indexer in the list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+struct Listed {
+    /// `host:port`.
+    address: String,
+    /// Its identity.
+    id: Option<Uuid>,
+}
+
 /// What follows from an answer, or from its absence.
 #[derive(Debug, PartialEq, Eq)]
 struct Step {
     /// Time until the next request.
     pause: Duration,
-    /// The addresses of the indexers, or why there are none; the last ones stay in use then.
-    indexers: Result<Vec<String>, String>,
+    /// The indexers, or why there are none; the last ones stay in use then.
+    indexers: Result<Vec<Listed>, String>,
 }
 
 /// Decides what to do with an answer: no I/O, no clock.
@@ -81,23 +92,24 @@ impl Polling {
         }
     }
 
-    /// The addresses of the indexers of the own site; those of all sites if it has none.
-    fn chosen(&self, indexers: &[ReceivingIndexer]) -> Result<Vec<String>, String> {
-        let addresses = |only_near: bool| {
+    /// The indexers of the own site; those of all sites if it has none.
+    fn chosen(&self, indexers: &[ReceivingIndexer]) -> Result<Vec<Listed>, String> {
+        let listed = |only_near: bool| {
             let near = |indexer: &&ReceivingIndexer| {
                 !only_near || Some(&indexer.site) == self.site.as_ref()
             };
             let fitting = indexers.iter().filter(near).filter_map(|indexer| {
                 let port = indexer.ports.iter().find(|port| port.tls == self.tls)?;
-                Some(port.address.clone())
+                let id = Uuid::parse_str(&indexer.id).ok();
+                Some(Listed { address: port.address.clone(), id })
             });
-            let mut fitting: Vec<String> = fitting.collect();
+            let mut fitting: Vec<Listed> = fitting.collect();
             fitting.sort();
-            fitting.dedup();
+            fitting.dedup_by(|one, other| one.address == other.address);
             fitting
         };
-        let near = addresses(true);
-        let chosen = if near.is_empty() { addresses(false) } else { near };
+        let near = listed(true);
+        let chosen = if near.is_empty() { listed(false) } else { near };
         match (chosen.is_empty(), indexers.len()) {
             (false, _) => Ok(chosen),
             (true, 0) => Err("no indexer is up that has a port for forwarders".to_owned()),
@@ -134,8 +146,8 @@ pub(crate) struct Discovery {
     settings: DiscoverySettings,
     key: Key,
     polling: Polling,
-    /// The addresses in use.
-    current: Vec<String>,
+    /// The indexers in use.
+    current: Vec<Listed>,
     servers: watch::Sender<Arc<[Server]>>,
     /// The last error that was logged, so that repetitions are not.
     told: Option<String>,
@@ -204,12 +216,13 @@ impl Discovery {
     }
 
     /// Takes over a list, or records why there is none.
-    fn take(&mut self, indexers: Result<Vec<String>, String>) {
+    fn take(&mut self, indexers: Result<Vec<Listed>, String>) {
         let group = &*self.parts.group.name;
         let error = match indexers {
             Ok(indexers) if indexers == self.current => None,
             Ok(indexers) => {
-                tracing::info!(group, ?indexers, "the indexers of the group have changed");
+                let addresses = addresses(&indexers);
+                tracing::info!(group, indexers = ?addresses, "the indexers of the group have changed");
                 self.keep(&indexers);
                 self.servers.send_replace(servers_of(&self.parts.group, &indexers));
                 self.current = indexers;
@@ -243,7 +256,7 @@ impl Discovery {
             group,
             DiscoveryStatus {
                 managers: self.addresses_of_managers(),
-                indexers: self.current.clone(),
+                indexers: addresses(&self.current),
                 last_answer: if is_new { self.now() } else { before.last_answer },
                 last_error: error.clone(),
             },
@@ -257,7 +270,7 @@ impl Discovery {
     }
 
     /// Writes the list for the next start.
-    fn keep(&self, indexers: &[String]) {
+    fn keep(&self, indexers: &[Listed]) {
         let path = self.parts.directory.join(FILE);
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(&self.parts.directory)?;
@@ -275,17 +288,26 @@ impl Discovery {
 }
 
 /// The last list; empty if there is none that can be read.
-fn read(path: &Path) -> Vec<String> {
+fn read(path: &Path) -> Vec<Listed> {
     let text = fs::read(path).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 
-fn servers_of(group: &Group, addresses: &[String]) -> Arc<[Server]> {
-    let server = |address: &String| Server { address: address.clone(), tls: group.tls.clone() };
-    addresses.iter().map(server).collect()
+fn servers_of(group: &Group, indexers: &[Listed]) -> Arc<[Server]> {
+    let server = |listed: &Listed| Server {
+        address: listed.address.clone(),
+        tls: group.tls.clone(),
+        id: listed.id,
+    };
+    indexers.iter().map(server).collect()
+}
+
+fn addresses(indexers: &[Listed]) -> Vec<String> {
+    indexers.iter().map(|listed| listed.address.clone()).collect()
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use deployment::ReceivingPort;
 
@@ -297,7 +319,8 @@ mod tests {
             tls: *tls,
         };
         let ports = ports.iter().map(port).collect();
-        ReceivingIndexer { name: host.to_owned(), site: site.to_owned(), ports }
+        let id = Uuid::from_bytes([host.as_bytes()[0]; 16]).to_string();
+        ReceivingIndexer { id, name: host.to_owned(), site: site.to_owned(), ports }
     }
 
     fn answer(indexers: Vec<ReceivingIndexer>) -> Result<DiscoveredIndexers, String> {
@@ -315,7 +338,9 @@ mod tests {
         let two = vec![indexer("b", "x", &[(1, false)]), indexer("a", "y", &[(1, false)])];
         let step = polling.next(answer(two));
         assert_eq!(step.pause, Duration::from_secs(42));
-        assert_eq!(step.indexers.as_deref(), Ok(&["a:1".to_owned(), "b:1".to_owned()][..]));
+        let indexers = step.indexers.unwrap();
+        assert_eq!(addresses(&indexers), ["a:1", "b:1"]);
+        assert_eq!(indexers[0].id, Some(Uuid::from_bytes([b'a'; 16])));
     }
 
     #[test]
@@ -339,7 +364,8 @@ mod tests {
     #[test]
     fn the_own_site_is_preferred_and_another_one_is_better_than_none() {
         let all = [indexer("a", "east", &[(1, false)]), indexer("b", "west", &[(1, false)])];
-        let chosen = |site| polling(site, false).chosen(&all).map(|chosen| chosen.join(" "));
+        let chosen =
+            |site| polling(site, false).chosen(&all).map(|chosen| addresses(&chosen).join(" "));
         assert_eq!(chosen(Some("west")), Ok("b:1".to_owned()));
         for site in [None, Some("north")] {
             assert_eq!(chosen(site), Ok("a:1 b:1".to_owned()));
@@ -350,7 +376,9 @@ mod tests {
     fn the_port_fits_the_encryption_of_the_group() {
         let both = indexer("a", "x", &[(1, false), (2, true)]);
         let plain = indexer("b", "x", &[(1, false)]);
-        let chosen = |tls, all: &[ReceivingIndexer]| polling(None, tls).chosen(all);
+        let chosen = |tls, all: &[ReceivingIndexer]| {
+            polling(None, tls).chosen(all).map(|chosen| addresses(&chosen))
+        };
         assert_eq!(chosen(true, &[both.clone(), plain.clone()]), Ok(vec!["a:2".to_owned()]));
         let two = vec!["a:1".to_owned(), "b:1".to_owned()];
         assert_eq!(chosen(false, &[both, plain.clone()]), Ok(two));

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use protocol::Sequences;
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use crate::Error;
 
@@ -23,7 +24,11 @@ const LARGE: u64 = 256 << 10;
 /// The numbers from `from` to (excluding) `to` belong to that indexer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Run {
+    /// Its address.
     server: String,
+    /// Its identity; `None` in a log of an older version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    indexer: Option<Uuid>,
     from: u64,
     to: u64,
 }
@@ -37,14 +42,14 @@ enum Line {
         ranges: Vec<(u64, u64)>,
     },
     /// The sequence of batch numbers that the log belongs to.
-    Channel(uuid::Uuid),
+    Channel(Uuid),
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     path: PathBuf,
-    channel: uuid::Uuid,
+    channel: Uuid,
     file: File,
     size: u64,
     runs: Vec<Run>,
@@ -56,7 +61,7 @@ impl Ledger {
     ///
     /// # Errors
     /// If the file cannot be read or written.
-    pub(crate) fn open(directory: &Path, channel: uuid::Uuid) -> Result<Self, Error> {
+    pub(crate) fn open(directory: &Path, channel: Uuid) -> Result<Self, Error> {
         let path = directory.join("ledger");
         let (mut runs, mut acked) = (Vec::new(), Sequences::default());
         let mut of = None;
@@ -85,11 +90,11 @@ impl Ledger {
         Ok(Self { path, channel, file, size, runs, acked })
     }
 
-    /// The indexer that may have a batch.
-    pub(crate) fn owner(&self, sequence: u64) -> Option<&str> {
+    /// The address and the identity of the indexer that may have a batch.
+    pub(crate) fn owner(&self, sequence: u64) -> Option<(&str, Option<Uuid>)> {
         let mut runs = self.runs.iter().rev();
         let run = runs.find(|run| (run.from..run.to).contains(&sequence))?;
-        Some(&run.server)
+        Some((&run.server, run.indexer))
     }
 
     /// The number from which on no batch is bound.
@@ -101,8 +106,13 @@ impl Ledger {
     ///
     /// # Errors
     /// If the file cannot be written; then nothing may be sent.
-    pub(crate) fn bind(&mut self, server: &str, from: u64, to: u64) -> Result<(), Error> {
-        let run = Run { server: server.to_owned(), from, to };
+    pub(crate) fn bind(
+        &mut self,
+        (server, indexer): (&str, Option<Uuid>),
+        from: u64,
+        to: u64,
+    ) -> Result<(), Error> {
+        let run = Run { server: server.to_owned(), indexer, from, to };
         self.write(&Line::Run(run.clone()))?;
         self.file.sync_data().map_err(|error| Error::queue("write", &self.path, error))?;
         self.runs.push(run);
@@ -146,7 +156,7 @@ impl Ledger {
 
 fn rewrite(
     path: &Path,
-    channel: uuid::Uuid,
+    channel: Uuid,
     runs: &[Run],
     acked: &Sequences,
 ) -> Result<(File, u64), Error> {
@@ -179,10 +189,11 @@ mod tests {
     #[test]
     fn the_last_run_that_has_a_number_owns_it_also_after_a_restart() {
         let folder = tempfile::tempdir().unwrap();
-        let channel = uuid::Uuid::from_u128(1);
+        let channel = Uuid::from_u128(1);
         let mut ledger = Ledger::open(folder.path(), channel).unwrap();
-        ledger.bind("a", 0, 100).unwrap();
-        ledger.bind("b", 50, 60).unwrap();
+        let id = Some(Uuid::from_u128(7));
+        ledger.bind(("a", None), 0, 100).unwrap();
+        ledger.bind(("b", id), 50, 60).unwrap();
         ledger.ack(3);
         ledger.save().unwrap();
         OpenOptions::new()
@@ -193,17 +204,24 @@ mod tests {
             .unwrap();
         let ledger = Ledger::open(folder.path(), channel).unwrap();
         let owners = [0, 50, 60, 100].map(|number| ledger.owner(number));
-        assert_eq!(owners, [Some("a"), Some("b"), Some("a"), None]);
+        assert_eq!(owners, [Some(("a", None)), Some(("b", id)), Some(("a", None)), None]);
         assert!(ledger.acked().contains(3) && !ledger.acked().contains(2));
         assert_eq!(ledger.bound_below(), 100);
-        let other = Ledger::open(folder.path(), uuid::Uuid::from_u128(2)).unwrap();
+        let other = Ledger::open(folder.path(), Uuid::from_u128(2)).unwrap();
         assert_eq!(other.owner(0), None);
+    }
+
+    #[test]
+    fn runs_without_an_identity_are_those_of_an_older_version() {
+        let run: Run = serde_json::from_str(r#"{"server":"a:1","from":0,"to":256}"#).unwrap();
+        assert_eq!(run.indexer, None);
+        assert!(!serde_json::to_string(&run).unwrap().contains("indexer"));
     }
 
     #[test]
     fn it_does_not_grow_for_ever() {
         let folder = tempfile::tempdir().unwrap();
-        let mut ledger = Ledger::open(folder.path(), uuid::Uuid::nil()).unwrap();
+        let mut ledger = Ledger::open(folder.path(), Uuid::nil()).unwrap();
         for number in 0..20_000 {
             ledger.ack(number);
             ledger.save().unwrap();

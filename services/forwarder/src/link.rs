@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
+use uuid::Uuid;
 
 use crate::indexer_rules::IndexerRules;
 use crate::outputs::Group;
@@ -41,8 +42,10 @@ pub(crate) struct Order {
 /// A report of a link.
 #[derive(Debug)]
 pub(crate) enum News {
-    /// The connection is up; the indexer already has these batches.
-    Up { safe: Sequences, indexer: String },
+    /// The connection is up; the indexer with this name and identity already has these batches.
+    Up { safe: Sequences, indexer: String, id: Option<Uuid> },
+    /// The indexer stops. What it took from this connection, it has acknowledged or refused.
+    Goodbye,
     /// These batches are durable at the indexer.
     Safe(Vec<u64>),
     /// A batch was refused.
@@ -137,7 +140,9 @@ async fn connect(parts: &LinkParts) -> Result<(Frames, Option<ParsingRules>, New
     }
     let ranges = welcome.ranges.chunks_exact(2).map(|pair| (pair[0], pair[1]));
     let safe = Sequences::of(welcome.below, ranges);
-    Ok((frames, welcome.parsing_rules, News::Up { safe, indexer: welcome.name }))
+    // An indexer without an identity sends zeros.
+    let id = Uuid::from_slice(&welcome.indexer).ok().filter(|id| !id.is_nil());
+    Ok((frames, welcome.parsing_rules, News::Up { safe, indexer: welcome.name, id }))
 }
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -206,6 +211,10 @@ async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Resul
             Some(to_forwarder::Kind::Rules(rules)) => {
                 hear(parts, Some(rules)).await?;
                 continue;
+            }
+            Some(to_forwarder::Kind::Goodbye(_)) => {
+                parts.news.send((parts.number, News::Goodbye)).await.map_err(text)?;
+                return Err("it stops".to_owned());
             }
             Some(to_forwarder::Kind::Pong(_) | to_forwarder::Kind::Welcome(_)) | None => continue,
         };

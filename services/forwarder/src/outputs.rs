@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use conf::{Effective, Key, Reader, Setting};
 use knowledge::Pattern;
+use uuid::Uuid;
 
 use crate::{Error, settings};
 
@@ -30,6 +31,8 @@ pub struct Server {
     pub address: String,
     /// `None` for plain TCP.
     pub tls: Option<TlsSettings>,
+    /// The identity of an indexer, if the cluster has named it.
+    pub(crate) id: Option<Uuid>,
 }
 
 /// What a URI has to be.
@@ -229,7 +232,7 @@ impl Values<'_> {
                 let reason = format!("server = {address}: expected host:port");
                 return Err(Error::setting(&place, reason));
             }
-            list.push(Server { tls: self.tls(&address)?, address });
+            list.push(Server { tls: self.tls(&address)?, address, id: None });
         }
         let of = &self.0;
         let token = of.get(&settings::TOKEN)?.unwrap_or_default();
@@ -292,7 +295,7 @@ impl Values<'_> {
             // The answers are signed, and no request has a secret: the certificate does not matter.
             let tls = (!is_plain).then_some(TlsSettings { root: None, name: None });
             managers.push(Endpoint {
-                server: Server { address, tls },
+                server: Server { address, tls, id: None },
                 connect_timeout: own.get(&settings::CXN_TIMEOUT)?,
                 recv_timeout: own.get(&settings::RCV_TIMEOUT)?,
             });

@@ -2,9 +2,14 @@
 //! current target indexer until each batch is acknowledged.
 //!
 //! A batch that may have reached an indexer stays assigned to it: if the connection breaks, the batch waits
-//! until that indexer is back and reports which batches it has; meanwhile, newer batches go to others. Only
-//! after `deadIndexerTimeout` is the batch sent to another indexer. This is logged and counted, because the
-//! dead indexer may have stored it. The assignment is written to disk before a batch is sent (`ledger`).
+//! until that indexer is back, known by its identity, and reports which batches it has; meanwhile, newer
+//! batches go to others. Only after `deadIndexerTimeout` is the batch sent to another indexer. This is logged
+//! and counted, because the dead indexer may have stored it. The assignment is written to disk before a batch
+//! is sent (`ledger`). Left to `identity`: which indexer is where.
+
+mod identity;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,7 +18,9 @@ use std::time::{Duration, Instant};
 
 use protocol::{Hello, Sequences};
 use runtime::{Shutdown, metrics as names};
+use rustls::ClientConfig;
 use tokio::sync::mpsc;
+use uuid::Uuid;
 
 use crate::Error;
 use crate::balance::Balancer;
@@ -49,12 +56,20 @@ struct Flight {
     sent: Option<u64>,
     /// The time at which it is resent after a refusal.
     again: Option<Instant>,
+    /// Whether the indexer may have it through another connection, or has refused it for a time.
+    is_doubtful: bool,
 }
 
 /// An indexer, with the connection to it.
 #[derive(Debug)]
 struct Peer {
     address: String,
+    /// Its identity; `None` until it has been connected.
+    id: Option<Uuid>,
+    /// The identity of the indexer at the address, by the list.
+    listed_id: Option<Uuid>,
+    /// Whether it only waits for its batches: another one is at its address, or it cannot be used.
+    is_former: bool,
     tls: Option<Tls>,
     link: Option<(u64, mpsc::UnboundedSender<Order>)>,
     /// Number of the batches assigned to it, and their bytes.
@@ -73,7 +88,7 @@ struct Peer {
 #[derive(Debug)]
 pub(crate) struct SenderParts {
     pub(crate) group: Arc<Group>,
-    /// The indexers, as long as they do not change.
+    /// The indexers, and their changes.
     pub(crate) servers: Servers,
     pub(crate) queue: Arc<DiskQueue>,
     /// The queue's directory.
@@ -89,6 +104,8 @@ pub(crate) struct SenderParts {
 #[derive(Debug)]
 pub(crate) struct Sender {
     parts: SenderParts,
+    /// The encryption of connections to indexers that are asked for.
+    trust: Option<Arc<ClientConfig>>,
     ledger: Ledger,
     balancer: Balancer,
     peers: Vec<Peer>,
@@ -110,19 +127,31 @@ pub(crate) struct Sender {
 }
 
 impl Peer {
-    fn new(server: &Server, now: Instant) -> Result<Self, Error> {
-        Ok(Self {
+    /// `trust` is the encryption of the group, if its indexers are asked for.
+    fn new(server: &Server, trust: Option<&Arc<ClientConfig>>) -> Result<Self, Error> {
+        let tls = match trust {
+            Some(trust) => tls::with(server, trust)?,
+            None => tls::prepare(server)?,
+        };
+        Ok(Self::at(server, tls))
+    }
+
+    fn at(server: &Server, tls: Option<Tls>) -> Self {
+        Self {
             address: server.address.clone(),
-            tls: tls::prepare(server)?,
+            id: None,
+            listed_id: server.id,
+            is_former: false,
+            tls,
             link: None,
             batches: 0,
             bytes: 0,
-            away_since: Some(now),
+            away_since: Some(Instant::now()),
             idle_since: None,
             name: String::new(),
             last_error: None,
             acknowledged: 0,
-        })
+        }
     }
 }
 
@@ -137,14 +166,21 @@ impl Sender {
         let seed = runtime::random::uuid().as_u64_pair().0;
         let group = &parts.group;
         let listed = Arc::clone(&parts.servers.borrow());
-        let peers = listed.iter().map(|server| Peer::new(server, now));
+        let trust = match (&group.discovery, &group.tls) {
+            (Some(_), Some(settings)) => Some(tls::trust(settings, &group.name)?),
+            _ => None,
+        };
+        // Those that are asked for are added one by one: a name of one of them does not prevent the start.
+        let named = if group.discovery.is_some() { &[][..] } else { &*listed };
+        let peers = named.iter().map(|server| Peer::new(server, None));
         let peers = peers.collect::<Result<Vec<_>, _>>()?;
         let balancer = Balancer::new(peers.len(), group.lb_frequency, group.lb_volume, seed, now);
         let from = ledger.acked().below().max(parts.queue.first());
         let cursor = parts.queue.cursor(from);
         let bound_below = ledger.bound_below();
-        Ok(Self {
+        let mut sender = Self {
             parts,
+            trust,
             ledger,
             balancer,
             peers,
@@ -160,7 +196,9 @@ impl Sender {
             unsaved: false,
             resent: 0,
             reassigned: 0,
-        })
+        };
+        sender.follow(&listed);
+        Ok(sender)
     }
 
     /// Works until the signal to stop; unacknowledged batches stay in the queue.
@@ -211,9 +249,10 @@ impl Sender {
                     if self.ledger.acked().contains(sequence) || self.is_note(&place) {
                         continue;
                     }
-                    let owner = self.ledger.owner(sequence).map(str::to_owned);
-                    match owner.map(|owner| (self.bound_to(&owner), owner)) {
-                        Some((Some(server), _)) => self.adopt(sequence, place, server),
+                    let owner = self.ledger.owner(sequence);
+                    let owner = owner.map(|(address, id)| (address.to_owned(), id));
+                    match owner.map(|(owner, id)| (self.bound_to(&owner, id), owner)) {
+                        Some((Some(server), _)) => self.adopt(sequence, place, server, true),
                         Some((None, owner)) => {
                             tracing::warn!(
                                 output = self.parts.name,
@@ -258,70 +297,12 @@ impl Sender {
         is_note
     }
 
-    fn peer_of(&self, address: &str) -> Option<usize> {
-        self.peers.iter().position(|peer| peer.address == address)
-    }
-
-    /// The indexer that may have batches of before the start. One that is not listed (it may be stopped, and
-    /// the list may be old) is waited for like others that are away.
-    fn bound_to(&mut self, address: &str) -> Option<usize> {
-        let known = self.peer_of(address);
-        let group = &self.parts.group;
-        if known.is_some() || group.discovery.is_none() {
-            return known;
-        }
-        let server = Server { address: address.to_owned(), tls: group.tls.clone() };
-        self.add(&server, false)
-    }
-
-    /// Adds an indexer, in the place of one that is no longer listed and has no batches, if there is one.
-    /// Failures are logged.
-    fn add(&mut self, server: &Server, is_listed: bool) -> Option<usize> {
-        let peer = match Peer::new(server, Instant::now()) {
-            Ok(peer) => peer,
-            Err(error) => {
-                tracing::warn!(
-                    output = self.parts.name, address = server.address, %error,
-                    "an indexer cannot be used"
-                );
-                return None;
-            }
-        };
-        let unused = |at: &usize| {
-            !self.balancer.is_listed(*at)
-                && self.peers[*at].batches == 0
-                && self.run.is_none_or(|(server, _)| server != *at)
-                && !self.links.values().any(|server| server == at)
-        };
-        let at = (0..self.peers.len()).find(unused).unwrap_or(self.peers.len());
-        if at == self.peers.len() {
-            self.peers.push(peer);
-        } else {
-            self.peers[at] = peer;
-        }
-        self.balancer.put(at, is_listed);
-        Some(at)
-    }
-
-    /// Takes over a list of indexers. One that is not in it gets no further batches; those that it may have
-    /// stay assigned to it.
-    fn follow(&mut self, servers: &[Server]) {
-        for (at, peer) in self.peers.iter().enumerate() {
-            let is_listed = servers.iter().any(|server| server.address == peer.address);
-            self.balancer.list(at, is_listed);
-        }
-        for server in servers {
-            if self.peer_of(&server.address).is_none() {
-                self.add(server, true);
-            }
-        }
-    }
-
-    fn adopt(&mut self, sequence: u64, place: Place, server: usize) {
+    fn adopt(&mut self, sequence: u64, place: Place, server: usize, is_doubtful: bool) {
         let peer = &mut self.peers[server];
         peer.batches += 1;
         peer.bytes += u64::from(place.header.content_len);
-        self.flights.insert(sequence, Flight { server, place, sent: None, again: None });
+        let flight = Flight { server, place, sent: None, again: None, is_doubtful };
+        self.flights.insert(sequence, flight);
     }
 
     /// Gives batches to the target as long as its window has space.
@@ -353,7 +334,7 @@ impl Sender {
                 return;
             }
             self.balancer.sent(place.header.plain_len);
-            self.adopt(sequence, place, target);
+            self.adopt(sequence, place, target, false);
             self.send(sequence);
             let now = Instant::now();
             // The volume may have ended the turn of the target.
@@ -364,14 +345,15 @@ impl Sender {
     }
 
     fn bind(&mut self, target: usize, sequence: u64, is_new: bool) -> Result<(), Error> {
-        let address = self.peers[target].address.clone();
+        let peer = &self.peers[target];
+        let (address, id) = (peer.address.clone(), peer.id);
         if !is_new {
-            return self.ledger.bind(&address, sequence, sequence + 1);
+            return self.ledger.bind((&address, id), sequence, sequence + 1);
         }
         if self.run.is_some_and(|(server, end)| server == target && sequence < end) {
             return Ok(());
         }
-        self.ledger.bind(&address, sequence, sequence + RUN)?;
+        self.ledger.bind((&address, id), sequence, sequence + RUN)?;
         self.run = Some((target, sequence + RUN));
         Ok(())
     }
@@ -429,8 +411,12 @@ impl Sender {
         let is_current =
             self.peers[server].link.as_ref().is_some_and(|(number, _)| *number == link);
         match news {
-            News::Up { safe, indexer } if is_current => self.is_up(server, &safe, indexer),
-            News::Up { .. } => {}
+            News::Up { safe, indexer, id } if is_current => {
+                self.recognize(server, id);
+                self.is_up(server, &safe, indexer);
+            }
+            News::Goodbye if is_current => self.goodbye(server, link),
+            News::Up { .. } | News::Goodbye => {}
             News::Safe(sequences) => {
                 for sequence in sequences {
                     self.acknowledged(sequence, server);
@@ -493,6 +479,7 @@ impl Sender {
         peer.link = None;
         for flight in self.flights.values_mut().filter(|flight| flight.sent == Some(link)) {
             flight.sent = None;
+            flight.is_doubtful = true;
         }
         if reason == "closed" {
             self.balancer.closed(server);
@@ -531,6 +518,7 @@ impl Sender {
             tracing::debug!(output = self.parts.name, sequence, reason, "the indexer is busy");
             if let Some(flight) = self.flights.get_mut(&sequence) {
                 flight.again = Some(Instant::now() + BUSY);
+                flight.is_doubtful = true;
             }
             return;
         }
@@ -559,9 +547,12 @@ impl Sender {
         if let Some(server) = self.balancer.poll(now) {
             self.connect(server);
         }
+        let awaited = self.awaited();
         for server in 0..self.peers.len() {
             // Batches assigned to an indexer are a reason to reconnect to it.
-            if self.peers[server].batches > 0 && self.balancer.may_connect(server, now) {
+            let peer = &self.peers[server];
+            let is_needed = awaited.contains(&server) || (peer.batches > 0 && !peer.is_former);
+            if is_needed && self.balancer.may_connect(server, now) {
                 self.connect(server);
             }
             self.close_if_idle(server, now);

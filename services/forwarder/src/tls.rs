@@ -31,13 +31,29 @@ impl std::fmt::Debug for Tls {
 /// If the trusted certificates cannot be read, or the name is invalid.
 pub(crate) fn prepare(server: &Server) -> Result<Option<Tls>, Error> {
     let Some(settings) = &server.tls else { return Ok(None) };
+    with(server, &trust(settings, &server.address)?)
+}
+
+/// Reads the trusted certificates of a server or a group.
+///
+/// # Errors
+/// If they cannot be read.
+pub(crate) fn trust(settings: &TlsSettings, of: &str) -> Result<Arc<ClientConfig>, Error> {
+    let fail = |reason| Error::setting(format!("TLS of {of}"), reason);
+    config(settings).map(Arc::new).map_err(fail)
+}
+
+/// The encryption for a server with the certificates that are trusted; `None` if the server has none.
+///
+/// # Errors
+/// If the name is invalid.
+pub(crate) fn with(server: &Server, trust: &Arc<ClientConfig>) -> Result<Option<Tls>, Error> {
+    let Some(settings) = &server.tls else { return Ok(None) };
     let host = server.address.rsplit_once(':').map_or(&*server.address, |(host, _)| host);
     let name = settings.name.clone().unwrap_or_else(|| host.trim_matches(['[', ']']).to_owned());
     let name = ServerName::try_from(name)
         .map_err(|error| Error::setting(&server.address, error.to_string()))?;
-    let config = config(settings)
-        .map_err(|reason| Error::setting(format!("TLS of {}", server.address), reason))?;
-    Ok(Some(Tls { connector: TlsConnector::from(Arc::new(config)), name }))
+    Ok(Some(Tls { connector: TlsConnector::from(Arc::clone(trust)), name }))
 }
 
 fn config(settings: &TlsSettings) -> Result<ClientConfig, String> {

@@ -54,7 +54,8 @@ async fn receiving(state: &ApiState) -> Vec<ReceivingIndexer> {
             && peers::asked(&snapshot, id, &known.started).is_none()
             && !down.iter().any(|(gone, _)| gone == id)
     };
-    let indexer = |(_, known): &(String, Registration)| ReceivingIndexer {
+    let indexer = |(id, known): &(String, Registration)| ReceivingIndexer {
+        id: id.clone(),
         name: known.name.clone(),
         site: known.site.clone(),
         ports: known

@@ -2,10 +2,10 @@
 //!
 //! Batches are read as they arrive. While the pipeline is full, nothing more is read from the connection, so
 //! the forwarder's window fills. A receipt is sent when the events are as durable as the `ackLevel` of their
-//! index requires. After the shutdown signal no more batches are read, and those in the pipeline are still
-//! answered. A forwarder that reads parsing rules gets them with or after the answer to its first message,
-//! and again after the next message when they have changed. Large ones wait for their turn; neither the
-//! answer nor receipts wait with them.
+//! index requires. After the shutdown signal no more batches are read, those in the pipeline are still
+//! answered, and Goodbye says that no others were taken. A forwarder that reads parsing rules gets them with
+//! or after the answer to its first message, and again after the next message when they have changed. Large
+//! ones wait for their turn; neither the answer nor receipts wait with them.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -14,13 +14,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::FuturesUnordered;
-use futures::{SinkExt, StreamExt};
+use futures::{SinkExt, Stream, StreamExt};
 use inputs::{Acknowledgement, BatchId, Error, Receipt};
 use model::{ErrorKind, IndexName, IndexerId};
 use prost::Message;
 use protocol::{
-    Batch, Hello, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome, to_forwarder,
-    to_indexer,
+    Batch, Goodbye, Hello, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome,
+    to_forwarder, to_indexer,
 };
 use runtime::{Shutdown, metrics as names};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -39,6 +39,8 @@ const IN_FLIGHT: usize = 4096;
 const MAX_HELLO: usize = 64 << 10;
 /// Timeout for the first message of a forwarder.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum time for which a connection stays open after Goodbye, until the forwarder closes it.
+const LINGER: Duration = Duration::from_secs(2);
 
 /// The parameters of the indexer that a connection needs.
 #[derive(Clone)]
@@ -113,7 +115,11 @@ where
     let reading = async {
         let result = loop {
             let next = tokio::select! {
-                () = shutdown.stopped() => break Ok(()),
+                () = shutdown.stopped() => {
+                    // An error means that the connection has failed.
+                    let _ = outcomes.send(Said::Goodbye).await;
+                    break Ok(());
+                }
                 next = incoming.next() => next,
             };
             let frame = match next {
@@ -149,12 +155,25 @@ where
         drop(outcomes);
         result
     };
-    let mut both = pin!(async { tokio::join!(reading, answer(write, settled)) });
-    let (read, written) = tokio::select! {
-        ended = &mut both => ended,
-        () = turns => both.await,
+    let (read, written) = {
+        let mut both = pin!(async { tokio::join!(reading, answer(write, settled)) });
+        tokio::select! {
+            ended = &mut both => ended,
+            () = turns => both.await,
+        }
     };
+    if written.is_ok() && shutdown.is_stopped() {
+        linger(&mut incoming).await;
+    }
     read.and(written)
+}
+
+/// Reads on, and takes nothing, until the forwarder closes the connection: one that is closed with unread
+/// data is reset, and the last messages to the forwarder may be lost with it.
+async fn linger(incoming: &mut (impl Stream + Unpin)) {
+    let rest = async { while incoming.next().await.is_some() {} };
+    // A forwarder that does not close it is not waited for.
+    let _ = tokio::time::timeout(LINGER, rest).await;
 }
 
 /// Hands rules over to the writing half when it is their turn. Waits beside it: a writing half that waits
@@ -187,6 +206,8 @@ async fn take_turns(
 enum Said {
     Outcome(Outcome),
     Pong,
+    /// The indexer stops: no further message follows.
+    Goodbye,
     /// An encoded message with rules, and the report that it is sent.
     Rules(bytes::Bytes, oneshot::Sender<()>),
 }
@@ -285,13 +306,14 @@ where
     W: futures::Sink<bytes::Bytes, Error = std::io::Error> + Unpin,
 {
     let mut waiting = FuturesUnordered::new();
-    let mut open = true;
+    let (mut open, mut stops) = (true, false);
     while open || !waiting.is_empty() {
         let mut receipt = protocol::Receipt::default();
         let (mut others, mut rules) = (Vec::new(), None);
         tokio::select! {
             next = said.recv(), if open && waiting.len() < IN_FLIGHT => match next {
                 None => open = false,
+                Some(Said::Goodbye) => stops = true,
                 Some(Said::Pong) => others.push(to_forwarder::Kind::Pong(Pong {})),
                 Some(Said::Rules(frame, sent)) => rules = Some((frame, sent)),
                 Some(Said::Outcome((sequence, Ok(outcome)))) => {
@@ -320,6 +342,12 @@ where
             // Its turn may have ended.
             let _ = sent.send(());
         }
+    }
+    if stops {
+        // Everything that was read has been answered.
+        write.send(encode(to_forwarder::Kind::Goodbye(Goodbye {}))).await.map_err(text)?;
+        // The forwarder may have closed it already.
+        let _ = write.close().await;
     }
     Ok(())
 }

@@ -15,8 +15,8 @@ use knowledge::Knowledge;
 use model::{ErrorKind, IndexName, IndexerId};
 use prost::Message;
 use protocol::{
-    Batch, Content, Hello, Origin, Ping, Pong, Text, ToForwarder, ToIndexer, content_body::Body,
-    to_forwarder, to_indexer,
+    Batch, Content, Goodbye, Hello, Origin, Ping, Pong, Text, ToForwarder, ToIndexer,
+    content_body::Body, to_forwarder, to_indexer,
 };
 use runtime::Shutdown;
 use testkit::TestDir;
@@ -146,9 +146,18 @@ async fn greet_at(
     doors: Doors,
     hello: Hello,
 ) -> (Client, Option<to_forwarder::Kind>) {
+    greet_until(setup, doors, hello, Shutdown::new()).await
+}
+
+async fn greet_until(
+    setup: &Setup,
+    doors: Doors,
+    hello: Hello,
+    shutdown: Shutdown,
+) -> (Client, Option<to_forwarder::Kind>) {
     let (client, server) = tokio::io::duplex(1 << 20);
     let ingest = Arc::clone(&setup.ingest);
-    tokio::spawn(converse(ingest, doors, server, peer(), Shutdown::new()));
+    tokio::spawn(converse(ingest, doors, server, peer(), shutdown));
     let mut client = Framed::new(client, LengthDelimitedCodec::new());
     let hello = Hello {
         version: protocol::VERSION,
@@ -221,6 +230,35 @@ async fn a_forwarder_gets_receipts_and_learns_what_is_safe_when_it_comes_back() 
     let Some(to_forwarder::Kind::Receipt(receipt)) = hear(&mut client).await else { panic!() };
     assert_eq!(receipt.sequences, [4]);
     assert_eq!(setup.texts().await, ["one", "two"]);
+}
+
+#[tokio::test]
+async fn an_indexer_that_stops_says_goodbye_when_everything_that_it_took_has_its_receipt() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    let shutdown = Shutdown::new();
+    let hello = Hello { token: "secret".to_owned(), ..Hello::default() };
+    let (mut client, _) = greet_until(&setup, doors(), hello, shutdown.clone()).await;
+    let goodbye = to_forwarder::Kind::Goodbye(Goodbye {});
+    say(&mut client, batch(1, "main", "one\n")).await;
+    let Some(to_forwarder::Kind::Receipt(receipt)) = hear(&mut client).await else { panic!() };
+    assert_eq!(receipt.sequences, [1]);
+    // Whether it is read before the signal is open.
+    say(&mut client, batch(2, "main", "two\n")).await;
+    shutdown.stop();
+    let mut last = hear(&mut client).await;
+    let is_taken = last != Some(goodbye.clone());
+    if is_taken {
+        let Some(to_forwarder::Kind::Receipt(receipt)) = last else { panic!() };
+        assert_eq!(receipt.sequences, [2]);
+        last = hear(&mut client).await;
+    }
+    assert_eq!(last, Some(goodbye));
+    say(&mut client, batch(3, "main", "three\n")).await;
+    assert_eq!(hear(&mut client).await, None);
+    drop(client);
+    let stored: &[&str] = if is_taken { &["one", "two"] } else { &["one"] };
+    assert_eq!(setup.texts().await, stored);
 }
 
 #[tokio::test]

@@ -117,7 +117,7 @@ impl ClientSettings {
         let key = Key::read(layers, token.as_deref());
         Ok(Some(Self {
             endpoint: Endpoint {
-                server: Server { address, tls },
+                server: Server { address, tls, id: None },
                 connect_timeout: target.get(&CONNECT_TIMEOUT)?,
                 recv_timeout: target.get(&RECV_TIMEOUT)?,
             },
