@@ -14,6 +14,8 @@ const APPS: &str = "bundle_of";
 const REMOVED: &str = "removed";
 /// The kind and the name of the document that names the leader.
 const LEADER: (&str, &str) = ("leader", "catalog");
+/// Maximum number of attempts to change an entry that others change at the same time.
+const ATTEMPTS: usize = 3;
 
 /// A port for forwarders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -164,24 +166,34 @@ pub async fn note_local_acks(catalog: &Catalog, id: &str, started: &str) -> Resu
     if_unchanged(catalog.replace_documents(document(before), document(after)).await)
 }
 
-/// Notes that a process takes nothing more from forwarders, because it stops. Until its next start. Whether
-/// it was in the list with ports for them.
+/// Notes that a process, one that was started then, takes nothing more from forwarders, because it stops.
+/// Until its next start. Whether it was in the list with ports for them.
 ///
 /// # Errors
 /// If the catalog does not take the change.
-pub async fn close_to_forwarders(catalog: &Catalog, id: &str) -> Result<bool, Error> {
-    let snapshot = catalog.snapshot();
-    let Some(known) = Registration::of(&snapshot, id) else { return Ok(false) };
-    if known.forwarders.is_empty() {
-        return Ok(false);
+pub async fn close_to_forwarders(
+    catalog: &Catalog,
+    id: &str,
+    started: &str,
+) -> Result<bool, Error> {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let Some(before) = document_of(&catalog.snapshot(), (id, started)) else {
+            return Ok(false);
+        };
+        if before["forwarders"].as_array().is_none_or(Vec::is_empty) {
+            return Ok(false);
+        }
+        let mut after = before.clone();
+        after["forwarders"] = serde_json::json!([]);
+        let document = |json| vec![(KIND.to_owned(), id.to_owned(), Some(json))];
+        match catalog.replace_documents(document(before), document(after)).await {
+            // Acknowledgements on the disk only are noted in the same entry.
+            Err(Error::Changed { .. }) if attempts < ATTEMPTS => {}
+            replaced => return replaced.map(|()| true),
+        }
     }
-    let Some(before) = document_of(&snapshot, (id, known.started.as_str())) else {
-        return Ok(false);
-    };
-    let mut after = before.clone();
-    after["forwarders"] = serde_json::json!([]);
-    let document = |json| vec![(KIND.to_owned(), id.to_owned(), Some(json))];
-    if_unchanged(catalog.replace_documents(document(before), document(after)).await)
 }
 
 /// Returns the entry of the process with this start time.
@@ -226,12 +238,17 @@ async fn take_out(
     notes: Vec<(String, String, Option<serde_json::Value>)>,
 ) -> Result<bool, Error> {
     let document = |kind: &str, json| (kind.to_owned(), id.to_owned(), json);
-    let Some(json) = document_of(&catalog.snapshot(), (id, started)) else { return Ok(false) };
-    let before = vec![document(KIND, Some(json))];
-    let mut after = vec![document(KIND, None), document(APPS, None)];
-    after.extend(notes);
-    // It may have been restarted in the meantime.
-    if_unchanged(catalog.replace_documents(before, after).await)
+    for _ in 0..ATTEMPTS {
+        let Some(json) = document_of(&catalog.snapshot(), (id, started)) else { return Ok(false) };
+        let before = vec![document(KIND, Some(json))];
+        let mut after = vec![document(KIND, None), document(APPS, None)];
+        after.extend(notes.clone());
+        // It may have been restarted in the meantime, or have changed its entry late.
+        if if_unchanged(catalog.replace_documents(before, after).await)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Notes by which installed apps a process works: their digest.
@@ -381,10 +398,13 @@ mod tests {
         indexer.write(&catalog, "1").await.unwrap();
         let listed = || Registration::of(&catalog.snapshot(), "1").unwrap();
         assert_eq!(listed(), indexer);
-        assert!(close_to_forwarders(&catalog, "1").await.unwrap());
+        // The entry is that of the process which has the id now.
+        assert!(!close_to_forwarders(&catalog, "1", "an earlier start").await.unwrap());
+        assert_eq!(listed(), indexer);
+        assert!(close_to_forwarders(&catalog, "1", "first").await.unwrap());
         assert_eq!(listed(), started("first"));
-        assert!(!close_to_forwarders(&catalog, "1").await.unwrap());
-        assert!(!close_to_forwarders(&catalog, "2").await.unwrap());
+        assert!(!close_to_forwarders(&catalog, "1", "first").await.unwrap());
+        assert!(!close_to_forwarders(&catalog, "2", "first").await.unwrap());
         assert!(leave(&catalog, "1", "first").await.unwrap());
     }
 

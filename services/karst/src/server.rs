@@ -290,7 +290,8 @@ async fn serve(
             forwarding_advertise: options.forwarding_advertise.as_deref(),
         };
         // Before events are received: searches ask only the indexers in the list.
-        Box::pin(cluster.open(&karst, known_as, &receivers, &shutdown)).await?;
+        let opening = cluster.open(&karst, known_as, &receivers, &shutdown);
+        let started = Box::pin(opening).await?;
         shutdown.spawn(api::watch_cluster(karst.state.clone()));
         listeners.open(options, roles, &karst, &receivers, heads);
         let forwarders =
@@ -325,7 +326,7 @@ async fn serve(
         let ended = wait_for_end(options, &karst, &leadership, (&intake, signal)).await;
         let is_fenced = karst.state.health.fatal().is_some();
         if !is_fenced && matches!(ended, Ok(Ended::Stopped | Ended::ToBeginAgain)) {
-            stopping::leave(&karst, options).await;
+            stopping::leave(&karst, options, started.as_deref()).await;
         }
         stopping::stop(karst, options, (&intake, &shutdown, &peers), &session).await;
         ended

@@ -101,6 +101,6 @@ async fn a_forwarder_gets_the_indexers_that_receive_and_are_not_about_to_leave()
     let leaving = json!({ "by": "admin", "started": "then", "force": false });
     catalog.put_document("leaving", "b", leaving).await.unwrap();
     assert_eq!(listed().await, ["a:9997"]);
-    assert!(peers::close_to_forwarders(catalog, "a").await.unwrap());
+    assert!(peers::close_to_forwarders(catalog, "a", "then").await.unwrap());
     assert_eq!(listed().await, [""; 0]);
 }

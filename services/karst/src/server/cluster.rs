@@ -66,7 +66,7 @@ pub(crate) struct KnownAs<'a> {
     pub(crate) id: &'a str,
     pub(crate) management: String,
     /// The ports on which it receives from forwarders, and whether each uses TLS.
-    pub(crate) forwarder_ports: &'a [(u16, bool)],
+    pub(crate) forwarder_ports: &'a [(SocketAddr, bool)],
     /// The address that forwarders are to use instead of the first of these.
     pub(crate) forwarding_advertise: Option<&'a str>,
 }
@@ -369,8 +369,8 @@ impl Cluster {
         known_as: KnownAs<'_>,
         receivers: &api::Receivers,
         shutdown: &Shutdown,
-    ) -> Result<()> {
-        let Some(address) = self.address else { return Ok(()) };
+    ) -> Result<Option<String>> {
+        let Some(address) = self.address else { return Ok(None) };
         let KnownAs { id, management, forwarder_ports, forwarding_advertise } = known_as;
         let (catalog, ingest) = (karst.catalog(), &karst.ingest);
         let hot = HotService::new(HotParts {
@@ -464,7 +464,7 @@ impl Cluster {
                 }
             });
         }
-        Ok(())
+        Ok(Some(registration.started))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The ports for forwarders: the one of the command line, and those of `inputs.conf` (`[splunktcp://...]`).
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,38 +71,54 @@ pub(crate) fn address(options: &ServerOptions) -> Option<(SocketAddr, bool)> {
     options.forwarding_address.map(|address| (address, options.forwarding_tls))
 }
 
-/// The port numbers at which every forwarder may connect, and whether they use TLS: that of the command line,
-/// and those of `inputs.conf`.
+/// The ports at which every forwarder may connect, and whether they use TLS: that of the command line, which
+/// is the first one, and those of `inputs.conf`.
 ///
 /// # Errors
 /// If a port has no address.
 pub(crate) fn open_ports(
     bound: &[BoundForwarderPort],
     inputs: &Configured,
-) -> Result<Vec<(u16, bool)>> {
+) -> Result<Vec<(SocketAddr, bool)>> {
     let mut open = Vec::new();
     for BoundForwarderPort { tls, listener } in bound {
-        open.push((listener.local_addr()?.port(), *tls));
+        open.push((listener.local_addr()?, *tls));
     }
     let unrestricted = inputs.forwarders.iter().filter(|(_, port)| port.only_from.is_none());
-    open.extend(unrestricted.map(|(address, port)| (address.port(), port.tls)));
+    open.extend(unrestricted.map(|(address, port)| (*address, port.tls)));
     Ok(open)
 }
 
-/// The addresses of these ports for the list of the cluster, at the host of the cluster's address, or the one
-/// that forwarders are to use instead of the first.
+/// The addresses of these ports for the list of the cluster, or the only one that forwarders are to use,
+/// which leads to the first port. A port at all addresses of the machine is listed at the host of the
+/// cluster's address, and one at a loopback address only if the cluster is at such an address, too.
 pub(crate) fn advertised(
-    open: &[(u16, bool)],
+    open: &[(SocketAddr, bool)],
     instead: Option<&str>,
     cluster_address: &str,
 ) -> Vec<peers::ForwarderPort> {
+    if let Some(address) = instead {
+        let port = |(_, tls): &(SocketAddr, bool)| peers::ForwarderPort {
+            address: address.into(),
+            tls: *tls,
+        };
+        return open.iter().take(1).map(port).collect();
+    }
     let host = cluster_address.rsplit_once(':').map_or(cluster_address, |(host, _)| host);
-    let known = |(port, tls): &(u16, bool)| {
-        let address = instead.map_or_else(|| format!("{host}:{port}"), str::to_owned);
-        peers::ForwarderPort { address, tls: *tls }
+    let known = |(bound, tls): &(SocketAddr, bool)| {
+        let address = match bound.ip() {
+            ip if ip.is_unspecified() => format!("{host}:{}", bound.port()),
+            ip if ip.is_loopback() && !is_loopback(host) => return None,
+            _ => bound.to_string(),
+        };
+        Some(peers::ForwarderPort { address, tls: *tls })
     };
-    let most = if instead.is_some() { 1 } else { open.len() };
-    open.iter().take(most).map(known).collect()
+    open.iter().filter_map(known).collect()
+}
+
+fn is_loopback(host: &str) -> bool {
+    let ip = host.trim_matches(['[', ']']).parse::<IpAddr>();
+    host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback())
 }
 
 /// The services behind a port.
@@ -180,12 +196,16 @@ async fn serve(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
+    use crate::config::Arguments;
 
     #[test]
     fn ports_are_listed_at_the_host_of_the_cluster_or_at_the_advertised_address() {
-        let open = [(9997, false), (9998, true)];
+        let open = [(at("0.0.0.0:9997"), false), (at("[::]:9998"), true)];
         let addresses = |instead, cluster| {
             let all = advertised(&open, instead, cluster).into_iter();
             all.map(|port| (port.address, port.tls)).collect::<Vec<_>>()
@@ -196,5 +216,34 @@ mod tests {
         let outside = [("idx-0.example.com:19997".to_owned(), false)];
         assert_eq!(addresses(Some("idx-0.example.com:19997"), "10.0.0.7:9887"), outside);
         assert!(advertised(&[], Some("idx-0.example.com:19997"), "10.0.0.7:9887").is_empty());
+    }
+
+    #[test]
+    fn a_port_at_one_address_is_listed_there_if_others_reach_it() {
+        let open = [
+            (at("127.0.0.1:9996"), false),
+            (at("192.168.1.7:9997"), false),
+            (at("[fd00::7]:9998"), true),
+        ];
+        let addresses = |cluster| {
+            let all = advertised(&open, None, cluster).into_iter();
+            all.map(|port| port.address).collect::<Vec<_>>()
+        };
+        assert_eq!(addresses("10.0.0.7:9887"), ["192.168.1.7:9997", "[fd00::7]:9998"]);
+        for local in ["127.0.0.1:9887", "[::1]:9887", "localhost:9887"] {
+            assert_eq!(addresses(local)[0], "127.0.0.1:9996");
+        }
+    }
+
+    #[test]
+    fn only_the_port_of_the_command_line_is_advertised_elsewhere() {
+        let advertise = ["karst", "server", "--forwarding-advertise", "indexer-0:9997"];
+        let port = ["--forwarding-address", "0.0.0.0:9997"];
+        assert!(Arguments::try_parse_from(advertise).is_err());
+        assert!(Arguments::try_parse_from([&advertise[..], &port[..]].concat()).is_ok());
+    }
+
+    fn at(address: &str) -> SocketAddr {
+        address.parse().unwrap()
     }
 }

@@ -39,25 +39,35 @@ pub(crate) fn check(options: &ServerOptions) -> Result<()> {
     Ok(())
 }
 
-/// Maximum time to tell the cluster that forwarders are to go elsewhere.
+/// Maximum time to tell the cluster that forwarders are to go elsewhere: a part of --drain-delay, if there is
+/// one.
 const TELL: Duration = Duration::from_secs(2);
 
 /// Announces that this process stops, and continues to answer until load balancers have noticed. A further
-/// signal has no effect.
-pub(crate) async fn leave(karst: &Karst, options: &ServerOptions) {
+/// signal has no effect. `started` is the time in its entry in the list of the cluster.
+pub(crate) async fn leave(karst: &Karst, options: &ServerOptions, started: Option<&str>) {
     karst.state.control.leave();
-    let closing = peers::close_to_forwarders(karst.catalog(), &karst.state.info.guid);
-    match tokio::time::timeout(TELL, closing).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(%error, "forwarders are not told to go elsewhere"),
-        Err(_) => tracing::warn!("forwarders are not told to go elsewhere: no answer in time"),
-    }
     if options.drain_delay > 0 {
         tracing::info!(
             seconds = options.drain_delay,
             "leaving: not ready any more, requests are still answered"
         );
-        tokio::time::sleep(Duration::from_secs(options.drain_delay)).await;
+    }
+    let delay = tokio::time::sleep(Duration::from_secs(options.drain_delay));
+    tokio::join!(send_forwarders_elsewhere(karst, started), delay);
+}
+
+async fn send_forwarders_elsewhere(karst: &Karst, started: Option<&str>) {
+    let Some(started) = started else { return };
+    // The entry in the list is that of the process which has the id now.
+    if karst.failover.incarnation.is_over(&karst.catalog().snapshot()) {
+        return;
+    }
+    let closing = peers::close_to_forwarders(karst.catalog(), &karst.state.info.guid, started);
+    match tokio::time::timeout(TELL, closing).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(%error, "forwarders are not told to go elsewhere"),
+        Err(_) => tracing::warn!("forwarders are not told to go elsewhere: no answer in time"),
     }
 }
 
