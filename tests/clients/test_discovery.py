@@ -107,7 +107,7 @@ def test_a_forwarder_follows_the_indexers_of_a_cluster(cluster, forwarder, tmp_p
 
 @pytest.mark.parametrize(
     ("key", "reason"),
-    [(KEY, "no indexer is up that has a port for forwarders"), ("another", "not signed with the key")],
+    [(KEY, "the cluster has no indexer with a port for forwarders"), ("another", "not signed with the key")],
 )
 def test_without_a_list_events_stay_in_the_queue_and_the_reason_is_shown(
     own_server, forwarder, tmp_path, key, reason

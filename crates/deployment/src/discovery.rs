@@ -9,6 +9,7 @@
 //! those of the deployment server. Which indexers there are is told by the caller.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use conf::{Layers, Reader};
@@ -17,15 +18,19 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::messages::VERSION;
 use crate::proof::Key;
 use crate::server::check_time;
 use crate::settings::{DISCOVERY_KEY, DiscoverySettings, Settings};
+
+/// The version of these messages.
+pub const DISCOVERY_VERSION: u32 = 1;
 
 const DISCOVERY: &str = "discovery";
 const INDEXERS: &str = "indexers";
 /// Interval between the requests of a forwarder, if there are few forwarders.
 const INTERVAL: u64 = 30;
+/// Interval in seconds at which the processes of the cluster are asked whether they answer.
+const ASK: u64 = 10;
 /// Maximum length in bytes of a name sent by a forwarder.
 const MAX_NAME: usize = 256;
 /// Maximum number of forwarders that are counted.
@@ -35,7 +40,7 @@ const MAX_FORWARDERS: usize = 100_000;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveryRequest {
-    /// [`VERSION`] of the forwarder.
+    /// [`DISCOVERY_VERSION`] of the forwarder.
     pub version: u32,
     /// Seconds of Unix time.
     pub time: u64,
@@ -68,13 +73,20 @@ pub struct ReceivingIndexer {
     pub site: String,
     /// Its ports for forwarders.
     pub ports: Vec<ReceivingPort>,
+    /// Whether it answers other processes. One that does not may only be slow.
+    #[serde(default = "yes")]
+    pub answers: bool,
+}
+
+const fn yes() -> bool {
+    true
 }
 
 /// The answer to a forwarder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DiscoveredIndexers {
-    /// [`VERSION`] of the server.
+    /// [`DISCOVERY_VERSION`] of the server.
     pub version: u32,
     /// The number of the forwarder's message.
     pub nonce: String,
@@ -129,6 +141,15 @@ pub struct IndexerDiscovery {
     clock_difference: Duration,
     /// The time of the last request of each forwarder, in seconds of Unix time.
     seen: Mutex<HashMap<String, u64>>,
+    silent: Mutex<Silent>,
+}
+
+/// The processes that did not answer.
+#[derive(Debug, Default)]
+struct Silent {
+    /// When they were last asked, in seconds of Unix time.
+    asked: u64,
+    ids: Arc<[String]>,
 }
 
 impl IndexerDiscovery {
@@ -145,6 +166,7 @@ impl IndexerDiscovery {
             polling_rate: DiscoverySettings::read(layers)?.polling_rate,
             clock_difference: Settings::read(layers)?.clock_difference,
             seen: Mutex::default(),
+            silent: Mutex::default(),
         })
     }
 
@@ -158,9 +180,10 @@ impl IndexerDiscovery {
             return Err(Error::DiscoveryProof);
         }
         let request: DiscoveryRequest = parsed(body)?;
-        if request.version != VERSION {
+        if request.version != DISCOVERY_VERSION {
             let theirs = request.version;
-            let text = format!("it has version {theirs}, and this server takes {VERSION}");
+            let text =
+                format!("it has version {theirs}, and this server takes {DISCOVERY_VERSION}");
             return Err(Error::Request(text));
         }
         if [&request.guid, &request.nonce].iter().any(|text| !(1..=MAX_NAME).contains(&text.len()))
@@ -184,12 +207,35 @@ impl IndexerDiscovery {
     ) -> Result<(Vec<u8>, String), Error> {
         let key = self.key.as_ref().ok_or(Error::NoDiscoveryKey)?;
         let answer = DiscoveredIndexers {
-            version: VERSION,
+            version: DISCOVERY_VERSION,
             nonce: request.nonce.clone(),
             interval: self.interval(&request.guid, now),
             indexers,
         };
         signed(&answer, INDEXERS, key)
+    }
+
+    /// Whether the caller is to ask the processes of the cluster now, and to report those that do not answer:
+    /// one caller in [`ASK`] seconds, however many requests there are. The others use the last report.
+    #[must_use]
+    pub fn is_to_ask(&self, now: u64) -> bool {
+        let mut silent = self.silent.lock();
+        let is_due = now.abs_diff(silent.asked) >= ASK;
+        if is_due {
+            silent.asked = now;
+        }
+        is_due
+    }
+
+    /// Takes the report of the processes that do not answer.
+    pub fn report_silent(&self, ids: Vec<String>) {
+        self.silent.lock().ids = ids.into();
+    }
+
+    /// The processes that did not answer when they were last asked.
+    #[must_use]
+    pub fn silent(&self) -> Arc<[String]> {
+        Arc::clone(&self.silent.lock().ids)
     }
 
     /// Seconds until a forwarder asks again: it counts as one more until it has been silent for three times
@@ -217,7 +263,7 @@ mod tests {
 
     fn request() -> DiscoveryRequest {
         let (nonce, guid) = ("n".to_owned(), "g".to_owned());
-        DiscoveryRequest { version: VERSION, time: NOW, nonce, guid }
+        DiscoveryRequest { version: DISCOVERY_VERSION, time: NOW, nonce, guid }
     }
 
     fn discovery(server: &str, token: Option<&str>) -> IndexerDiscovery {
@@ -237,7 +283,7 @@ mod tests {
         let checked = server.check(&body, &proof, NOW).unwrap();
         let port = ReceivingPort { address: "a:9997".to_owned(), tls: false };
         let (id, name, site) = ("i".to_owned(), "a".to_owned(), "site1".to_owned());
-        let indexer = ReceivingIndexer { id, name, site, ports: vec![port] };
+        let indexer = ReceivingIndexer { id, name, site, ports: vec![port], answers: true };
         let (answer, answered) = server.answer(&checked, vec![indexer.clone()], NOW).unwrap();
         let read = DiscoveredIndexers::verified(&answer, &answered, "n", &key).unwrap();
         assert_eq!((read.indexers, read.interval), (vec![indexer], 30));
@@ -267,6 +313,16 @@ mod tests {
         }
         let proof = key.sign(DISCOVERY, b"{");
         assert!(said(server.check(b"{", &proof, NOW)).contains("EOF"));
+    }
+
+    #[test]
+    fn however_many_requests_there_are_the_cluster_is_asked_once_in_a_while() {
+        let server = discovery("", Some("token"));
+        let asked = (0..100).filter(|n| server.is_to_ask(NOW + n / 50)).count();
+        assert_eq!((asked, server.silent().len()), (1, 0));
+        server.report_silent(vec!["a".to_owned()]);
+        assert!(!server.is_to_ask(NOW + ASK - 1) && server.is_to_ask(NOW + ASK));
+        assert_eq!(*server.silent(), ["a".to_owned()]);
     }
 
     #[test]

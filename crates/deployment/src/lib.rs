@@ -36,7 +36,8 @@ pub use checksum::{AppFile, checksum, is_checksum};
 pub use classes::{AppRule, ClassRule, Facts, FilterType, ServerClasses, StateOnClient};
 pub use clients::{Client, ClientApp, Counts};
 pub use discovery::{
-    DiscoveredIndexers, DiscoveryRequest, IndexerDiscovery, ReceivingIndexer, ReceivingPort,
+    DISCOVERY_VERSION, DiscoveredIndexers, DiscoveryRequest, IndexerDiscovery, ReceivingIndexer,
+    ReceivingPort,
 };
 pub use error::Error;
 pub use messages::{

@@ -1,8 +1,9 @@
-//! Proofs that a message is from a holder of the key that the deployment server and its forwarders share.
+//! Proofs that a message is from a holder of the key that forwarders share with the deployment server, or
+//! with the processes that they ask for indexers.
 //!
 //! A proof is the HMAC-SHA-256 of the purpose and the message. The key itself is never sent. Answers are
 //! signed, too, and repeat the random number of the forwarder, so that impersonation of the server and
-//! replayed answers are detected even if certificates are not verified.
+//! replayed answers are detected even if certificates are not verified. Messages are not encrypted by this.
 
 use conf::Layers;
 use ring::hmac;

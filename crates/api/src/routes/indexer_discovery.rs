@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use deployment::{PROOF_HEADER, ReceivingIndexer, ReceivingPort};
 use peers::Registration;
 
-use super::cluster_views::down;
+use super::cluster_views::reasons;
 use super::deployment_broker::proof;
 use crate::ApiState;
 use crate::body::RawBody;
@@ -32,8 +32,11 @@ async fn discover(
 ) -> Result<Response, RestError> {
     let now = u64::try_from(state.clock.now().0 / 1_000_000).unwrap_or(0);
     let request = state.discovery.check(&body, proof(&headers), now)?;
-    // Asks the indexers, so only for who has the key.
-    let indexers = receiving(&state).await;
+    // A request may be repeated by who has no key, while its time is valid.
+    if state.discovery.is_to_ask(now) {
+        state.discovery.report_silent(silent(&state).await);
+    }
+    let indexers = receiving(&state);
     let (answer, proof) = state.discovery.answer(&request, indexers, now)?;
     let headers = [
         (header::CONTENT_TYPE, "application/json".to_owned()),
@@ -42,9 +45,18 @@ async fn discover(
     Ok((StatusCode::OK, headers, answer).into_response())
 }
 
-/// The indexers with ports for forwarders, but those that do not answer, leave or stop.
-async fn receiving(state: &ApiState) -> Vec<ReceivingIndexer> {
-    let down = down(state).await;
+/// The processes that do not answer, each with its full time.
+async fn silent(state: &ApiState) -> Vec<String> {
+    let Some(directory) = &state.directory else { return Vec::new() };
+    let down = reasons(directory.answers_in_time().await);
+    down.into_iter().map(|(id, _)| id).collect()
+}
+
+/// The indexers with ports for forwarders, but those that leave or stop. Those that do not answer are only
+/// marked: if slow ones were left out, the others would get their load, and become slow, too; and forwarders
+/// may reach an indexer that this process does not reach.
+fn receiving(state: &ApiState) -> Vec<ReceivingIndexer> {
+    let silent = state.discovery.silent();
     let snapshot = state.catalog.snapshot();
     let all = Registration::all(&snapshot);
     let receives = |(id, known): &&(String, Registration)| {
@@ -52,10 +64,10 @@ async fn receiving(state: &ApiState) -> Vec<ReceivingIndexer> {
             && !known.forwarders.is_empty()
             && !known.is_replaced(&all)
             && peers::asked(&snapshot, id, &known.started).is_none()
-            && !down.iter().any(|(gone, _)| gone == id)
     };
     let indexer = |(id, known): &(String, Registration)| ReceivingIndexer {
         id: id.clone(),
+        answers: !silent.contains(id),
         name: known.name.clone(),
         site: known.site.clone(),
         ports: known

@@ -3,8 +3,8 @@
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use deployment::{
-    Answer, DiscoveredIndexers, DiscoveryRequest, DownloadRequest, Key, Limits, PROOF_HEADER,
-    PhoneHome, TIME_HEADER, VERSION, checksum, unpack,
+    Answer, DISCOVERY_VERSION, DiscoveredIndexers, DiscoveryRequest, DownloadRequest, Key, Limits,
+    PROOF_HEADER, PhoneHome, TIME_HEADER, VERSION, checksum, unpack,
 };
 use peers::Registration;
 use serde_json::json;
@@ -85,19 +85,25 @@ async fn a_forwarder_gets_the_indexers_that_receive_and_are_not_about_to_leave()
     let key = Key::of(DEPLOYMENT_KEY).unwrap();
     let time = u64::try_from(server.state.clock.now().0 / 1_000_000).unwrap();
     let (nonce, guid) = ("one".to_owned(), "g-1".to_owned());
-    let message = DiscoveryRequest { version: VERSION, time, nonce, guid };
+    let message = DiscoveryRequest { version: DISCOVERY_VERSION, time, nonce, guid };
     let listed = async || {
         let (body, proof) = message.signed(&key).unwrap();
         let request = Request::post("/services/indexer_discovery").header(PROOF_HEADER, &proof);
         let (status, proof, body) = send(&server, request.body(body.into()).unwrap()).await;
         assert_eq!(status, StatusCode::OK, "{}", String::from_utf8_lossy(&body));
         let answer = DiscoveredIndexers::verified(&body, &proof, "one", &key).unwrap();
-        let address = |indexer: deployment::ReceivingIndexer| indexer.ports[0].address.clone();
+        let address = |indexer: deployment::ReceivingIndexer| {
+            let mark = if indexer.answers { "" } else { " silent" };
+            format!("{}{mark}", indexer.ports[0].address)
+        };
         let mut addresses: Vec<String> = answer.indexers.into_iter().map(address).collect();
         addresses.sort();
         addresses
     };
     assert_eq!(listed().await, ["a:9997", "b:9997"]);
+    // It may be slow, and is not left out: the others would get its load, and become slow, too.
+    server.state.discovery.report_silent(vec!["b".to_owned()]);
+    assert_eq!(listed().await, ["a:9997", "b:9997 silent"]);
     let leaving = json!({ "by": "admin", "started": "then", "force": false });
     catalog.put_document("leaving", "b", leaving).await.unwrap();
     assert_eq!(listed().await, ["a:9997"]);

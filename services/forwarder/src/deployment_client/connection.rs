@@ -1,5 +1,5 @@
 //! Requests to a server's management API (of the deployment server, and of indexer discovery), each with a
-//! connection of its own, because there is only one a minute.
+//! connection of its own, because requests are rare: one in 30 seconds or more, unless they fail.
 
 use std::fs::File;
 use std::io::Write;
@@ -126,7 +126,7 @@ async fn pieces(
     }
 }
 
-/// Phones home. Returns the body of the answer, and the header with its proof.
+/// Sends a request. Returns the body of the answer, and the header with its proof.
 pub(crate) async fn ask(
     endpoint: &Endpoint,
     asked: Asked<'_>,
