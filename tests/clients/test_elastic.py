@@ -134,8 +134,16 @@ def test_wrong_items_are_told_and_the_others_taken(elastic):
     assert elastic.raws("index=web itemgood es_id=a1") == ['{"message": "itemgood"}']
 
 
+def test_members_after_the_action_are_ignored(elastic):
+    # Sent by winston-elasticsearch.
+    action = {"index": {"_index": "web", "pipeline": None}, "attempts": 0}
+    answer = request(elastic, "POST", "/_bulk", lines(action, {"message": "furthermember"})).json()
+    assert answer["errors"] is False
+    assert elastic.count("index=web furthermember") == 1
+
+
 def test_a_malformed_request_is_refused_whole(elastic):
-    for body in [b"", b"hello\n", b'{"index":{"_index":"web"}}\n']:
+    for body in [b"", b"hello\n", b'{"index":{"_index":"web"}}\n', b'{"attempts":0}\n{}\n']:
         answer = request(elastic, "POST", "/_bulk", body)
         assert answer.status == 400 and answer.json()["status"] == 400, body
 

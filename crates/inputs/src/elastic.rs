@@ -14,13 +14,15 @@
 //! Pure: no HTTP.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use model::{EventTime, IndexName};
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::{CutEvents, EventLimits, MissingTime, OriginRef, OverLimit};
@@ -80,7 +82,8 @@ impl LineLengths {
 const ITEM_BYTES: usize = 400;
 
 /// The operation that a request asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum BulkAction {
     /// Keep it, whatever was there.
     Index,
@@ -233,33 +236,45 @@ struct Meta<'a> {
     id: Option<&'a str>,
 }
 
-fn raw_text<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<&'de str>, D::Error> {
+fn raw_text<'de, D: Deserializer<'de>>(value: D) -> Result<Option<&'de str>, D::Error> {
     let raw = Option::<&'de RawValue>::deserialize(value)?;
     Ok(raw.map(RawValue::get).filter(|text| *text != "null"))
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Action<'a> {
-    #[serde(borrow)]
-    Index(Meta<'a>),
-    #[serde(borrow)]
-    Create(Meta<'a>),
-    #[serde(borrow)]
-    Update(Meta<'a>),
-    #[serde(borrow)]
-    Delete(Meta<'a>),
+/// The first member of an action line. Elasticsearch 8 ignores further members, and some clients send them:
+/// `{"index":{...},"attempts":0}`.
+struct Action<'a>(BulkAction, Meta<'a>);
+
+impl<'de> Deserialize<'de> for Action<'de> {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        value.deserialize_map(ReadAction)
+    }
+}
+
+struct ReadAction;
+
+impl<'de> Visitor<'de> for ReadAction {
+    type Value = Action<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object whose first member is index, create, update or delete")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let first = members.next_key::<BulkAction>()?;
+        let action = first.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+        let meta = members.next_value()?;
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Action(action, meta))
+    }
 }
 
 fn read_action(line: usize, bytes: &[u8]) -> Result<(BulkAction, Meta<'_>), BulkError> {
-    let action: Action<'_> = serde_json::from_slice(bytes)
-        .map_err(|error| BulkError::Action { line, reason: error.to_string() })?;
-    Ok(match action {
-        Action::Index(meta) => (BulkAction::Index, meta),
-        Action::Create(meta) => (BulkAction::Create, meta),
-        Action::Update(meta) => (BulkAction::Update, meta),
-        Action::Delete(meta) => (BulkAction::Delete, meta),
-    })
+    let read: Result<Action<'_>, _> = serde_json::from_slice(bytes);
+    match read {
+        Ok(Action(action, meta)) => Ok((action, meta)),
+        Err(error) => Err(BulkError::Action { line, reason: error.to_string() }),
+    }
 }
 
 struct Decoder<'d> {
@@ -361,7 +376,7 @@ fn too_large(over: OverLimit) -> ItemError {
     ItemError { status: 413, kind: "illegal_argument_exception", reason: over.to_string() }
 }
 
-fn unreadable(reason: &dyn std::fmt::Display) -> ItemError {
+fn unreadable(reason: &dyn fmt::Display) -> ItemError {
     let reason = format!("failed to parse: {reason}");
     ItemError { status: 400, kind: "document_parsing_exception", reason }
 }
@@ -549,9 +564,25 @@ mod tests {
         for (body, error) in cases {
             assert_eq!(decode(body).unwrap_err(), error, "{body}");
         }
-        for body in ["{\"a\":1}\n{}", "hello", "{\"index\":3}\n{}"] {
+        let wrong = ["{\"a\":1}\n{}", "hello", "{\"index\":3}\n{}", "{}\n{}", "[]\n{}"];
+        let unfinished = ["{\"index\":{},\n{}", "{\"index\":{},\"a\":}\n{}", "{\"index\":{}}}\n{}"];
+        for body in wrong.into_iter().chain(unfinished) {
             assert!(matches!(decode(body), Err(BulkError::Action { line: 1, .. })), "{body}");
         }
+    }
+
+    #[test]
+    fn members_after_the_action_are_ignored() {
+        let body = concat!(
+            r#"{"index":{"_index":"x","_id":7,"pipeline":null},"attempts":0,"a":[{"b":null}]}"#,
+            "\n{\"a\":1}\n",
+            r#"{"create":{"_index":"y"},"delete":{"_index":"z"}}"#,
+            "\n{\"a\":2}\n",
+        );
+        let bulk = decode(body).unwrap();
+        let items: Vec<_> = bulk.items.iter().map(|item| (item.action, &*item.index)).collect();
+        assert_eq!(items, [(BulkAction::Index, "x"), (BulkAction::Create, "y")]);
+        assert_eq!((bulk.items[0].id.as_deref(), bulk.events.len()), (Some("7"), 2));
     }
 
     fn decode(body: &str) -> Result<Bulk, BulkError> {
