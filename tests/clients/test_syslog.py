@@ -48,3 +48,17 @@ def test_a_datagram_is_an_event(server):
             message = f"<13>Oct 11 22:14:{n:02} udphost app: syslogudp{n}"
             sender.sendto(message.encode(), ("127.0.0.1", server.udp_port))
     wait_for(lambda: server.count("index=main host=udphost syslogudp*") == 10, "ten events")
+
+
+def test_of_a_burst_every_datagram_is_stored_or_counted_as_lost(server):
+    sent = 5_000
+    port = f"udp:{server.udp_port}"
+    lost = lambda: server.metric("karst_ingest_lost_datagrams_total", input=port)
+    before = lost()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+        for n in range(sent):
+            message = f"<13>Oct 11 22:14:15 bursthost app: syslogburst{n} {'x' * 150}"
+            sender.sendto(message.encode(), ("127.0.0.1", server.udp_port))
+    stored = lambda: server.count("index=main host=bursthost")
+    wait_for(lambda: stored() + lost() - before == sent, "every datagram")
+    assert stored() > 0

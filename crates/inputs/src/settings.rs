@@ -97,6 +97,11 @@ conf::keys! {
         /// Maximum number of connections; 0 for the default.
         MAX_SOCKETS: usize = "maxSockets", "0", Type::number(0);
     }
+    "inputs"["udp://<port>"] {
+        /// Size of the receive buffer of the socket, where datagrams wait until they are read; 0 for the
+        /// default of the system. The system limits it (`net.core.rmem_max`).
+        RECEIVE_BUFFER: usize = "_rcvbuf", "8388608", Type::of(Unit::Bytes, 0, 1 << 30);
+    }
     "inputs"["SSL"] {
         /// PEM file with the certificate of `[tcp-ssl://...]` inputs and `--syslog-tls`, its chain and its
         /// private key, which must not be encrypted. Default: the certificate of the server.
@@ -147,7 +152,6 @@ conf::keys! {
 const UNUSED: &[Setting] = &conf::without_effect(
     "inputs",
     [
-        "_rcvbuf",
         "acceptFrom",
         "alwaysOpenFile",
         "aws_account",

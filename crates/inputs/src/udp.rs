@@ -1,10 +1,19 @@
 //! Syslog over UDP: one datagram, one event.
 //!
-//! UDP loses datagrams that are not read in time; datagrams that arrive while ingest refuses events are
-//! counted.
+//! ```text
+//! kernel's receive buffer -> receive -> Waiting -> pass_on -> Sink
+//! ```
+//!
+//! The kernel drops datagrams that are not read in time, so one task only reads, while the other one waits
+//! for the sink. Dropped datagrams are counted, and so are those that arrive while ingest refuses events.
 
+mod port;
+mod waiting;
+
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use model::IndexName;
 use runtime::{Shutdown, metrics as names};
@@ -12,10 +21,25 @@ use tokio::net::UdpSocket;
 
 use super::remote::{RemoteHost, Senders};
 use super::syslog::{header_host, without_mark};
-use crate::{CutEvents, Error, HostNames, Input, MissingTime, OriginRef, Sink, StreamKey};
+use crate::{
+    CutEvents, Error, HostNames, Input, MissingTime, OriginRef, Sink, StreamKey, settings,
+};
 
-/// Maximum number of datagrams that are sent to the sink together.
-const GROUP: usize = 512;
+pub(crate) use self::port::UdpPort;
+use self::waiting::{Group, Waiting};
+
+/// Maximum number of datagrams that are received before other tasks have their turn.
+const SWEEP: usize = 512;
+/// Maximum number of such turns after the signal to stop.
+const LAST_SWEEPS: usize = 64;
+/// Bytes of received datagrams that wait for the sink.
+const WAITING: usize = 16 << 20;
+/// Time between two looks at the number of dropped datagrams.
+const COUNTING: Duration = Duration::from_secs(5);
+/// Least time between two warnings about dropped datagrams.
+const REPEAT: Duration = Duration::from_secs(60);
+/// Time-out of the tasks of an input that ends.
+const END: Duration = Duration::from_secs(5);
 
 /// A UDP input.
 #[derive(Debug, Clone)]
@@ -33,13 +57,23 @@ pub struct UdpInput {
     pub names: Option<HostNames>,
     /// The only host that may send; `None`: all.
     pub only_from: Option<RemoteHost>,
+    /// Bytes of the socket's receive buffer; 0: as many as the system gives.
+    pub receive_buffer: usize,
 }
 
 impl UdpInput {
     /// Creates an input with default settings.
     #[must_use]
     pub fn new(index: IndexName) -> Self {
-        Self { index, source: None, sourcetype: None, host: None, names: None, only_from: None }
+        Self {
+            index,
+            source: None,
+            sourcetype: None,
+            host: None,
+            names: None,
+            only_from: None,
+            receive_buffer: settings::RECEIVE_BUFFER.default_value(),
+        }
     }
 
     /// Takes datagrams until the signal to stop.
@@ -52,51 +86,59 @@ impl UdpInput {
         sink: Arc<dyn Sink>,
         shutdown: Shutdown,
     ) -> Result<(), Error> {
-        self.serve_socket(Arc::new(socket), sink, shutdown).await
+        self.serve_port(Arc::new(UdpPort::new(socket)), sink, shutdown).await
     }
 
     /// The same over a socket that outlives the input.
     ///
     /// # Errors
     /// The socket fails.
-    pub(crate) async fn serve_socket(
+    pub(crate) async fn serve_port(
         self,
-        socket: Arc<UdpSocket>,
+        port: Arc<UdpPort>,
         sink: Arc<dyn Sink>,
         shutdown: Shutdown,
     ) -> Result<(), Error> {
-        let local = socket.local_addr().map_err(|error| Error::read("udp socket", error))?;
+        let local = port.local_addr().map_err(|error| Error::read("udp socket", error))?;
+        self.set_receive_buffer(&port, local);
+        let waiting = Arc::new(Waiting::new(WAITING));
+        let receiving = shutdown.part();
+        receiving.spawn(receive(Arc::clone(&port), Arc::clone(&waiting), receiving.clone()));
+        receiving.spawn(count_dropped(port, local, receiving.clone()));
+        self.pass_on(&waiting, &*sink, &shutdown, local.port()).await;
+        if let Err(error) = receiving.finish(END).await {
+            tracing::warn!(%local, %error, "the reading of datagrams has not ended in time");
+        }
+        Ok(())
+    }
+
+    fn set_receive_buffer(&self, port: &UdpPort, local: SocketAddr) {
+        let wanted = self.receive_buffer;
+        match port.set_receive_buffer(wanted) {
+            Ok(given) if given < wanted => tracing::warn!(%local, wanted, given,
+                "the system limits the receive buffer of the socket (_rcvbuf), so bursts of datagrams \
+                 may be lost: raise net.core.rmem_max"),
+            Ok(_) => {}
+            Err(error) => tracing::warn!(%local, wanted, %error,
+                "the receive buffer of the socket cannot be set (_rcvbuf)"),
+        }
+    }
+
+    /// Passes received datagrams to the sink until there are no more, or the sink is closed.
+    async fn pass_on(&self, waiting: &Waiting, sink: &dyn Sink, shutdown: &Shutdown, port: u16) {
         let mut senders = Senders::new(self.only_from.clone());
-        let stream = StreamKey(format!("udp:{}", local.port()).into());
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            let received = tokio::select! {
-                () = shutdown.stopped() => return Ok(()),
-                received = socket.recv_from(&mut buffer) => received,
-            };
-            let (length, peer) = match received {
-                Ok(received) => received,
-                // An ICMP response to another datagram is reported here; the socket is still usable.
-                Err(error) => {
-                    tracing::debug!(%local, %error, "a datagram could not be read");
-                    continue;
-                }
-            };
+        let stream = StreamKey(format!("udp:{port}").into());
+        let mut wait = sink.limits().queue_wait;
+        while let Some(group) = waiting.take().await {
             senders.refresh().await;
             let mut events = CutEvents::new(MissingTime::FromText);
             let mut refused = 0_u64;
-            let mut take = |datagram: &[u8], peer: SocketAddr| {
+            for (datagram, peer) in group.datagrams() {
                 if senders.allow(peer.ip()) {
-                    self.add(&mut events, datagram, peer, local.port());
+                    self.add(&mut events, datagram, peer, port);
                 } else {
                     refused += 1;
                 }
-            };
-            take(&buffer[..length], peer);
-            // Includes datagrams that have arrived meanwhile.
-            for _ in 1..GROUP {
-                let Ok((length, peer)) = socket.try_recv_from(&mut buffer) else { break };
-                take(&buffer[..length], peer);
             }
             if refused > 0 {
                 metrics::counter!(names::INGEST_REFUSED, "reason" => "host").increment(refused);
@@ -106,14 +148,17 @@ impl UdpInput {
                 continue;
             }
             let input = Input::Events { stream: stream.clone(), events };
-            let wait = sink.limits().queue_wait;
             match sink.enqueue(input, wait).await {
                 // Nobody waits for an answer; a failure to write the journal is logged there.
                 Ok(acknowledgement) => drop(acknowledgement),
-                Err(Error::Closed) => return Ok(()),
+                Err(Error::Closed) => return,
                 Err(error) => {
                     metrics::counter!(names::INGEST_REFUSED, "reason" => "udp").increment(count);
                     tracing::warn!(%error, events = count, "datagrams are lost");
+                    // A stop does not wait for each group of a sink without room.
+                    if shutdown.is_stopped() {
+                        wait = Duration::ZERO;
+                    }
                 }
             }
         }
@@ -143,5 +188,121 @@ impl UdpInput {
         };
         // A group of datagrams is far below any limit.
         let _ = events.push(origin, None, &message);
+    }
+}
+
+/// Receives datagrams until the signal to stop, and at the end those that have arrived.
+async fn receive(port: Arc<UdpPort>, waiting: Arc<Waiting>, shutdown: Shutdown) {
+    let mut buffer = vec![0; 64 << 10];
+    let mut group = Group::default();
+    while !shutdown.is_stopped() {
+        // Meanwhile, datagrams wait in the receive buffer of the socket.
+        tokio::select! {
+            () = shutdown.stopped() => break,
+            () = waiting.room() => {}
+        }
+        tokio::select! {
+            () = shutdown.stopped() => break,
+            ready = port.socket().readable() => {
+                if let Err(error) = ready {
+                    tracing::warn!(%error, "a socket for datagrams cannot be read");
+                    shutdown.sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+        let is_last = sweep(&port, &mut buffer, &mut group);
+        waiting.add(&mut group);
+        if !is_last {
+            // Under a flood, other tasks of this thread have their turn.
+            tokio::task::yield_now().await;
+        }
+    }
+    // A sweep receives only from a socket that is known to be readable.
+    let _ = tokio::time::timeout(Duration::from_millis(10), port.socket().readable()).await;
+    for _ in 0..LAST_SWEEPS {
+        let is_last = sweep(&port, &mut buffer, &mut group);
+        waiting.add(&mut group);
+        if is_last {
+            break;
+        }
+    }
+    waiting.end();
+}
+
+/// Receives what has arrived, up to a limit. Returns whether nothing is left.
+fn sweep(port: &UdpPort, buffer: &mut [u8], group: &mut Group) -> bool {
+    for _ in 0..SWEEP {
+        if group.is_full() {
+            return false;
+        }
+        match port.socket().try_recv_from(buffer) {
+            Ok((length, peer)) => group.push(&buffer[..length], peer),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return true,
+            // An ICMP response to another datagram is reported here; the socket is still usable.
+            Err(error) => tracing::debug!(%error, "a datagram could not be read"),
+        }
+    }
+    false
+}
+
+/// Counts the datagrams that the kernel drops, and logs them at most once per [`REPEAT`].
+async fn count_dropped(port: Arc<UdpPort>, local: SocketAddr, shutdown: Shutdown) {
+    let input = format!("udp:{}", local.port());
+    let counter = metrics::counter!(names::INGEST_LOST_DATAGRAMS, "input" => input);
+    counter.increment(0);
+    let mut unlogged = 0_u64;
+    let mut logged: Option<Instant> = None;
+    loop {
+        let goes_on = shutdown.sleep(COUNTING).await;
+        let Some(dropped) = port.newly_dropped().await else { return };
+        counter.increment(dropped.into());
+        unlogged += u64::from(dropped);
+        let is_due = !goes_on || logged.is_none_or(|at| at.elapsed() >= REPEAT);
+        if unlogged > 0 && is_due {
+            tracing::warn!(%local, datagrams = unlogged,
+                "datagrams were lost because they arrived faster than they were read: raise _rcvbuf and \
+                 net.core.rmem_max, or use TCP");
+            logged = Some(Instant::now());
+            unlogged = 0;
+        }
+        if !goes_on {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use testkit::wait_until;
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn datagrams_are_received_while_the_sink_waits() {
+        let port = UdpPort::bind("127.0.0.1:0".parse().unwrap(), 64 << 10).await.unwrap();
+        let (port, waiting) = (Arc::new(port), Arc::new(Waiting::new(WAITING)));
+        let shutdown = Shutdown::new();
+        shutdown.spawn(receive(Arc::clone(&port), Arc::clone(&waiting), shutdown.clone()));
+        let sender = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        let address = port.local_addr().unwrap();
+        // Together, they are far more than the receive buffer has room for.
+        for sent in 1..=100 {
+            for _ in 0..10 {
+                sender.send_to(&[b'x'; 1_000], address).await.unwrap();
+            }
+            let received = || async { waiting.datagrams() == sent * 10 };
+            assert!(wait_until(received, PATIENCE).await, "{sent}: {}", waiting.datagrams());
+        }
+        // What has arrived before the end is there after it.
+        sender.send_to(b"last", address).await.unwrap();
+        shutdown.finish(PATIENCE).await.unwrap();
+        let mut taken = 0;
+        while let Some(group) = waiting.take().await {
+            taken += group.datagrams().count();
+        }
+        assert_eq!(taken, 1_001);
     }
 }

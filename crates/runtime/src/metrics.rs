@@ -56,6 +56,8 @@ metrics! {
     INGEST_BYTES Counter "karst_ingest_bytes_total" "Bytes of raw text accepted, by index.";
     INGEST_REQUESTS Counter "karst_ingest_requests_total" "Requests to inputs, by input and outcome.";
     INGEST_REFUSED Counter "karst_ingest_refused_total" "Requests refused, by reason.";
+    INGEST_LOST_DATAGRAMS Counter "karst_ingest_lost_datagrams_total"
+        "Datagrams that the kernel dropped because they were not read in time, by input.";
     INGEST_DUPLICATES Counter "karst_ingest_duplicates_total" "Batches recognised as sent before.";
     INGEST_TRUNCATED Counter "karst_ingest_truncated_events_total"
         "Events and lines truncated at a length limit.";

@@ -56,6 +56,7 @@ pub(super) fn udp(
         host: fixed,
         names,
         only_from,
+        receive_buffer: keys.get(&settings::RECEIVE_BUFFER),
     };
     Some((address, input))
 }

@@ -6,18 +6,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use runtime::Shutdown;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::TcpListener;
 
 use super::{Configured, Parts};
 use crate::monitor::Monitor;
 use crate::tcp::{Signals, TcpInput, serve_port};
+use crate::udp::UdpPort;
 use crate::{Error, RemoteHost, Sink};
 
 /// The ports of a [`Configured`], which nobody else can take any more.
 #[derive(Debug, Default)]
 pub struct Bound {
     pub(super) tcp: BTreeMap<SocketAddr, TcpListener>,
-    pub(super) udp: BTreeMap<SocketAddr, UdpSocket>,
+    pub(super) udp: BTreeMap<SocketAddr, UdpPort>,
     pub(super) forwarders: BTreeMap<SocketAddr, TcpListener>,
 }
 
@@ -36,7 +37,10 @@ pub async fn bind(configured: &Configured) -> Result<Bound, Error> {
     }
     let udp = configured.udp.iter().map(|(address, _)| (*address, None));
     for address in configured.distinct("udp", udp)? {
-        if let Some(port) = configured.taken("udp", address, socket(address).await)? {
+        let inputs = configured.udp.iter().filter(|(at, _)| *at == address);
+        let buffer = inputs.map(|(_, input)| input.receive_buffer).max().unwrap_or_default();
+        let socket = udp_port(address, buffer).await;
+        if let Some(port) = configured.taken("udp", address, socket)? {
             bound.udp.insert(address, port);
         }
     }
@@ -58,12 +62,13 @@ pub(super) async fn listener(address: SocketAddr) -> Result<TcpListener, Error> 
     TcpListener::bind(address).await.map_err(|error| cannot_listen("tcp", address, error))
 }
 
-/// Takes a port for datagrams.
+/// Takes a port for datagrams, with a receive buffer of that many bytes; 0: as many as the system gives.
 ///
 /// # Errors
 /// [`Error::Listen`].
-pub(super) async fn socket(address: SocketAddr) -> Result<UdpSocket, Error> {
-    UdpSocket::bind(address).await.map_err(|error| cannot_listen("udp", address, error))
+pub(super) async fn udp_port(address: SocketAddr, buffer: usize) -> Result<UdpPort, Error> {
+    let port = UdpPort::bind(address, buffer).await;
+    port.map_err(|error| cannot_listen("udp", address, error))
 }
 
 pub(super) fn cannot_listen(scheme: &str, address: SocketAddr, error: io::Error) -> Error {
@@ -162,9 +167,9 @@ pub async fn start_bound(
         shutdown.spawn(serve_port(Arc::new(listener), inputs, Arc::clone(sink), None, signals));
     }
     for (address, input) in configured.udp {
-        let Some(socket) = bound.udp.remove(&address) else { continue };
-        listeners.push(format!("udp://{}", socket.local_addr().unwrap_or(address)));
-        shutdown.spawn(input.serve(socket, Arc::clone(sink), shutdown.clone()));
+        let Some(port) = bound.udp.remove(&address) else { continue };
+        listeners.push(format!("udp://{}", port.local_addr().unwrap_or(address)));
+        shutdown.spawn(input.serve_port(Arc::new(port), Arc::clone(sink), shutdown.clone()));
     }
     if !configured.monitor.is_empty() {
         let book = parts.state.join("monitor");

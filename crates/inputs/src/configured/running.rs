@@ -18,15 +18,16 @@ use std::time::Duration;
 use conf::Effective;
 use futures::future::join_all;
 use runtime::Shutdown;
-use tokio::net::{TcpListener, UdpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
-use super::run::{Bound, listener, socket};
+use super::run::{Bound, listener, udp_port};
 use super::units::{COMMAND_LINE, CheckIndex, Said, Unit, Wanted, Wants, Work};
 use super::{Configured, ForwarderPort, Parts};
 use crate::monitor::{Monitor, MonitorSettings};
 use crate::tcp::{Signals, serve_port};
 use crate::tls::Handshake;
+use crate::udp::UdpPort;
 use crate::{Error, HostNames, OwnDirectories, Sink};
 
 /// Time-out of stopping an input, which waits until its sent events are acknowledged.
@@ -123,7 +124,7 @@ struct Running {
 #[derive(Clone)]
 enum Socket {
     Tcp(Arc<TcpListener>),
-    Udp(Arc<UdpSocket>),
+    Udp(Arc<UdpPort>),
 }
 
 impl Socket {
@@ -387,7 +388,7 @@ impl Change {
                 accepting.spawn(serve_port(listener, inputs, sink, handshake, signals.clone()));
             }
             (Work::Udp(input), Some(Socket::Udp(socket))) => {
-                let port = input.serve_socket(Arc::clone(socket), sink, accepting.clone());
+                let port = input.serve_port(Arc::clone(socket), sink, accepting.clone());
                 accepting.spawn(port);
             }
             (Work::Forwarders(ports), Some(Socket::Tcp(listener))) => {
@@ -475,7 +476,10 @@ async fn bind_missing(
             Unit::Tcp(address) | Unit::Forwarders(address) => {
                 listener(*address).await.map(|port| Socket::Tcp(Arc::new(port)))
             }
-            Unit::Udp(address) => socket(*address).await.map(|port| Socket::Udp(Arc::new(port))),
+            Unit::Udp(address) => {
+                // The input sets the size of its receive buffer when it starts.
+                udp_port(*address, 0).await.map(|port| Socket::Udp(Arc::new(port)))
+            }
             Unit::Monitor | Unit::Stanza(_) => continue,
         };
         match bound {

@@ -42,7 +42,7 @@ fn other_inputs_are_read_and_unknown_ones_named() {
         "[batch:///drop]\nmove_policy = sinkhole\n\
          [script://./bin/uptime.sh -a b]\ninterval = */5 * * * *\n\
          [fifo:///run/pipe]\n[tcp://5514]\nsourcetype = syslog\n[udp://127.0.0.1:5515]\n\
-         connection_host = none\nhost = there\n\
+         connection_host = none\nhost = there\n_rcvbuf = 65536\n[udp://5516]\n\
          [http://app]\ntoken = t\nindexes = a, b\nuseACK = 1\n\
          [aws_sqs_based_s3://trail]\nsqs_queue_url = http://q/1/x\ns3_file_decoder = CloudTrail\n\
          [WinEventLog://Security]\n",
@@ -55,6 +55,8 @@ fn other_inputs_are_read_and_unknown_ones_named() {
     assert!(matches!(script.schedule, Schedule::Cron(_)));
     assert_eq!(configured.tcp[0].0.to_string(), "0.0.0.0:5514");
     assert_eq!(configured.udp[0].1.host.as_deref(), Some("there"));
+    let buffers: Vec<usize> = configured.udp.iter().map(|(_, one)| one.receive_buffer).collect();
+    assert_eq!(buffers, [65_536, 8_388_608]);
     let token = &configured.http[0];
     assert_eq!((token.name.as_str(), token.indexes.len(), token.use_ack), ("app", 2, true));
     assert_eq!((configured.sqs.len(), configured.fifos.len()), (1, 1));

@@ -139,6 +139,7 @@ const LABELLED: &[(&str, &[Label])] = &[
 const BY_DATA: &[&str] = &[
     INGEST_EVENTS,
     INGEST_BYTES,
+    INGEST_LOST_DATAGRAMS,
     INGEST_CHANGED,
     INGEST_DROPPED,
     INGEST_CLONED,
