@@ -13,12 +13,13 @@ import sys
 import traceback
 
 import harness
+import ingest_bursts
 import ingest_load
 import ingest_rates
 from harness import MB
 
-PARTS = ("rates", "scaling", "soak", "visibility", "recovery")
-QUICK = {"events": 20_000, "runs": 1, "soak": 4, "visibility": 3}
+PARTS = ("rates", "scaling", "soak", "visibility", "recovery", "bursts")
+QUICK = {"events": 20_000, "runs": 1, "soak": 4, "visibility": 3, "bursts": 1}
 
 
 def row(what, bar, value, is_met):
@@ -116,6 +117,24 @@ def recovery_bars(result, sustained):
     return [row(what, "at least 3x", value, ratio >= 3)]
 
 
+def burst_bars(result):
+    bar, once = ingest_bursts.BAR, result.at_once
+    what = "syslog over UDP, messages of 200 bytes: highest rate of a burst without loss"
+    reached = f"**{result.best:,.0f}/s**" if result.best else "losses at every rate"
+    # The sender cannot always keep up with the rate that it is asked for.
+    is_met = result.best >= 0.95 * bar
+    size = f"{once.messages:,}"
+    return [
+        row(what, f"at least {bar:,}/s", reached, is_met),
+        row(
+            f"the same: {size} messages as fast as one sender can",
+            "0 lost",
+            f"**{once.lost:,}** (sent in {once.seconds:.2f} s)",
+            once.lost == 0,
+        ),
+    ]
+
+
 def kill_bar():
     value = "see `make bench-kill`"
     return f"| kill tests | 200 kills: 0 acknowledged events lost, 0 duplicated | {value} | |"
@@ -208,6 +227,20 @@ def recovery_details(result, sustained):
     ]
 
 
+def burst_details(result):
+    lines = [
+        f"One sender on the same machine; `net.core.rmem_max` is {result.buffer:,}. Every message was stored"
+        " or is among those that the kernel dropped.",
+        "",
+        "| asked for, messages/s | sent, messages/s | messages | lost |",
+        "| --- | --- | --- | --- |",
+    ]
+    for burst in [*result.paced, result.at_once]:
+        wanted = f"{burst.wanted:,}" if burst.wanted else "at once"
+        lines.append(f"| {wanted} | {burst.rate:,.0f} | {burst.messages:,} | {burst.lost:,} |")
+    return lines
+
+
 def sustained_rate(measured):
     """Wall-clock rate with buckets stored, of HEC /event; None if it was not measured."""
     runs = measured.get("rates", {}).get("HEC event, 4 connections")
@@ -227,6 +260,7 @@ def run(options, folder):
         "soak": lambda: ingest_load.soak(folder, options.soak),
         "visibility": lambda: ingest_load.visibility(folder, options.visibility),
         "recovery": lambda: ingest_load.recovery(folder, load),
+        "bursts": lambda: ingest_bursts.bursts(folder, options.bursts),
     }
     measured, failures = {}, []
     for name in PARTS:
@@ -255,6 +289,8 @@ def bars(measured):
         lines += visibility_bars(measured["visibility"])
     if "recovery" in measured and sustained_rate(measured):
         lines += recovery_bars(measured["recovery"], sustained_rate(measured))
+    if "bursts" in measured:
+        lines += burst_bars(measured["bursts"])
     return [*lines, kill_bar()]
 
 
@@ -265,6 +301,7 @@ def details(measured):
         ("soak", "Full rate", soak_details),
         ("visibility", "Visibility", visibility_details),
         ("recovery", "Recovery", lambda r: recovery_details(r, sustained_rate(measured))),
+        ("bursts", "Bursts over UDP", burst_details),
     ]
     lines = []
     for name, title, section in sections:
@@ -276,7 +313,7 @@ def details(measured):
 def report(measured, failures, options, loads):
     today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
     command = "make bench-ingest"
-    settings = ("events", "runs", "soak", "visibility")
+    settings = ("events", "runs", "soak", "visibility", "bursts")
     values = " ".join(f"BENCH_{one.upper()}={getattr(options, one)}" for one in settings)
     out = [
         f"{today}, commit {harness.commit()}, {harness.machine()}; load average before and after:"
@@ -302,7 +339,7 @@ def number(name, default):
 
 def arguments():
     quick = os.environ.get("BENCH_QUICK", "0") not in ("", "0")
-    usual = {"events": 2_000_000, "runs": 3, "soak": 60, "visibility": 30}
+    usual = {"events": 2_000_000, "runs": 3, "soak": 60, "visibility": 30, "bursts": 3}
     defaults = QUICK if quick else usual
     parser = argparse.ArgumentParser(description=__doc__)
     for name, default in defaults.items():
