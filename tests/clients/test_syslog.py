@@ -26,6 +26,14 @@ def test_lines_and_counted_frames_over_tcp_are_events_with_the_senders_host(serv
     assert float(time["t"]) == 1760220855.003
 
 
+def test_octet_counting_holds_for_the_connection(server):
+    messages = ["<13>Oct 11 22:14:15 h a: counted1", "no priority counted2", "7 counted3"]
+    with socket.create_connection(("127.0.0.1", server.tcp_port)) as connection:
+        connection.sendall("".join(f"{len(text)} {text}" for text in messages).encode())
+    search = "index=main counted1 OR counted2 OR counted3"
+    wait_for(lambda: sorted(server.raws(search)) == sorted(messages), "three events")
+
+
 def test_hosts_after_years_and_in_brackets_are_found(server):
     lines = {
         "<166>Nov 28 2025 10:00:00 fw1 : %ASA-6-302013: sysloghost1": "fw1",

@@ -14,6 +14,8 @@ pub(crate) struct Framer {
     skip: usize,
     /// Throwing away up to the next line feed.
     skip_line: bool,
+    /// Whether the first message had an octet count; `None` before it.
+    begins_counted: Option<bool>,
     /// Bytes that were thrown away.
     pub(crate) dropped: u64,
     /// Messages that were cut, each counted once.
@@ -63,9 +65,10 @@ impl Framer {
 
     /// Reads one frame at the start; gives how many bytes it used, `None` if it is not complete.
     fn frame(&mut self, rest: &[u8], limit: usize, emit: &mut impl FnMut(&[u8])) -> Option<usize> {
-        match octet_count(rest) {
+        match octet_count(rest, self.begins_counted == Some(true)) {
             Count::Incomplete => return None,
             Count::Message { start, length } => {
+                self.begins_counted.get_or_insert(true);
                 let end = start.saturating_add(length);
                 if end <= rest.len() && length <= limit {
                     emit_trimmed(&rest[start..end], emit);
@@ -86,6 +89,9 @@ impl Framer {
         }
         match memchr::memchr2(b'\n', 0, rest) {
             Some(end) => {
+                if end > 0 {
+                    self.begins_counted.get_or_insert(false);
+                }
                 let kept = end.min(limit);
                 self.dropped += (end - kept) as u64;
                 self.cut += u64::from(end > kept);
@@ -93,6 +99,7 @@ impl Framer {
                 Some(end + 1)
             }
             None if rest.len() > limit => {
+                self.begins_counted.get_or_insert(false);
                 emit_trimmed(&rest[..limit], emit);
                 self.dropped += (rest.len() - limit) as u64;
                 self.cut += 1;
@@ -117,8 +124,9 @@ enum Count {
     Message { start: usize, length: usize },
 }
 
-/// `123 <34>...`: the length of the message, if the frame begins with one.
-fn octet_count(bytes: &[u8]) -> Count {
+/// `123 <34>...`: the length of the message, if the frame begins with one. `is_counted`: the connection has
+/// begun with octet counting, so a message may be without priority.
+fn octet_count(bytes: &[u8], is_counted: bool) -> Count {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 || digits > 9 || bytes[0] == b'0' {
         return Count::None;
@@ -127,7 +135,7 @@ fn octet_count(bytes: &[u8]) -> Count {
         Some([] | [b' ']) => Count::Incomplete,
         // Every syslog message begins with its priority; a line that merely begins with a number
         // is a line.
-        Some([b' ', b'<', ..]) => {
+        Some([b' ', first, ..]) if is_counted || *first == b'<' => {
             let number = |value: usize, digit: &u8| value * 10 + usize::from(digit - b'0');
             let length = bytes[..digits].iter().fold(0, number);
             Count::Message { start: digits + 1, length }
@@ -287,6 +295,26 @@ mod tests {
             let expected: [&[u8]; 5] =
                 [b"<1>one", b"<2>two\nlines", b"<3>three", b"7 not syslog", b"<4>end"];
             assert_eq!(found, expected, "{size}");
+        }
+    }
+
+    #[test]
+    fn octet_counting_holds_for_the_connection_that_begins_with_it() {
+        let counted: (&[u8], &[&[u8]]) = (
+            b"8 <1>begin17 q06 no pri at all\n6 <4>end\n7 numbers3 a\nb<5>line\n",
+            &[b"<1>begin", b"q06 no pri at all", b"<4>end", b"numbers", b"a\nb", b"<5>line"],
+        );
+        let lines: (&[u8], &[&[u8]]) =
+            (b"\n17 lines\n6 <4>end2 lines\n", &[b"17 lines", b"<4>end", b"2 lines"]);
+        for (bytes, expected) in [counted, lines] {
+            for size in 1..=bytes.len() {
+                let mut framer = Framer::default();
+                let mut found = Vec::new();
+                for chunk in bytes.chunks(size) {
+                    framer.push(chunk, 100, &mut |message| found.push(message.to_vec()));
+                }
+                assert_eq!(found, expected, "{size}");
+            }
         }
     }
 
