@@ -40,12 +40,15 @@ def test_hosts_after_years_and_in_brackets_are_found(server):
         "<34>Nov 28 10:00:00 [10.1.2.4] a: sysloghost2": "10.1.2.4",
         "<34>Nov  8 10:00:00 2025 h a: sysloghost3": "h",
         "<13>Nov 28 10:00:00 -- MARK -- sysloghost4": "127.0.0.1",
+        "<14>Oct 11 10:14:15 PM host25 app: sysloghost6": "host25",
+        "<14>Wed Oct 11 22:14:15 2023 wdhost app: sysloghost7": "wdhost",
+        "<14>11 Oct 2023 22:14:15 eurohost app: sysloghost8": "eurohost",
     }
     marked = "<34>1 2025-10-11T22:14:15Z h a - - - \ufeffsysloghost5"
     with socket.create_connection(("127.0.0.1", server.tcp_port)) as connection:
         connection.sendall("\n".join([*lines, marked, ""]).encode())
     search = "search index=main sysloghost* | table host _raw"
-    rows = wait_for(lambda: (r := server.rows(search)) and len(r) == 5 and r, "five events")
+    rows = wait_for(lambda: (r := server.rows(search)) and len(r) == 8 and r, "eight events")
     expected = {**lines, marked.replace("\ufeff", ""): "h"}
     assert {row["_raw"]: row["host"] for row in rows} == expected
 

@@ -154,12 +154,12 @@ pub(crate) fn header_host(message: &[u8]) -> Option<&str> {
         }
         None => start,
     };
-    let host = if let Some(rest) = rest.strip_prefix("1 ") {
-        let mut parts = rest.split(' ');
-        let time = parts.next()?;
-        (time == "-" || time.starts_with(|c: char| c.is_ascii_digit())).then(|| parts.next())?
-    } else {
-        after_old_time(rest).and_then(|rest| rest.split(' ').next())
+    // `1 Oct 22:14:15 ` begins like the version of RFC 5424.
+    let is_time =
+        |text: &&str| text.starts_with("- ") || text.starts_with(|c: char| c.is_ascii_digit());
+    let host = match rest.strip_prefix("1 ").filter(is_time) {
+        Some(rest) => rest.split(' ').nth(1),
+        None => after_old_time(rest)?.split(' ').next(),
     }?;
     let host = address_in_brackets(host).unwrap_or(host);
     let name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
@@ -177,28 +177,56 @@ fn address_in_brackets(word: &str) -> Option<&str> {
     address.parse::<IpAddr>().is_ok().then_some(address)
 }
 
-/// Returns the text after `Oct 11 22:14:15 `, also with a year, fraction or time zone, or after
-/// `2026-01-02T03:04:05Z `.
+/// Returns the text after `Oct 11 22:14:15 `, also with a weekday, a year, a fraction, AM or PM, or a time
+/// zone, after `11 Oct 2026 22:14:15 `, or after `2026-01-02T03:04:05Z `.
 fn after_old_time(text: &str) -> Option<&str> {
-    const MONTHS: &str = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec";
+    let text = without_weekday(text);
     // `2026 Oct 11 22:14:15 `, as switches write it.
     let text = match text.split_once(' ') {
         Some((word, rest)) if is_year(word) => rest.trim_start_matches(' '),
         _ => text,
     };
-    if text.get(..3).is_some_and(|month| MONTHS.contains(month)) {
-        // `Oct 11 2026 22:14:15 `, as firewalls write it.
-        let has_year = text.get(6..12).is_some_and(|year| {
-            year.starts_with(' ') && year.ends_with(' ') && is_year(year.trim())
-        });
-        let time = if has_year { 12 } else { 7 };
-        if let Some([_, _, b':', _, _, b':', _, _]) = text.as_bytes().get(time..time + 8) {
-            let rest = without_fraction(text.get(time + 8..)?);
-            return rest.strip_prefix(' ').map(without_year_and_zone);
-        }
+    let time = after_month_and_day(text).or_else(|| after_day_and_month(text)).unwrap_or_default();
+    if let Some([_, _, b':', _, _, b':', _, _]) = time.as_bytes().get(..8) {
+        let rest = without_fraction(time.get(8..)?);
+        return rest.strip_prefix(' ').map(without_words_of_time);
     }
     let (time, rest) = text.split_once(' ')?;
     (time.len() >= 19 && time.as_bytes()[4] == b'-' && time.as_bytes()[10] == b'T').then_some(rest)
+}
+
+/// Returns the text without `Wed ` or `Wed, ` at its beginning.
+fn without_weekday(text: &str) -> &str {
+    const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    match text.split_once(' ') {
+        Some((word, rest)) if WEEKDAYS.contains(&word.trim_end_matches(',')) => rest,
+        _ => text,
+    }
+}
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Returns the text after `Oct 11 `, or after `Oct 11 2026 `, as firewalls write it.
+fn after_month_and_day(text: &str) -> Option<&str> {
+    text.get(..3).filter(|month| MONTHS.contains(month))?;
+    let has_year = text
+        .get(6..12)
+        .is_some_and(|year| year.starts_with(' ') && year.ends_with(' ') && is_year(year.trim()));
+    text.get(if has_year { 12 } else { 7 }..)
+}
+
+/// Returns the text after `11 Oct `, `11 Oct 2026 ` or `11-Oct-2026 `.
+fn after_day_and_month(text: &str) -> Option<&str> {
+    const SEPARATORS: [char; 3] = [' ', '-', '/'];
+    let (day, rest) = text.trim_start_matches(' ').split_once(SEPARATORS)?;
+    let is_day = day.len() <= 2 && day.bytes().all(|byte| byte.is_ascii_digit());
+    let (month, rest) = rest.split_once(SEPARATORS).filter(|_| is_day)?;
+    if !MONTHS.contains(&month) {
+        return None;
+    }
+    let after_year = rest.split_once(' ').filter(|(word, _)| is_year(word));
+    Some(after_year.map_or(rest, |(_, rest)| rest))
 }
 
 /// Returns the text without a fraction of a second, such as `.123` or `,123`, at its beginning.
@@ -215,11 +243,13 @@ const ZONES: [&str; 22] = [
     "EDT", "CST", "CDT", "MST", "MDT", "PST", "PDT", "AEST", "AEDT",
 ];
 
-/// The text without a year and a time zone at its beginning, if other words follow.
-fn without_year_and_zone(mut text: &str) -> &str {
-    for _ in 0..2 {
+/// The text without AM or PM, a year and a time zone at its beginning, if other words follow.
+fn without_words_of_time(mut text: &str) -> &str {
+    let is_of_time =
+        |word: &str| is_year(word) || ["AM", "PM"].contains(&word) || ZONES.contains(&word);
+    for _ in 0..3 {
         match text.split_once(' ') {
-            Some((word, rest)) if is_year(word) || ZONES.contains(&word) => text = rest,
+            Some((word, rest)) if is_of_time(word) => text = rest,
             _ => break,
         }
     }
@@ -379,6 +409,18 @@ mod tests {
             ("<13>Oct 11 22:14:15,123 mshost app: x", Some("mshost")),
             ("<13>Oct 11 22:14:15: app: x", None),
             ("<13>Oct 11 22:14:15 2001:db8::1 sshd[1]: x", Some("2001:db8::1")),
+            ("<14>Oct 11 22:14:15 PM host25 app: x", Some("host25")),
+            ("<14>Oct 11 10:14:15 AM UTC 2023 host25 app: x", Some("host25")),
+            ("<14>Wed Oct 11 22:14:15 2023 wdhost app: x", Some("wdhost")),
+            ("<14>Wed, 11 Oct 2023 22:14:15 GMT wdhost app: x", Some("wdhost")),
+            ("<14>Wed wdhost app: x", None),
+            ("<14>11 Oct 2023 22:14:15 eurohost app: x", Some("eurohost")),
+            ("<14> 1 Oct 22:14:15.5 eurohost app: x", Some("eurohost")),
+            ("<14>1 Oct 2023 22:14:15 eurohost app: x", Some("eurohost")),
+            ("<14>11-Oct-2023 22:14:15 eurohost app: x", Some("eurohost")),
+            ("<14>11/Oct/2023 22:14:15: app: x", None),
+            ("<14>11 Oct 2023", None),
+            ("<14>111 Oct 2023 22:14:15 eurohost app: x", None),
             ("<13>Nov 28 10:00:00 -- MARK --", None),
             ("no header at all", None),
             ("<", None),
