@@ -119,6 +119,11 @@ def test_a_search_is_refused_with_a_hint(elastic):
     assert answer.status == 400 and "SPL" in answer.json()["error"]["reason"]
 
 
+def test_a_deletion_is_refused_with_a_hint(elastic):
+    answer = request(elastic, "DELETE", "/web")
+    assert answer.status == 400 and "/services/data/indexes" in answer.json()["error"]["reason"]
+
+
 def test_wrong_items_are_told_and_the_others_taken(elastic):
     body = lines(
         {"create": {"_id": "a1"}},

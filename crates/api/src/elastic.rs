@@ -79,10 +79,14 @@ async fn other(State(state): State<Arc<Elastic>>, request: Request) -> Response 
 
 /// Returns the advice for an unsupported request.
 fn unsupported(method: &Method, path: &str) -> String {
-    let is_document = path.split('/').any(|part| matches!(part, "_doc" | "_create" | "_update"));
-    let help = match is_document {
-        true => "send documents to /_bulk or /INDEX/_bulk, also single ones",
-        false => "search with SPL or SQL instead",
+    let names = |parts: &[&str]| path.split('/').any(|part| parts.contains(&part));
+    let help = if method == Method::DELETE || names(&["_delete_by_query"]) {
+        "nothing is deleted here, as events do not change: an index is removed with its events over REST, \
+         with DELETE /services/data/indexes/INDEX"
+    } else if names(&["_doc", "_create", "_update"]) {
+        "send documents to /_bulk or /INDEX/_bulk, also single ones"
+    } else {
+        "search with SPL or SQL instead"
     };
     format!("Karst accepts documents at _bulk and does not support {method} {path}; {help}")
 }
@@ -106,4 +110,23 @@ fn error(status: StatusCode, kind: &str, reason: &str) -> Response {
         "status": status.as_u16(),
     });
     with_retry_after((status, Json(body)).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_advice_fits_the_request() {
+        for (method, path, advice) in [
+            (Method::DELETE, "/web", "/services/data/indexes"),
+            (Method::DELETE, "/web/_doc/1", "/services/data/indexes"),
+            (Method::POST, "/web/_delete_by_query", "/services/data/indexes"),
+            (Method::POST, "/web/_doc", "/_bulk or"),
+            (Method::POST, "/web/_search", "SPL or SQL"),
+        ] {
+            let text = unsupported(&method, path);
+            assert!(text.contains(advice), "{text}");
+        }
+    }
 }
