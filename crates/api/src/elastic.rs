@@ -46,7 +46,10 @@ pub(crate) fn router(receiver: Arc<Receiver>, version: &str) -> Router {
 }
 
 async fn as_elasticsearch(request: Request, next: Next) -> Response {
-    let mut response = next.run(request).await;
+    of_elasticsearch(next.run(request).await)
+}
+
+fn of_elasticsearch(mut response: Response) -> Response {
     let name = HeaderName::from_static("x-elastic-product");
     response.headers_mut().insert(name, HeaderValue::from_static("Elasticsearch"));
     response
@@ -100,6 +103,12 @@ fn denied(denied: Denied) -> Response {
     let challenge = HeaderValue::from_static("Basic realm=\"security\", charset=\"UTF-8\"");
     response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     response
+}
+
+/// An error in the form of Elasticsearch, for requests to its port that are not passed to its routes.
+#[must_use]
+pub fn elasticsearch_error(status: StatusCode, kind: &str, reason: &str) -> Response {
+    of_elasticsearch(error(status, kind, reason))
 }
 
 /// An error as Elasticsearch tells it.

@@ -71,6 +71,7 @@ pub use audit::{Audit, Proxies, Requester, logged_uri, record_expired_sessions};
 pub use control::Control;
 pub use copy_fixups::CopyFixups;
 pub use declared::{Declared, FlagSetting};
+pub use elastic::elasticsearch_error;
 pub use error::Error;
 pub use http_input::{ConnectionHost, DECLARED, HttpInput};
 pub use intake::{Intake, IntakeKind, IntakePort};

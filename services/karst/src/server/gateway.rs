@@ -18,6 +18,8 @@ use serde_json::json;
 use tower::Service;
 use tower::util::BoxCloneService;
 
+use super::ports::Role;
+
 /// Value of `Retry-After`.
 const RETRY_AFTER_SECONDS: u64 = 2;
 
@@ -59,6 +61,7 @@ impl Progress {
 /// The service of a port. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Gateway {
+    role: Role,
     progress: Progress,
     service: Arc<Mutex<Option<Served>>>,
 }
@@ -71,8 +74,8 @@ impl std::fmt::Debug for Gateway {
 
 impl Gateway {
     /// A port without a service yet.
-    pub(crate) fn new(progress: Progress) -> Self {
-        Self { progress, service: Arc::default() }
+    pub(crate) fn new(role: Role, progress: Progress) -> Self {
+        Self { role, progress, service: Arc::default() }
     }
 
     /// Opens the service for requests.
@@ -99,7 +102,10 @@ impl Service<Request> for Gateway {
         // The services are routers, which are always ready.
         match self.served() {
             Some(mut service) => Either::Left(service.call(request)),
-            None => Either::Right(ready(Ok(starting(request.uri().path(), &self.progress.get())))),
+            None => {
+                let response = starting(self.role, request.uri().path(), &self.progress.get());
+                Either::Right(ready(Ok(response)))
+            }
         }
     }
 }
@@ -112,7 +118,7 @@ pub(crate) fn refusal(text: &str) -> Response {
 }
 
 /// The response during the start.
-fn starting(path: &str, step: &str) -> Response {
+fn starting(role: Role, path: &str, step: &str) -> Response {
     let text = format!("the server is starting: {step}");
     let body = match path {
         // The process is alive.
@@ -120,6 +126,10 @@ fn starting(path: &str, step: &str) -> Response {
         "/readyz" => Body::from(format!("not ready\nerror starting: {text}\n")),
         path if path.starts_with("/services/collector") => {
             Body::from(json!({"text": text, "code": 9}).to_string())
+        }
+        _ if role == Role::Elastic => {
+            let (status, kind) = (StatusCode::SERVICE_UNAVAILABLE, "cluster_block_exception");
+            return api::elasticsearch_error(status, kind, &text);
         }
         _ => Body::from(json!({"messages": [{"type": "ERROR", "text": text}]}).to_string()),
     };
@@ -151,7 +161,7 @@ mod tests {
     #[tokio::test]
     async fn who_comes_during_the_start_is_told_what_it_waits_for() {
         let progress = Progress::new("opening");
-        let gateway = Gateway::new(progress.clone());
+        let gateway = Gateway::new(Role::Hec, progress.clone());
         assert_eq!(ask(&gateway, "/healthz").await, (200, "starting\n".to_owned()));
         progress.set("recovering the journal");
         let (status, text) = ask(&gateway, "/readyz").await;
@@ -159,6 +169,11 @@ mod tests {
         assert!(text.contains("recovering the journal"), "{text}");
         let (status, text) = ask(&gateway, "/services/collector/event").await;
         assert_eq!((status, text.contains("\"code\":9")), (503, true), "{text}");
+        let elastic = Gateway::new(Role::Elastic, progress.clone());
+        let (status, text) = ask(&elastic, "/_bulk").await;
+        let body: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((status, &body["status"]), (503, &json!(503)), "{text}");
+        assert_eq!(body["error"]["type"], "cluster_block_exception", "{text}");
         gateway.open(Router::new().route("/readyz", get(async || "ready")));
         assert_eq!(ask(&gateway, "/readyz").await, (200, "ready".to_owned()));
     }

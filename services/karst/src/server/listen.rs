@@ -77,7 +77,7 @@ pub(crate) fn start(
     for HttpPort { name, role, tls: wanted, listener } in ports {
         let scheme = if wanted { "https" } else { "http" };
         listeners.urls.push((name, format!("{scheme}://{}", listener.local_addr()?)));
-        let door = Gateway::new(progress.clone());
+        let door = Gateway::new(role, progress.clone());
         listeners.doors.push((role, door.clone()));
         let tls = tls.filter(|_| wanted);
         let tls =

@@ -8,6 +8,7 @@ use metrics::{counter, histogram};
 use runtime::metrics as names;
 
 use super::bodies::Outcome;
+use super::ports::Role;
 
 /// Measures a request from its header to the header of the response.
 #[derive(Debug)]
@@ -119,15 +120,38 @@ fn status_text(status: StatusCode) -> &'static str {
     }
 }
 
+/// The form of responses that replace those of routes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorForm {
+    Text,
+    Hec,
+    Elasticsearch,
+}
+
+impl ErrorForm {
+    /// The form that the clients of a port read.
+    pub(crate) fn of(role: Role, path: &str) -> Self {
+        match role {
+            Role::Elastic => Self::Elasticsearch,
+            _ if is_hec(path) => Self::Hec,
+            _ => Self::Text,
+        }
+    }
+}
+
 /// The response to a request beyond `maxThreads`.
-pub(crate) fn too_many() -> Response {
+pub(crate) fn too_many(form: ErrorForm) -> Response {
     counter!(names::HTTP_REFUSED, "reason" => "maxThreads").increment(1);
     let text = "Too many requests at a time ([httpServer] maxThreads); try again later.\n";
+    if form == ErrorForm::Elasticsearch {
+        let (status, kind) = (StatusCode::TOO_MANY_REQUESTS, "es_rejected_execution_exception");
+        return api::elasticsearch_error(status, kind, text.trim_end());
+    }
     (StatusCode::SERVICE_UNAVAILABLE, [(header::RETRY_AFTER, "5")], text).into_response()
 }
 
 /// Whether a path is one of HEC, whose clients read all answers as JSON.
-pub(crate) fn is_hec(path: &str) -> bool {
+fn is_hec(path: &str) -> bool {
     let rest = path.trim_start_matches('/').strip_prefix("services/collector");
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -138,7 +162,7 @@ pub(crate) fn in_time(
     response: Response,
     outcome: &Outcome,
     multiplexed: bool,
-    hec: bool,
+    form: ErrorForm,
 ) -> Response {
     if !outcome.was_too_slow() {
         return response;
@@ -150,11 +174,13 @@ pub(crate) fn in_time(
     }
     let text = "The body did not come in time ([httpServer] bodyIdleTimeout, bodyMinRate).";
     let status = StatusCode::REQUEST_TIMEOUT;
-    let mut response = if hec {
-        let body = serde_json::json!({"text": text, "code": status.as_u16()}).to_string();
-        (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
-    } else {
-        (status, format!("{text}\n")).into_response()
+    let mut response = match form {
+        ErrorForm::Hec => {
+            let body = serde_json::json!({"text": text, "code": status.as_u16()}).to_string();
+            (status, [(header::CONTENT_TYPE, "application/json")], body).into_response()
+        }
+        ErrorForm::Elasticsearch => api::elasticsearch_error(status, "timeout_exception", text),
+        ErrorForm::Text => (status, format!("{text}\n")).into_response(),
     };
     if !multiplexed {
         end_connection(&mut response);
@@ -168,6 +194,7 @@ pub(crate) fn end_connection(response: &mut Response) {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -213,8 +240,21 @@ mod tests {
     #[test]
     fn a_body_that_came_in_time_leaves_the_answer_as_it_is() {
         let created = StatusCode::CREATED.into_response();
-        let response = in_time(created, &Outcome::default(), false, false);
+        let response = in_time(created, &Outcome::default(), false, ErrorForm::Text);
         assert_eq!(response.status(), StatusCode::CREATED);
+    }
+
+    #[tokio::test]
+    async fn clients_of_elasticsearch_read_its_form_of_errors() {
+        let response = too_many(ErrorForm::of(Role::Elastic, "/_bulk"));
+        assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
+        assert!(response.headers().contains_key(header::RETRY_AFTER));
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["error"]["type"], "es_rejected_execution_exception");
+        assert_eq!(body["status"], 429);
+        let response = too_many(ErrorForm::of(Role::Web, "/_bulk"));
+        assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 
     #[test]

@@ -229,7 +229,7 @@ impl Context {
         let talking = self.conversation.request(multiplexed);
         let measured = Measured::begin(self.port.name, request.uri().path());
         let accessed = self.accessed(&request);
-        let hec = requests::is_hec(request.uri().path());
+        let form = requests::ErrorForm::of(self.port.role, request.uri().path());
         let control = self.serving.control.clone();
         let room = self.serving.connections.request();
         let outcome = Outcome::default();
@@ -247,9 +247,9 @@ impl Context {
         async move {
             let response = match &room {
                 Some(_) => service.call(request).await?,
-                None => requests::too_many(),
+                None => requests::too_many(form),
             };
-            let mut response = requests::in_time(response, &outcome, multiplexed, hec);
+            let mut response = requests::in_time(response, &outcome, multiplexed, form);
             if control.leaves() && !multiplexed {
                 requests::end_connection(&mut response);
             }
