@@ -45,7 +45,7 @@ use crate::pipeline::rules::RuleBook;
 use crate::pipeline::{PipelineSet, Shared};
 use crate::remote::Logs;
 use crate::set::{Arrivals, SetId, SetState};
-use crate::startup::{recover, resume_later};
+use crate::startup::{Starting, recover, resume_later};
 use crate::tally::{Tallied, Tally};
 use crate::{Error, Keep, Settings};
 use catalog::Snapshot;
@@ -104,7 +104,7 @@ pub struct Ingest {
     fields: Arc<KnownFields>,
     limits: Arc<HotLimits>,
     recovered_events: u64,
-    aside: Arc<Aside>,
+    sifter: Arc<Sifter>,
     logs: Logs,
     adopter: Arc<Adopter>,
     lost: Vec<Lost>,
@@ -149,14 +149,13 @@ impl Ingest {
         let shutdown = Shutdown::new();
         let (uploads, rolled) = Uploads::new();
         let sets = Arc::new(Sets::default());
-        let aside = Arc::new(Aside::open(&parts.data.join("rejected"), settings.max_rejected_size));
         let attempts = parts.data.join("encoding");
         let fields = Arc::new(KnownFields::new(Arc::clone(&parts.knowledge)));
         let sifter = Arc::new(Sifter {
             fields: Arc::clone(&fields) as Arc<dyn FieldSource>,
             options: settings.bucket.clone(),
             max_event_size: settings.max_event_size,
-            aside: Arc::clone(&aside),
+            aside: Arc::new(Aside::open(&parts.data.join("rejected"), settings.max_rejected_size)),
             attempts: Attempts::open(&attempts)
                 .map_err(|error| Error::journal_write(&attempts, error))?,
         });
@@ -181,10 +180,10 @@ impl Ingest {
             hot: Arc::clone(&hot),
             limits: Arc::clone(&limits),
             uploads: Arc::clone(&uploads),
-            sifter,
+            sifter: Arc::clone(&sifter),
             max_rolled: settings.max_rolled_buckets,
         };
-        let stop_unless_started = shutdown.token().drop_guard();
+        let starting = Starting::new(&shutdown, &sifter);
         let logs = Logs::new(&parts, &fence, &settings);
         let with = (&channels, &logs);
         let (recovered, leftovers, late) = recover(&parts, &root, &to, with, tell).await?;
@@ -238,7 +237,7 @@ impl Ingest {
             fields: Arc::clone(&fields),
             limits: Arc::clone(&limits),
             recovered_events: 0,
-            aside,
+            sifter,
             logs,
             adopter: Arc::new(adopter),
             lost: Vec::new(),
@@ -291,15 +290,18 @@ impl Ingest {
         if ingest.recovered_events > 0 {
             tracing::info!(events = ingest.recovered_events, "events recovered from the journal");
         }
-        stop_unless_started.disarm();
+        starting.done();
         Ok(ingest)
     }
 
-    /// Sets that the settings no longer have get rid of what they still hold.
+    /// Sets that the settings no longer have get rid of what they still hold. Events that processes may have
+    /// died over are tried now, not when their bucket is full.
     fn roll_leftovers(&self, leftovers: &[u16]) {
-        for set in self.sets.iter().filter(|set| leftovers.contains(&set.id.set)) {
+        for set in &self.sets {
             for stream in self.hot.open_streams(set.id, None) {
-                roll(set, &self.hot, &self.uploads, &stream, RollReason::Recovery);
+                if leftovers.contains(&set.id.set) || self.sifter.attempts.has_suspects(&stream) {
+                    roll(set, &self.hot, &self.uploads, &stream, RollReason::Recovery);
+                }
             }
         }
     }
@@ -339,7 +341,7 @@ impl Ingest {
     /// Events that no bucket could hold, now and whenever there are more.
     #[must_use]
     pub fn set_aside(&self) -> watch::Receiver<SetAside> {
-        self.aside.watch()
+        self.sifter.aside.watch()
     }
 
     /// Recovers what the log of another indexer has, where the catalog names this one as the owner of its
@@ -610,6 +612,7 @@ impl Ingest {
         }
         // A commit under way is never given up half-way; a store that does not answer is.
         if let Err(error) = self.shutdown.finish(LAST_COMMITS).await {
+            self.sifter.attempts.end();
             tracing::warn!(%error, "uploads are still running");
         }
         complete
@@ -788,6 +791,7 @@ impl Drop for Ingest {
     fn drop(&mut self) {
         self.close();
         self.shutdown.stop();
+        self.sifter.attempts.end();
         // The lock on the journal may only go when nobody writes any more.
         for set in &mut self.pipelines {
             set.join();

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use crate::channels::Channels;
 use crate::fence::Fence;
 use crate::hot::recovery::{Before, Destination, Lost, Recovered, missing, recover_set};
+use crate::hot::sift::Sifter;
 use crate::hot::store::HotStore;
 use crate::hot::stored::{StoredRecords, uncommitted};
 use crate::journal::{Known, Ledger, StreamRef, number_of, restoring, segments};
@@ -34,6 +35,34 @@ pub(crate) struct Outcome {
     pub(crate) events: u64,
     pub(crate) orphans: Vec<String>,
     pub(crate) lost: Vec<Lost>,
+}
+
+/// Ends what runs in the background if a start fails, or if its future is dropped.
+pub(crate) struct Starting {
+    shutdown: Shutdown,
+    sifter: Arc<Sifter>,
+    is_done: bool,
+}
+
+impl Starting {
+    pub(crate) fn new(shutdown: &Shutdown, sifter: &Arc<Sifter>) -> Self {
+        Self { shutdown: shutdown.clone(), sifter: Arc::clone(sifter), is_done: false }
+    }
+
+    /// The start is complete.
+    pub(crate) fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.shutdown.stop();
+            // The process ends, although not because of the buckets that are being encoded.
+            self.sifter.attempts.end();
+        }
+    }
 }
 
 /// Told what a start waits for.

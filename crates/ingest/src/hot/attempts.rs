@@ -2,59 +2,89 @@
 //! after it.
 //!
 //! A process that dies while it encodes a bucket finds the same events in the journal at its next start, and
-//! may die again. So the journal range of a bucket that is being encoded is marked. If processes died
-//! [`DEATHS`] times over a range, the next start tries its records one by one, each in parts, and marks each
-//! part before it is tried. Another death then identifies the part, and after a few more the event.
+//! may die again. If processes died [`DEATHS`] times over a bucket, its rows are suspects: they are tried in
+//! parts, while nothing else is encoded, and each part is marked. A death over a part makes that part the
+//! first one to be tried, in smaller parts, until a part is a single row. A row is rejected only after
+//! [`ROW_DEATHS`] deaths over this row alone, without a trial in between that it survived.
 //!
-//! A `kill -9` leaves a mark too. This only costs a trial: events that can be encoded are kept.
+//! A `kill -9` leaves marks too. This only costs a trial, and a row that survives one is not a suspect any
+//! more. A process that is told to stop, and ends before it has finished a bucket, has not died over it: see
+//! [`Attempts::end`].
+//!
+//! Each process has a number, the findings name the last one, and marks name theirs. The findings are
+//! replaced atomically, with the next number and the deaths of the last process. So a death is counted once,
+//! even if the start that counts it is killed, too.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::io::{self, Write};
-use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{JournalPosition, StreamId};
-use parking_lot::Mutex;
+use model::StreamId;
+use parking_lot::{Mutex, RwLock};
 use runtime::OpenDirectory;
+use serde::{Deserialize, Serialize};
 
-/// Number of deaths over a range that makes its records suspects.
+/// Number of deaths over a bucket that makes its rows suspects.
 const DEATHS: u32 = 2;
-/// Number of parts in which a suspect is tried.
-const PARTS: usize = 64;
+/// Number of deaths over a single row that is tried alone after which it is rejected.
+pub(crate) const ROW_DEATHS: u32 = 3;
+/// The file that is kept between processes; all others are marks.
+const FINDINGS: &str = "findings.json";
+const DRAFT: &str = "findings.draft";
 
-/// Rows of one journal record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Rows {
-    stream: String,
-    position: u64,
-    rows: Range<usize>,
-}
+/// Arrival times of rows, which are unique in an indexer.
+pub(crate) type Times = RangeInclusive<i64>;
 
-/// The journal range of a bucket.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Rows of a stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Span {
     stream: String,
-    positions: std::ops::RangeInclusive<u64>,
+    times: Times,
+    /// Checksum of the text of a single row that is tried alone, so that no other row is taken for it.
+    text: Option<u32>,
     deaths: u32,
+}
+
+/// The content of a mark file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Note {
+    /// The process.
+    process: u64,
+    /// Whether the rows are tried as suspects.
+    trial: bool,
+    rows: Span,
+}
+
+/// What is known from earlier processes.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Findings {
+    /// The last process whose marks are not counted yet.
+    process: u64,
+    /// Buckets that processes died over.
+    buckets: Vec<Span>,
+    /// Parts of suspects that processes died over while they tried them.
+    parts: Vec<Span>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Ranges of buckets that processes died over.
-    left: Vec<Span>,
-    /// The rows that the last process died over during a trial.
-    suspect: Option<Rows>,
-    /// Single rows that processes died over.
-    poison: Vec<Rows>,
-    next: u64,
+    findings: Findings,
+    /// Number of marks so far.
+    marks: u64,
 }
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     root: Arc<OpenDirectory>,
+    /// The number of this process.
+    process: u64,
     state: Mutex<State>,
+    /// Held for writing while suspects are tried, and for reading while anything else is encoded.
+    pub(crate) alone: RwLock<()>,
 }
 
 /// A mark file, which is removed when this value is dropped.
@@ -73,199 +103,234 @@ impl Drop for Mark {
     }
 }
 
-/// How to treat a record before its rows become hot.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// The record is not a suspect.
-    Clean,
-    /// These parts must be tried one by one.
-    Try(Vec<Range<usize>>),
-}
-
 impl Attempts {
-    /// Reads the marks of earlier processes.
+    /// Reads the findings and counts the marks of the last process.
     pub(crate) fn open(root: &Path) -> io::Result<Self> {
         fs::create_dir_all(root)?;
-        let mut state = State::default();
+        let directory = Arc::new(OpenDirectory::open(root)?);
+        let before = read_findings(root);
+        let mut findings = before.clone();
+        let mut marks = Vec::new();
         for file in fs::read_dir(root)? {
             let path = file?.path();
+            if path.file_name().is_some_and(|name| name == FINDINGS) {
+                continue;
+            }
+            // A file that was not written completely is not a mark: nothing was being encoded yet.
             let text = fs::read_to_string(&path).unwrap_or_default();
-            let extension = path.extension().and_then(|extension| extension.to_str());
-            match extension {
-                Some("encoding" | "left") => {
-                    let died = u32::from(extension == Some("encoding"));
-                    if let Some(mut span) = read_span(&text) {
-                        span.deaths += died;
-                        state.left.push(span);
-                    }
-                    fs::remove_file(path)?;
+            if let Ok(note) = serde_json::from_str::<Note>(&text)
+                && note.process == before.process
+            {
+                findings.count(&before, note);
+            }
+            marks.push(path);
+        }
+        findings.process = before.process.saturating_add(1);
+        let attempts = Self {
+            root: directory,
+            process: findings.process,
+            state: Mutex::new(State { findings, marks: 0 }),
+            alone: RwLock::new(()),
+        };
+        // If the disk is full, the marks stay and are counted at the next start.
+        if attempts.save(&attempts.state.lock().findings) {
+            for path in marks {
+                if let Err(error) = fs::remove_file(&path) {
+                    tracing::debug!(path = %path.display(), %error, "a mark of encoding stays");
                 }
-                Some("trial") => {
-                    // A death over a single row identifies the row; one over several rows narrows the search.
-                    match read_rows(&text) {
-                        Some(rows) if rows.rows.len() == 1 => state.poison.push(rows),
-                        other => state.suspect = other,
-                    }
-                    fs::remove_file(path)?;
-                }
-                Some("poison") => state.poison.extend(text.lines().filter_map(read_rows)),
-                _ => {}
             }
         }
-        let root = Arc::new(OpenDirectory::open(root)?);
-        let attempts = Self { root, state: Mutex::new(state) };
-        attempts.save()?;
         Ok(attempts)
     }
 
-    /// Saves the findings for the next process.
-    fn save(&self) -> io::Result<()> {
-        let state = self.state.lock();
-        for (number, span) in state.left.iter().enumerate() {
-            self.write(&format!("{number}.left"), &write_span(span))?;
+    /// Replaces the findings. Returns whether they are durable.
+    fn save(&self, findings: &Findings) -> bool {
+        let written = serde_json::to_vec(findings).map_err(io::Error::from);
+        let saved = written.and_then(|bytes| self.root.replace(FINDINGS, DRAFT, &bytes));
+        if let Err(error) = &saved {
+            tracing::warn!(%error, "what is known of ends during encoding cannot be written");
         }
-        if !state.poison.is_empty() {
-            let lines: Vec<String> = state.poison.iter().map(write_rows).collect();
-            self.write("rows.poison", &lines.join("\n"))?;
-        }
-        Ok(())
-    }
-
-    fn write(&self, name: &str, text: &str) -> io::Result<()> {
-        self.root.create(name)?.write_all(text.as_bytes())
+        saved.is_ok()
     }
 
     /// Writes a mark file.
-    fn mark(&self, name: String, text: &str) -> io::Result<Mark> {
-        self.write(&name, text)?;
+    fn mark(&self, trial: bool, rows: Span) -> io::Result<Mark> {
+        let number = {
+            let mut state = self.state.lock();
+            state.marks += 1;
+            state.marks
+        };
+        let text = serde_json::to_vec(&Note { process: self.process, trial, rows })?;
+        let name = format!("{}-{number}.mark", self.process);
+        self.root.create(&name)?.write_all(&text)?;
         Ok(Mark { root: Arc::clone(&self.root), name })
     }
 
-    /// Marks a bucket as being encoded.
-    pub(crate) fn begin(
+    /// Marks rows as being encoded.
+    pub(crate) fn begin(&self, stream: &StreamId, times: &Times) -> io::Result<Mark> {
+        self.mark(false, Span::new(stream, times, None))
+    }
+
+    /// Marks suspects as being tried; `text` is the checksum of a single row.
+    pub(crate) fn try_part(
         &self,
         stream: &StreamId,
-        from: JournalPosition,
-        upto: JournalPosition,
+        times: &Times,
+        text: Option<u32>,
     ) -> io::Result<Mark> {
-        let stream = name(stream);
-        let positions = from.0..=upto.0;
-        let (deaths, number) = {
-            let mut state = self.state.lock();
-            state.next += 1;
-            let same = state.left.iter().filter(|span| span.touches(&stream, &positions));
-            (same.map(|span| span.deaths).max().unwrap_or(0), state.next)
-        };
-        self.mark(format!("{number}.encoding"), &write_span(&Span { stream, positions, deaths }))
+        self.mark(true, Span::new(stream, times, text))
     }
 
-    /// Removes the suspicion from a stream's records up to a position, because they have been encoded.
-    pub(crate) fn succeeded(&self, stream: &StreamId, upto: JournalPosition) {
-        let stream = name(stream);
-        let is_over = |span: &Span| span.stream == stream && *span.positions.end() <= upto.0;
-        let mut state = self.state.lock();
-        if !state.left.iter().any(is_over) {
-            return;
-        }
-        for number in 0..state.left.len() {
-            let _ = self.root.remove(format!("{number}.left"));
-        }
-        state.left.retain(|span| !is_over(span));
-        drop(state);
-        if let Err(error) = self.save() {
-            tracing::warn!(%error, "marks of encoding cannot be written");
-        }
-    }
-
-    /// Decides how to treat a record with this number of rows.
-    pub(crate) fn verdict(
-        &self,
-        stream: &StreamId,
-        position: JournalPosition,
-        rows: usize,
-    ) -> Verdict {
+    /// Returns `None` if none of the rows is a suspect; otherwise the parts that processes died over, which
+    /// are to be tried before all rows are.
+    pub(crate) fn suspects(&self, stream: &StreamId, times: &Times) -> Option<Vec<Times>> {
         let state = self.state.lock();
-        if state.left.is_empty() && state.suspect.is_none() {
-            return Verdict::Clean;
+        let Findings { buckets, parts, .. } = &state.findings;
+        if buckets.is_empty() && parts.is_empty() {
+            return None;
         }
-        let stream = name(stream);
-        let is_here = |rows: &&Rows| rows.stream == stream && rows.position == position.0;
-        if let Some(suspect) = state.suspect.as_ref().filter(is_here) {
-            let known = suspect.rows.start.min(rows)..suspect.rows.end.min(rows);
-            let step = known.len().div_ceil(PARTS).max(1);
-            let parts = known.clone().step_by(step);
-            return Verdict::Try(parts.map(|from| from..(from + step).min(known.end)).collect());
+        let stream = stream.to_string();
+        let mut parts: Vec<&Span> =
+            parts.iter().filter(|part| part.touches(&stream, times) && !part.is_proven()).collect();
+        let is_suspected = |span: &Span| span.deaths >= DEATHS && span.touches(&stream, times);
+        if parts.is_empty() && !buckets.iter().any(is_suspected) {
+            return None;
         }
-        let here = position.0..=position.0;
-        let suspected = |span: &Span| span.deaths >= DEATHS && span.touches(&stream, &here);
-        if state.left.iter().any(suspected) {
-            // One line rather than a range of ranges.
-            return Verdict::Try(std::iter::once(0..rows).collect());
-        }
-        Verdict::Clean
+        parts.sort_by_key(|part| Reverse(part.deaths));
+        Some(parts.into_iter().map(|part| part.times.clone()).collect())
     }
 
-    /// Returns the rows of a record that a process died over.
-    pub(crate) fn poison(&self, stream: &StreamId, position: JournalPosition) -> Vec<usize> {
+    /// Whether any rows of a stream are suspects.
+    pub(crate) fn has_suspects(&self, stream: &StreamId) -> bool {
+        self.suspects(stream, &(i64::MIN..=i64::MAX)).is_some()
+    }
+
+    /// Returns arrival time and checksum of the rows that end a process.
+    pub(crate) fn proven(&self, stream: &StreamId) -> Vec<(i64, u32)> {
         let state = self.state.lock();
-        if state.poison.is_empty() {
+        if state.findings.parts.is_empty() {
             return Vec::new();
         }
-        let stream = name(stream);
-        let here = state.poison.iter();
-        let here = here.filter(|rows| rows.stream == stream && rows.position == position.0);
-        here.map(|rows| rows.rows.start).collect()
+        let stream = stream.to_string();
+        let proven = state.findings.parts.iter();
+        let proven = proven.filter(|part| part.stream == stream && part.is_proven());
+        proven.filter_map(|part| Some((*part.times.start(), part.text?))).collect()
     }
 
-    /// Marks rows of a record that are about to be tried.
-    pub(crate) fn trial(
-        &self,
-        stream: &StreamId,
-        position: JournalPosition,
-        rows: Range<usize>,
-    ) -> io::Result<Mark> {
-        let stream = name(stream);
-        // A single mark is enough: sets are recovered one after the other, and a set tries one part at a
-        // time.
-        let tried = Rows { stream, position: position.0, rows };
-        self.mark("rows.trial".to_owned(), &write_rows(&tried))
+    /// Notes that a part of the suspects has been tried.
+    pub(crate) fn survived(&self, stream: &StreamId, part: &Times) {
+        let stream = stream.to_string();
+        let mut state = self.state.lock();
+        let before = state.findings.parts.len();
+        let is_it = |span: &Span| span.stream == stream && span.times == *part;
+        state.findings.parts.retain(|span| !is_it(span) || span.is_proven());
+        if state.findings.parts.len() < before {
+            self.save(&state.findings);
+        }
+    }
+
+    /// Notes that rows have been tried, or encoded: they are not suspects any more.
+    pub(crate) fn clear(&self, stream: &StreamId, times: &Times) {
+        let mut state = self.state.lock();
+        let Findings { buckets, parts, .. } = &mut state.findings;
+        if buckets.is_empty() && parts.is_empty() {
+            return;
+        }
+        let stream = stream.to_string();
+        let is_here = |span: &Span| span.touches(&stream, times) && !span.is_proven();
+        if !buckets.iter().chain(parts.iter()).any(is_here) {
+            return;
+        }
+        for spans in [buckets, parts] {
+            let before = std::mem::take(spans);
+            for span in before {
+                if is_here(&span) {
+                    spans.extend(span.without(times));
+                } else {
+                    spans.push(span);
+                }
+            }
+        }
+        self.save(&state.findings);
+    }
+
+    /// The process has been told to stop and does not wait for encoding any more: its end is not a death over
+    /// the rows that are marked now, or later.
+    pub(crate) fn end(&self) {
+        let mut state = self.state.lock();
+        state.findings.process = self.process.saturating_add(1);
+        self.save(&state.findings);
+    }
+}
+
+impl Findings {
+    /// Counts a death over the rows of a mark; `before` are the findings without the marks.
+    fn count(&mut self, before: &Self, note: Note) {
+        let Note { trial, rows, .. } = note;
+        if trial {
+            let same = |part: &&Span| part.is_same(&rows);
+            let deaths = before.parts.iter().find(same).map_or(0, |part| part.deaths);
+            // The part replaces the larger one that it belongs to.
+            self.parts.retain(|part| !rows.is_within(part));
+            self.parts.push(Span { deaths: deaths + 1, ..rows });
+        } else {
+            let same = before.buckets.iter().filter(|span| span.touches(&rows.stream, &rows.times));
+            let deaths = same.map(|span| span.deaths).max().unwrap_or(0);
+            self.buckets.retain(|span| !span.is_within(&rows));
+            self.buckets.push(Span { deaths: deaths + 1, ..rows });
+        }
     }
 }
 
 impl Span {
-    fn touches(&self, stream: &str, positions: &std::ops::RangeInclusive<u64>) -> bool {
+    fn new(stream: &StreamId, times: &Times, text: Option<u32>) -> Self {
+        Self { stream: stream.to_string(), times: times.clone(), text, deaths: 0 }
+    }
+
+    fn touches(&self, stream: &str, times: &Times) -> bool {
         self.stream == stream
-            && self.positions.start() <= positions.end()
-            && positions.start() <= self.positions.end()
+            && self.times.start() <= times.end()
+            && times.start() <= self.times.end()
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.stream == other.stream && self.times == other.times && self.text == other.text
+    }
+
+    fn is_within(&self, other: &Self) -> bool {
+        self.stream == other.stream
+            && other.times.start() <= self.times.start()
+            && self.times.end() <= other.times.end()
+    }
+
+    /// Whether the rows are a single one that ends a process.
+    fn is_proven(&self) -> bool {
+        self.text.is_some() && self.deaths >= ROW_DEATHS
+    }
+
+    /// Returns the rows before and after a range.
+    fn without(&self, times: &Times) -> impl Iterator<Item = Self> + use<> {
+        let (first, last) = (*self.times.start(), *self.times.end());
+        let left = first..=last.min(times.start().saturating_sub(1));
+        let right = first.max(times.end().saturating_add(1))..=last;
+        let rest = [left, right].map(|rest| Self { times: rest, ..self.clone() });
+        rest.into_iter().filter(|span| !span.times.is_empty())
     }
 }
 
-fn name(stream: &StreamId) -> String {
-    format!("{}/{}/{}", stream.set, stream.index, stream.lane.tag())
-}
-
-fn write_span(span: &Span) -> String {
-    let Span { stream, positions, deaths } = span;
-    format!("{stream} {} {} {deaths}", positions.start(), positions.end())
-}
-
-fn read_span(text: &str) -> Option<Span> {
-    let mut words = text.split_whitespace();
-    let stream = words.next()?.to_owned();
-    let positions = words.next()?.parse().ok()?..=words.next()?.parse().ok()?;
-    Some(Span { stream, positions, deaths: words.next()?.parse().ok()? })
-}
-
-fn write_rows(rows: &Rows) -> String {
-    let Rows { stream, position, rows } = rows;
-    format!("{stream} {position} {} {}", rows.start, rows.end)
-}
-
-fn read_rows(text: &str) -> Option<Rows> {
-    let mut words = text.split_whitespace();
-    let stream = words.next()?.to_owned();
-    let position = words.next()?.parse().ok()?;
-    Some(Rows { stream, position, rows: words.next()?.parse().ok()?..words.next()?.parse().ok()? })
+/// Returns the findings of the last process; none if there are none, or if they cannot be read: then deaths
+/// are counted from the beginning.
+fn read_findings(root: &Path) -> Findings {
+    let path = root.join(FINDINGS);
+    let read = match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).map_err(io::Error::from),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Findings::default(),
+        Err(error) => Err(error),
+    };
+    read.unwrap_or_else(|error| {
+        tracing::warn!(path = %path.display(), %error, "what is known of ends during encoding is lost");
+        Findings::default()
+    })
 }
 
 #[cfg(test)]
@@ -275,62 +340,138 @@ mod tests {
 
     use super::*;
 
-    const HERE: JournalPosition = JournalPosition(5);
+    const ALL: Times = 1_000..=1_999;
 
-    /// The process dies over row 777 of 1,000, whichever rows are encoded together with it.
-    #[test]
-    fn deaths_narrow_down_to_the_row_and_nothing_else() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut deaths = 0;
-        while !lives(directory.path(), 777) {
-            deaths += 1;
-            assert!(deaths < 10, "it dies for ever");
-        }
-        assert_eq!(deaths, 5, "two in ordinary work, then 1,000 rows, 16 and 1");
-        let attempts = Attempts::open(directory.path()).unwrap();
-        assert_eq!(attempts.poison(&stream(), HERE), [777]);
-        assert!(attempts.poison(&stream(), JournalPosition(4)).is_empty());
+    /// Simulates a process that dies over these rows.
+    fn die(root: &Path, times: &Times, text: Option<u32>) {
+        let attempts = Attempts::open(root).unwrap();
+        std::mem::forget(attempts.try_part(&stream(0), times, text).unwrap());
+    }
+
+    fn die_over_bucket(root: &Path) {
+        std::mem::forget(Attempts::open(root).unwrap().begin(&stream(0), &ALL).unwrap());
     }
 
     #[test]
-    fn a_mark_is_gone_with_the_work_and_a_death_elsewhere_counts_nothing() {
+    fn rows_are_suspects_after_two_deaths_over_their_bucket_until_they_are_encoded() {
+        let directory = tempfile::tempdir().unwrap();
+        die_over_bucket(directory.path());
+        die_over_bucket(directory.path());
+        for _ in 0..3 {
+            let attempts = Attempts::open(directory.path()).unwrap();
+            assert_eq!(attempts.suspects(&stream(0), &(1_500..=9_000)), Some(Vec::new()));
+            assert_eq!(attempts.suspects(&stream(0), &(2_000..=9_000)), None, "other rows");
+            assert!(attempts.has_suspects(&stream(0)) && !attempts.has_suspects(&stream(1)));
+        }
+        let attempts = Attempts::open(directory.path()).unwrap();
+        attempts.clear(&stream(0), &(1_200..=1_300));
+        let attempts = Attempts::open(directory.path()).unwrap();
+        assert_eq!(attempts.suspects(&stream(0), &(1_200..=1_300)), None);
+        assert!(attempts.suspects(&stream(0), &(1_100..=1_250)).is_some(), "the rows before");
+        attempts.clear(&stream(0), &(0..=1_999));
+        assert!(!Attempts::open(directory.path()).unwrap().has_suspects(&stream(0)));
+    }
+
+    #[test]
+    fn a_mark_is_gone_with_the_work_and_one_death_makes_no_suspects() {
         let directory = tempfile::tempdir().unwrap();
         let attempts = Attempts::open(directory.path()).unwrap();
-        drop(attempts.begin(&stream(), HERE, HERE).unwrap());
-        std::mem::forget(attempts.begin(&stream(), HERE, HERE).unwrap());
+        drop(attempts.begin(&stream(0), &ALL).unwrap());
+        drop(attempts.try_part(&stream(0), &ALL, None).unwrap());
+        die_over_bucket(directory.path());
+        for _ in 0..5 {
+            assert!(!Attempts::open(directory.path()).unwrap().has_suspects(&stream(0)));
+        }
+    }
+
+    #[test]
+    fn a_stop_that_gives_up_waiting_is_not_a_death() {
+        let directory = tempfile::tempdir().unwrap();
         for _ in 0..5 {
             let attempts = Attempts::open(directory.path()).unwrap();
-            assert_eq!(attempts.verdict(&stream(), HERE, 10), Verdict::Clean);
+            assert!(!attempts.has_suspects(&stream(0)));
+            std::mem::forget(attempts.begin(&stream(0), &ALL).unwrap());
+            attempts.end();
+            std::mem::forget(attempts.try_part(&stream(0), &(1_007..=1_007), Some(7)).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_death_is_counted_once_if_the_start_that_counts_it_is_killed() {
+        let directory = tempfile::tempdir().unwrap();
+        die_over_bucket(directory.path());
+        let mark = directory.path().join("1-1.mark");
+        let text = fs::read(&mark).unwrap();
+        for _ in 0..5 {
+            // The findings are written, and the mark is not removed yet.
+            Attempts::open(directory.path()).unwrap();
+            fs::write(&mark, &text).unwrap();
+        }
+        assert!(!Attempts::open(directory.path()).unwrap().has_suspects(&stream(0)));
+        assert!(!mark.exists());
+    }
+
+    #[test]
+    fn deaths_over_parts_narrow_down_to_a_row_which_is_rejected_after_three_deaths_over_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let row = 1_007..=1_007;
+        die(directory.path(), &(1_000..=1_015), None);
+        for deaths in 0..ROW_DEATHS {
+            let attempts = Attempts::open(directory.path()).unwrap();
+            let part = if deaths == 0 { 1_000..=1_015 } else { row.clone() };
+            assert_eq!(attempts.suspects(&stream(0), &ALL), Some(vec![part]));
+            assert!(attempts.proven(&stream(0)).is_empty(), "after {deaths} deaths over the row");
+            std::mem::forget(attempts.try_part(&stream(0), &row, Some(7)).unwrap());
         }
         let attempts = Attempts::open(directory.path()).unwrap();
-        attempts.succeeded(&stream(), HERE);
-        assert!(Attempts::open(directory.path()).unwrap().state.lock().left.is_empty());
+        attempts.clear(&stream(0), &ALL);
+        assert_eq!(attempts.suspects(&stream(0), &ALL), None);
+        assert_eq!(Attempts::open(directory.path()).unwrap().proven(&stream(0)), [(1_007, 7)]);
+        assert!(attempts.proven(&stream(1)).is_empty(), "a row of another indexer");
     }
 
-    /// Simulates one process that recovers and encodes a record. Returns false if it dies.
-    fn lives(root: &Path, deadly: usize) -> bool {
-        let attempts = Attempts::open(root).unwrap();
-        let poison = attempts.poison(&stream(), HERE);
-        if let Verdict::Try(parts) = attempts.verdict(&stream(), HERE, 1_000) {
-            for part in parts {
-                let mark = attempts.trial(&stream(), HERE, part.clone()).unwrap();
-                if part.contains(&deadly) && !poison.contains(&deadly) {
-                    std::mem::forget(mark);
-                    return false;
-                }
+    #[test]
+    fn a_row_that_survives_a_trial_is_as_any_other_row() {
+        let directory = tempfile::tempdir().unwrap();
+        let row = 1_007..=1_007;
+        for _ in 0..4 {
+            for _ in 1..ROW_DEATHS {
+                die(directory.path(), &row, Some(7));
             }
+            Attempts::open(directory.path()).unwrap().survived(&stream(0), &row);
         }
-        let mark = attempts.begin(&stream(), HERE, HERE).unwrap();
-        if !poison.contains(&deadly) {
-            std::mem::forget(mark);
-            return false;
-        }
-        attempts.succeeded(&stream(), HERE);
-        true
+        let attempts = Attempts::open(directory.path()).unwrap();
+        assert!(attempts.proven(&stream(0)).is_empty() && !attempts.has_suspects(&stream(0)));
     }
 
-    fn stream() -> StreamId {
-        let (indexer, index) = (IndexerId(uuid::Uuid::nil()), IndexName::new("main").unwrap());
+    #[test]
+    fn deaths_over_different_rows_reject_none() {
+        let directory = tempfile::tempdir().unwrap();
+        for row in 1_000..1_020 {
+            die(directory.path(), &(row..=row), Some(7));
+        }
+        // The same arrival time, and another text.
+        for text in 0..20 {
+            die(directory.path(), &(1_500..=1_500), Some(text));
+        }
+        assert!(Attempts::open(directory.path()).unwrap().proven(&stream(0)).is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_read_counts_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        die_over_bucket(directory.path());
+        die_over_bucket(directory.path());
+        fs::write(directory.path().join("findings.json"), "{\"proc").unwrap();
+        fs::write(directory.path().join("rows.poison"), "0/main/1 5 7 8").unwrap();
+        let attempts = Attempts::open(directory.path()).unwrap();
+        assert!(!attempts.has_suspects(&stream(0)) && attempts.proven(&stream(0)).is_empty());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    fn stream(indexer: u128) -> StreamId {
+        let index = IndexName::new("main").unwrap();
+        let indexer = IndexerId(uuid::Uuid::from_u128(indexer));
         StreamId { indexer, set: 0, index, lane: Lane::FIRST }
     }
 }

@@ -292,7 +292,7 @@ impl Replay<'_> {
                 self.out.events += batch.batch.rows() as u64;
                 let stream = self.id.stream(&batch.batch.index, batch.lane);
                 let first = batch.first_index_time;
-                let kept = self.to.sifter.sift(&stream, position, batch.batch, first);
+                let kept = self.to.sifter.sift(batch.batch, first);
                 let rows = Rows::new(kept, first);
                 self.to.hot.append(&stream, rows, position, self.now);
                 // Levels that were set over REST are not yet known at the start; the lane has its own.

@@ -1,21 +1,21 @@
 //! Separates events that cannot be encoded: they are set aside, and the rest of the bucket is encoded.
 //!
 //! An event cannot be stored for one of three reasons: it is larger than inputs accept now (a journal of an
-//! earlier version), encoding it fails or panics, or the process dies. The first two are found here by trial,
-//! the third by [`Attempts`].
+//! earlier version), encoding it fails or panics, or the process dies. The first is found when the journal is
+//! read, the second by bisection of a bucket that fails, the third by [`Attempts`]: if processes died over a
+//! bucket, its parts are tried before it is encoded. The start does not wait for this.
 
-use std::ops::Range;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int32Type, TimestampMicrosecondType};
 use bucket::{FieldSource, WriteOptions, Written};
-use model::{BucketId, EventBatch, IndexName, JournalPosition, StreamId};
+use model::{BucketId, EventBatch, IndexName, StreamId};
 
 use super::aside::{Aside, Rejected};
-use super::attempts::{Attempts, Verdict};
-use super::rows::Rows;
+use super::attempts::{Attempts, ROW_DEATHS, Times};
 use super::rows::select;
 use super::store::RolledBucket;
 use crate::Error;
@@ -26,6 +26,8 @@ const MOST: usize = 1_000;
 /// Factor by which an event of the journal may exceed `maxEventSize`, so that lowering the setting does not
 /// set aside events that were accepted before.
 const GRACE: usize = 4;
+/// Number of parts in which suspects are tried.
+const PARTS: usize = 64;
 
 /// The components for sifting.
 pub(crate) struct Sifter {
@@ -44,60 +46,85 @@ impl std::fmt::Debug for Sifter {
 }
 
 impl Sifter {
-    /// Returns the rows of a journal record that may become hot; sets the others aside.
-    pub(crate) fn sift(
-        &self,
-        stream: &StreamId,
-        position: JournalPosition,
-        batch: EventBatch,
-        first_index_time: i64,
-    ) -> EventBatch {
+    /// Returns the rows of a journal record that may become hot; sets those aside that are too large.
+    pub(crate) fn sift(&self, batch: EventBatch, first_index_time: i64) -> EventBatch {
         let limit = self.max_event_size.saturating_mul(GRACE);
-        let large = |row: &usize| batch.row(*row).len() > limit;
-        let mut out: Vec<(usize, String)> = Vec::new();
-        if batch.raw.len() > limit {
-            let reason = || format!("the event has more than {limit} bytes (4 times maxEventSize)");
-            out.extend((0..batch.rows()).filter(large).map(|row| (row, reason())));
+        if batch.raw.len() <= limit {
+            return batch;
         }
-        let died = || "the server ended while it encoded this event".to_owned();
-        out.extend(self.attempts.poison(stream, position).into_iter().map(|row| (row, died())));
-        if let Verdict::Try(parts) = self.attempts.verdict(stream, position, batch.rows()) {
-            tracing::warn!(
-                position = position.0, index = %stream.index, parts = parts.len(),
-                "the server ended while it encoded a bucket of this record; it is tried alone"
-            );
-            for part in parts {
-                self.try_part(stream, position, &batch, part, &mut out);
-            }
-        }
+        let reason = || format!("the event has more than {limit} bytes (4 times maxEventSize)");
+        let large = (0..batch.rows()).filter(|row| batch.row(*row).len() > limit);
+        let out: Vec<(usize, String)> = large.map(|row| (row, reason())).collect();
         if out.is_empty() {
             return batch;
         }
-        out.sort();
-        out.dedup_by_key(|(row, _)| *row);
         self.without(batch, first_index_time, &out)
     }
 
-    /// Encodes a part of a record, except rows that are known to be bad, and adds those that fail.
-    fn try_part(
-        &self,
-        stream: &StreamId,
-        position: JournalPosition,
-        batch: &EventBatch,
-        part: Range<usize>,
-        out: &mut Vec<(usize, String)>,
-    ) {
-        let wanted: Vec<usize> =
-            part.clone().filter(|row| !out.iter().any(|(bad, _)| bad == row)).collect();
-        let _mark = match self.attempts.trial(stream, position, part) {
+    /// Tries the rows of a bucket in parts, if processes died over them. Nothing else is encoded meanwhile,
+    /// so that a death is one over the part that is tried.
+    fn try_suspects(&self, stream: &StreamId, batches: &[RecordBatch], times: &Times) {
+        let Some(narrowed) = self.attempts.suspects(stream, times) else { return };
+        let _alone = self.attempts.alone.write();
+        let events: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        tracing::warn!(
+            index = %stream.index, events,
+            "the server ended while it encoded a bucket with these events; they are tried in parts first"
+        );
+        for part in narrowed {
+            self.try_rows(stream, batches, &part);
+            self.attempts.survived(stream, &part);
+        }
+        self.try_rows(stream, batches, times);
+        self.attempts.clear(stream, times);
+        tracing::info!(index = %stream.index, events, "the events have been tried");
+    }
+
+    /// Tries the rows of a range in parts.
+    fn try_rows(&self, stream: &StreamId, batches: &[RecordBatch], times: &Times) {
+        let all = batches.iter().flat_map(|batch| arrivals(batch).iter().copied());
+        let mut rows: Vec<i64> = all.filter(|time| times.contains(time)).collect();
+        rows.sort_unstable();
+        for part in rows.chunks(rows.len().div_ceil(PARTS).max(1)) {
+            self.try_part(stream, batches, &(part[0]..=part[part.len() - 1]));
+        }
+    }
+
+    fn try_part(&self, stream: &StreamId, batches: &[RecordBatch], times: &Times) {
+        let rows = within(batches, times);
+        let text = match rows.as_slice() {
+            [one] if one.num_rows() == 1 => Some(checksum(one, 0)),
+            _ => None,
+        };
+        let _mark = match self.attempts.try_part(stream, times, text) {
             Ok(mark) => mark,
             Err(error) => return tracing::warn!(%error, "a trial cannot be noted and is left out"),
         };
-        let rows = Rows::new(select(batch, |row| wanted.binary_search(&row).is_ok()), 0);
-        let Ok(columns) = rows.columns(&bucket::hot_schema()) else { return };
-        if let Ok(found) = self.failing(&stream.index, &[columns]) {
-            out.extend(found.into_iter().map(|((_, row), why)| (wanted[row], why)));
+        if self.attempt(BucketId(uuid::Uuid::nil()), &stream.index, &rows).is_err() {
+            // The row that ends the process may be behind one that only fails. Rows that fail are set aside
+            // when the bucket is encoded.
+            let _ = self.failing(&stream.index, &rows);
         }
+    }
+
+    /// Returns the rows that end a process, in order.
+    fn deadly(&self, stream: &StreamId, batches: &[RecordBatch]) -> Failing {
+        let proven = self.attempts.proven(stream);
+        if proven.is_empty() {
+            return Vec::new();
+        }
+        let reason =
+            || format!("the server ended {ROW_DEATHS} times while it encoded only this event");
+        let mut found = Vec::new();
+        for (number, batch) in batches.iter().enumerate() {
+            for (row, time) in arrivals(batch).iter().enumerate() {
+                let is_it = |(at, text): &(i64, u32)| at == time && *text == checksum(batch, row);
+                if proven.iter().any(is_it) {
+                    found.push(((number, row), reason()));
+                }
+            }
+        }
+        found
     }
 
     /// Sets rows of a batch aside; rows that cannot be set aside remain in the batch.
@@ -135,16 +162,39 @@ impl Sifter {
     /// # Errors
     /// The bucket cannot be encoded, and single events are not the cause.
     pub(crate) fn encode(&self, rolled: &RolledBucket) -> Result<Option<Written>, Error> {
-        let (id, stream, content) = (rolled.content.id, &rolled.stream, &rolled.content);
-        let _mark = self.attempts.begin(stream, content.from, content.upto).inspect_err(|error| {
-            tracing::debug!(%error, "the encoding of a bucket is not noted");
+        self.encode_rows(rolled.content.id, &rolled.stream, rolled.batches()?)
+    }
+
+    fn encode_rows(
+        &self,
+        id: BucketId,
+        stream: &StreamId,
+        mut batches: Vec<RecordBatch>,
+    ) -> Result<Option<Written>, Error> {
+        let deadly = self.deadly(stream, &batches);
+        if !deadly.is_empty() {
+            batches = self.take_out(&stream.index, batches, &deadly)?;
+            if batches.is_empty() {
+                return Ok(None);
+            }
+        }
+        let times = span(&batches);
+        if let Some(times) = &times {
+            self.try_suspects(stream, &batches, times);
+        }
+        let _others = self.attempts.alone.read();
+        let _mark = times.as_ref().map(|times| {
+            self.attempts.begin(stream, times).inspect_err(|error| {
+                tracing::debug!(%error, "the encoding of a bucket is not noted");
+            })
         });
-        let batches = rolled.batches()?;
         let written = match self.attempt(id, &stream.index, &batches) {
             Ok(written) => Some(written),
             Err(failed) => self.salvage(id, &stream.index, batches, failed)?,
         };
-        self.attempts.succeeded(stream, content.upto);
+        if let Some(times) = &times {
+            self.attempts.clear(stream, times);
+        }
         Ok(written)
     }
 
@@ -176,21 +226,32 @@ impl Sifter {
             Ok(found) if !found.is_empty() => found,
             _ => return Err(failed.into()),
         };
-        let mut kept = batches.clone();
-        for ((batch, row), reason) in found.iter().rev() {
-            self.put(index, &batches[*batch], *row, reason).map_err(|source| Error::SetAside {
-                path: self.aside.watch().borrow().directory.clone(),
-                source: Arc::new(source),
-            })?;
-            let whole = kept[*batch].clone();
-            kept[*batch] = whole.slice(0, *row);
-            kept.insert(batch + 1, whole.slice(row + 1, whole.num_rows() - row - 1));
-        }
-        kept.retain(|batch| batch.num_rows() > 0);
+        let kept = self.take_out(index, batches, &found)?;
         if kept.is_empty() {
             return Ok(None);
         }
         self.attempt(id, index, &kept).map(Some).map_err(Error::from)
+    }
+
+    /// Sets rows, which are in order, aside, and returns the others.
+    fn take_out(
+        &self,
+        index: &IndexName,
+        batches: Vec<RecordBatch>,
+        found: &[Bad],
+    ) -> Result<Vec<RecordBatch>, Error> {
+        let mut kept = batches;
+        for ((batch, row), reason) in found.iter().rev() {
+            let whole = kept[*batch].clone();
+            self.put(index, &whole, *row, reason).map_err(|source| Error::SetAside {
+                path: self.aside.watch().borrow().directory.clone(),
+                source: Arc::new(source),
+            })?;
+            kept[*batch] = whole.slice(0, *row);
+            kept.insert(batch + 1, whole.slice(row + 1, whole.num_rows() - row - 1));
+        }
+        kept.retain(|batch| batch.num_rows() > 0);
+        Ok(kept)
     }
 
     /// Returns the rows that fail on their own, in order, with the reason; none if there are too many.
@@ -227,7 +288,7 @@ impl Sifter {
         batch: &RecordBatch,
         row: usize,
         reason: &str,
-    ) -> std::io::Result<()> {
+    ) -> io::Result<()> {
         let time = |column: usize| {
             batch.column(column).as_primitive::<TimestampMicrosecondType>().value(row)
         };
@@ -251,8 +312,10 @@ impl Sifter {
     }
 }
 
-/// Failing rows, by batch number and row number, each with the reason.
-type Failing = Vec<((usize, usize), String)>;
+/// A row that is set aside, by batch number and row number, with the reason.
+type Bad = ((usize, usize), String);
+/// Rows that are set aside.
+type Failing = Vec<Bad>;
 
 /// The error that too many events fail for single events to be the cause.
 #[derive(Debug)]
@@ -274,6 +337,37 @@ impl From<Failed> for Error {
             Failed::Error(error) => Self::Bucket(error),
         }
     }
+}
+
+/// Returns the arrival times of hot rows.
+fn arrivals(batch: &RecordBatch) -> &[i64] {
+    batch.column(1).as_primitive::<TimestampMicrosecondType>().values()
+}
+
+/// Returns the checksum of the text of a hot row.
+fn checksum(batch: &RecordBatch, row: usize) -> u32 {
+    crc32fast::hash(batch.column(2).as_string_view().value(row).as_bytes())
+}
+
+/// Returns the earliest and the latest arrival time; `None` without rows.
+fn span(batches: &[RecordBatch]) -> Option<Times> {
+    let all = || batches.iter().flat_map(|batch| arrivals(batch).iter().copied());
+    Some(all().min()?..=all().max()?)
+}
+
+/// Returns the rows that arrived in a range.
+fn within(batches: &[RecordBatch], times: &Times) -> Vec<RecordBatch> {
+    let mut out = Vec::new();
+    for batch in batches {
+        let mut from = 0;
+        for run in arrivals(batch).chunk_by(|a, b| times.contains(a) == times.contains(b)) {
+            if times.contains(&run[0]) {
+                out.push(batch.slice(from, run.len()));
+            }
+            from += run.len();
+        }
+    }
+    out
 }
 
 fn text_of(panic: &(dyn std::any::Any + Send)) -> String {

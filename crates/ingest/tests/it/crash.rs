@@ -1,6 +1,7 @@
 //! A process killed at any moment: what it acknowledged is there once, whatever else it was doing.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -16,6 +17,8 @@ use crate::setup::{Setup, cut, settings, start};
 const DATA: &str = "KARST_CRASH_TEST_DATA";
 const ROUND: &str = "KARST_CRASH_TEST_ROUND";
 const ROUNDS: u64 = 12;
+/// Events that each child takes in which is killed over its marks.
+const EVENTS: usize = 20_000;
 
 #[tokio::test]
 async fn every_acknowledged_event_survives_kills_exactly_once() {
@@ -62,6 +65,94 @@ async fn a_lost_catalog_is_made_anew_with_every_acknowledged_event_once() {
     let lost: Vec<_> = acknowledged.iter().filter(|id| !counts.contains_key(*id)).collect();
     let twice: Vec<_> = counts.iter().filter(|(_, count)| **count > 1).collect();
     assert!(lost.is_empty() && twice.is_empty(), "lost {lost:?}, twice {twice:?}");
+}
+
+/// The first two kills make the events suspects; the others come while they are tried, ever further on.
+#[tokio::test]
+async fn kills_while_events_are_tried_lose_none_and_set_none_aside() {
+    let data = TestDir::new();
+    let (mut acknowledged, mut in_trials) = (Vec::new(), 0);
+    for (round, marks) in [1, 1, 1, 2, 3, 5, 10, 30, 60].into_iter().enumerate() {
+        let (is_acknowledged, was_trying) = kill_at_mark(&data, round, marks);
+        acknowledged.extend(is_acknowledged.then_some(round));
+        in_trials += u32::from(was_trying);
+    }
+    let setup = start(data.path(), settings()).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    let mut counts: HashMap<String, usize> = HashMap::default();
+    let texts: HashSet<String> = setup
+        .texts()
+        .await
+        .into_iter()
+        .inspect(|text| *counts.entry(text.split('-').next().unwrap().to_owned()).or_default() += 1)
+        .collect();
+    assert_eq!(texts.len(), counts.values().sum::<usize>(), "events are there twice");
+    for round in &acknowledged {
+        assert_eq!(counts.get(&round.to_string()), Some(&EVENTS), "round {round} of {counts:?}");
+    }
+    assert_eq!(setup.ingest.set_aside().borrow().events, 0);
+    assert!(acknowledged.len() > 1 && in_trials > 2, "{acknowledged:?}, {in_trials} in trials");
+}
+
+/// Starts this test program as a child that takes in events and rolls them, and kills it when it has written
+/// a number of marks of encoding. Returns whether its events are acknowledged, and whether it tried some.
+fn kill_at_mark(data: &TestDir, round: usize, marks: u64) -> (bool, bool) {
+    let directory = data.path().join("encoding");
+    let before = newest_mark(&directory).0;
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::rolling_child", "--nocapture"])
+        .env(DATA, data.path())
+        .env(ROUND, round.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let output = child.stdout.take().unwrap();
+    let lines = BufReader::new(output).lines().map_while(Result::ok);
+    let reader = std::thread::spawn(move || lines.collect::<Vec<_>>());
+    let until = Instant::now() + Duration::from_secs(120);
+    let is_there = || {
+        let (process, number) = newest_mark(&directory);
+        process > before && number >= marks
+    };
+    // It ends by itself when everything is stored.
+    while !is_there() && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < until, "round {round}: there is no mark {marks}");
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let lines = reader.join().unwrap();
+    let files = std::fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path());
+    let left = files.filter(|path| path.extension().is_some_and(|known| known == "mark"));
+    let mut left = left.map(|path| std::fs::read_to_string(path).unwrap());
+    let is_acknowledged = lines.iter().any(|line| line.contains(&format!("ack {round};")));
+    (is_acknowledged, left.any(|mark| mark.contains("\"trial\":true")))
+}
+
+/// The number of the newest process that has a mark, and of its newest mark; 0 without marks.
+fn newest_mark(directory: &Path) -> (u64, u64) {
+    let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let numbers = names.filter_map(|file| {
+        let name = file.file_name().into_string().ok()?;
+        let (process, number) = name.strip_suffix(".mark")?.split_once('-')?;
+        Some((process.parse().ok()?, number.parse().ok()?))
+    });
+    numbers.max().unwrap_or_default()
+}
+
+/// The child: takes in events and rolls them.
+#[tokio::test(flavor = "multi_thread")]
+async fn rolling_child() {
+    let (Ok(data), Ok(round)) = (std::env::var(DATA), std::env::var(ROUND)) else { return };
+    let setup = start(data.as_ref(), settings()).await;
+    let padding = "x".repeat(200);
+    let texts: Vec<String> =
+        (0..EVENTS).map(|number| format!("{round}-{number} {padding}")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    setup.events(&texts).await;
+    println!("ack {round};");
+    setup.ingest.roll_all(None).await.unwrap();
 }
 
 /// Starts this test program as a child that takes in events, and kills it at some moment; gives

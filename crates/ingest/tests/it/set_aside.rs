@@ -1,11 +1,13 @@
 //! Events that no bucket can hold, and events over their limits.
 
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
-use ingest::Settings;
+use ingest::{Ingest, Settings};
 use testkit::TestDir;
 
-use crate::setup::{settings, start};
+use crate::setup::{parts, settings, start};
 
 #[tokio::test]
 async fn recovery_sets_aside_what_an_earlier_version_let_in_and_keeps_the_rest() {
@@ -33,6 +35,25 @@ async fn recovery_sets_aside_what_an_earlier_version_let_in_and_keeps_the_rest()
     let setup = start(data.path(), now).await;
     assert_eq!(setup.ingest.set_aside().borrow().events, 1, "it is told of as long as it is there");
     assert_eq!(setup.texts().await, ["first", "last"]);
+}
+
+/// The end of the process may break off the encoding of a bucket: the marks of this process are not counted.
+#[tokio::test]
+async fn an_ordered_end_and_a_start_that_is_given_up_are_not_deaths() {
+    let (data, other) = (TestDir::new(), TestDir::new());
+    let setup = start(data.path(), settings()).await;
+    assert_eq!(counted_process(data.path()), 1);
+    let given_up = Box::pin(Ingest::start(parts(other.path(), &setup, settings())));
+    assert!(tokio::time::timeout(Duration::ZERO, given_up).await.is_err());
+    assert_eq!(counted_process(other.path()), 2);
+    setup.stop().await;
+    assert_eq!(counted_process(data.path()), 2);
+}
+
+/// The process whose marks the next start counts.
+fn counted_process(data: &Path) -> u64 {
+    let findings = fs::read(data.join("encoding/findings.json")).unwrap();
+    serde_json::from_slice::<serde_json::Value>(&findings).unwrap()["process"].as_u64().unwrap()
 }
 
 #[tokio::test]
