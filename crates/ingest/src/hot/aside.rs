@@ -113,7 +113,8 @@ impl Aside {
         tracing::error!(
             index = %event.index, source = event.source, host = event.host, bytes = event.raw.len(),
             kept, reason = event.reason, file = %file("json").display(),
-            "an event that no bucket can hold was set aside"
+            "an event that no bucket can hold was set aside; docs/operations.md (rejected events) has the commands \
+             that index it again"
         );
         Ok(())
     }

@@ -16,7 +16,7 @@ use model::{BucketId, EventBatch, IndexName, StreamId};
 
 use super::aside::{Aside, Rejected};
 use super::attempts::{Attempts, ROW_DEATHS, Times};
-use super::rows::select;
+use super::rows::{Rows, select};
 use super::store::RolledBucket;
 use crate::Error;
 
@@ -134,21 +134,12 @@ impl Sifter {
         first_index_time: i64,
         rows: &[(usize, String)],
     ) -> EventBatch {
-        let origins: Vec<_> = batch.each_origin().cloned().collect();
         let mut gone = Vec::with_capacity(rows.len());
         for (row, reason) in rows {
-            let Some(origin) = origins.get(*row) else { continue };
-            let put = self.aside.put(&Rejected {
-                index: &batch.index,
-                host: &origin.host,
-                source: &origin.source,
-                sourcetype: &origin.sourcetype,
-                time: batch.time[*row].0,
-                index_time: first_index_time.saturating_add(i64::try_from(*row).unwrap_or(0)),
-                fields: None,
-                raw: str::from_utf8(batch.row(*row)).unwrap_or_default(),
-                reason,
-            });
+            let index_time = first_index_time.saturating_add(i64::try_from(*row).unwrap_or(0));
+            let one = Rows::new(select(&batch, |other| other == *row), index_time);
+            let columns = one.columns(&bucket::hot_schema()).map_err(io::Error::other);
+            let put = columns.and_then(|columns| self.put(&batch.index, &columns, 0, reason));
             match put {
                 Ok(()) => gone.push(*row),
                 Err(error) => tracing::error!(%error, "an event cannot be set aside"),

@@ -496,7 +496,8 @@ async fn tell_set_aside(
             let directory = directory.display();
             let text = format!(
                 "{events} acknowledged events could not be kept in a bucket and are in {directory} (the \
-                 last one: {reason}); take what you need and remove the files before the next start"
+                 last one: {reason}); index them again as docs/operations.md (rejected events) says, or take \
+                 what you need, and remove the files before the next start"
             );
             conditions.set(health::EVENTS_SET_ASIDE, Severity::Warning, text);
         }

@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bucket::FieldExtractor;
-use model::{EventBatchBuilder, EventTime, IndexerId, Lane, Origin};
+use model::{EventBatchBuilder, EventTime, IndexedField, IndexerId, Lane, Origin};
 
 use super::*;
-use crate::hot::rows::Rows;
 
 /// Rules that panic over an event that says so.
 #[derive(Debug)]
@@ -78,11 +77,14 @@ fn a_record_of_an_earlier_version_loses_only_what_is_too_large() {
     let directory = tempfile::tempdir().unwrap();
     let sifter = sifter(directory.path(), 100);
     let texts = ["small", &"x".repeat(401), &"y".repeat(400)].map(str::to_owned);
-    let kept = sifter.sift(batch(&texts), 50);
+    let mut batch = batch(&texts);
+    batch.fields.push(IndexedField { row: 1, name: "code".into(), value: "7".into() });
+    let kept = sifter.sift(batch, 50);
     assert_eq!((kept.row(0), kept.row(1).len(), kept.rows()), (&b"small"[..], 400, 2));
     let file = directory.path().join("rejected/main/51.json");
     let told = std::fs::read_to_string(file).unwrap();
     assert!(told.contains("maxEventSize") && told.contains("\"bytes\":401"), "{told}");
+    assert!(told.contains(r#"{\"code\":\"7\"}"#), "its indexed fields: {told}");
 }
 
 #[test]
