@@ -14,10 +14,10 @@ KEY, SECRET = "karst-tests", "karst-tests-secret"
 class Store:
     """MinIO over a directory."""
 
-    def __init__(self, directory, program):
+    def __init__(self, directory, program, environment):
         # Left to itself, MinIO gives its console a port that a client may have had meanwhile.
         self.port, self.console = karst.free_port(), karst.free_port()
-        self.directory, self.program = directory, program
+        self.directory, self.program, self.environment = directory, program, environment
         self.up()
         self.files = pyarrow.fs.S3FileSystem(
             access_key=KEY,
@@ -41,6 +41,7 @@ class Store:
                     "MINIO_ROOT_USER": KEY,
                     "MINIO_ROOT_PASSWORD": SECRET,
                     "MINIO_BROWSER": "off",
+                    **self.environment,
                 },
                 stdout=log,
                 stderr=log,
@@ -89,8 +90,9 @@ class Store:
         self.process.wait(20)
 
 
-def start(directory):
+def start(directory, **environment):
+    """A store that is ready, with settings of MinIO in its environment."""
     program = subprocess.run(
         [karst.ROOT / "ci/tools/minio.sh"], check=True, capture_output=True, text=True
     )
-    return Store(directory, program.stdout.strip()).ready()
+    return Store(directory, program.stdout.strip(), environment).ready()

@@ -41,7 +41,7 @@ pub struct CacheStats {
     pub nvme_hits: u64,
     /// Blocks that were fetched from the store, including those that another reader was already fetching.
     pub store_reads: u64,
-    /// Requests to the store, without retries and hedged requests.
+    /// Requests that were sent to the store, without retries and hedged requests.
     pub store_requests: u64,
     /// Requests that were retried because the store failed or refused the previous attempt.
     pub store_retries: u64,
@@ -171,11 +171,15 @@ impl Account {
         }
     }
 
-    /// Counts a request to the store.
-    pub(crate) fn request(&self, bytes: u64, time: Duration) {
+    /// Counts a request that is about to be sent: it is charged even if the search ends before the answer.
+    pub(crate) fn request(&self) {
         self.each(|counters| {
             counters.requests.fetch_add(1, Ordering::Relaxed);
         });
+    }
+
+    /// Counts the answer to a request.
+    pub(crate) fn answer(&self, bytes: u64, time: Duration) {
         self.blocks(Tier::Store, 0, bytes, time);
     }
 }

@@ -162,11 +162,12 @@ async fn get(
     let start = Instant::now();
     let range = run.first * size..(run.last + 1) * size;
     times.send();
+    account.request();
     let got = hedged(blocks, location, &range, account).await;
     times.answer();
     let (meta, bytes) = got?;
     drop(permit);
-    account.request(bytes.len() as u64, start.elapsed());
+    account.answer(bytes.len() as u64, start.elapsed());
     pool.reuse.fetched(run.wanted.len());
     blocks.remember(&meta);
     let path: Arc<str> = Arc::from(location.as_ref());

@@ -167,9 +167,10 @@ impl CachedStore {
         let times = Arc::new(Times::default());
         let wait = self.account.wait(Arc::clone(&times));
         times.send();
+        self.account.request();
         let meta = self.blocks.inner.head(location).await?;
         drop(wait);
-        self.account.request(0, start.elapsed());
+        self.account.answer(0, start.elapsed());
         self.blocks.remember(&meta);
         Ok(meta)
     }

@@ -412,6 +412,24 @@ async fn a_search_whose_request_waits_for_others_of_the_process_does_not_wait_fo
 }
 
 #[tokio::test]
+async fn a_request_counts_as_soon_as_it_is_sent() {
+    let settings = Settings { hedge_percent: 0.0, ..settings(None) };
+    let (cached, slow) = with_slow_store(settings).await;
+    let before = slow.hooks().reads();
+    slow.hooks().take(Duration::ZERO, Duration::from_secs(600));
+    let reads = Arc::new(SearchReads::default());
+    let (search, at) = (cached.counted(&reads), 300 * BLOCK as u64);
+    let ended_early =
+        tokio::spawn(async move { search.get_range(&path(), at..at + 50).await.unwrap() });
+    while slow.hooks().reads() == before {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    ended_early.abort();
+    let stats = reads.stats();
+    assert_eq!((stats.store_requests, stats.store_bytes), (1, 0));
+}
+
+#[tokio::test]
 async fn a_store_that_is_slow_throughout_is_not_asked_twice_as_often() {
     let (cached, slow) = with_slow_store(settings(None)).await;
     let before = slow.hooks().reads();

@@ -12,7 +12,7 @@ pub struct Reads {
     pub nvme: TierReads,
     /// Reads from object storage.
     pub store: TierReads,
-    /// Number of requests to object storage.
+    /// Number of requests to object storage, as charged: including retries and hedged requests.
     pub store_requests: u64,
 }
 
@@ -53,7 +53,25 @@ impl Reads {
             dram: tier(stats.dram_hits, stats.dram_bytes, stats.dram_micros),
             nvme: tier(stats.nvme_hits, stats.nvme_bytes, stats.nvme_micros),
             store: tier(stats.store_reads, stats.store_bytes, stats.store_micros),
-            store_requests: stats.store_requests,
+            store_requests: stats.store_requests + stats.store_retries + stats.store_hedges,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn retries_and_hedged_requests_are_charged_as_well() {
+        let stats = CacheStats {
+            store_reads: 12,
+            store_requests: 4,
+            store_retries: 2,
+            store_hedges: 1,
+            ..CacheStats::default()
+        };
+        let reads = Reads::of(&stats);
+        assert_eq!((reads.store.blocks, reads.store_requests), (12, 7));
     }
 }
