@@ -3,6 +3,7 @@
 //! A link does not know about balancing or retries; it reports to its sender, and ends when the connection
 //! ends or when the sender drops its orders.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ use crate::indexer_rules::IndexerRules;
 use crate::outputs::Group;
 use crate::queue::Place;
 use crate::tls::Tls;
+
+/// Time to read the receipts that have arrived, once nothing more can be written.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// A bidirectional connection over any transport.
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -97,13 +101,27 @@ async fn converse(parts: LinkParts, orders: mpsc::UnboundedReceiver<Order>) -> R
     };
     tell(news).await?;
     let (write, read) = frames.split();
-    let writing = send_orders(write, orders, &parts);
-    let reading = read_answers(read, &parts);
     // No more orders: waits until batches in flight are acknowledged or the sender is dropped.
-    tokio::select! {
+    until_over(send_orders(write, orders, &parts), read_answers(read, &parts)).await
+}
+
+/// Works until one of both ends. An indexer that stops sends receipts until it closes the connection. If a
+/// batch is written right then, that fails before they are read, and another indexer would get what they
+/// acknowledge once more.
+async fn until_over(
+    writing: impl Future<Output = Result<(), String>>,
+    reading: impl Future<Output = Result<(), String>>,
+) -> Result<(), String> {
+    let mut reading = pin!(reading);
+    let written = tokio::select! {
         result = writing => result,
-        result = reading => result,
+        result = reading.as_mut() => return result,
+    };
+    if written.is_err() {
+        // How reading ends does not matter: the connection is over.
+        let _ = tokio::time::timeout(LAST_ANSWERS, reading).await;
     }
+    written
 }
 
 /// Takes over the rules of the indexer.
@@ -219,5 +237,25 @@ async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Resul
             Some(to_forwarder::Kind::Pong(_) | to_forwarder::Kind::Welcome(_)) | None => continue,
         };
         parts.news.send((parts.number, news)).await.map_err(text)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn receipts_that_have_arrived_are_read_although_nothing_can_be_written() {
+        let is_read = Cell::new(false);
+        let reading = async {
+            tokio::task::yield_now().await;
+            is_read.set(true);
+            Err::<(), _>("it closed the connection".to_owned())
+        };
+        let writing = std::future::ready(Err::<(), _>("broken pipe".to_owned()));
+        let over = until_over(writing, reading).await;
+        assert_eq!((over, is_read.get()), (Err("broken pipe".to_owned()), true));
     }
 }
