@@ -557,8 +557,17 @@ def take_out(head, indexer):
     return seconds
 
 
+def steady(process, name):
+    """Megabytes of a gauge, once it no longer changes: a process updates it some times a second."""
+    last = None
+    while (now := process.metric(name)) != last:
+        last = now
+        time.sleep(0.5)
+    return now / harness.MB
+
+
 def drain(folder, variables, count, level):
-    """Seconds until an indexer with so many hot events has left; MB of text, of hot rows in memory, of its journal; missing events."""
+    """Seconds until an indexer with so many hot events has left; MB of text, of it in hot buckets, of its journal; missing events."""
     conf = {
         "server": "[ingest]\nmaxHotMemory = 4GB\n",
         "indexes": f"[default]\nackLevel = {level}\nmaxDataSize = auto_high_volume\n[{level}]\n",
@@ -575,7 +584,7 @@ def drain(folder, variables, count, level):
             return int(rows[0]["count"]) if rows and not messages else None
 
         karst.wait_for(lambda: found() == count, "all events", 120)
-        sizes = [leaver.metric(name) / harness.MB for name in ("karst_hot_bytes", "karst_journal_bytes")]
+        sizes = [steady(leaver, name) for name in ("karst_hot_bytes", "karst_journal_bytes")]
         seconds = take_out(head, leaver)
         there = karst.wait_for(found, "complete results", 60)
         return seconds, (report["bytes"] / harness.MB, *sizes), count - there
@@ -668,8 +677,12 @@ def phase(cluster, asking, seconds, change=lambda: None):
 
 def scale(folder, variables, options):
     """Phases by name, and of the events of the senders: acknowledged, sent without an answer, lost, doubled."""
-    # A merge makes new objects, which no cache has.
-    conf = {"server": "[ingest]\nmergeMaxBytes = 0\n", "indexes": "[load]\n"}
+    # A merge makes new objects, which no cache has. Of few events, the search head would read all itself.
+    conf = {
+        "server": "[ingest]\nmergeMaxBytes = 0\n",
+        "indexes": "[load]\n",
+        "distsearch": "[distributedSearch]\nmin_events = 0\n",
+    }
     cluster = Cluster(folder / "g", heads=1, store=("s3://karst/scale", variables), conf=conf).start()
     try:
         for _ in range(4):
@@ -729,8 +742,8 @@ def counted(head, senders):
 
 def drained(options, drains):
     """Rows of the table of bars: indexers that were taken out."""
-    for level, (seconds, (text, hot_rows, journal), missing) in drains.items():
-        what = f"{options.hot_events:,} events ({text:,.0f} MB of text, {hot_rows:,.0f} MB of hot rows, {journal:,.0f} MB of journal)"
+    for level, (seconds, (text, hot_text, journal), missing) in drains.items():
+        what = f"{options.hot_events:,} events ({text:,.0f} MB of text, {hot_text:,.0f} MB of it in hot buckets, {journal:,.0f} MB of journal)"
         yield (f"| `karst cluster offline` of an indexer with {what}, `ackLevel = {level}`: until the process has ended | "
                f"{seconds:.1f} s | {LEFT:.0f} s | {harness.met(seconds, LEFT, False)} |")
         yield f"| of these events missing, by count | {missing} | {LOST} | {harness.met(abs(missing), LOST, False)} |"
