@@ -138,6 +138,35 @@ def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):
         store.stop()
 
 
+def test_events_that_only_the_journal_has_at_the_stop_are_not_answered_as_refused(own_server, tmp_path):
+    (tmp_path / "minio").mkdir()
+    store = minio.start(tmp_path / "minio")
+    server = own_server(object_store="s3://karst/kept", environment=store.variables())
+    server.environment["KARST_DRAIN_TIMEOUT"] = "20"
+    server.start()
+    answers = []
+    try:
+        form = {"name": "rem", "ackLevel": "remote"}
+        assert server.rest("POST", "/services/data/indexes", form).status == 201
+        server.send({"n": 0}, index="rem")
+        store.down()
+        event = {"event": {"n": 1}, "index": "rem"}
+        sender = threading.Thread(target=lambda: answers.append(server.hec(event)), daemon=True)
+        sender.start()
+        wait_for(lambda: server.count("index=rem n=1") == 1, "the event is searchable", 60)
+        assert server.stop() == 0
+        sender.join(20)
+        (answer,) = answers
+        assert (answer.status, answer.json()["code"]) == (503, 23), answer
+        assert "are in the journal of this server" in answer.json()["text"], answer
+        store.up()
+        store.ready()
+        server.start()
+        assert sorted(row["n"] for row in server.rows("search index=rem | table n")) == ["0", "1"]
+    finally:
+        store.stop()
+
+
 def test_a_control_plane_is_not_ready_without_object_storage_and_an_indexer_is(tmp_path):
     (tmp_path / "minio").mkdir()
     store = minio.start(tmp_path / "minio")

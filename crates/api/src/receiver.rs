@@ -248,6 +248,9 @@ impl Watch for LineWatch {
 /// host, which are in the health of the server and its log.
 pub(crate) fn told_to_sender(error: &inputs::Error) -> String {
     use model::ErrorKind as K;
+    if matches!(error, inputs::Error::Unacknowledged) {
+        return error.to_string();
+    }
     let text = match error.kind() {
         K::Exhausted => "a queue or disk of the server is full; send again later",
         K::Internal | K::Corrupt => "the events could not be stored; see the log of the server",
@@ -328,6 +331,13 @@ mod tests {
         }
         assert_eq!(refused_status(&Error::Closed).as_u16(), 503);
         assert_eq!(refused_status(&Error::Abandoned).as_u16(), 500);
+    }
+
+    #[test]
+    fn senders_of_events_that_are_in_the_journal_learn_that_they_are_kept() {
+        assert_eq!(refused_status(&Error::Unacknowledged).as_u16(), 503);
+        assert!(told_to_sender(&Error::Unacknowledged).contains("may be indexed twice"));
+        assert!(!told_to_sender(&Error::Closed).contains("twice"));
     }
 
     #[test]

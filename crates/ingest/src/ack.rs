@@ -2,7 +2,8 @@
 //!
 //! An input is split into parts (batches); each part carries an [`AckShare`]. The sender's wait ends
 //! when the last share is dropped. A share that is dropped without having been completed, for any reason,
-//! fails the input: an event that is lost on the way is never acknowledged.
+//! fails the input: an event that is lost on the way is never acknowledged. If its events are in the journal,
+//! the error says so, because the next start has them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,6 +59,8 @@ impl Drop for InputAck {
 #[derive(Debug)]
 pub(crate) struct AckShare {
     input: Option<Arc<InputAck>>,
+    /// Whether the events of the part are in the journal.
+    is_journaled: bool,
 }
 
 /// An acknowledgement that waits until a part is in object storage.
@@ -66,6 +69,19 @@ pub(crate) struct Waiting {
     pub(crate) share: AckShare,
     pub(crate) events: u64,
     pub(crate) bytes: u64,
+}
+
+impl Waiting {
+    /// Creates the acknowledgement of events that are in the journal.
+    pub(crate) fn of_journaled(mut share: AckShare, events: u64, bytes: u64) -> Self {
+        share.is_journaled = true;
+        Self { share, events, bytes }
+    }
+
+    /// Fails the input, because this process ends, and its events are only in the journal.
+    pub(crate) fn give_up(self) {
+        self.share.fail(Error::Unacknowledged);
+    }
 }
 
 impl AckShare {
@@ -91,12 +107,12 @@ impl AckShare {
             batch,
             done: Mutex::new(Some(done)),
         };
-        (Self { input: Some(Arc::new(input)) }, outcome)
+        (Self { input: Some(Arc::new(input)), is_journaled: false }, outcome)
     }
 
     /// Returns a share that nobody waits for.
     pub(crate) const fn unattended() -> Self {
-        Self { input: None }
+        Self { input: None, is_journaled: false }
     }
 
     /// Returns the batch number of the input, if it has one: then its parts are stored together or not at
@@ -125,7 +141,7 @@ impl AckShare {
 
     /// Returns another share of the same input.
     pub(crate) fn another(&self) -> Self {
-        Self { input: self.input.clone() }
+        Self { input: self.input.clone(), is_journaled: self.is_journaled }
     }
 
     /// Completes the part: `events` with `bytes` of text are durable.
@@ -167,7 +183,8 @@ impl AckShare {
 impl Drop for AckShare {
     fn drop(&mut self) {
         if let Some(input) = self.input.take() {
-            input.fail(Error::Abandoned);
+            let is_kept = self.is_journaled;
+            input.fail(if is_kept { Error::Unacknowledged } else { Error::Abandoned });
         }
     }
 }
@@ -196,5 +213,12 @@ mod tests {
         drop(share.another());
         share.complete(1, 1);
         assert!(matches!(outcome.wait().await, Err(Error::Abandoned)));
+    }
+
+    #[tokio::test]
+    async fn a_part_that_is_in_the_journal_is_not_reported_as_lost() {
+        let (share, outcome) = AckShare::new();
+        drop(Waiting::of_journaled(share, 1, 1));
+        assert!(matches!(outcome.wait().await, Err(Error::Unacknowledged)));
     }
 }

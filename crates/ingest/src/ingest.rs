@@ -583,9 +583,8 @@ impl Ingest {
         self.lifecycle.as_ref().ok_or(Error::Closed)
     }
 
-    /// Stops taking inputs, completes what is under way, uploads everything, and ends. `true` when
-    /// all is in object storage within the deadline; what is not stays in the journal for the next
-    /// start.
+    /// Stops taking inputs, completes what is under way, uploads everything, and ends. `true` when all is in
+    /// object storage within the deadline; what is not stays in the journal for the next start.
     pub async fn drain(&self, deadline: Duration) -> bool {
         let fenced = self.gate.fenced().is_err();
         let until = Instant::now() + deadline;
@@ -615,6 +614,7 @@ impl Ingest {
             self.sifter.attempts.end();
             tracing::warn!(%error, "uploads are still running");
         }
+        self.hot.give_up();
         complete
     }
 

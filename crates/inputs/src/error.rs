@@ -34,6 +34,13 @@ pub enum Error {
     /// The sink ended before it acknowledged the input.
     #[error("the input was lost before it was durable; send it again")]
     Abandoned,
+    /// The sink has the events in its journal, and ends before they have the durability that their index
+    /// requires: its next start has them, so a sender that sends them again may duplicate them.
+    #[error(
+        "the events were received and are in the journal of this server, but it stops before they are as \
+         durable as their index requires (ackLevel): if they are sent again, they may be indexed twice"
+    )]
+    Unacknowledged,
     /// The sink refused.
     #[error("{reason}")]
     Refused {
@@ -61,7 +68,7 @@ impl Error {
             },
             Self::Listen { .. } => ErrorKind::Unavailable,
             Self::Setting(_) => ErrorKind::Invalid,
-            Self::Closed => ErrorKind::Unavailable,
+            Self::Closed | Self::Unacknowledged => ErrorKind::Unavailable,
             Self::Abandoned => ErrorKind::Internal,
             Self::Refused { kind, .. } => *kind,
         }

@@ -71,7 +71,7 @@ impl ScriptInput {
             let begin = Instant::now();
             match self.run_once(&sink, &shutdown).await {
                 Ok(status) => self.tell(status),
-                Err(Error::Closed) => return,
+                Err(Error::Closed | Error::Unacknowledged) => return,
                 Err(error) => {
                     metrics::counter!(names::SCRIPT_RUNS, "outcome" => "failed").increment(1);
                     tracing::warn!(script = %self.name, %error, "a script did not run to completion");

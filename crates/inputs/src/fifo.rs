@@ -42,7 +42,7 @@ impl FifoInput {
                 () = shutdown.stopped() => return,
             };
             match failure {
-                Some(Error::Closed) => return,
+                Some(Error::Closed | Error::Unacknowledged) => return,
                 Some(error) if !told => {
                     tracing::warn!(path = %self.path.display(), %error, "waiting for a named pipe");
                     told = true;

@@ -146,6 +146,11 @@ impl From<&crate::Error> for HecError {
     fn from(error: &crate::Error) -> Self {
         match error {
             crate::Error::Closed => Self::SHUTTING_DOWN,
+            // The same status and code, because senders know them and must not lose the events.
+            crate::Error::Unacknowledged => {
+                let text = Cow::Owned(format!("{}: {error}", Self::SHUTTING_DOWN.text));
+                Self { text, ..Self::SHUTTING_DOWN }
+            }
             other => match other.kind() {
                 model::ErrorKind::Exhausted | model::ErrorKind::Unavailable => Self::BUSY,
                 _ => Self::INTERNAL,

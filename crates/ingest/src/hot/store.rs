@@ -295,6 +295,17 @@ impl HotStore {
         }
     }
 
+    /// Fails the acknowledgements that wait for buckets, because no bucket is committed any more.
+    pub(crate) fn give_up(&self) {
+        let mut waiting = Vec::new();
+        for state in self.streams.write().values_mut() {
+            let open = state.open.iter_mut();
+            waiting.extend(open.flat_map(|open| std::mem::take(&mut open.waiting)));
+            waiting.extend(state.rolled.iter().flat_map(|bucket| bucket.take_waiting()));
+        }
+        waiting.into_iter().for_each(Waiting::give_up);
+    }
+
     /// Returns the open buckets of a set for an index, except the quarantine bucket, in the lanes below
     /// `count` of a place.
     pub(crate) fn open_lanes(

@@ -199,7 +199,7 @@ impl Commit {
         // different levels; in a lane of another place all of them wait for the journal there.
         if let Some(shipment) = shipments.to(stream.lane.place()) {
             shipment.push(&(stream.index, stream.lane), position, journaled.into());
-            return shipment.waiting.push(Waiting { share, events, bytes });
+            return shipment.waiting.push(Waiting::of_journaled(share, events, bytes));
         }
         match self.limits.ack_level(&stream.index) {
             AckLevel::Local => {
@@ -207,7 +207,7 @@ impl Commit {
                 share.complete_as(Durability::Local, events, bytes);
             }
             AckLevel::Remote | AckLevel::Replicated => {
-                self.hot.wait(&stream, Waiting { share, events, bytes }, now);
+                self.hot.wait(&stream, Waiting::of_journaled(share, events, bytes), now);
             }
         }
     }

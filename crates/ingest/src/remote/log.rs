@@ -559,9 +559,7 @@ pub(crate) async fn delete(
 
 /// Fails inputs whose events are only in the journal of this process.
 fn give_up(waiting: impl IntoIterator<Item = Waiting>) {
-    for Waiting { share, .. } in waiting {
-        share.fail(inputs::Error::Closed);
-    }
+    waiting.into_iter().for_each(Waiting::give_up);
 }
 
 fn is_same(there: &Bytes, payload: &PutPayload) -> bool {
@@ -614,7 +612,7 @@ mod tests {
         let outcomes = async { (before.wait().await, after.wait().await) };
         let outcomes = tokio::time::timeout(Duration::from_secs(20), outcomes).await.unwrap();
         for outcome in [outcomes.0, outcomes.1] {
-            assert!(matches!(outcome, Err(inputs::Error::Closed)), "{outcome:?}");
+            assert!(matches!(outcome, Err(inputs::Error::Unacknowledged)), "{outcome:?}");
         }
         let state = log.state.lock();
         assert!(state.gathered.sets.is_empty(), "records are kept that nobody puts");

@@ -44,6 +44,33 @@ async fn while_storage_is_away_events_are_searchable_but_not_acknowledged() {
 }
 
 #[tokio::test]
+async fn events_that_only_the_journal_has_at_a_stop_are_not_reported_as_refused() {
+    let data = TestDir::new();
+    let failing = Arc::new(FailingStore::new(local(data.path())));
+    failing.hooks().fail(Moment::Before);
+    let store = Arc::clone(&failing) as _;
+    let small = Settings { max_remote_journal_queue: 1, ..soon() };
+    let setup = start_configured(data.path(), small, store, local(data.path()), REMOTE).await;
+    let ten = Duration::from_secs(10);
+    let mut waiting = vec![setup.ingest.enqueue(cut(&["a"]), ten).await.unwrap()];
+    let failed = || async { failing.hooks().failures() > 2 };
+    assert!(testkit::wait_until(failed, Duration::from_secs(20)).await);
+    // Its queue has no room for a second event, which waits for a bucket instead.
+    waiting.push(setup.ingest.enqueue(cut(&["b"]), ten).await.unwrap());
+    let journaled = || async { setup.texts().await.len() == 2 };
+    assert!(testkit::wait_until(journaled, ten).await);
+    assert!(!setup.ingest.drain(Duration::from_millis(100)).await);
+    for waiting in waiting {
+        let outcome = waiting.wait().await;
+        assert!(matches!(outcome, Err(inputs::Error::Unacknowledged)), "{outcome:?}");
+    }
+    setup.stop().await;
+    let mut texts = start(data.path(), settings()).await.texts().await;
+    texts.sort_unstable();
+    assert_eq!(texts, ["a", "b"]);
+}
+
+#[tokio::test]
 async fn indexes_with_the_local_level_do_not_wait() {
     let data = TestDir::new();
     let slow = Settings { remote_ack_interval: Duration::from_secs(3600), ..settings() };

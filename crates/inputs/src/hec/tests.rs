@@ -223,6 +223,15 @@ fn decode_within(body: &str, limits: EventLimits) -> Result<CutEvents, HecError>
     }
 }
 
+#[test]
+fn events_that_are_in_the_journal_at_a_stop_are_not_answered_as_refused() {
+    let refused = HecError::from(&crate::Error::Closed);
+    let kept = HecError::from(&crate::Error::Unacknowledged);
+    assert_eq!(refused, HecError::SHUTTING_DOWN);
+    assert_eq!((kept.status, kept.code), (503, 23));
+    assert!(kept.text.contains("in the journal of this server"), "{}", kept.text);
+}
+
 fn defaults() -> HecDefaults {
     HecDefaults {
         index: IndexName::new("main").unwrap(),

@@ -102,7 +102,7 @@ impl Monitor {
                 return;
             }
             Outcome::Closed => {}
-            Outcome::Failed(Error::Closed) => self.sink_closed = true,
+            Outcome::Failed(Error::Closed | Error::Unacknowledged) => self.sink_closed = true,
             Outcome::Failed(error) => {
                 if self.waiting.is_new(&tail.path, tail.safe(), &error.to_string()) {
                     tracing::warn!(path = %tail.path.display(), %error, "a monitored file waits");
@@ -155,7 +155,7 @@ impl Monitor {
                 tracing::warn!(%error, "a compressed file is incomplete; reading continues when it changes");
                 self.park(path.clone(), seen, ParkReason::Ignored);
             }
-            Taken::Again(Error::Closed) => self.sink_closed = true,
+            Taken::Again(Error::Closed | Error::Unacknowledged) => self.sink_closed = true,
             Taken::Again(error) => {
                 if self.waiting.is_new(path, 0, &error.to_string()) {
                     tracing::warn!(path = %path.display(), %error, "a monitored file waits");
