@@ -94,6 +94,41 @@ def test_a_full_disk_refuses_events_and_keeps_those_it_took(small_disk, tmp_path
     shutil.rmtree(server.data, ignore_errors=True)
 
 
+@pytest.fixture
+def few_inodes(tmp_path):
+    """A file system of 200 MB with 2,000 inodes; needs root."""
+    folder = tmp_path / "inodes"
+    folder.mkdir()
+    options = "size=200m,nr_inodes=2000,mode=0755"
+    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", options, "tmpfs", folder):
+        pytest.skip("mounting a small file system needs root")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_a_disk_without_inodes_is_told(few_inodes, tmp_path):
+    server = Server(tmp_path / "karst", environment={"KARST_CACHE_NVME_MIB": "0"})
+    server.data = few_inodes / "data"
+    server.environment["KARST_DATA_DIR"] = str(server.data)
+    server.start()
+    try:
+        assert "disk_full" not in conditions(server)
+        (few_inodes / "other").mkdir()
+        taken = []
+        while os.statvfs(few_inodes).f_favail > 50:
+            taken.append(few_inodes / "other" / str(len(taken)))
+            taken[-1].touch()
+        full = lambda: conditions(server).get("disk_full")
+        severity, text = wait_for(full, "the lack of inodes is told", 30)
+        assert severity == "warning" and " of 2000 inodes are free" in text, text
+        assert str(server.data) in text and "minFreeSpace" not in text, text
+        for path in taken:
+            path.unlink()
+        wait_for(lambda: full() is None, "there are inodes again", 30)
+    finally:
+        server.stop()
+
+
 def fill(folder, left):
     """Takes all room of a file system but so many bytes; gives the file."""
     filler, space = folder / "filler", os.statvfs(folder)

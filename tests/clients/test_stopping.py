@@ -117,12 +117,13 @@ def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):
         KARST_DRAIN_TIMEOUT="20",
     )
     server.start()
+    answers = []
     try:
         server.send({"n": 0}, index="main")
         store.down()
         path = "/services/data/indexes/main/roll-hot-buckets"
-        # It waits for the upload, until the server stops.
-        threading.Thread(target=server.rest, args=["POST", path, {}], daemon=True).start()
+        roll = lambda: answers.append(server.rest("POST", path, {}, timeout=120))
+        threading.Thread(target=roll, daemon=True).start()
         fails = "buckets cannot be uploaded to object storage"
         wait_for(
             lambda: fails in server.request(server.web_port, "GET", "/readyz").text,
@@ -131,6 +132,9 @@ def test_readiness_does_not_depend_on_object_storage(own_server, tmp_path):
         )
         assert probe(server, "/readyz") == (200, "ready\n")
         assert probe(server, "/livez") == (200, "ok\n")
+        (answer,) = wait_for(lambda: answers, "the request to roll is answered", 120)
+        assert answer.status == 503, answer
+        assert "no bucket has got into object storage for " in answer.text, answer
         # It cannot drain either, says so, and keeps the journal.
         assert server.stop() == 0
         assert "not drained: not everything is in object storage" in server.log_text()

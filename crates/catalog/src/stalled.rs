@@ -29,7 +29,8 @@ impl fmt::Display for Stalled {
             Self::Committing { seconds, reason } => write!(
                 f,
                 "object storage has accepted no write of the catalog for {seconds} s: {reason}; changes and \
-                 commits of buckets wait: check the object store, its address and its keys"
+                 commits of buckets wait: {}",
+                remedy(reason)
             ),
             Self::Following { leader, seconds, reason } => write!(
                 f,
@@ -37,5 +38,28 @@ impl fmt::Display for Stalled {
                  of buckets wait, and changes of other processes are not known here"
             ),
         }
+    }
+}
+
+/// Returns what helps. An object store that is a directory has no keys, and its disk may be full.
+fn remedy(reason: &str) -> &'static str {
+    if reason.to_ascii_lowercase().contains("no space left on device") {
+        return "free space, or inodes, on the disk of the object store";
+    }
+    "check the object store, its address and its keys"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_for_a_full_disk_is_space_and_not_the_keys() {
+        let told = |reason: &str| {
+            Stalled::Committing { seconds: 20, reason: reason.to_owned() }.to_string()
+        };
+        let full = told("unable to create a file: No space left on device (os error 28)");
+        assert!(full.contains("inodes") && !full.contains("keys"), "{full}");
+        assert!(told("403 Forbidden").ends_with("its address and its keys"));
     }
 }

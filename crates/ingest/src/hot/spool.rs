@@ -182,12 +182,12 @@ pub fn spare_bytes(path: &FilePath, min_free: u64) -> Option<u64> {
     Some(free.saturating_sub(kept_free(min_free, all)))
 }
 
-/// The free space of file systems, compared with `minFreeSpace`.
+/// The free space and inodes of file systems, compared with `minFreeSpace` and [`FREE_INODES`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskCheck {
     /// The file systems that have less, with the remedy; `None` if there are none.
     pub full: Option<String>,
-    /// Whether a file system has less than a twentieth above it.
+    /// Whether a file system has less than a twentieth above them.
     pub is_close: bool,
 }
 
@@ -196,11 +196,15 @@ pub struct DiskCheck {
 /// some segments.
 const MARGIN: u64 = 20;
 
+/// Number of inodes that should be free, at most a twentieth of all: journal, spool and catalog create files
+/// all the time.
+const FREE_INODES: u64 = 100;
+
 /// Checks the file systems of these directories, each once. Directories that do not exist are skipped.
 #[must_use]
 pub fn full_disks(directories: &[PathBuf], min_free: u64) -> DiskCheck {
     let mut devices = Vec::new();
-    let mut full = Vec::new();
+    let (mut full, mut without_inodes) = (Vec::new(), Vec::new());
     let mut is_near = false;
     for directory in directories {
         let Ok(device) = fs::metadata(directory).map(|found| found.dev()) else { continue };
@@ -211,18 +215,29 @@ pub fn full_disks(directories: &[PathBuf], min_free: u64) -> DiskCheck {
         let Some(measured) = space(directory) else { continue };
         full.extend(shortage(directory, measured, min_free));
         is_near |= is_close(measured, min_free);
+        let Some(counted) = inodes(directory) else { continue };
+        without_inodes.extend(inode_shortage(directory, counted));
+        is_near |= is_close(counted, FREE_INODES);
     }
-    let full = (!full.is_empty()).then(|| {
-        format!(
+    let mut texts = Vec::new();
+    if !full.is_empty() {
+        texts.push(format!(
             "no space left on device: {}; remove other files there or enlarge the file system, or lower \
              minFreeSpace (server.conf [diskUsage])",
             full.join("; ")
-        )
-    });
+        ));
+    }
+    if !without_inodes.is_empty() {
+        texts.push(format!(
+            "no inodes left on device: {}; remove other files there, or use a file system with more inodes",
+            without_inodes.join("; ")
+        ));
+    }
+    let full = (!texts.is_empty()).then(|| texts.join("; "));
     DiskCheck { full, is_close: is_near }
 }
 
-/// Whether a file system with these free bytes and size has less than a twentieth above its reserve.
+/// Whether a file system with this free space and size has less than a twentieth above its reserve.
 fn is_close((free, all): (u64, u64), min_free: u64) -> bool {
     let reserve = kept_free(min_free, all);
     all > 0 && free < reserve.max(1) + reserve / MARGIN
@@ -238,6 +253,22 @@ fn shortage(directory: &FilePath, (free, all): (u64, u64), min_free: u64) -> Opt
     let place = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
     let text = format!("{}: {free} of {all} bytes are free", place.display());
     Some(if reserve == 0 { text } else { format!("{text}, less than minFreeSpace ({reserve})") })
+}
+
+/// Returns the directory with the free inodes of its file system, and all of them, if too few are free.
+fn inode_shortage(directory: &FilePath, (free, all): (u64, u64)) -> Option<String> {
+    // Some file systems have no fixed number of inodes, and report 0.
+    if all == 0 || free >= kept_free(FREE_INODES, all).max(1) {
+        return None;
+    }
+    let place = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+    Some(format!("{}: {free} of {all} inodes are free", place.display()))
+}
+
+/// Returns the free inodes of a file system, and all of them; `None` if the system does not report them.
+fn inodes(path: &FilePath) -> Option<(u64, u64)> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some((stat.f_favail, stat.f_files))
 }
 
 /// Returns the free bytes and the size of a file system; `None` if the system does not report them.
@@ -420,6 +451,20 @@ mod tests {
         assert_eq!(of((0, 0), u64::MAX), None, "it reports no size");
         let missing = directory.path().join("missing");
         assert_eq!(full_disks(&[missing], u64::MAX), DiskCheck::default());
+    }
+
+    #[test]
+    fn a_disk_without_inodes_is_told_with_its_directory_and_its_inodes() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = fs::canonicalize(directory.path()).unwrap();
+        let of = |free, all| inode_shortage(directory.path(), (free, all));
+        let told = of(29, 600).unwrap();
+        assert_eq!(told, format!("{}: 29 of 600 inodes are free", place.display()));
+        assert_eq!(of(30, 600), None, "a twentieth is enough");
+        assert!(of(99, 1_000_000).is_some());
+        assert_eq!(of(100, 1_000_000), None);
+        assert!(of(0, 10).is_some());
+        assert_eq!(of(0, 0), None, "it reports none");
     }
 
     #[test]

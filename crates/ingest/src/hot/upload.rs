@@ -167,7 +167,8 @@ impl Uploads {
         self.failures.fetch_add(1, Ordering::SeqCst);
         metrics::counter!(names::ROLL_FAILURES).increment(1);
         let mut last = self.last_error.lock();
-        *last = Some(error.to_string());
+        let remedy = if cause == FULL { "; free space, or inodes, on that disk" } else { "" };
+        *last = Some(format!("{error}{remedy}"));
     }
 
     pub(crate) fn status(&self) -> UploadStatus {
@@ -403,12 +404,13 @@ impl Job {
     }
 }
 
+/// The reason of [`cause`] if the object store is a directory on a full disk.
+const FULL: &str = "no space left on device";
+
 /// Returns the reason why a bucket is not stored, for the log.
 fn cause(error: &Error) -> &'static str {
     match error {
-        Error::Storage { source, .. } if runtime::store::is_full(source.as_ref()) => {
-            "no space left on device"
-        }
+        Error::Storage { source, .. } if runtime::store::is_full(source.as_ref()) => FULL,
         Error::Storage { .. } => "object storage",
         Error::ObjectConflict { .. } => "another object",
         Error::Catalog(_) => "catalog",
