@@ -322,6 +322,27 @@ def test_status_and_stop(own_server):
     assert after.returncode == 4 and "no server is running on" in after.stderr
     again = server.cli("stop")
     assert again.returncode == 0 and "no server" in again.stdout
+    for wrong in [server.directory / "none", server.directory]:
+        done = server.cli("stop", "--data-dir", wrong)
+        assert done.returncode == 4 and "is not the data directory of a server" in done.stderr, done
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="running a command as another user needs root")
+def test_another_user_is_not_told_that_no_server_is_running(own_server):
+    server = own_server().start()
+    # The user may not reach the directory of the program.
+    program = os.open(BINARY, os.O_RDONLY)
+    try:
+        for command in ["status", "stop"]:
+            done = subprocess.run(
+                [f"/proc/self/fd/{program}", command, "--data-dir", str(server.data)],
+                **{"user": 65534, "group": 65534, "extra_groups": [], "pass_fds": [program]},
+                **{"cwd": "/", "env": {}, "capture_output": True, "text": True, "timeout": 60},
+            )
+            assert done.returncode == 4 and "permission denied" in done.stderr, done
+    finally:
+        os.close(program)
+    assert server.cli("status").returncode == 0
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -1,6 +1,7 @@
 //! `karst status` and `karst stop`.
 
-use std::io::ErrorKind;
+use std::io::{Error, ErrorKind};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
     let data = &options.client.data.data_dir;
     let local = options.client.uri.is_none();
-    let owner = if local { Owner::running(data) } else { None };
+    let owner = if local { owner_of(data)? } else { None };
     if local && owner.is_none() && !super::LocalSession::path(data).exists() {
         let text = format!(
             "no server is running on {}: start one with karst server --data-dir {}, or give --data-dir or \
@@ -60,6 +61,30 @@ pub(crate) async fn status(options: StatusOptions) -> Result<ExitCode> {
     Ok(code)
 }
 
+/// Returns the server on a data directory; `None` if there is none, or no data directory either.
+fn owner_of(data: &Path) -> Result<Option<Owner>, Failure> {
+    match Owner::find(data) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Err(unknown(data, &error)),
+        found => Ok(found.unwrap_or_default()),
+    }
+}
+
+/// Returns the failure of a command that cannot tell whether a server is running on a data directory.
+fn unknown(data: &Path, error: &Error) -> Failure {
+    let data = data.display();
+    let text = match error.kind() {
+        ErrorKind::PermissionDenied => format!(
+            "cannot tell whether a server is running on {data}: permission denied; run the command as the user \
+             of the server"
+        ),
+        ErrorKind::NotFound => {
+            format!("{data} is not the data directory of a server: it has no server.lock")
+        }
+        _ => format!("cannot tell whether a server is running on {data}: server.lock: {error}"),
+    };
+    Failure::Unreachable(text)
+}
+
 /// Whether the server is ready, and its conditions, each with its kind only.
 async fn readiness(options: &ClientOptions) -> Result<(bool, Value)> {
     let client = Client::anonymous(options)?;
@@ -97,10 +122,11 @@ async fn with_reasons(options: &ClientOptions, kinds: Value) -> Value {
     if conditions.is_array() { conditions.clone() } else { kinds }
 }
 
+/// Exit codes: 0 no server runs, 1 it runs still, 4 it is not known whether one runs.
 pub(crate) async fn stop(options: StopOptions) -> Result<ExitCode> {
     let data = &options.data.data_dir;
-    let Some(owner) = Owner::running(data) else {
-        println!("no server of this user is running on {}", data.display());
+    let Some(owner) = Owner::find(data).map_err(|error| unknown(data, &error))? else {
+        println!("no server is running on {}", data.display());
         return Ok(ExitCode::SUCCESS);
     };
     let pid = owner.pid;
@@ -126,4 +152,21 @@ pub(crate) async fn stop(options: StopOptions) -> Result<ExitCode> {
     }
     println!("the server (pid {pid}) has stopped after {:.1} s", begin.elapsed().as_secs_f64());
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_who_may_not_look_is_not_told_that_no_server_runs() {
+        let told = |kind: ErrorKind| {
+            let failure = unknown(Path::new("/data"), &Error::from(kind));
+            (failure.code(), failure.to_string())
+        };
+        let (code, text) = told(ErrorKind::PermissionDenied);
+        assert!(code == 4 && text.contains("/data: permission denied"), "{text}");
+        let (code, text) = told(ErrorKind::NotFound);
+        assert!(code == 4 && text.contains("/data is not the data directory"), "{text}");
+    }
 }

@@ -154,16 +154,27 @@ pub(super) fn identity_of(file: &File) -> Option<String> {
 }
 
 impl Owner {
-    /// Returns the server that is running on a data directory. Takes no lock, so that a server that starts
-    /// meanwhile is not disturbed.
+    /// Returns the server that is running on a data directory; `None` if there is none, or it is not known.
     pub(crate) fn running(directory: &Path) -> Option<Self> {
-        let path = fs::canonicalize(directory).ok()?.join("server.lock");
-        let owner: Self = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        Self::find(directory).ok().flatten()
+    }
+
+    /// Returns the server that is running on a data directory; `None` if its lock is free. Takes no lock, so
+    /// that a server that starts meanwhile is not disturbed.
+    ///
+    /// # Errors
+    /// The lock file is missing, or this user may not read it or the open files of the process in it.
+    pub(crate) fn find(directory: &Path) -> io::Result<Option<Self>> {
+        let path = fs::canonicalize(directory)?.join("server.lock");
+        let owner: Self = serde_json::from_slice(&fs::read(&path)?)?;
         // The number may belong to another process by now; the one that has the file open is it.
-        let open = fs::read_dir(format!("/proc/{}/fd", owner.pid)).ok()?;
+        let open = match fs::read_dir(format!("/proc/{}/fd", owner.pid)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            open => open?,
+        };
         let holds =
             open.flatten().any(|entry| fs::read_link(entry.path()).is_ok_and(|to| to == path));
-        holds.then_some(owner)
+        Ok(holds.then_some(owner))
     }
 
     fn of(options: &ServerOptions) -> Self {
@@ -252,6 +263,16 @@ mod tests {
         assert_eq!((owner.pid, web), (std::process::id(), Some("http://127.0.0.1:8000")));
         drop(lock);
         assert!(Owner::running(dir.path()).is_none());
+        assert!(Owner::find(dir.path()).unwrap().is_none(), "the lock is there, and free");
+    }
+
+    #[test]
+    fn a_directory_without_a_lock_is_not_one_whose_lock_is_free() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in [dir.path().to_owned(), dir.path().join("missing")] {
+            let error = Owner::find(&path).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        }
     }
 
     #[test]
