@@ -214,6 +214,17 @@ def test_a_damaged_catalog_says_what_helps_and_keeps_its_users(server, folder):
     assert server.rest("GET", "/services/authentication/users/rita").status == 200
 
 
+def test_a_catalog_is_not_rebuilt_where_there_is_no_object_store(server, tmp_path):
+    server.stop()
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    shutil.rmtree(server.data / "journal")
+    for store, reason in [(tmp_path / "typo", "does not exist"), (empty, "neither buckets nor a catalog")]:
+        done = server.cli("catalog", "rebuild", "--data-dir", server.data, "--object-store", store)
+        assert done.returncode == 1 and reason in done.stderr, done
+    assert not (tmp_path / "typo").exists() and not any(empty.iterdir())
+
+
 def test_a_catalog_is_not_rebuilt_under_a_running_server(server):
     done = server.cli("catalog", "rebuild", "--data-dir", server.data)
     assert done.returncode == 1

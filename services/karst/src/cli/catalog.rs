@@ -68,8 +68,15 @@ async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
 
 async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
     let data = &options.data.data_dir;
+    let url = place(&options)?;
     let locks = lock(data)?;
     let store = open(&options)?;
+    if !has_content(&store).await? && restore::journal_segment(data)?.is_none() {
+        bail!(
+            "{url} has neither buckets nor a catalog: it is not the object store of a server; check \
+             --object-store and --data-dir, nothing was changed"
+        );
+    }
     // A server on another data directory may use the same object store.
     let settings = catalog::LeaseSettings::default();
     let waiting = |holder: &catalog::Holder, wait: std::time::Duration| {
@@ -144,12 +151,34 @@ fn print_list(lines: &[String]) {
     }
 }
 
-fn open(options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+/// Returns the directory or URL of the object store.
+///
+/// # Errors
+/// The directory does not exist: opening the store would create it.
+fn place(options: &StoreOptions) -> Result<String> {
     let default = options.data.data_dir.join("objects");
     let url = options.object_store.clone().unwrap_or_else(|| default.display().to_string());
-    if options.object_store.is_none() && !default.exists() {
-        bail!("{} does not exist; name --data-dir or --object-store", default.display());
+    let directory = match url.split_once("://") {
+        Some(("file", path)) => Some(path),
+        Some(_) => None,
+        None => Some(&*url),
+    };
+    if let Some(directory) = directory.filter(|directory| !Path::new(directory).exists()) {
+        bail!("{directory} does not exist; name --data-dir or --object-store");
     }
+    Ok(url)
+}
+
+/// Whether an object store has buckets, a catalog or a copy of one, or journals: a new catalog in another
+/// directory would only say that there are no events.
+async fn has_content(store: &Arc<dyn ObjectStore>) -> Result<bool> {
+    let listed = store.list_with_delimiter(None).await.context("cannot list the object store")?;
+    let mut names = listed.common_prefixes.iter().map(AsRef::<str>::as_ref);
+    Ok(names.any(|name| ["buckets", "journal"].contains(&name) || name.starts_with(CATALOG)))
+}
+
+fn open(options: &StoreOptions) -> Result<Arc<dyn ObjectStore>> {
+    let url = place(options)?;
     let settings = runtime::store::Options {
         variables: aws_variables(),
         ..runtime::store::Options::default()
@@ -182,4 +211,43 @@ fn lock(data: &Path) -> Result<Vec<File>> {
         }
     }
     Ok(held)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use object_store::memory::InMemory;
+    use object_store::{ObjectStoreExt, PutPayload};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_store_without_buckets_and_without_a_catalog_is_not_that_of_a_server() {
+        let with = async |path: &str| {
+            let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+            store.put(&path.into(), PutPayload::from_static(b"x")).await.unwrap();
+            has_content(&store).await.unwrap()
+        };
+        for path in ["buckets/main/a.parquet", "catalog/manifest/1", "catalog-before-rebuild-1/a"] {
+            assert!(with(path).await, "{path}");
+        }
+        assert!(with("journal/0/1.journal").await);
+        assert!(!with("home/buckets/a").await && !with("buckets").await);
+    }
+
+    #[test]
+    fn a_directory_that_does_not_exist_is_not_created() {
+        let parent = tempfile::tempdir().unwrap();
+        let missing = parent.path().join("typo");
+        let of = |url: String| StoreOptions {
+            data: crate::config::DataDir { data_dir: parent.path().to_owned() },
+            object_store: Some(url),
+        };
+        for url in [missing.display().to_string(), format!("file://{}", missing.display())] {
+            let error = open(&of(url)).unwrap_err().to_string();
+            assert!(error.contains("typo does not exist"), "{error}");
+        }
+        assert!(!missing.exists());
+        assert!(place(&of("s3://bucket/prefix".to_owned())).is_ok());
+    }
 }
