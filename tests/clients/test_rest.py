@@ -313,3 +313,16 @@ def test_events_sent_to_the_receivers_may_be_compressed(server):
 def test_metrics_are_served_in_prometheus_text(server, shop):
     answer = server.rest("GET", "/metrics")
     assert answer.status == 200 and "# TYPE" in answer.text
+
+
+def test_a_search_of_a_disabled_index_says_that_it_is_disabled(server, index):
+    assert server.rest("POST", f"/services/data/indexes/{index}/disable", {}).status == 200
+    form = {"exec_mode": "oneshot", "output_mode": "json"}
+
+    def said():
+        form["search"] = f"search index={index}"
+        answer = server.rest("POST", "/services/search/jobs", form).json()
+        return [message["text"] for message in answer["messages"]]
+
+    # A search head of a cluster learns of the change a moment later.
+    wait_for(lambda: f'the index "{index}" is disabled' in said(), "the search says why", 30)

@@ -10,4 +10,8 @@ pub trait IndexNames: Send + Sync + std::fmt::Debug {
     fn default_names(&self) -> Vec<IndexName>;
     /// Returns the indexes with `datatype = metric`, which event searches leave out.
     fn metric_names(&self) -> Vec<IndexName>;
+    /// Returns the indexes that are disabled: they are not among all names, and searches ignore them.
+    fn disabled_names(&self) -> Vec<IndexName> {
+        Vec::new()
+    }
 }

@@ -39,10 +39,22 @@ pub fn select_with_metrics(expr: Option<&SearchExpr>, context: &PlanContext) -> 
     known.into_iter().filter(is_read).collect()
 }
 
+/// Returns why an index of this name is not read, if it is not among the indexes of the source.
+#[must_use]
+pub fn absence(name: &str, disabled: &[IndexName]) -> String {
+    if disabled.iter().any(|index| index.as_str().eq_ignore_ascii_case(name)) {
+        return format!("the index \"{name}\" is disabled");
+    }
+    format!("there is no index \"{name}\"")
+}
+
 /// Returns warnings about index names in a user-written filter that match no index. Event types of apps may
 /// name indexes that do not exist on this server.
 pub fn unknown(written: Option<&SearchExpr>, context: &PlanContext) -> Vec<Message> {
-    written.map_or_else(Vec::new, |expr| unknown_of(expr, &context.source.indexes()))
+    let source = &context.source;
+    written.map_or_else(Vec::new, |expr| {
+        unknown_of(expr, &source.indexes(), &source.disabled_indexes())
+    })
 }
 
 /// Returns warnings about index names in the user-written filter of an event search: names that match no
@@ -188,10 +200,10 @@ fn is_index(name: &str) -> bool {
     name == "index"
 }
 
-fn unknown_of(expr: &SearchExpr, known: &[IndexName]) -> Vec<Message> {
+fn unknown_of(expr: &SearchExpr, known: &[IndexName], disabled: &[IndexName]) -> Vec<Message> {
     let mut messages: Vec<Message> = Vec::new();
     missing(expr, known, &mut |name| {
-        let text = format!("there is no index \"{name}\"");
+        let text = absence(name, disabled);
         let message = Message { kind: MessageKind::Warning, text };
         if !messages.contains(&message) {
             messages.push(message);
@@ -255,9 +267,9 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Vec<String> {
-        let known = [IndexName::new("main").expect("a name")];
+        let [known, disabled] = ["main", "off"].map(|name| [IndexName::new(name).expect("a name")]);
         let search = spl::parse_search_terms(text).expect("a filter");
-        let messages = unknown_of(&search.expr.expect("a filter"), &known);
+        let messages = unknown_of(&search.expr.expect("a filter"), &known, &disabled);
         messages.into_iter().map(|message| message.text).collect()
     }
 
@@ -268,6 +280,13 @@ mod tests {
         assert_eq!(told(text), expected);
         assert_eq!(told("index=none OR index=other"), expected);
         assert_eq!(told("index=main NOT index=none"), expected[..1]);
+    }
+
+    #[test]
+    fn a_disabled_index_is_not_told_to_be_missing() {
+        let expected = ["the index \"off\" is disabled", "there is no index \"none\""];
+        assert_eq!(told("index=off OR index=none"), expected);
+        assert_eq!(told("index=OFF"), ["the index \"OFF\" is disabled"]);
     }
 
     #[test]

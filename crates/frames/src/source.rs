@@ -70,6 +70,11 @@ pub trait EventSource: Send + Sync + Debug {
     /// The indexes with `datatype = metric`: only commands about metrics read them.
     fn metric_indexes(&self) -> Vec<IndexName>;
 
+    /// The indexes that are disabled: messages about them differ from those about unknown ones.
+    fn disabled_indexes(&self) -> Vec<IndexName> {
+        Vec::new()
+    }
+
     /// A table with the columns `_time`, `_indextime`, `_raw`, `host`, `source`, `sourcetype`,
     /// `index` and then `request.fields` in order. Names may occur once only.
     ///

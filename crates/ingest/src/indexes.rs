@@ -308,6 +308,12 @@ impl IndexNames for IndexCatalog {
         let metric = known.iter().filter(|(_, known)| known.is_metric());
         metric.map(|(name, _)| name.clone()).collect()
     }
+
+    fn disabled_names(&self) -> Vec<IndexName> {
+        let known = self.known.read();
+        let off = known.iter().filter(|(_, known)| known.disabled() && !known.definition.removing);
+        off.map(|(name, _)| name.clone()).collect()
+    }
 }
 
 struct FollowedIndexes {

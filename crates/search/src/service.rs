@@ -340,6 +340,7 @@ impl SearchService {
             },
             indexes: engine.deps.indexes.names(),
             metric_indexes: engine.deps.indexes.metric_names(),
+            disabled_indexes: engine.deps.indexes.disabled_names(),
             facts: Arc::new(HotFacts::new(engine, report, planner)),
         }
     }

@@ -31,6 +31,7 @@ pub(crate) struct StoredEvents {
     pub(crate) context: ScanContext,
     pub(crate) indexes: Vec<IndexName>,
     pub(crate) metric_indexes: Vec<IndexName>,
+    pub(crate) disabled_indexes: Vec<IndexName>,
     pub(crate) facts: Arc<HotFacts>,
 }
 
@@ -110,6 +111,10 @@ impl EventSource for StoredEvents {
 
     fn metric_indexes(&self) -> Vec<IndexName> {
         self.metric_indexes.clone()
+    }
+
+    fn disabled_indexes(&self) -> Vec<IndexName> {
+        self.disabled_indexes.clone()
     }
 
     fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {

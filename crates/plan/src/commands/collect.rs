@@ -10,6 +10,7 @@ use spl::ast::CollectCommand;
 
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step, addinfo, summary};
 use crate::{CollectedEvent, Error, MessageKind};
+use context::indexes::absence;
 use context::planning::PlanningContext;
 use context::stage::{Breaker, Rows, TableOp};
 use context::subsearch::quoted;
@@ -34,7 +35,8 @@ impl CommandPlan for CollectCommand {
             .map_err(|error| Error::at(format!("index=: {error}"), name.span))?;
         index.check_open().map_err(|error| Error::at(error.to_string(), name.span))?;
         if !self.testmode && !env.context.source.indexes().contains(&index) {
-            return Err(Error::at(format!("there is no index \"{index}\""), name.span));
+            let disabled = env.context.source.disabled_indexes();
+            return Err(Error::at(absence(index.as_str(), &disabled), name.span));
         }
         if !self.testmode && env.context.source.metric_indexes().contains(&index) {
             let text = format!(

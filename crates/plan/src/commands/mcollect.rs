@@ -12,6 +12,7 @@ use super::metrics::{METRIC, POINT, VALUE};
 use super::{CommandPlan, Input, OutputFields, Place, RequiredFields, Step};
 use crate::value::parse_number;
 use crate::{CollectedEvent, Error, MessageKind};
+use context::indexes::absence;
 use context::planning::PlanningContext;
 use context::stage::{Breaker, Rows, TableOp};
 
@@ -51,7 +52,8 @@ pub(super) fn plan(
         .map_err(|error| Error::at(format!("index=: {error}"), given.span))?;
     index.check_open().map_err(|error| Error::at(error.to_string(), given.span))?;
     if !env.context.source.indexes().contains(&index) {
-        return Err(Error::at(format!("there is no index \"{index}\""), given.span));
+        let disabled = env.context.source.disabled_indexes();
+        return Err(Error::at(absence(index.as_str(), &disabled), given.span));
     }
     if command.split == MetricSplit::All && command.dimensions.is_empty() {
         let message = "split=true needs the names of the dimensions; all other fields are measures";

@@ -12,7 +12,7 @@ use spl::ast::MetadataCommand;
 
 use super::{Begin, CommandPlan, First, Input, Origin, OutputFields, Place, RequiredFields, Step};
 use crate::{Error, Message, MessageKind, MetadataKind};
-use context::indexes::{covers, leave_out_metrics, of_metrics};
+use context::indexes::{absence, covers, leave_out_metrics, of_metrics};
 use context::planning::{PlanningContext, SourceRows};
 use context::stage::Rows;
 
@@ -49,7 +49,8 @@ pub(super) async fn start(
         for value in &command.indexes {
             let meant = indexes.iter().any(|index| covers(&value.pattern, index));
             if !meant && !value.pattern.has_wildcard() {
-                let text = format!("there is no index \"{}\"", value.pattern.text());
+                let disabled = env.context.source.disabled_indexes();
+                let text = absence(&value.pattern.text(), &disabled);
                 messages.push(Message { kind: MessageKind::Warning, text });
             }
         }

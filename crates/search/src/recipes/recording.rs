@@ -194,6 +194,11 @@ impl<S: EventSource> EventSource for Recorded<S> {
         indexes
     }
 
+    /// Not recorded: only messages of the search head name them.
+    fn disabled_indexes(&self) -> Vec<IndexName> {
+        self.source.disabled_indexes()
+    }
+
     fn events(&self, request: &EventsRequest) -> Result<Arc<dyn TableProvider>, Error> {
         self.source.events(request)
     }
