@@ -187,10 +187,11 @@ impl Certificates {
         let days = (end - now).div_euclid(DAY);
         (days < certificate::RENEWAL_DAYS).then(|| {
             let path = self.certificate.display();
-            if end > now {
-                format!("the certificate {path} expires in {days} days; replace it")
-            } else {
-                format!("the certificate {path} has expired; replace it")
+            match days {
+                _ if end <= now => format!("the certificate {path} has expired; replace it"),
+                0 => format!("the certificate {path} expires in less than a day; replace it"),
+                1 => format!("the certificate {path} expires in 1 day; replace it"),
+                _ => format!("the certificate {path} expires in {days} days; replace it"),
             }
         })
     }
@@ -259,7 +260,8 @@ fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
         .with_context(|| format!("{} does not match its key", certificate.display()))
 }
 
-/// Creates or renews the self-signed certificate if necessary. The key is kept.
+/// Creates or renews the self-signed certificate if necessary. The key is kept. A file that is not valid is
+/// kept beside the new one.
 fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> Result<()> {
     let end = CertificateDer::from_pem_file(certificate).ok();
     let end = end.and_then(|der| certificate::not_after(&der));
@@ -273,6 +275,7 @@ fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> R
     let pair = match pair {
         Some(pair) => pair,
         None => {
+            set_aside(key, "private key")?;
             let pair = KeyPair::generate().context("cannot make a key")?;
             write_once(key, pair.serialize_pem().as_bytes(), 0o600)?;
             pair
@@ -281,8 +284,27 @@ fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> R
     let today = jiff::Timestamp::from_second(now).context("the clock is wrong")?;
     let today = today.to_zoned(jiff::tz::TimeZone::UTC).date();
     let pem = certificate::self_signed(names.to_vec(), &pair, today)?;
+    if end.is_none() {
+        set_aside(certificate, "certificate")?;
+    }
     write_once(certificate, pem.as_bytes(), 0o644)?;
     tracing::info!(path = %certificate.display(), "the server has created a self-signed certificate");
+    Ok(())
+}
+
+/// Renames a damaged file to `<name>.damaged`, and logs that; does nothing if there is no file.
+fn set_aside(path: &Path, what: &str) -> Result<()> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".damaged");
+    let aside = PathBuf::from(aside);
+    match fs::rename(path, &aside) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        renamed => renamed.with_context(|| format!("cannot rename {}", path.display()))?,
+    }
+    tracing::warn!(
+        path = %path.display(), aside = %aside.display(),
+        "the {what} of the server is damaged; the file is kept, and a new one is created"
+    );
     Ok(())
 }
 
@@ -337,6 +359,36 @@ mod tests {
         }
         assert_eq!(certificates.look(far).unwrap(), None);
         assert_eq!(served(&certificates), served(&newer));
+    }
+
+    #[test]
+    fn a_damaged_certificate_is_kept_beside_the_new_one() {
+        let dir = tempfile::tempdir().unwrap();
+        own(dir.path(), NOW);
+        let [certificate, key] = ["server.pem", "server.key"].map(|name| dir.path().join(name));
+        let kept = |name: &str| fs::read_to_string(dir.path().join(name)).ok();
+        assert_eq!(kept("server.pem.damaged"), None);
+        let same_key = fs::read(&key).unwrap();
+        fs::write(&certificate, "half a fi").unwrap();
+        own(dir.path(), NOW);
+        assert_eq!(kept("server.pem.damaged").unwrap(), "half a fi");
+        assert_eq!((fs::read(&key).unwrap(), kept("server.key.damaged")), (same_key, None));
+        fs::write(&key, "half a k").unwrap();
+        own(dir.path(), NOW);
+        assert_eq!(kept("server.key.damaged").unwrap(), "half a k");
+    }
+
+    #[test]
+    fn the_days_until_a_certificate_ends_are_counted_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut certificates = own(dir.path(), NOW);
+        certificates.own = None;
+        let end = certificates.end().unwrap();
+        let told = |left: i64| certificates.ends_soon(end - left).unwrap();
+        assert!(told(2 * DAY).contains(" expires in 2 days; "));
+        assert!(told(DAY).contains(" expires in 1 day; "));
+        assert!(told(DAY - 1).contains(" expires in less than a day; "));
+        assert!(told(0).contains(" has expired; "));
     }
 
     #[test]
