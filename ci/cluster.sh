@@ -41,7 +41,7 @@ export KARST_CLUSTER_DIR="$data/credentials" KARST_OBJECT_STORE="$store"
 
 # start NAME ROLE BASE-PORT
 start() {
-  local command=("$bin/karst" server --role "$2" --data-dir "$data/$1"
+  local command=("$bin/karst" server --role "$2" --server-name "$1" --data-dir "$data/$1"
     --cluster-address "127.0.0.1:$(($3 + 7))" --management-address "127.0.0.1:$(($3 + 9))"
     --hec-address "127.0.0.1:$(($3 + 8))" --web-address "127.0.0.1:$3"
     --manager-uri 127.0.0.1:17007,127.0.0.1:17067)

@@ -758,3 +758,22 @@ def test_while_object_storage_hangs_events_are_taken_and_found(cluster, store):
     wait_for(lambda: committed() == len(sent), "all buckets are in the catalog", 60)
     assert what_is_said(head) == (sent, [])
     cluster.stop()
+
+
+def test_processes_on_one_machine_have_their_own_names(cluster):
+    cluster = cluster(indexers=2, heads=1)
+    (head,) = cluster.heads
+    for number, indexer in enumerate(cluster.indexers, 1):
+        indexer.environment["KARST_SERVER_NAME"] = f"indexer{number}"
+    head.environment["KARST_SERVER_NAME"] = "head"
+    cluster.start()
+    listed = head.cli("cluster", "status", "-o", "json")
+    names = [json.loads(line)["name"] for line in listed.stdout.splitlines()]
+    assert {"indexer1", "indexer2", "head"} <= set(names), listed
+    assert head.value("| makeresults annotate=true | table splunk_server") == "head"
+    planned = head.cli("cluster", "offline", "indexer2", "--dry-run")
+    assert planned.returncode == 0 and "Would remove indexer2 " in planned.stdout, planned
+    # The host of events without one is that of the machine still.
+    answer = head.rest("GET", "/services/server/info?output_mode=json")
+    info = answer.json()["entry"][0]["content"]
+    assert info["serverName"] == "head" and info["host"] != "head", info

@@ -173,8 +173,10 @@ pub struct ApiState {
 /// Properties of the server.
 #[derive(Debug, Clone)]
 pub struct ServerInfo {
-    /// Name for people, usually the host name.
+    /// Name for users (`serverName`), by default the host name.
     pub server_name: String,
+    /// The host name, which is the host of events that have none.
+    pub host: String,
     /// Identity of this installation.
     pub guid: String,
     /// Cores.

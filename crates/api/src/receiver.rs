@@ -107,7 +107,7 @@ impl Receiver {
         }
         let address = || peer.map_or_else(String::new, |peer| peer.0.ip().to_string());
         match self.settings.connection_host {
-            ConnectionHost::Server => self.api.info.server_name.clone(),
+            ConnectionHost::Server => self.api.info.host.clone(),
             ConnectionHost::Address => address(),
             // The first address is the sender; those after it are proxies.
             ConnectionHost::Proxied => headers

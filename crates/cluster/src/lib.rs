@@ -17,7 +17,7 @@ mod wave;
 pub use guard::{Limits, Searches, Usual};
 pub use leaving::{Handover, Leaving, Member, objection};
 pub use placement::{NO_SITE, Placement, SiteFactor, is_site};
-pub use settings::{Place, Settings};
+pub use settings::{Place, Settings, is_server_name};
 pub use takeovers::{Action, Owned, Seen, Takeovers};
 pub use wave::{Present, Restarts, Wave};
 

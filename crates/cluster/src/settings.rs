@@ -8,13 +8,17 @@ use crate::guard::Limits;
 use crate::is_site;
 
 conf::settings! {
-    /// Where a process is.
+    /// Where a process is, and what it is called.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Place {
         "server"["general"] {
             /// Site of this process: a data centre or an availability zone. Copies of journals can be
             /// distributed over sites (`site_replication_factor`). Default: none.
             "site" => pub site: Option<String> = "", SITE;
+            /// Name of this process for users: in `karst cluster status`, in messages, and as `splunk_server`.
+            /// The processes of a cluster should have different names. The host of events without one is
+            /// still the host name. Default: the host name.
+            "serverName" => pub name: Option<String> = "", NAME;
         }
     }
 }
@@ -23,6 +27,16 @@ const SITE: Type = Type::Form {
     expected: "a name of letters, digits, - _ and ., such as site1 or eu-central-1a; not origin or total",
     fits: is_site,
 };
+
+const NAME: Type =
+    Type::Form { expected: "a name of up to 64 letters, digits, - _ and .", fits: is_server_name };
+
+/// Whether a text is the name of a process.
+#[must_use]
+pub fn is_server_name(text: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    (1..=64).contains(&text.len()) && text.chars().all(is_part)
+}
 
 conf::settings! {
     /// When an indexer counts as gone; how processes are restarted.

@@ -8,6 +8,7 @@ mod audit;
 mod cluster;
 mod identity;
 mod operate;
+mod place;
 mod secrets;
 mod short_forms;
 mod spl;
@@ -33,6 +34,7 @@ pub(crate) use operate::{
     CompletionsOptions, CostOptions, LoginOptions, LogoutOptions, ManOptions, ReloadOptions,
     Reloadable, StatusOptions, StopOptions,
 };
+use place::{server_name, site};
 pub(crate) use short_forms::words;
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 use store_url::store_url;
@@ -163,6 +165,10 @@ pub(crate) struct ServerOptions {
     /// may be spread over sites. Default, also for an empty name: `site` of `server.conf`, stanza `general`.
     #[arg(long, env = "KARST_SITE", value_parser = site)]
     pub(crate) site: Option<String>,
+    /// The name of this process for users, such as indexer1. Default, also for an empty name: `serverName` of
+    /// `server.conf`, stanza `general`, or the host name.
+    #[arg(long, env = "KARST_SERVER_NAME", value_parser = server_name)]
+    pub(crate) server_name: Option<String>,
     /// Cluster addresses (HOST:PORT) of the control planes: one of them leads, the others stand by. Required
     /// without the role control-plane; with it, it makes this process one of them. Default: `manager_uri` of
     /// `server.conf`, stanza `clustering`.
@@ -709,16 +715,6 @@ fn memory_limit(text: &str) -> Result<MemoryLimit, String> {
     conf::size(&plain).map(MemoryLimit::Bytes).ok_or_else(|| {
         "is not a size such as 8GiB, 8192MB or a number of bytes, or auto".to_owned()
     })
-}
-
-/// A site, or an empty name: orchestrators copy labels that a machine may not have.
-fn site(text: &str) -> Result<String, String> {
-    match text.is_empty() || ::cluster::is_site(text) {
-        true => Ok(text.to_owned()),
-        false => Err("is not a name of letters, digits, - _ and ., such as site1 or eu-central-1a (not origin \
-                      or total)"
-            .to_owned()),
-    }
 }
 
 /// Returns the variables with S3 credentials, region and endpoint.

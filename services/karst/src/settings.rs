@@ -19,7 +19,6 @@ const UNUSED: &[Setting] = &conf::without_effect(
         "port",
         "search_factor",
         "serverCert",
-        "serverName",
         "site_search_factor",
         "sslPassword",
         "sslVersions",

@@ -213,6 +213,7 @@ mod tests {
     fn ask(method: &Method, path: &str) -> Option<Value> {
         let info = ServerInfo {
             server_name: "n".into(),
+            host: "h".into(),
             guid: "g".into(),
             cores: 1,
             startup_time: 0,

@@ -106,7 +106,7 @@ fn about(kind: IntakeKind) -> About {
 async fn list(call: Call) -> Result<Response, RestError> {
     let Call { state, params, .. } = &call;
     OutputMode::of(params)?;
-    let (intake, host) = (&state.intake, &state.info.server_name);
+    let (intake, host) = (&state.intake, &state.info.host);
     let mut all: Vec<Value> =
         intake.ports.iter().map(|port| port_json(port, intake, host)).collect();
     let listening = state.inputs.listening().await;

@@ -57,7 +57,7 @@ fn entries(state: &ApiState, caller: &Caller, kind: &Kind) -> Vec<Entry> {
     for stanza in &conf.stanzas {
         let Some(name) = kind.name_of(&stanza.name) else { continue };
         let mut content = feed::content(json!({
-            "host": state.info.server_name, "index": "main", "disabled": false,
+            "host": state.info.host, "index": "main", "disabled": false,
         }));
         for entry in conf.complete(&stanza.name) {
             let value = match entry.key.as_str() {

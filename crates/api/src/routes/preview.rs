@@ -128,7 +128,7 @@ fn origin(state: &ApiState, params: &Params) -> Result<InputMeta, RestError> {
     }
     Ok(InputMeta {
         index,
-        host: params.text("host").unwrap_or(&state.info.server_name).into(),
+        host: params.text("host").unwrap_or(&state.info.host).into(),
         source: params.text("source").unwrap_or("www").into(),
         sourcetype: params.text("sourcetype").map(Arc::from),
     })

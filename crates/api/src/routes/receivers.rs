@@ -50,7 +50,7 @@ fn origin(state: &ApiState, params: &Params) -> Result<Arc<InputMeta>, RestError
     state.indexes.check_takes(&index).map_err(RestError::invalid)?;
     Ok(Arc::new(InputMeta {
         index,
-        host: params.text("host").unwrap_or(&state.info.server_name).into(),
+        host: params.text("host").unwrap_or(&state.info.host).into(),
         source: params.text("source").unwrap_or("www").into(),
         sourcetype: params.text("sourcetype").map(Arc::from),
     }))

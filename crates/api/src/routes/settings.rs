@@ -54,7 +54,7 @@ fn entry(state: &ApiState) -> Entry {
         "SPLUNK_HOME": home,
         "SPLUNK_DB": format!("{home}/objects"),
         "enableSplunkWebSSL": info.web_tls,
-        "host": info.server_name,
+        "host": info.host,
         "serverName": info.server_name,
         "httpport": info.web_port.to_string(),
         "mgmtHostPort": info.management_port.to_string(),

@@ -347,6 +347,7 @@ async fn state(
         health: runtime::health::Health::default(),
         info: Arc::new(ServerInfo {
             server_name: "test".to_owned(),
+            host: "test-host".to_owned(),
             guid: String::new(),
             cores: 1,
             startup_time: 0,

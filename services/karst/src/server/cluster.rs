@@ -56,6 +56,8 @@ pub(crate) struct Cluster {
     managers: Vec<String>,
     /// The secret that all processes of the cluster share.
     secret: Option<String>,
+    /// The name of this process for users.
+    pub(crate) name: String,
     /// The site of this process.
     pub(crate) site: String,
     pub(crate) placement: Placement,
@@ -83,6 +85,7 @@ impl Cluster {
     ) -> Result<Self> {
         let roles = Roles::of(options)?;
         let (site, placement) = site(options, roles, layers)?;
+        let name = name(options, layers)?;
         let settings = transport::Settings::read(layers)?;
         let credentials = options.cluster_dir.as_deref();
         let credentials = credentials.map(|path| Credentials::open(path, clock)).transpose()?;
@@ -111,7 +114,18 @@ impl Cluster {
         // All control planes may be given the same list.
         managers.retain(|manager| Some(manager) != address.as_ref());
         let later = Later::default();
-        Ok(Self { roles, transport, listener, later, address, managers, secret, site, placement })
+        Ok(Self {
+            roles,
+            transport,
+            listener,
+            later,
+            address,
+            managers,
+            secret,
+            name,
+            site,
+            placement,
+        })
     }
 
     /// A key that all processes of the cluster derive from its secret; `None` without credentials.
@@ -400,7 +414,7 @@ impl Cluster {
         self.later.open(routes.into_axum_router().merge(served));
         println!("  cluster     {address} ({})", self.roles.names().join(", "));
         let registration = Registration {
-            name: host_name(),
+            name: self.name,
             forwarders: forwarding::advertised(forwarder_ports, forwarding_advertise, &address),
             address,
             roles: self.roles.names().into_iter().map(str::to_owned).collect(),
@@ -505,6 +519,13 @@ fn site(options: &ServerOptions, roles: Roles, layers: &Layers) -> Result<(Strin
          site in [general], for example site1"
     );
     Ok((site.unwrap_or_else(|| NO_SITE.to_owned()), placement))
+}
+
+/// The name of this process for users.
+fn name(options: &ServerOptions, layers: &Layers) -> Result<String> {
+    let configured = Place::read(layers)?.name;
+    let given = options.server_name.clone().filter(|name| !name.is_empty());
+    Ok(given.or(configured).unwrap_or_else(host_name))
 }
 
 /// Restarts this process when its turn comes in a rolling restart.

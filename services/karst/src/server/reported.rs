@@ -24,6 +24,8 @@ pub(crate) fn declared(options: &ServerOptions, derived: Vec<FlagSetting>) -> De
     );
     let site = options.site.clone().filter(|site| !site.is_empty());
     add(site, "general", "site", "--site (KARST_SITE)");
+    let name = options.server_name.clone().filter(|name| !name.is_empty());
+    add(name, "general", "serverName", "--server-name (KARST_SERVER_NAME)");
     add(
         options.max_data_size_mib.map(|mib| format!("{mib}MB")),
         "ingest",
@@ -119,10 +121,11 @@ mod tests {
             "--cache-nvme-mib=7",
             "--metrics-token=secret",
             "--site=site2",
+            "--server-name=indexer2",
         ];
         let options = options(&flags);
         let Declared { registry, flags, .. } = declared(&options, Vec::new());
-        assert_eq!(flags.len(), 6);
+        assert_eq!(flags.len(), 7);
         let mut layers = Layers::builtin();
         for FlagSetting { conf, stanza, name, value, .. } in &flags {
             let setting = registry.find(conf, stanza, name).unwrap();

@@ -34,7 +34,7 @@ pub(super) async fn take_in_once(Call { state, params, .. }: Call) -> Result<Res
     check_path(&state, &path)?;
     let target = Oneshot {
         index,
-        host: params.text("host").unwrap_or(&state.info.server_name).into(),
+        host: params.text("host").unwrap_or(&state.info.host).into(),
         source: params.text("rename-source").map(Arc::from),
         sourcetype: params.text("sourcetype").map(Arc::from),
     };
