@@ -420,6 +420,24 @@ mod tests {
     }
 
     #[test]
+    fn date_and_clock_may_be_fields_of_their_own() {
+        let events = [
+            "date=2024-03-05 time=10:11:12 devname=\"FG100\" logid=1",
+            "date=2024-03-05 time=10:11:12 devname=\"FG100\" logid=2",
+            "<189>date=2024-03-05 time=10:11:13 devname=\"FG100\"",
+            "2024-03-05\t10:11:12\tFRA2\t392",
+            "2024-03-05\t10:11:12:ab:cd:ef",
+            "[2024-03-05] [10:11:14] x",
+            r#"{"date":"2024-03-05","time":"10:11:12"}"#,
+            "date=2024-03-05 time=10:11:12 vd=\"root\" eventtime=1709629872000000000 x",
+        ];
+        let base = 1_709_633_472.0;
+        let [some, next, after] = [0.0, 1.0, 2.0].map(|later| Some(base + later));
+        let expected = [some, some, next, some, None, after, some, Some(base - 3_600.0)];
+        assert_eq!(find(TimestampRules::default(), &events), expected);
+    }
+
+    #[test]
     fn syslog_with_priority_and_version_is_recognised() {
         let events =
             ["<34>1 2003-10-11T22:14:15.003Z mymachine su", "<34>Oct 11 22:14:15 mymachine su"];
@@ -463,7 +481,8 @@ mod tests {
         #[test]
         fn memory_never_changes_the_answer(
             events in proptest::collection::vec(
-                "(a )?2026-11-20[ T]1[01]:00:0[01]([.,:][0-9]{1,7})?(Z| ?[+-]0[12]:?00| UTC| AM|x)?( b)?|Nov 20 1[01]:00:0[01]( 2025)?( x)?", 1..8)
+                "(a )?2026-11-20[ T]1[01]:00:0[01]([.,:][0-9]{1,7})?(Z| ?[+-]0[12]:?00| UTC| AM|x)?( b)?|Nov 20 1[01]:00:0[01]( 2025)?( x)?\
+                 |2026-11-20[\t|;] ?(time=)?1[01]:00:0[01]([.:][0-9a-f]{1,3})?([:;\t x]b?)?", 1..8)
         ) {
             let mut finder = TimestampFinder::new(Arc::new(TimestampRules::default()));
             for event in &events {

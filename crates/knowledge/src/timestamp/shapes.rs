@@ -1,6 +1,8 @@
 //! The time formats that are recognised without configuration: hand-written parsers that backtrack over at
 //! most a few dozen bytes.
 
+mod next_field;
+
 use eval::time::civil::month_days;
 use eval::time::{Fields, Parsed, abbreviation_offset, fraction_at, parse_offset};
 
@@ -247,9 +249,7 @@ impl<'a> Cursor<'a> {
     /// Reads `2005-06-03-15.42.50.675872`, `2015-07-29 17:41:44,747`, `2018-03-24T17:15:21.6Z`.
     fn year_first(&mut self, separator: u8) -> Option<()> {
         self.year_month_day(separator)?;
-        self.expect(b"T t-_:,")?;
-        self.blanks();
-        self.clock()
+        self.clock_after(b"T t-_:,")
     }
 
     /// Reads `2025 Oct 11 22:14:15`, as network devices write it.
@@ -349,9 +349,7 @@ impl<'a> Cursor<'a> {
         self.at += 1;
         if self.peek(0).is_ascii_alphabetic() {
             self.month_and_year(first, separator)?;
-            self.expect(b": T,")?;
-            self.blanks();
-            return self.clock();
+            return self.clock_after(b": T,");
         }
         let second = self.small()?;
         if separator != b'/' && matches!(self.peek(0), b' ' | b'T') {
@@ -362,9 +360,7 @@ impl<'a> Cursor<'a> {
         }
         self.expect(&[separator])?;
         self.three_numbers(first, second, separator)?;
-        self.expect(b" T:,-")?;
-        self.blanks();
-        self.clock()
+        self.clock_after(b" T:,-")
     }
 
     fn month_and_year(&mut self, day: i64, separator: u8) -> Option<()> {
@@ -484,6 +480,19 @@ impl<'a> Cursor<'a> {
             b':' => matches!(self.peek(1), 0 | b' ' | b'\t' | b'\r' | b'\n'),
             next => !(next.is_ascii_alphanumeric() || matches!(next, b'.' | b'-')),
         }
+    }
+
+    /// Reads the clock after a date: behind one of the characters and blanks, or in the next field.
+    fn clock_after(&mut self, accepted: &[u8]) -> Option<()> {
+        let date_end = self.at;
+        if self.expect(accepted).is_some() {
+            self.blanks();
+            if self.peek(0).is_ascii_digit() {
+                return self.clock();
+            }
+        }
+        self.at = date_end;
+        self.clock_in_next_field()
     }
 
     /// Reads `15:16:01`, `15.42.50`, with an optional fraction, AM or PM, and zone.
