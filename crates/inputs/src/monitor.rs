@@ -101,6 +101,8 @@ enum ParkReason {
     Failed,
     /// The content of the file with that record, which is still followed.
     CopyOf(u64),
+    /// The same, and nothing of that file is read yet.
+    CopyOfUnread(u64),
     /// Packed, and perhaps still being written.
     Settling(fingerprint::Fingerprint),
     /// Being unpacked.

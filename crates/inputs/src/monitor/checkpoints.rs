@@ -169,7 +169,6 @@ impl Checkpoints {
         self.next_key - 1
     }
 
-    #[cfg(test)]
     pub(crate) fn get(&self, key: u64) -> Option<&Record> {
         self.records.get(&key)
     }

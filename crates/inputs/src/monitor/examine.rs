@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::checkpoints::{Checkpoints, Record, SEEK};
 use super::fingerprint::Fingerprint;
-use super::place::{Seen, open};
+use super::place::{FileId, Seen, open};
 use super::tail::read_at;
 use super::target::MonitorTarget;
 use crate::OwnDirectories;
@@ -23,6 +23,9 @@ use crate::utf16::{self, Utf16};
 
 /// Bytes from which the format of a file is recognised.
 const SAMPLE: usize = 16 << 10;
+/// Maximum number of unread files with the same start with which a new file is compared: thousands of files
+/// may begin with the same lines.
+pub(crate) const COMPARED: usize = 16;
 
 /// The decision about a file.
 #[derive(Debug)]
@@ -35,6 +38,10 @@ pub(crate) enum Decision {
     Follow(Start),
     /// The file has the content of one that is still followed: it waits for the fate of that one.
     CopyOf(u64),
+    /// The same, and nothing of that one is read yet.
+    CopyOfUnread(u64),
+    /// The same, and that one has no record yet.
+    CopyOfNew(FileId),
     /// Packed: to be unpacked once it is complete.
     Packed(Fingerprint),
     /// Packed, and taken in before.
@@ -124,10 +131,21 @@ pub(crate) fn examine_opened(
         return Ok(follow(Some(same.key), offset, seek));
     }
     if target.knows_content() {
+        let mut unread = 0;
         for record in alike(book, salt, &head, candidate) {
             let live = book.lock().is_live(record.key);
+            if live && record.offset == 0 {
+                unread += 1;
+                if unread <= COMPARED && is_copy(path, &record.path) {
+                    return Ok(Decision::CopyOfUnread(record.key));
+                }
+                continue;
+            }
             if seen.size >= record.offset {
                 if seek_at(file, record.offset)? == record.seek {
+                    if live && let Some(end) = end_of_copied(&record, file, seen.size) {
+                        return Ok(follow(None, end, seek_at(file, end)?));
+                    }
                     if live {
                         return Ok(Decision::CopyOf(record.key));
                     }
@@ -286,6 +304,29 @@ fn begins_like(record: &Record, file: &File, size: u64) -> bool {
     matches!((original, copy), (Ok(original), Ok(copy)) if original == copy)
 }
 
+/// Whether one of two files that begin alike has all of the content of the other, by the bytes before the end
+/// of the shorter one.
+pub(crate) fn is_copy(one: &Path, other: &Path) -> bool {
+    let compared = || -> io::Result<bool> {
+        let (one, other) = (File::open(one)?, File::open(other)?);
+        let (first, second) = (Seen::of(&one.metadata()?), Seen::of(&other.metadata()?));
+        let end = first.size.min(second.size);
+        Ok(first.id != second.id && seek_at(&one, end)? == seek_at(&other, end)?)
+    };
+    compared().unwrap_or(false)
+}
+
+/// Returns the size of the record's file if this file has all of its content and more: it is a copy to which
+/// something was added, or the record's file is the copy.
+fn end_of_copied(record: &Record, file: &File, size: u64) -> Option<u64> {
+    let original = File::open(&record.path).ok()?;
+    let end = original.metadata().ok()?.len();
+    // A file that is shorter than what was read of it has been truncated, after it was copied.
+    let is_longer = (record.offset..size).contains(&end);
+    let is_alike = || Some(seek_at(&original, end).ok()? == seek_at(file, end).ok()?);
+    (is_longer && is_alike()?).then_some(end)
+}
+
 /// Returns the offset at which the last whole line ends.
 fn last_line_end(file: &File, size: u64, utf16: Option<Utf16>) -> io::Result<u64> {
     let from = size.saturating_sub(SAMPLE as u64);
@@ -310,7 +351,7 @@ fn whole_characters(
 }
 
 /// Returns the name of a file without the suffixes of rotation: `app.log` for `app.log.2.gz`.
-fn family(path: &Path) -> (Option<&Path>, String) {
+pub(crate) fn family(path: &Path) -> (Option<&Path>, String) {
     let mut name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     loop {
         let kept = without_rotation(&name).map(str::to_owned);

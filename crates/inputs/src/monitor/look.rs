@@ -9,8 +9,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use foldhash::{HashMap, HashSet};
 
-use super::checkpoints::Record;
-use super::examine::{Candidate, Decision, Start, examine, examine_opened};
+use super::checkpoints::{Checkpoints, Record};
+use super::examine::{
+    COMPARED, Candidate, Decision, Start, examine, examine_opened, family, is_copy,
+};
+use super::fingerprint::Fingerprint;
 use super::packed::{self, PackedFile};
 use super::paths::{Link, Walk};
 use super::place::{FileId, Located, Seen, locate};
@@ -169,6 +172,7 @@ impl Monitor {
             }
             ParkReason::Settling(_) => {}
             ParkReason::CopyOf(key) if !changed && self.book.lock().is_live(key) => {}
+            ParkReason::CopyOfUnread(key) if !changed && is_unread(&self.book.lock(), key) => {}
             ParkReason::Ignored if !changed => {}
             ParkReason::Failed if !changed && parked.since.elapsed() < RETRY => {}
             _ if seen.size > 0 => new.push((path, seen, number)),
@@ -201,6 +205,7 @@ impl Monitor {
             let some: Vec<_> = new.drain(..new.len().min(TOGETHER)).map(with_home).collect();
             let (book, targets) = (Arc::clone(&self.book), self.targets.clone());
             let (shared, own) = (self.shared.clone(), self.own.clone());
+            let mut begun = Begun::default();
             let work = tokio::task::spawn_blocking(move || {
                 let judge = |((path, seen, number), home): (Found, Option<PathBuf>)| {
                     let target = &*targets[number];
@@ -218,6 +223,8 @@ impl Monitor {
                         }
                         decision => decision,
                     };
+                    let decision =
+                        decision.map(|decision| begun.compared(&path, seen, target, decision));
                     (path, seen, number, decision)
                 };
                 some.into_iter().map(judge).collect::<Vec<_>>()
@@ -238,6 +245,14 @@ impl Monitor {
             Ok(Decision::Moved) => self.stale = true,
             Ok(Decision::Follow(start)) => self.follow(path, seen, number, start),
             Ok(Decision::CopyOf(key)) => self.park(path, seen, ParkReason::CopyOf(key)),
+            Ok(Decision::CopyOfUnread(key)) => self.wait_for(path, seen, key),
+            Ok(Decision::CopyOfNew(id)) => {
+                let key = self.book.lock().of_file(id).map(|record| record.key);
+                match key {
+                    Some(key) => self.wait_for(path, seen, key),
+                    None => self.stale = true,
+                }
+            }
             Ok(Decision::Packed(signature)) => {
                 self.park(path, seen, ParkReason::Settling(signature))
             }
@@ -258,12 +273,19 @@ impl Monitor {
         }
     }
 
+    /// Waits until something of a file is read, which has its turn before the next look.
+    fn wait_for(&mut self, path: PathBuf, seen: Seen, key: u64) {
+        self.park(path, seen, ParkReason::CopyOfUnread(key));
+        self.stale = true;
+    }
+
     pub(super) fn park(&mut self, path: PathBuf, seen: Seen, why: ParkReason) {
         let (state, position) = match why {
             ParkReason::Ignored | ParkReason::Failed => (FileState::Ignored, 0),
-            ParkReason::CopyOf(_) | ParkReason::Settling(_) | ParkReason::Unpacking => {
-                (FileState::Waiting, 0)
-            }
+            ParkReason::CopyOf(_)
+            | ParkReason::CopyOfUnread(_)
+            | ParkReason::Settling(_)
+            | ParkReason::Unpacking => (FileState::Waiting, 0),
         };
         self.status.set(&path, position, seen.size, state);
         let parked = Parked { seen, since: Instant::now(), generation: self.generation, why };
@@ -371,6 +393,46 @@ fn is_too_old(target: &MonitorTarget, seen: Seen) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let written = Duration::from_micros(u64::try_from(seen.modified).unwrap_or(0));
     now.saturating_sub(written) > limit
+}
+
+/// Whether a file is followed and nothing of it is read yet.
+fn is_unread(book: &Checkpoints, key: u64) -> bool {
+    book.is_live(key) && book.get(key).is_some_and(|record| record.offset == 0)
+}
+
+/// The start of a file: its checksum and, if it is short, the family of the name.
+type NewStart = (Fingerprint, Option<(PathBuf, String)>);
+
+/// The new files of a batch, by their starts.
+#[derive(Debug, Default)]
+struct Begun(HashMap<NewStart, Vec<(PathBuf, FileId)>>);
+
+impl Begun {
+    /// Returns the decision about a file; if it has no record, after it was compared with those before it.
+    fn compared(
+        &mut self,
+        path: &Path,
+        seen: Seen,
+        target: &MonitorTarget,
+        decision: Decision,
+    ) -> Decision {
+        let Decision::Follow(start) = &decision else { return decision };
+        if start.key.is_some() || !target.knows_content() {
+            return decision;
+        }
+        let is_short = start.start_len < target.init_crc_length;
+        let names = is_short.then(|| {
+            let (directory, name) = family(path);
+            (directory.unwrap_or(path).to_owned(), name)
+        });
+        let alike = self.0.entry((start.start, names)).or_default();
+        let original = alike.iter().take(COMPARED).find(|(other, _)| is_copy(path, other));
+        if let Some((_, id)) = original {
+            return Decision::CopyOfNew(*id);
+        }
+        alike.push((path.to_owned(), seen.id));
+        decision
+    }
 }
 
 /// Returns the directories in which a renamed file is searched: that of its name, and that of the link's

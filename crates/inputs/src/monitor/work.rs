@@ -89,8 +89,8 @@ impl Monitor {
                 tracing::info!(%path, "a file was truncated or rewritten");
                 tail.replaced = true;
                 let key = tail.key;
-                let has_copy =
-                    self.parked.values().any(|parked| parked.why == ParkReason::CopyOf(key));
+                let copies = [ParkReason::CopyOf(key), ParkReason::CopyOfUnread(key)];
+                let has_copy = self.parked.values().any(|parked| copies.contains(&parked.why));
                 goal = Some(Goal::Close { with_held: !has_copy });
             }
             Outcome::Missing if tail.gone => goal = Some(Goal::Close { with_held: true }),

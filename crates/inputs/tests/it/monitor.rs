@@ -259,6 +259,32 @@ async fn a_copy_of_a_followed_file_is_not_read() {
 }
 
 #[tokio::test]
+async fn a_copy_that_appears_together_with_its_original_is_not_read() {
+    let setup = Setup::new(LONG);
+    let mut monitor = setup.directory();
+    for name in ["app.log", "copy.log", "other.log"] {
+        setup.append(name, &long("a"));
+    }
+    setup.append("other.log", "one line more\n");
+    let header = "#".repeat(400) + "\n";
+    for name in ["b.log", "c.log"] {
+        setup.append(name, &format!("{header}{name} has a line\n"));
+    }
+    for _ in 0..3 {
+        setup.poll(&mut monitor).await;
+    }
+    setup.append("copy.log", "added to the copy\n");
+    for _ in 0..2 {
+        setup.poll(&mut monitor).await;
+    }
+    let lines = setup.lines();
+    let found = |text: &str| lines.iter().filter(|line| line.contains(text)).count();
+    assert_eq!(found("a line number"), 20, "{lines:?}");
+    assert_eq!((found("one line more"), found("added to the copy")), (1, 1), "{lines:?}");
+    assert_eq!(found("has a line"), 2, "{lines:?}");
+}
+
+#[tokio::test]
 async fn the_status_has_the_unread_files_while_the_sink_has_no_room() {
     let setup = Setup::new(LONG);
     let mut monitor = setup.directory();
