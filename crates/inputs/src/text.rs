@@ -79,6 +79,15 @@ pub fn append_repaired(bytes: &[u8], mark: &str, out: &mut String) -> bool {
     broken
 }
 
+/// Returns the numbers of NULs at the start and at the end of a line. Holes of files, and blocks that were
+/// not written before a crash, have them; they are not text.
+#[must_use]
+pub fn nuls_around(line: &[u8]) -> (usize, usize) {
+    let before = line.iter().take_while(|byte| **byte == 0).count();
+    let behind = line[before..].iter().rev().take_while(|byte| **byte == 0).count();
+    (before, behind)
+}
+
 /// The largest border of a character at or before `at`.
 #[must_use]
 pub fn character_border(bytes: &[u8], at: usize) -> usize {
@@ -114,6 +123,15 @@ mod tests {
         ];
         for (json, expected) in cases {
             assert_eq!(with_whole_surrogates(json).as_deref(), expected, "{json}");
+        }
+    }
+
+    #[test]
+    fn nuls_at_both_ends_are_counted() {
+        for (line, expected) in
+            [("", (0, 0)), ("a", (0, 0)), ("\0\0a\0b\0", (2, 1)), ("a\0", (0, 1)), ("\0\0", (2, 0))]
+        {
+            assert_eq!(nuls_around(line.as_bytes()), expected, "{line:?}");
         }
     }
 

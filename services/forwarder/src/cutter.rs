@@ -276,7 +276,7 @@ impl Cutter {
         let content = text.get(line.start..line.end)?;
         let content =
             content.strip_prefix('\u{FEFF}').filter(|_| line.start == 0).unwrap_or(content);
-        let content = self.rules.truncated(content);
+        let content = self.rules.truncated(content.trim_matches('\0'));
         let preamble = self.rules.preamble.as_ref();
         let is_line =
             !content.is_empty() && !preamble.is_some_and(|pattern| pattern.is_match(content));
@@ -405,6 +405,15 @@ mod tests {
         let two = "2025-11-20 10:00:01 two\n  at y\n";
         let pieces = pieces(&mut cutter, &[one, two, "  at z\n", ""]);
         assert_eq!(pieces, [one.trim_end(), "2025-11-20 10:00:01 two\n  at y\n  at z\n"]);
+    }
+
+    #[test]
+    fn nuls_before_a_line_do_not_hide_its_time() {
+        let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = true", 1000);
+        let one = "2025-11-20 10:00:00 one\n";
+        let two = format!("{}2025-11-20 10:00:01 two\n", "\0".repeat(200));
+        let found = pieces(&mut cutter, &[one, &two, ""]);
+        assert_eq!(found, [one.trim_end(), two.as_str()]);
     }
 
     #[test]

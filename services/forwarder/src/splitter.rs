@@ -8,6 +8,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use inputs::text::nuls_around;
 use knowledge::structured::{StructuredFormat, StructuredReader};
 use knowledge::timestamp::TimestampFinder;
 use knowledge::{LineBreaker, MergeRules, MergeState, ParsingRules};
@@ -176,6 +177,11 @@ impl Splitter {
                 };
             lines.push(Line { start, end, next: text.len(), is_gap: false });
         }
+        for line in &mut lines {
+            let (before, behind) = nuls_around(&text.as_bytes()[line.start..line.end]);
+            line.start += before;
+            line.end -= behind;
+        }
         lines
     }
 
@@ -288,6 +294,8 @@ mod tests {
         assert_eq!(events(props, "#x\nabcde\n"), ["abc"]);
         let props = "SHOULD_LINEMERGE = false\nLINE_BREAKER = ([,]+)x";
         assert_eq!(events(props, "a,,xb,c,xd"), ["a", "xb,c", "xd"]);
+        let props = "SHOULD_LINEMERGE = false";
+        assert_eq!(events(props, "\0\0a\0\n\0\nb\0c\n"), ["a", "b\0c"]);
     }
 
     #[test]

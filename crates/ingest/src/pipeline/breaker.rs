@@ -2,14 +2,15 @@
 //!
 //! A break is the match of the first group of the line breaker (`([\r
 //! ]+)` by default): the text before it ends a line, the text after it begins the next, and the break itself
-//! is dropped. Empty lines are dropped. Structured sources (`INDEXED_EXTRACTIONS`) break at the end of their
-//! records: line ends inside quotes and JSON objects do not count. A line longer than the limit is truncated;
-//! the bytes beyond it are counted and not buffered, so that memory stays within the limit and a chunk.
+//! is dropped. Empty lines are dropped, and NULs at the start and end of lines. Structured sources
+//! (`INDEXED_EXTRACTIONS`) break at the end of their records: line ends inside quotes and JSON objects do not
+//! count. A line longer than the limit is truncated; the bytes beyond it are counted and not buffered, so
+//! that memory stays within the limit and a chunk.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use inputs::text::character_border;
+use inputs::text::{character_border, nuls_around};
 use knowledge::Pattern;
 use knowledge::structured::RecordScanner;
 use memchr::memchr2;
@@ -174,6 +175,8 @@ impl LineBreaker {
             self.add(&mut out, &text, start, text.len());
             start = text.len();
         }
+        // NULs before the next line are not kept: the line may be longer than the limit with them.
+        start += text[start..].iter().take_while(|byte| **byte == 0).count();
         self.keep(&text[start..]);
         out.covered = offset(start);
         out.text = text;
@@ -236,11 +239,16 @@ impl LineBreaker {
         out
     }
 
-    /// Adds the line `[start, end)`, truncated to the limit.
+    /// Adds the line `[start, end)` without NULs around it, truncated to the limit; none if nothing is left.
     fn add(&mut self, out: &mut Lines, text: &[u8], start: usize, end: usize) {
-        let mut line_end = end;
         let mut lost = std::mem::take(&mut self.dropped);
         out.dropped += lost;
+        let (before, behind) = nuls_around(&text[start..end]);
+        let (start, end) = (start + before, end - behind);
+        if start == end {
+            return;
+        }
+        let mut line_end = end;
         if end - start > self.limit {
             line_end = start + character_border(&text[start..end], self.limit);
             lost += (end - line_end) as u64;

@@ -38,6 +38,31 @@ fn a_long_line_is_cut_between_characters_and_counted() {
 }
 
 #[test]
+fn nuls_around_lines_are_dropped() {
+    let text = format!("\0\0one\0\n{}two\0x\0\0\n\0\n\0three\0", "\0".repeat(50));
+    for pattern in [None, Some(r"([\r\n]+)")] {
+        for size in [1, 2, 3, 7, 100] {
+            let (found, cut_lines, _) = lines(pattern, 100, &text, size);
+            assert_eq!(found, ["one", "two\0x", "three"], "{size}");
+            assert_eq!(cut_lines, 0, "{size}");
+        }
+    }
+    // More NULs than a line may have bytes.
+    let (found, cut_lines, _) = lines(None, 10, &text, 4);
+    assert_eq!(
+        (found.as_slice(), cut_lines),
+        (["one", "two\0x", "three"].map(str::to_owned).as_slice(), 0)
+    );
+}
+
+#[test]
+fn nuls_before_an_unfinished_line_are_covered() {
+    let mut breaker = breaker(None, 100);
+    let found = breaker.push(Bytes::from_static(b"one\n\0\0\0tw"), false);
+    assert_eq!((found.covered, breaker.pending()), (7, 2));
+}
+
+#[test]
 fn a_huge_line_takes_little_memory() {
     for pattern in [None, Some(r"([\r\n]+)")] {
         let mut breaker = breaker(pattern, 10_000);
