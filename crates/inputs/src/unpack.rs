@@ -35,11 +35,30 @@ impl Packing {
     }
 }
 
-/// Whether data is binary, by its first bytes: they contain zeros, and do not begin as UTF-16 does.
+/// Whether data is binary, by its first bytes: they contain NULs, more than 2 % of them are control
+/// characters, and they do not begin as UTF-16 does. A run of NULs counts as one: holes of files and blocks
+/// that were lost in a crash do not make text binary.
 #[must_use]
 pub fn is_binary(head: &[u8]) -> bool {
     let marked = head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff");
-    !marked && memchr::memchr(0, head).is_some()
+    if marked || memchr::memchr(0, head).is_none() {
+        return false;
+    }
+    // Mostly text with runs of NULs: tar archives and databases.
+    let is_tar = head.get(257..262).is_some_and(|magic| magic == b"ustar");
+    if is_tar || head.starts_with(b"SQLite format 3\0") {
+        return true;
+    }
+    let mut bytes = head.to_vec();
+    bytes.dedup_by(|byte, before| *byte == 0 && *before == 0);
+    let controls = bytes.iter().filter(|byte| is_control(**byte)).count();
+    controls * 50 > bytes.len()
+}
+
+/// Whether a byte does not occur in text. White space, backspace, escape and the separators of fields do: FS,
+/// GS, RS, US, and SOH in FIX messages.
+const fn is_control(byte: u8) -> bool {
+    matches!(byte, 0 | 2..=7 | 14..=26 | 0x7F)
 }
 
 /// Returns a reader of the decompressed text of data that may be compressed.
@@ -99,6 +118,39 @@ pub(crate) fn send_chunks(
                 send(Err(error));
                 return;
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_with_some_nuls_is_not_binary() {
+        let line = b"2024-03-05 10:11:12 INFO a line of a log, as long as most of them are\n";
+        let (torn, hole) = ([0; 10], vec![0; 8000]);
+        let torn = [&line[..], &torn[..], &line[..]].concat();
+        let with_hole = [line.repeat(30), hole, line.repeat(30)].concat();
+        let ended_by_nuls = [&line[..], &b"\0"[..]].concat().repeat(20);
+        let fix = b"8=FIX.4.2\x019=178\x0135=8\x01".repeat(20);
+        let utf16 = b"\xff\xfea\0b\0".to_vec();
+        for text in [line.to_vec(), torn, with_hole, ended_by_nuls, fix, utf16] {
+            assert!(!is_binary(&text), "{:?}", text.escape_ascii().to_string());
+        }
+    }
+
+    #[test]
+    fn data_with_many_control_characters_is_binary() {
+        let numbers: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
+        let mut tar = vec![0; 512];
+        tar[257..262].copy_from_slice(b"ustar");
+        tar.extend_from_slice(&b"a line of a log\n".repeat(100));
+        let header: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x06\x40";
+        let unmarked: Vec<u8> = "two bytes".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let nuls = vec![0; 100];
+        for data in [numbers, tar, header.to_vec(), unmarked, nuls, b"ab\0cd\n".to_vec()] {
+            assert!(is_binary(&data), "{:?}", data.escape_ascii().to_string());
         }
     }
 }

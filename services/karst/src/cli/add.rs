@@ -26,8 +26,8 @@ use super::plural::counted;
 use crate::config::{AddOptions, AddWhat, OneshotOptions};
 
 /// Why a file or object is not added.
-const NOT_TEXT: &str = "it is not text: it contains NUL bytes; unpack archives first, or add it as it is with \
-                        --no-binary-check";
+const NOT_TEXT: &str = "it is not text: it has NULs and control characters; unpack archives first, or \
+                        add it as it is with --no-binary-check";
 
 /// Bytes at the start of a file that the binary check reads.
 const CHECKED: u64 = 8 << 10;
