@@ -18,6 +18,7 @@ mod checkpoints;
 mod examine;
 mod fingerprint;
 mod flight;
+mod hole;
 mod look;
 mod packed;
 pub(crate) mod paths;
@@ -103,6 +104,8 @@ enum ParkReason {
     CopyOf(u64),
     /// The same, and nothing of that file is read yet.
     CopyOfUnread(u64),
+    /// The file has only NULs.
+    Blank,
     /// Packed, and perhaps still being written.
     Settling(fingerprint::Fingerprint),
     /// Being unpacked.
@@ -117,6 +120,8 @@ pub struct Monitor {
     book: Arc<Mutex<Checkpoints>>,
     tails: HashMap<FileId, Slot>,
     parked: HashMap<PathBuf, Parked>,
+    /// Followed files that were truncated or rewritten, until they are followed again.
+    rewritten: HashSet<FileId>,
     ready: VecDeque<(FileId, Goal)>,
     /// Files that changed during their turn.
     again: HashSet<FileId>,
@@ -169,6 +174,7 @@ impl Monitor {
             book: Arc::new(Mutex::new(book)),
             tails: HashMap::default(),
             parked: HashMap::default(),
+            rewritten: HashSet::default(),
             ready: VecDeque::new(),
             again: HashSet::default(),
             active: JoinSet::new(),

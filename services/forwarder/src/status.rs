@@ -219,7 +219,7 @@ fn write(data: &Path, status: &Status) -> std::io::Result<()> {
 pub(crate) fn of_files(files: &MonitorStatus) -> Vec<InputStatus> {
     let status = |file: FileStatus| InputStatus {
         name: file.path.display().to_string(),
-        state: file.state.as_str().to_owned(),
+        state: file.described(),
         position: file.position,
         size: file.size,
     };

@@ -33,7 +33,7 @@ async fn files(Call { state, params, .. }: Call) -> Result<Response, RestError> 
             "file position": file.position,
             "file size": file.size,
             "percent": percent,
-            "type": file.state.as_str(),
+            "type": file.described(),
         });
         inputs.insert(file.path.to_string_lossy().into_owned(), status);
     }

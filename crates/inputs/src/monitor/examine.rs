@@ -14,10 +14,12 @@ use parking_lot::Mutex;
 
 use super::checkpoints::{Checkpoints, Record, SEEK};
 use super::fingerprint::Fingerprint;
+use super::hole::{self, next_data};
 use super::place::{FileId, Seen, open};
 use super::tail::read_at;
 use super::target::MonitorTarget;
 use crate::OwnDirectories;
+use crate::text::nuls_around;
 use crate::unpack::{Packing, is_binary, unpack};
 use crate::utf16::{self, Utf16};
 
@@ -26,12 +28,17 @@ const SAMPLE: usize = 16 << 10;
 /// Maximum number of unread files with the same start with which a new file is compared: thousands of files
 /// may begin with the same lines.
 pub(crate) const COMPARED: usize = 16;
+/// Maximum number of NULs on the disk that are read to find the text behind them, for a file that was not
+/// followed before.
+const MOST_NULS: u64 = 64 << 20;
 
 /// The decision about a file.
 #[derive(Debug)]
 pub(crate) enum Decision {
     /// The file is empty.
     Empty,
+    /// It has only NULs: text may be written in their place, or behind them.
+    Blank,
     /// Its name leads to another file by now.
     Moved,
     /// Follow it from a place.
@@ -55,6 +62,8 @@ pub(crate) enum Decision {
 pub(crate) struct Start {
     /// The record it continues, if any.
     pub(crate) key: Option<u64>,
+    /// Where the text begins, behind a hole.
+    pub(crate) begin: u64,
     pub(crate) start: Fingerprint,
     pub(crate) start_len: usize,
     pub(crate) offset: u64,
@@ -74,6 +83,8 @@ pub(crate) struct Candidate<'a> {
     pub(crate) from_end: bool,
     /// The byte order, if the configured character set is UTF-16. A mark in the file counts more.
     pub(crate) utf16: Option<Utf16>,
+    /// Whether the file was followed before, and therefore is text.
+    pub(crate) is_text: bool,
     /// Directories of the program, if the file must not be in one of them.
     pub(crate) outside: Option<&'a OwnDirectories>,
 }
@@ -99,7 +110,7 @@ pub(crate) fn examine_opened(
     // The file may have grown, or been truncated, since it was listed.
     let seen = Seen::of(&file.metadata()?);
     let candidate = Candidate { seen, ..candidate };
-    let head = read_at(file, 0, SAMPLE.max(target.init_crc_length))?;
+    let mut head = read_at(file, 0, SAMPLE.max(target.init_crc_length))?;
     // A single byte may be half of a byte order mark.
     if head.is_empty() || matches!(head[..], [0xFF | 0xFE]) {
         return Ok(Decision::Empty);
@@ -116,15 +127,26 @@ pub(crate) fn examine_opened(
         None => {}
     }
     let utf16 = Utf16::marked(&head).or(candidate.utf16);
-    if utf16.is_none() && is_binary(&head) {
+    let is_text = candidate.is_text || book.lock().of_file(seen.id).is_some();
+    let mut begin = 0;
+    if utf16.is_none() && head.starts_with(&[0]) {
+        let most = if is_text { u64::MAX } else { MOST_NULS };
+        let Some(data) = next_data(file, 0, most)? else { return Ok(Decision::Blank) };
+        begin = data;
+        head = read_at(file, begin, SAMPLE.max(target.init_crc_length))?;
+    }
+    let nuls_behind = nuls_around(&head).1;
+    if utf16.is_none() && !is_text && is_binary(&head[..head.len() - nuls_behind]) {
         return Ok(Decision::Ignore("binary".to_owned()));
     }
     let salt = target.salted(path);
-    let start_len = head.len().min(target.init_crc_length);
+    // Text may be written in the place of the NULs at the end.
+    let text = if utf16.is_some() { head.len() } else { hole::text_length(&head) };
+    let start_len = text.min(target.init_crc_length);
     let start = salt.extend(&head[..start_len]);
     let follow = |key, offset, seek| {
         let sample = head[..head.len().min(SAMPLE)].to_vec();
-        Decision::Follow(Start { key, start, start_len, offset, seek, sample, utf16 })
+        Decision::Follow(Start { key, begin, start, start_len, offset, seek, sample, utf16 })
     };
     if let Some(same) = same_file(book, candidate, &head, file)? {
         let (offset, seek) = whole_characters(file, seen.size, &same, utf16)?;
@@ -161,7 +183,7 @@ pub(crate) fn examine_opened(
         let end = last_line_end(file, seen.size, utf16)?;
         return Ok(follow(None, end, seek_at(file, end)?));
     }
-    Ok(follow(None, 0, Fingerprint::EMPTY))
+    Ok(follow(None, begin, seek_at(file, begin)?))
 }
 
 /// The record of this very file, if it has not been written anew since.
@@ -227,18 +249,29 @@ pub(crate) fn examine_packed(
     let most = SAMPLE.max(target.init_crc_length) as u64;
     reader.by_ref().take(most).read_to_end(&mut head)?;
     let utf16 = Utf16::marked(&head).or(candidate.utf16);
-    if utf16.is_none() && is_binary(&head) {
+    // A packed file has the NULs of a hole at its start.
+    let mut begin = 0;
+    while utf16.is_none() && head.starts_with(&[0]) && begin < MOST_NULS {
+        let nuls = head.iter().take_while(|byte| **byte == 0).count();
+        head.drain(..nuls);
+        begin += nuls as u64;
+        reader.by_ref().take(most - head.len() as u64).read_to_end(&mut head)?;
+    }
+    let is_blank = head.is_empty() && begin > 0;
+    if utf16.is_none() && (is_blank || is_binary(&head)) {
         return Ok(Unpacked::Binary);
     }
+    let nuls = usize::try_from(begin).unwrap_or(SEEK).min(SEEK);
     let salt = target.salted(path);
     let start_len = head.len().min(target.init_crc_length);
     let start = salt.extend(&head[..start_len]);
     let mut from = Start {
         key: None,
+        begin,
         start,
         start_len,
-        offset: 0,
-        seek: Fingerprint::EMPTY,
+        offset: begin,
+        seek: Fingerprint::of(&[0; SEEK][..nuls]),
         sample: head[..head.len().min(SAMPLE)].to_vec(),
         utf16,
     };
@@ -250,7 +283,7 @@ pub(crate) fn examine_packed(
     known.retain(|record| target.knows_content() || is_own(record));
     let mut places: Vec<u64> = known.iter().map(|record| record.offset).collect();
     places.sort_unstable();
-    let seeks = seeks_in(io::Cursor::new(head).chain(reader), &places)?;
+    let seeks = seeks_in(io::Cursor::new(head).chain(reader), begin, &places)?;
     for record in known {
         let found = seeks.iter().find(|(place, _)| *place == record.offset);
         if found.is_some_and(|(_, seek)| *seek == record.seek) {
@@ -264,10 +297,15 @@ pub(crate) fn examine_packed(
     Ok(Unpacked::From(from))
 }
 
-/// The names of the bytes before places of a stream; places behind its end are left out.
-fn seeks_in(mut reader: impl Read, places: &[u64]) -> io::Result<Vec<(u64, Fingerprint)>> {
+/// The names of the bytes before places of a stream whose first bytes were NULs and are not in the reader;
+/// places behind its end are left out.
+fn seeks_in(
+    mut reader: impl Read,
+    nuls: u64,
+    places: &[u64],
+) -> io::Result<Vec<(u64, Fingerprint)>> {
     let mut found = Vec::new();
-    let (mut before, mut at) = (Vec::new(), 0_u64);
+    let (mut before, mut at) = (vec![0; usize::try_from(nuls).unwrap_or(SEEK).min(SEEK)], nuls);
     for place in places {
         while at < *place {
             let step = (*place - at).min(256 << 10);
@@ -409,6 +447,7 @@ mod tests {
             target: &target,
             from_end: false,
             utf16: None,
+            is_text: false,
             outside: None,
         };
         std::fs::rename(&path, directory.path().join("app.log.1")).unwrap();
@@ -441,6 +480,7 @@ mod tests {
             target: &target,
             from_end: false,
             utf16: None,
+            is_text: false,
             outside: Some(&own),
         };
         assert!(matches!(examine(&book, inside).unwrap(), Decision::Ignore(_)));
@@ -478,6 +518,7 @@ mod tests {
                 target: &target,
                 from_end: false,
                 utf16,
+                is_text: false,
                 outside: None,
             };
             let found = examine(&book, candidate).unwrap();
@@ -500,10 +541,12 @@ mod tests {
     #[test]
     fn bytes_before_places_of_a_stream_are_found() {
         let text: Vec<u8> = (0..1000_u32).flat_map(u32::to_le_bytes).collect();
-        let found = seeks_in(&text[..], &[0, 100, 3000, 4000, 5000]).unwrap_or_default();
+        let found = seeks_in(&text[..], 0, &[0, 100, 3000, 4000, 5000]).unwrap_or_default();
         let places: Vec<_> = found.iter().map(|(place, _)| *place).collect();
         assert_eq!(places, [0, 100, 3000, 4000]);
         assert_eq!(found[1].1, Fingerprint::of(&text[..100]));
         assert_eq!(found[2].1, Fingerprint::of(&text[3000 - SEEK..3000]));
+        let found = seeks_in(&b"abc"[..], 5, &[7]).unwrap_or_default();
+        assert_eq!(found, [(7, Fingerprint::of(b"\0\0\0\0\0ab"))]);
     }
 }

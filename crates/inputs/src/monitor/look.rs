@@ -77,6 +77,7 @@ impl Monitor {
             }
         }
         self.judge(new).await;
+        self.rewritten.retain(|id| met.contains(id));
         self.look_for_gone().await;
         let generation = self.generation;
         let status = &self.status;
@@ -173,7 +174,7 @@ impl Monitor {
             ParkReason::Settling(_) => {}
             ParkReason::CopyOf(key) if !changed && self.book.lock().is_live(key) => {}
             ParkReason::CopyOfUnread(key) if !changed && is_unread(&self.book.lock(), key) => {}
-            ParkReason::Ignored if !changed => {}
+            ParkReason::Ignored | ParkReason::Blank if !changed => {}
             ParkReason::Failed if !changed && parked.since.elapsed() < RETRY => {}
             _ if seen.size > 0 => new.push((path, seen, number)),
             _ => {}
@@ -200,20 +201,22 @@ impl Monitor {
         while !new.is_empty() {
             let with_home = |found: Found| {
                 let home = self.homes.get(&found.1.id).cloned();
-                (found, home)
+                let is_text = self.rewritten.contains(&found.1.id);
+                (found, home, is_text)
             };
             let some: Vec<_> = new.drain(..new.len().min(TOGETHER)).map(with_home).collect();
             let (book, targets) = (Arc::clone(&self.book), self.targets.clone());
             let (shared, own) = (self.shared.clone(), self.own.clone());
             let mut begun = Begun::default();
             let work = tokio::task::spawn_blocking(move || {
-                let judge = |((path, seen, number), home): (Found, Option<PathBuf>)| {
+                let judge = |(found, home, is_text): (Found, Option<PathBuf>, bool)| {
+                    let (path, seen, number) = found;
                     let target = &*targets[number];
                     let from_end = target.follow_tail && first_look;
                     let utf16 = shared.as_ref().and_then(|shared| target.utf16(&path, shared));
                     let outside = (!target.of_program).then_some(&own);
                     let candidate =
-                        Candidate { path: &path, seen, target, from_end, utf16, outside };
+                        Candidate { path: &path, seen, target, from_end, utf16, is_text, outside };
                     let decision = match examine(&book, candidate) {
                         Ok(Decision::Moved) => {
                             let moved = moved_away(&path, home.as_deref(), seen.id, &targets);
@@ -262,10 +265,8 @@ impl Monitor {
                     self.delete(&path, seen, key);
                 }
             }
-            Ok(Decision::Ignore(reason)) => {
-                tracing::info!(path = %path.display(), reason, "a file is not monitored");
-                self.park(path, seen, ParkReason::Ignored);
-            }
+            Ok(Decision::Blank) => self.park(path, seen, ParkReason::Blank),
+            Ok(Decision::Ignore(reason)) => self.ignore(path, seen, reason),
             Err(error) => {
                 tracing::warn!(path = %path.display(), %error, "cannot read a monitored file");
                 self.park(path, seen, ParkReason::Failed);
@@ -279,11 +280,24 @@ impl Monitor {
         self.stale = true;
     }
 
+    fn ignore(&mut self, path: PathBuf, seen: Seen, reason: String) {
+        let was_followed =
+            self.rewritten.contains(&seen.id) || self.book.lock().of_file(seen.id).is_some();
+        if was_followed {
+            tracing::warn!(path = %path.display(), reason, "a file is no longer monitored");
+        } else {
+            tracing::info!(path = %path.display(), reason, "a file is not monitored");
+        }
+        self.park(path.clone(), seen, ParkReason::Ignored);
+        self.status.explain(&path, reason);
+    }
+
     pub(super) fn park(&mut self, path: PathBuf, seen: Seen, why: ParkReason) {
         let (state, position) = match why {
             ParkReason::Ignored | ParkReason::Failed => (FileState::Ignored, 0),
             ParkReason::CopyOf(_)
             | ParkReason::CopyOfUnread(_)
+            | ParkReason::Blank
             | ParkReason::Settling(_)
             | ParkReason::Unpacking => (FileState::Waiting, 0),
         };
@@ -295,6 +309,7 @@ impl Monitor {
     fn follow(&mut self, path: PathBuf, seen: Seen, number: usize, start: Start) {
         let Some(shared) = self.shared.clone() else { return };
         self.parked.remove(&path);
+        self.rewritten.remove(&seen.id);
         let target = Arc::clone(&self.targets[number]);
         let key = start.key.unwrap_or_else(|| self.book.lock().new_key());
         let stream = format!("monitor:{}:{key}", self.instance);
@@ -306,6 +321,7 @@ impl Monitor {
             origin: target.meta(&path, &start.sample, &shared),
             stream: StreamKey(stream.into()),
             salt: target.salted(&path),
+            begin: start.begin,
             start: start.start,
             start_len: start.start_len,
             start_limit: target.init_crc_length,
@@ -380,6 +396,9 @@ impl Monitor {
     /// Forgets a followed file; its record stays, and is found by content from now on.
     pub(super) fn leave(&mut self, tail: &Tail, written_anew: bool) {
         self.status.remove(&tail.path);
+        if written_anew {
+            self.rewritten.insert(tail.seen.id);
+        }
         let mut book = self.book.lock();
         let id = if written_anew { None } else { Some(tail.seen.id) };
         book.put(Record { id, ..tail.record() });

@@ -67,7 +67,8 @@ pub(crate) async fn take(
         let (path, seen) = (&*file.path, file.seen);
         // The file was compared with the program's directories when it was found.
         let outside = None;
-        let candidate = Candidate { path, seen, target, from_end: false, utf16, outside };
+        let (from_end, is_text) = (false, false);
+        let candidate = Candidate { path, seen, target, from_end, utf16, is_text, outside };
         let Some(opened) = open(path, seen.id)? else { return Ok(None) };
         let known = examine_packed(&shelf, candidate, &opened)?;
         Ok(Some((known, opened)))

@@ -43,9 +43,21 @@ pub struct FileStatus {
     pub size: u64,
     /// The state in the monitor.
     pub state: FileState,
+    /// Why the file is left out.
+    pub reason: Option<String>,
 }
 
 impl FileStatus {
+    /// Returns Splunk's words for the state, and the reason why the file is left out:
+    /// `ignored file (binary)`.
+    #[must_use]
+    pub fn described(&self) -> String {
+        match &self.reason {
+            Some(reason) => format!("{} ({reason})", self.state.as_str()),
+            None => self.state.as_str().to_owned(),
+        }
+    }
+
     /// Returns how much of the file is safe, in percent.
     #[must_use]
     #[allow(clippy::cast_precision_loss)]
@@ -72,10 +84,18 @@ impl MonitorStatus {
         let mut files = self.0.lock();
         if let Some(known) = files.get_mut(path) {
             (known.position, known.size, known.state) = (position, size, state);
+            known.reason = None;
             return;
         }
-        let status = FileStatus { path: path.to_owned(), position, size, state };
+        let status = FileStatus { path: path.to_owned(), position, size, state, reason: None };
         files.insert(path.to_owned(), status);
+    }
+
+    /// Adds the reason for the state of a file.
+    pub(crate) fn explain(&self, path: &Path, reason: String) {
+        if let Some(known) = self.0.lock().get_mut(path) {
+            known.reason = Some(reason);
+        }
     }
 
     /// Removes all files, because another monitor adds its own.

@@ -1,8 +1,8 @@
 //! One followed file: the data that was sent, the data that is safe, and how to continue.
 //!
 //! Only whole lines are sent; an incomplete line waits in the file until the line is complete or the file has
-//! been unchanged for long enough. Before data is read, the bytes before the position are compared with the
-//! earlier ones: a file that was rewritten is noticed.
+//! been unchanged for long enough. Holes are skipped, and end a line. Before data is read, the bytes before
+//! the position are compared with the earlier ones: a file that was rewritten is noticed.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -15,6 +15,7 @@ use bytes::Bytes;
 use super::checkpoints::{self, Record, SEEK};
 use super::fingerprint::Fingerprint;
 use super::flight::Flight;
+use super::hole;
 use super::place::{FileId, Seen, open};
 use super::turn::Shared;
 use crate::utf16;
@@ -56,6 +57,8 @@ pub(crate) struct Tail {
     utf16: Option<Utf16>,
     flight: Flight,
     salt: Fingerprint,
+    /// Where the text begins.
+    begin: u64,
     start: Fingerprint,
     start_len: usize,
     start_limit: usize,
@@ -71,6 +74,8 @@ pub(crate) struct Tail {
     window: Vec<u8>,
     /// The unfinished line behind `read`.
     held: Vec<u8>,
+    /// NULs behind that line, up to the end of the file.
+    nuls: u64,
 }
 
 /// The position and the state at which following a file begins.
@@ -84,6 +89,7 @@ pub(crate) struct Beginning {
     pub(crate) origin: InputMeta,
     pub(crate) stream: StreamKey,
     pub(crate) salt: Fingerprint,
+    pub(crate) begin: u64,
     pub(crate) start: Fingerprint,
     pub(crate) start_len: usize,
     pub(crate) start_limit: usize,
@@ -153,6 +159,7 @@ impl Tail {
             utf16: beginning.utf16,
             flight: Flight::default(),
             salt: beginning.salt,
+            begin: beginning.begin,
             start: beginning.start,
             start_len: beginning.start_len,
             start_limit: beginning.start_limit,
@@ -162,6 +169,7 @@ impl Tail {
             back: beginning.seek,
             window: Vec::new(),
             held: Vec::new(),
+            nuls: 0,
         }
     }
 
@@ -199,7 +207,12 @@ impl Tail {
 
     /// Whether the file, as it was seen last, has been handed over to its end.
     pub(crate) fn is_at_end(&self) -> bool {
-        self.read + self.held.len() as u64 >= self.seen.size && self.flight.is_empty()
+        self.known_end() >= self.seen.size && self.flight.is_empty()
+    }
+
+    /// The end of the file, as far as it has been looked at.
+    fn known_end(&self) -> u64 {
+        self.read + self.held.len() as u64 + self.nuls
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -254,23 +267,37 @@ impl Tail {
             };
             self.file = Some(file);
             self.seen = seen;
-            let length = bytes.len() - back;
-            if !bytes[back..].starts_with(&self.held) {
+            let data = &bytes[back..];
+            if !data.starts_with(&self.held) {
                 return Ok(Outcome::Replaced);
             }
-            if length > self.held.len() {
+            let text = self.text_length(data);
+            let data_end = self.read + data.len() as u64;
+            if text > self.held.len() || data_end > self.known_end() {
                 self.last_growth = Instant::now();
             }
-            let at_end = self.read + length as u64 >= seen.size;
-            let cut = match utf16::last_line_end(self.utf16, &bytes[back..], self.read) {
+            if text == 0 && !data.is_empty() {
+                if self.skip_hole(shared, seen.size).await? {
+                    continue;
+                }
+                drop(permit);
+                return self.caught_up().await;
+            }
+            let at_end = data_end >= seen.size && data[text..].iter().all(|byte| *byte == 0);
+            let (data, behind) = data.split_at(text);
+            let cut = match utf16::last_line_end(self.utf16, data, self.read) {
+                // A hole ends the line.
+                _ if !at_end && !behind.is_empty() => text,
                 Some(end) => end,
                 // A line longer than that cannot wait.
-                None if length >= CHUNK => utf16::border(self.utf16, &bytes[back..], self.read),
+                None if text >= CHUNK => utf16::border(self.utf16, data, self.read),
                 None => 0,
             };
             self.held.clear();
+            self.nuls = 0;
             if at_end {
-                self.held.extend_from_slice(&bytes[back + cut..]);
+                self.held.extend_from_slice(&data[cut..]);
+                self.nuls = behind.len() as u64;
             }
             if cut > 0 {
                 self.hand_over(shared, &bytes, back, cut).await?;
@@ -278,9 +305,7 @@ impl Tail {
             // A file that promises more than it gives is not asked again at once.
             if at_end || cut == 0 {
                 drop(permit);
-                self.settle().await?;
-                self.name_start().await;
-                return Ok(Outcome::UpToDate);
+                return self.caught_up().await;
             }
             budget = budget.saturating_sub(cut);
             if budget == 0 || shared.is_stopping() {
@@ -289,12 +314,53 @@ impl Tail {
         }
     }
 
+    async fn caught_up(&mut self) -> Result<Outcome, Error> {
+        self.settle().await?;
+        self.name_start().await;
+        Ok(Outcome::UpToDate)
+    }
+
     async fn has_grown(&self, shared: &Shared) -> bool {
         let _permit = shared.readers.acquire().await;
         match self.fetch().await {
-            Ok(Piece::Bytes { bytes, back, .. }) => bytes.len() - back > self.held.len(),
+            Ok(Piece::Bytes { bytes, back, seen, .. }) => {
+                bytes.len() - back > self.held.len() && seen.size > self.known_end()
+            }
             _ => false,
         }
+    }
+
+    /// Bytes of new data before a hole. In UTF-16, NULs are parts of characters.
+    fn text_length(&self, data: &[u8]) -> usize {
+        if self.utf16.is_some() { data.len() } else { hole::text_length(data) }
+    }
+
+    /// Goes from the start of a hole to the text behind it; the event before the hole is complete. `false`:
+    /// nothing is behind it yet. Nothing is held.
+    async fn skip_hole(&mut self, shared: &Shared, size: u64) -> Result<bool, Error> {
+        let Some(file) = self.file.clone() else { return Ok(false) };
+        // The NULs up to there have been looked at.
+        let from = self.known_end();
+        let work = move || -> io::Result<Option<(u64, Fingerprint)>> {
+            let Some(data) = hole::next_data(&file, from, u64::MAX)? else { return Ok(None) };
+            let before = data.min(SEEK as u64);
+            let bytes = read_at(&file, data - before, usize::try_from(before).unwrap_or(SEEK))?;
+            Ok(Some((data, Fingerprint::of(&bytes))))
+        };
+        let found = tokio::task::spawn_blocking(work).await;
+        let found = found
+            .unwrap_or_else(|error| Err(io::Error::other(error)))
+            .map_err(|error| Error::read(self.path.display(), error))?;
+        let Some((data, back)) = found else {
+            self.nuls = size.saturating_sub(self.read);
+            return Ok(false);
+        };
+        self.finish(shared).await?;
+        (self.read, self.safe) = (data, data);
+        (self.back, self.seek) = (back, back);
+        self.window = Vec::new();
+        self.nuls = 0;
+        Ok(true)
     }
 
     /// The next bytes, read where reading may block.
@@ -435,9 +501,12 @@ impl Tail {
 
     /// Extends the start checksum of a file that was short when it was first seen, as the file grows.
     async fn name_start(&mut self) {
-        let wanted = self.start_limit.min(usize::try_from(self.seen.size).unwrap_or(usize::MAX));
+        let begin = self.begin;
+        // Text may be written in the place of the NULs at the end.
+        let size = (self.seen.size - self.nuls.min(self.seen.size)).saturating_sub(begin);
+        let wanted = self.start_limit.min(usize::try_from(size).unwrap_or(usize::MAX));
         let Some(file) = self.file.clone().filter(|_| wanted > self.start_len) else { return };
-        let read = tokio::task::spawn_blocking(move || read_at(&file, 0, wanted)).await;
+        let read = tokio::task::spawn_blocking(move || read_at(&file, begin, wanted)).await;
         if let Ok(Ok(head)) = read
             && head.len() > self.start_len
         {
@@ -452,6 +521,7 @@ impl Tail {
         (self.read, self.back) = (self.safe, self.seek);
         self.window = Vec::new();
         self.held = Vec::new();
+        self.nuls = 0;
         self.stream = StreamKey(format!("{}+", self.stream.0).into());
         self.is_streaming = false;
     }

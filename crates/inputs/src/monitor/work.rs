@@ -150,6 +150,7 @@ impl Monitor {
             Taken::Binary => {
                 tracing::info!(path = %path.display(), "the content of a compressed file is not text");
                 self.park(path.clone(), seen, ParkReason::Ignored);
+                self.status.explain(path, "binary".to_owned());
             }
             Taken::Broken(error) => {
                 tracing::warn!(%error, "a compressed file is incomplete; reading continues when it changes");

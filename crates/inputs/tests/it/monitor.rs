@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inputs::Sink;
-use inputs::monitor::{FileState, Monitor, MonitorSettings, MonitorTarget, Salt};
+use inputs::monitor::{FileState, FileStatus, Monitor, MonitorSettings, MonitorTarget, Salt};
 use knowledge::Knowledge;
 use model::IndexName;
 use runtime::Shutdown;
@@ -241,6 +241,116 @@ async fn a_truncated_file_is_read_from_its_start_and_a_copy_from_where_it_was() 
 }
 
 #[tokio::test]
+async fn a_writer_that_does_not_append_goes_on_behind_a_hole() {
+    let setup = Setup::new(LONG);
+    let mut monitor = setup.directory();
+    let path = |name: &str| setup.logs.path().join(name);
+    let mut expected: Vec<String> = long("old").lines().map(str::to_owned).collect();
+    let mut writer = fs::File::create(path("app.log")).unwrap();
+    writer.write_all(long("old").as_bytes()).unwrap();
+    setup.poll(&mut monitor).await;
+    for round in 1..3 {
+        fs::copy(path("app.log"), path(&format!("app.log.{round}"))).unwrap();
+        writer.set_len(0).unwrap();
+        for line in ["one", "two"] {
+            let line = format!("round {round} line {line}");
+            writer.write_all(format!("{line}\n").as_bytes()).unwrap();
+            expected.push(line);
+            for _ in 0..2 {
+                setup.poll(&mut monitor).await;
+            }
+        }
+    }
+    drop(monitor);
+    setup.restart(2).await;
+    expected.sort();
+    assert_eq!(setup.lines(), expected);
+}
+
+#[tokio::test]
+async fn a_hole_in_a_file_ends_a_line_and_is_not_read() {
+    let setup = Setup::new(LONG);
+    let mut monitor = setup.directory();
+    setup.append("app.log", "one\nunfinished");
+    setup.poll(&mut monitor).await;
+    for (hole, line) in [(8 << 20, "two\n"), (5000, "three\n")] {
+        let file = fs::File::options().write(true).open(setup.logs.path().join("app.log")).unwrap();
+        file.set_len(file.metadata().unwrap().len() + hole).unwrap();
+        setup.poll(&mut monitor).await;
+        setup.append("app.log", line);
+        setup.poll(&mut monitor).await;
+    }
+    let expected = ["one", "three", "two", "unfinished"];
+    assert_eq!(setup.lines(), expected);
+    assert_eq!(setup.recorder.traffic().1, "one\nunfinishedtwo\nthree\n".len());
+    drop(monitor);
+    setup.restart(2).await;
+    assert_eq!(setup.lines(), expected);
+}
+
+#[tokio::test]
+async fn a_file_of_nuls_waits_for_its_text() {
+    let setup = Setup::new(Duration::ZERO);
+    let mut monitor = setup.directory();
+    let path = setup.logs.path().join("app.log");
+    let with_nuls = |text: &str, size: usize| {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(size, 0);
+        fs::write(&path, bytes).unwrap();
+    };
+    with_nuls("", 100);
+    setup.poll(&mut monitor).await;
+    assert_eq!(monitor.status().files()[0].state, FileState::Waiting);
+    for (text, size) in [("one\n", 200), ("one\ntwo\n", 300)] {
+        with_nuls(text, size);
+        for _ in 0..2 {
+            setup.poll(&mut monitor).await;
+        }
+    }
+    assert_eq!(setup.lines(), ["one", "two"]);
+    drop(monitor);
+    with_nuls("one\ntwo\nthree\n", 400);
+    let mut monitor = setup.directory();
+    for _ in 0..2 {
+        setup.poll(&mut monitor).await;
+    }
+    assert_eq!(setup.lines(), ["one", "three", "two"]);
+    fs::remove_file(&path).unwrap();
+    for _ in 0..2 {
+        setup.poll(&mut monitor).await;
+    }
+    assert!(monitor.status().files().is_empty());
+}
+
+#[tokio::test]
+async fn a_file_that_was_followed_stays_text() {
+    let setup = Setup::new(LONG);
+    let mut monitor = setup.directory();
+    setup.append("app.log", &long("a"));
+    setup.poll(&mut monitor).await;
+    fs::write(setup.logs.path().join("app.log"), b"ab\0cd\n").unwrap();
+    for _ in 0..2 {
+        setup.poll(&mut monitor).await;
+    }
+    assert!(setup.lines().contains(&"ab\0cd".to_owned()));
+}
+
+#[tokio::test]
+async fn a_packed_file_that_begins_with_a_hole_is_read_from_where_its_original_was() {
+    let setup = Setup::new(Duration::ZERO);
+    let bytes = [vec![0; 40_000], long("a").into_bytes()].concat();
+    fs::write(setup.logs.path().join("app.log"), &bytes).unwrap();
+    setup.restart(2).await;
+    setup.append("app.log", "last words\n");
+    setup.rename("app.log", "app.log.1");
+    setup.gzip("app.log.1");
+    let other = [vec![0; 40_000], b"new one\n".to_vec()].concat();
+    fs::write(setup.logs.path().join("other.gz"), gzip(&other)).unwrap();
+    setup.restart(2).await;
+    assert_eq!(setup.lines().len(), 22, "{:?}", setup.lines());
+}
+
+#[tokio::test]
 async fn a_copy_of_a_followed_file_is_not_read() {
     let setup = Setup::new(LONG);
     let mut monitor = setup.directory();
@@ -420,6 +530,11 @@ async fn binary_and_broken_files_are_left_out_and_the_others_read() {
         setup.poll(&mut monitor).await;
     }
     assert_eq!(setup.lines(), ["good"]);
+    let files = monitor.status().files();
+    let described: Vec<String> = files.iter().map(FileStatus::described).collect();
+    assert_eq!(described[0], "ignored file (binary)");
+    assert_eq!(described[2], "ignored file (compressed with bzip2)");
+    assert_eq!(described[4], "finished reading");
 }
 
 #[tokio::test]
