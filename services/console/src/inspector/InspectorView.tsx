@@ -145,8 +145,8 @@ function Tables({ inspection, estimate }: TablesProps) {
         />
       ))}
       {inspection.partPlans.map(({ indexer, plan }, index) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an indexer may have several parts
         <Operators
+          // biome-ignore lint/suspicious/noArrayIndexKey: an indexer may have several parts
           key={index}
           title={`Operators of part ${index + 1}, on ${indexer}`}
           plan={plan}
