@@ -440,6 +440,7 @@ impl Sender {
                 self.links.remove(&link);
                 if is_current {
                     self.is_down(server, link, &reason);
+                    self.find_again(server);
                 }
             }
         }
@@ -466,9 +467,14 @@ impl Sender {
         for sequence in has {
             self.acknowledged(sequence, server);
         }
-        self.resent += mine.len() as u64;
-        metrics::counter!(names::FORWARDER_RESENT).increment(mine.len() as u64);
-        for sequence in mine {
+        self.resend(mine);
+    }
+
+    /// Sends batches that the indexer may have.
+    fn resend(&mut self, sequences: Vec<u64>) {
+        self.resent += sequences.len() as u64;
+        metrics::counter!(names::FORWARDER_RESENT).increment(sequences.len() as u64);
+        for sequence in sequences {
             self.send(sequence);
         }
     }

@@ -130,6 +130,26 @@ impl Sender {
         }
     }
 
+    /// Gives the batches of an indexer whose connection has ended to another connection to the same one. An
+    /// indexer that moves may be connected at its new address before the loss of the old connection is
+    /// noticed, and does not say its identity again.
+    pub(super) fn find_again(&mut self, from: usize) {
+        let Some(id) = self.peers[from].id.filter(|_| self.peers[from].batches > 0) else { return };
+        let is_it =
+            |at: &usize| *at != from && self.peers[*at].id == Some(id) && self.balancer.is_up(*at);
+        let Some(to) = (0..self.peers.len()).find(is_it) else { return };
+        tracing::info!(
+            output = self.parts.name,
+            before = self.peers[from].address,
+            now = self.peers[to].address,
+            "an indexer is connected at another address, too: it gets its batches there"
+        );
+        let flights = self.flights.iter().filter(|(_, flight)| flight.server == from);
+        let sequences = flights.map(|(sequence, _)| *sequence).collect();
+        self.hand_over(from, to);
+        self.resend(sequences);
+    }
+
     fn set_apart(&mut self, server: usize, before: Option<Uuid>) {
         if self.run.is_some_and(|(of, _)| of == server) {
             // Its numbers are bound to the other one.

@@ -216,6 +216,23 @@ async fn the_list_leads_to_an_indexer_for_which_batches_wait() {
 }
 
 #[tokio::test]
+async fn batches_follow_an_indexer_whose_old_connection_ends_after_the_new_one_is_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = queue_of(folder.path(), 3).await;
+    let listed = [(ONE, None), (TWO, None)];
+    let mut all = sender(&queue, folder.path(), ("", &listed)).unwrap();
+    all.answers(ONE, A, &[]);
+    all.answers(TWO, A, &[1]);
+    assert_eq!((all.given(ONE), all.given(TWO)), (vec![0, 2], vec![]));
+    all.says(ONE, broken());
+    assert_eq!((all.given(ONE), all.given(TWO)), (vec![], vec![0, 2]));
+    assert_eq!((all.sender.resent, all.sender.reassigned), (2, 0));
+    // It may have got them over the old connection.
+    all.says(TWO, News::Goodbye);
+    assert_eq!((all.loose(), all.waiting_for(A)), (vec![], vec![0, 2]));
+}
+
+#[tokio::test]
 async fn a_stop_in_order_frees_the_batches_that_were_certainly_not_taken() {
     let folder = tempfile::tempdir().unwrap();
     let queue = queue_of(folder.path(), 3).await;
