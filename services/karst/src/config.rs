@@ -229,8 +229,9 @@ pub(crate) struct ServerOptions {
     /// Receive from forwarders with TLS.
     #[arg(long, env = "KARST_FORWARDING_TLS")]
     pub(crate) forwarding_tls: bool,
-    /// The only address of this process in indexer discovery (HOST:PORT); it leads to --forwarding-address.
-    #[arg(long, env = "KARST_FORWARDING_ADVERTISE", requires = "forwarding_address", value_parser = host_and_port)]
+    /// The only address of this process in indexer discovery (HOST:PORT); it leads to --forwarding-address,
+    /// and is ignored without it.
+    #[arg(long, env = "KARST_FORWARDING_ADVERTISE", value_parser = host_and_port)]
     pub(crate) forwarding_advertise: Option<String>,
     /// Token required from forwarders (token in their outputs.conf); default: none.
     #[arg(long, env = "KARST_FORWARDING_TOKEN", hide_env_values = true)]

@@ -287,7 +287,7 @@ async fn serve(
             id: karst.state.info.guid.as_str(),
             management: ownership::management(options),
             forwarder_ports: &for_forwarders,
-            forwarding_advertise: options.forwarding_advertise.as_deref(),
+            forwarding_advertise: forwarding::instead(options, &for_forwarders),
         };
         // Before events are received: searches ask only the indexers in the list.
         let opening = cluster.open(&karst, known_as, &receivers, &shutdown);

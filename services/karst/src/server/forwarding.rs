@@ -89,6 +89,26 @@ pub(crate) fn open_ports(
     Ok(open)
 }
 
+/// The address to list instead of those of these ports. It leads to the port of the command line: without
+/// that port, it is ignored, because the variable may be set for processes of all roles.
+pub(crate) fn instead<'a>(
+    options: &'a ServerOptions,
+    open: &[(SocketAddr, bool)],
+) -> Option<&'a str> {
+    let address = options.forwarding_advertise.as_deref()?;
+    if options.forwarding_address.is_some() {
+        return Some(address);
+    }
+    if !open.is_empty() {
+        tracing::warn!(
+            address,
+            "--forwarding-advertise is ignored without --forwarding-address: forwarders get the addresses \
+             of the ports of inputs.conf"
+        );
+    }
+    None
+}
+
 /// The addresses of these ports for the list of the cluster, or the only one that forwarders are to use,
 /// which leads to the first port. A port at all addresses of the machine is listed at the host of the
 /// cluster's address, and one at a loopback address only if the cluster is at such an address, too.
@@ -201,7 +221,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::config::Arguments;
+    use crate::config::{Arguments, Command};
 
     #[test]
     fn ports_are_listed_at_the_host_of_the_cluster_or_at_the_advertised_address() {
@@ -239,8 +259,15 @@ mod tests {
     fn only_the_port_of_the_command_line_is_advertised_elsewhere() {
         let advertise = ["karst", "server", "--forwarding-advertise", "indexer-0:9997"];
         let port = ["--forwarding-address", "0.0.0.0:9997"];
-        assert!(Arguments::try_parse_from(advertise).is_err());
-        assert!(Arguments::try_parse_from([&advertise[..], &port[..]].concat()).is_ok());
+        let open = [(at("0.0.0.0:9997"), false)];
+        let instead = |arguments: &[&str]| {
+            let arguments = Arguments::try_parse_from(arguments).unwrap();
+            let Command::Server(options) = arguments.command else { panic!() };
+            super::instead(&options, &open).map(str::to_owned)
+        };
+        assert_eq!(instead(&advertise), None);
+        let both = [&advertise[..], &port[..]].concat();
+        assert_eq!(instead(&both), Some("indexer-0:9997".to_owned()));
     }
 
     fn at(address: &str) -> SocketAddr {
