@@ -65,7 +65,7 @@ impl Framer {
 
     /// Reads one frame at the start; gives how many bytes it used, `None` if it is not complete.
     fn frame(&mut self, rest: &[u8], limit: usize, emit: &mut impl FnMut(&[u8])) -> Option<usize> {
-        match octet_count(rest, self.begins_counted == Some(true)) {
+        match octet_count(rest, self.begins_counted == Some(true), limit) {
             Count::Incomplete => return None,
             Count::Message { start, length } => {
                 self.begins_counted.get_or_insert(true);
@@ -125,20 +125,25 @@ enum Count {
 }
 
 /// `123 <34>...`: the length of the message, if the frame begins with one. `is_counted`: the connection has
-/// begun with octet counting, so a message may be without priority.
-fn octet_count(bytes: &[u8], is_counted: bool) -> Count {
+/// begun with octet counting, so a message of at most `limit` bytes may be without priority.
+fn octet_count(bytes: &[u8], is_counted: bool, limit: usize) -> Count {
     let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
     if digits == 0 || digits > 9 || bytes[0] == b'0' {
         return Count::None;
     }
     match bytes.get(digits..) {
         Some([] | [b' ']) => Count::Incomplete,
-        // Every syslog message begins with its priority; a line that merely begins with a number
-        // is a line.
-        Some([b' ', first, ..]) if is_counted || *first == b'<' => {
+        Some([b' ', first, ..]) => {
             let number = |value: usize, digit: &u8| value * 10 + usize::from(digit - b'0');
             let length = bytes[..digits].iter().fold(0, number);
-            Count::Message { start: digits + 1, length }
+            // Every syslog message begins with its priority; a line that merely begins with a number
+            // is a line. After a wrong count, such a number may be a date: as a length, it would discard the
+            // next 20 MB.
+            if *first == b'<' || (is_counted && length <= limit) {
+                Count::Message { start: digits + 1, length }
+            } else {
+                Count::None
+            }
         }
         _ => Count::None,
     }
@@ -334,9 +339,13 @@ mod tests {
             b"8 <1>begin17 q06 no pri at all\n6 <4>end\n7 numbers3 a\nb<5>line\n",
             &[b"<1>begin", b"q06 no pri at all", b"<4>end", b"numbers", b"a\nb", b"<5>line"],
         );
+        let number: (&[u8], &[&[u8]]) = (
+            b"8 <1>begin20261129 10:00:01 login\n6 <4>end",
+            &[b"<1>begin", b"20261129 10:00:01 login", b"<4>end"],
+        );
         let lines: (&[u8], &[&[u8]]) =
             (b"\n17 lines\n6 <4>end2 lines\n", &[b"17 lines", b"<4>end", b"2 lines"]);
-        for (bytes, expected) in [counted, lines] {
+        for (bytes, expected) in [counted, number, lines] {
             for size in 1..=bytes.len() {
                 let mut framer = Framer::default();
                 let mut found = Vec::new();
