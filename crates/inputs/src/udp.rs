@@ -252,9 +252,17 @@ async fn count_dropped(port: Arc<UdpPort>, local: SocketAddr, shutdown: Shutdown
     counter.increment(0);
     let mut unlogged = 0_u64;
     let mut logged: Option<Instant> = None;
+    let mut is_known = false;
     loop {
         let goes_on = shutdown.sleep(COUNTING).await;
-        let Some(dropped) = port.newly_dropped().await else { return };
+        let dropped = match port.newly_dropped().await {
+            Some(dropped) => dropped,
+            // Without a free file descriptor, for example, the system tells it later.
+            None if is_known && goes_on => continue,
+            None if is_known => 0,
+            None => return,
+        };
+        is_known = true;
         counter.increment(dropped.into());
         unlogged += u64::from(dropped);
         let is_due = !goes_on || logged.is_none_or(|at| at.elapsed() >= REPEAT);
