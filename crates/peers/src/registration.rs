@@ -1,5 +1,8 @@
 //! The list of the processes of a cluster: documents of the catalog.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use catalog::{Catalog, Error, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +19,8 @@ const REMOVED: &str = "removed";
 const LEADER: (&str, &str) = ("leader", "catalog");
 /// Maximum number of attempts to change an entry that others change at the same time.
 const ATTEMPTS: usize = 3;
+/// Maximum time to wait between two attempts until the view of this process has the change of the others.
+const LAG: Duration = Duration::from_secs(1);
 
 /// A port for forwarders.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,9 +193,11 @@ pub async fn close_to_forwarders(
         let mut after = before.clone();
         after["forwarders"] = serde_json::json!([]);
         let document = |json| vec![(KIND.to_owned(), id.to_owned(), Some(json))];
-        match catalog.replace_documents(document(before), document(after)).await {
+        match catalog.replace_documents(document(before.clone()), document(after)).await {
             // Acknowledgements on the disk only are noted in the same entry.
-            Err(Error::Changed { .. }) if attempts < ATTEMPTS => {}
+            Err(Error::Changed { .. }) if attempts < ATTEMPTS => {
+                wait_for_change(catalog, (id, started), &before).await;
+            }
             replaced => return replaced.map(|()| true),
         }
     }
@@ -200,6 +207,15 @@ pub async fn close_to_forwarders(
 fn document_of(snapshot: &Snapshot, (id, started): (&str, &str)) -> Option<serde_json::Value> {
     let json = snapshot.document(KIND, id).filter(|json| json["started"] == started)?;
     Some((*json).clone())
+}
+
+/// Waits until the entry of a process is not this one any more, for at most [`LAG`]. The view of a follower
+/// does not have a change at once that its leader has.
+async fn wait_for_change(catalog: &Catalog, of: (&str, &str), known: &serde_json::Value) {
+    let mut views = catalog.subscribe();
+    let is_other = |view: &Arc<Snapshot>| document_of(view, of).is_none_or(|entry| entry != *known);
+    // Without a change, the caller finds the same entry again.
+    let _ = tokio::time::timeout(LAG, views.wait_for(is_other)).await;
 }
 
 /// Whether documents were changed, or had been changed by somebody else before.
@@ -238,17 +254,21 @@ async fn take_out(
     notes: Vec<(String, String, Option<serde_json::Value>)>,
 ) -> Result<bool, Error> {
     let document = |kind: &str, json| (kind.to_owned(), id.to_owned(), json);
-    for _ in 0..ATTEMPTS {
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
         let Some(json) = document_of(&catalog.snapshot(), (id, started)) else { return Ok(false) };
-        let before = vec![document(KIND, Some(json))];
+        let before = vec![document(KIND, Some(json.clone()))];
         let mut after = vec![document(KIND, None), document(APPS, None)];
         after.extend(notes.clone());
-        // It may have been restarted in the meantime, or have changed its entry late.
-        if if_unchanged(catalog.replace_documents(before, after).await)? {
-            return Ok(true);
+        match catalog.replace_documents(before, after).await {
+            // It may have been restarted in the meantime, or have changed its entry late.
+            Err(Error::Changed { .. }) if attempts < ATTEMPTS => {
+                wait_for_change(catalog, (id, started), &json).await;
+            }
+            replaced => return replaced.map(|()| true),
         }
     }
-    Ok(false)
 }
 
 /// Notes by which installed apps a process works: their digest.
@@ -286,7 +306,6 @@ pub fn leader(snapshot: &Snapshot) -> Option<(String, String)> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::sync::Arc;
 
     use object_store::memory::InMemory;
 
