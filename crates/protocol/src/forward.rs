@@ -171,6 +171,7 @@ pub struct Refusal {
 pub enum Reason {
     Busy = 0,
     Invalid = 1,
+    NotTaken = 2,
 }
 
 #[derive(Clone, PartialEq, Message)]

@@ -52,8 +52,8 @@ pub(crate) enum News {
     Goodbye,
     /// These batches are durable at the indexer.
     Safe(Vec<u64>),
-    /// A batch was refused.
-    Refused { sequence: u64, invalid: bool, reason: String },
+    /// A batch was refused, with the reason in words.
+    Refused { sequence: u64, why: Reason, reason: String },
     /// A batch cannot be read from the queue.
     Unreadable { sequence: u64, reason: String },
     /// The connection has ended.
@@ -223,7 +223,8 @@ async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Resul
             Some(to_forwarder::Kind::Receipt(receipt)) => News::Safe(receipt.sequences),
             Some(to_forwarder::Kind::Refusal(refusal)) => News::Refused {
                 sequence: refusal.sequence,
-                invalid: refusal.reason == i32::from(Reason::Invalid),
+                // A newer indexer may have reasons that this version does not know.
+                why: Reason::try_from(refusal.reason).unwrap_or(Reason::Busy),
                 reason: refusal.text,
             },
             Some(to_forwarder::Kind::Rules(rules)) => {

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use protocol::{Hello, Sequences};
+use protocol::{Hello, Reason, Sequences};
 use runtime::{Shutdown, metrics as names};
 use rustls::ClientConfig;
 use tokio::sync::mpsc;
@@ -56,7 +56,7 @@ struct Flight {
     sent: Option<u64>,
     /// The time at which it is resent after a refusal.
     again: Option<Instant>,
-    /// Whether the indexer may have it through another connection, or has refused it for a time.
+    /// Whether the indexer may have it through another connection, or has refused it after it was taken.
     is_doubtful: bool,
 }
 
@@ -422,8 +422,8 @@ impl Sender {
                     self.acknowledged(sequence, server);
                 }
             }
-            News::Refused { sequence, invalid, reason } => {
-                self.refused(sequence, server, invalid, &reason);
+            News::Refused { sequence, why, reason } => {
+                self.refused(sequence, server, why, &reason);
             }
             News::Unreadable { sequence, reason } => {
                 let name = &self.parts.name;
@@ -519,12 +519,12 @@ impl Sender {
         metrics::counter!(names::FORWARDER_BYTES).increment(plain);
     }
 
-    fn refused(&mut self, sequence: u64, server: usize, invalid: bool, reason: &str) {
-        if !invalid {
+    fn refused(&mut self, sequence: u64, server: usize, why: Reason, reason: &str) {
+        if why != Reason::Invalid {
             tracing::debug!(output = self.parts.name, sequence, reason, "the indexer is busy");
             if let Some(flight) = self.flights.get_mut(&sequence) {
                 flight.again = Some(Instant::now() + BUSY);
-                flight.is_doubtful = true;
+                flight.is_doubtful |= why != Reason::NotTaken;
             }
             return;
         }

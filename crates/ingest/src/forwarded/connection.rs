@@ -320,7 +320,12 @@ where
                     waiting.push(async move { (sequence, outcome.wait().await) });
                 }
                 Some(Said::Outcome((sequence, Err(error)))) => {
-                    others.push(refusal(sequence, &error));
+                    let reason = match error.kind() {
+                        // It may be on its way from another connection.
+                        ErrorKind::Conflict => Reason::Busy,
+                        _ => Reason::NotTaken,
+                    };
+                    others.push(refusal(sequence, &error, reason));
                 }
             },
             Some(done) = waiting.next(), if !waiting.is_empty() => {
@@ -359,13 +364,14 @@ fn sort(
 ) {
     match result {
         Ok(_) => receipt.sequences.push(sequence),
-        Err(error) => others.push(refusal(sequence, &error)),
+        Err(error) => others.push(refusal(sequence, &error, Reason::Busy)),
     }
 }
 
-fn refusal(sequence: u64, error: &Error) -> to_forwarder::Kind {
+/// `reason` is that of a batch which is not invalid.
+fn refusal(sequence: u64, error: &Error, reason: Reason) -> to_forwarder::Kind {
     let invalid = error.kind() == ErrorKind::Invalid;
-    let reason = if invalid { Reason::Invalid } else { Reason::Busy };
+    let reason = if invalid { Reason::Invalid } else { reason };
     let name = if invalid { "forwarded_invalid" } else { "forwarded_busy" };
     metrics::counter!(names::INGEST_REFUSED, "reason" => name).increment(1);
     to_forwarder::Kind::Refusal(Refusal { sequence, reason: reason.into(), text: text(error) })

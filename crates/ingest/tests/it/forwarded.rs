@@ -331,6 +331,17 @@ async fn what_cannot_be_taken_is_refused_with_a_reason() {
 }
 
 #[tokio::test]
+async fn a_batch_that_does_not_get_into_the_pipeline_is_certainly_not_taken() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    let (mut client, _) = connect(&setup, "secret").await;
+    assert!(setup.ingest.drain(WAIT).await);
+    say(&mut client, batch(1, "main", "x\n")).await;
+    let Some(to_forwarder::Kind::Refusal(refusal)) = hear(&mut client).await else { panic!() };
+    assert_eq!((refusal.sequence, refusal.reason), (1, i32::from(protocol::Reason::NotTaken)));
+}
+
+#[tokio::test]
 async fn a_forwarder_of_splunk_is_named_as_such() {
     let data = TestDir::new();
     let setup = start(data.path(), settings()).await;

@@ -197,8 +197,8 @@ impl Sender {
         peers().filter(is_there).map(|(at, _)| at).collect()
     }
 
-    /// Frees the batches that an indexer which stops has not taken: those without an answer that were sent
-    /// only over this connection. Others may have arrived over an earlier one, and stay assigned to it.
+    /// Frees the batches that an indexer which stops has not taken: those without an answer, or refused as
+    /// not taken, that were sent only over this connection. Others stay assigned to it.
     pub(super) fn goodbye(&mut self, server: usize, link: u64) {
         let (mut batches, mut bytes) = (0, 0);
         let free =

@@ -235,20 +235,22 @@ async fn batches_follow_an_indexer_whose_old_connection_ends_after_the_new_one_i
 #[tokio::test]
 async fn a_stop_in_order_frees_the_batches_that_were_certainly_not_taken() {
     let folder = tempfile::tempdir().unwrap();
-    let queue = queue_of(folder.path(), 3).await;
+    let queue = queue_of(folder.path(), 4).await;
     let listed = [(ONE, None), (TWO, None)];
     let mut all = sender(&queue, folder.path(), ("", &listed)).unwrap();
     all.answers(ONE, A, &[]);
     all.says(ONE, News::Safe(vec![0]));
-    let reason = String::new();
-    all.says(ONE, News::Refused { sequence: 1, invalid: false, reason });
+    let refused = |sequence, why| News::Refused { sequence, why, reason: String::new() };
+    all.says(ONE, refused(1, Reason::Busy));
+    all.says(ONE, refused(1, Reason::NotTaken));
+    all.says(ONE, refused(3, Reason::NotTaken));
     let link = all.link(ONE);
     all.says(ONE, News::Goodbye);
-    // It may have a part of the refused batch.
-    assert_eq!((all.loose(), all.waiting_for(A)), (vec![2], vec![1]));
+    // It may have a part of the batch that it was busy with.
+    assert_eq!((all.loose(), all.waiting_for(A)), (vec![2, 3], vec![1]));
     all.sender.take(link, broken());
     all.answers(TWO, B, &[]);
-    assert_eq!((all.given(TWO), all.sender.reassigned), (vec![2], 0));
+    assert_eq!((all.given(TWO), all.sender.reassigned), (vec![2, 3], 0));
     assert_eq!(all.sender.ledger.owner(2), Some((TWO, Some(B))));
 }
 
