@@ -2,7 +2,9 @@
 //!
 //! Guarantees: a stored setting takes precedence over those of all files (`Layer::SystemStored`). Each
 //! setting is a document of its own, so that processes whose view of the catalog lags change different
-//! settings of a stanza without losing one. Leaves to others: whether a setting may be stored, and its value.
+//! settings of a stanza without losing one. Not guaranteed for the first change of a stanza that is stored as
+//! one document: a process whose view still has it stores its values again, also those that another process
+//! has changed meanwhile. Leaves to others: whether a setting may be stored, and its value.
 
 use std::collections::BTreeMap;
 
@@ -85,7 +87,9 @@ impl Apps {
 
     fn changed_system(&self, conf: &str, stanza: &str, changes: &[(String, String)]) -> Changed {
         let whole = document(NOBODY, SYSTEM, conf, stanza);
-        // An earlier version, or a client of `nobody/system`, stored the stanza as one document.
+        // An earlier version, or a client of `nobody/system`, stored the stanza as one document. A condition
+        // that the catalog still has it does not hold back a second process: for the catalog, a document that
+        // is to be deleted and is not there means that this change was made before.
         let old = self.inner.state.read().objects.get(&whole).cloned();
         let mut settings = changes.to_vec();
         for (key, value) in old.iter().flat_map(|old| &old.settings) {
