@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use catalog::{Catalog, Commit};
 use foldhash::HashMap;
 use inputs::Durability;
-use model::{BucketEntry, BucketState, IndexerId, StreamId};
+use model::{BucketEntry, BucketId, BucketState, IndexerId, StreamId};
 use object_store::ObjectStore;
 use parking_lot::{Condvar, Mutex, RwLock};
 use runtime::{Shutdown, metrics as names};
@@ -38,7 +38,8 @@ pub(crate) struct Uploads {
     waiting: AtomicU64,
     committed: AtomicU64,
     failures: AtomicU64,
-    last_error: Mutex<Option<String>>,
+    /// Buckets whose last attempt failed, with the error; the latest failure is the last one.
+    failing: Mutex<Vec<(BucketId, String)>>,
     /// When each cause was last logged.
     logged: Mutex<HashMap<&'static str, Instant>>,
     /// Wakes threads; the number counts finished buckets.
@@ -56,7 +57,7 @@ pub struct UploadStatus {
     pub committed: u64,
     /// Attempts that failed since the start.
     pub failures: u64,
-    /// The last failure, while buckets wait.
+    /// The last failure of a bucket that has not got any further since.
     pub last_error: Option<String>,
 }
 
@@ -104,7 +105,7 @@ impl Uploads {
             waiting: AtomicU64::new(0),
             committed: AtomicU64::new(0),
             failures: AtomicU64::new(0),
-            last_error: Mutex::new(None),
+            failing: Mutex::default(),
             logged: Mutex::default(),
             progress: (Mutex::new(()), Condvar::new()),
             idle: watch::Sender::new(0),
@@ -150,7 +151,7 @@ impl Uploads {
         self.progress.1.notify_all();
     }
 
-    fn failed(&self, error: &Error, pause: Duration) {
+    fn failed(&self, bucket: BucketId, error: &Error, pause: Duration) {
         let cause = cause(error);
         let is_due = {
             let mut logged = self.logged.lock();
@@ -166,19 +167,24 @@ impl Uploads {
         }
         self.failures.fetch_add(1, Ordering::SeqCst);
         metrics::counter!(names::ROLL_FAILURES).increment(1);
-        let mut last = self.last_error.lock();
         let remedy = if cause == FULL { "; free space, or inodes, on that disk" } else { "" };
-        *last = Some(format!("{error}{remedy}"));
+        let mut failing = self.failing.lock();
+        failing.retain(|(id, _)| *id != bucket);
+        failing.push((bucket, format!("{error}{remedy}")));
+    }
+
+    /// Records that an attempt of a bucket succeeded: its earlier failures do not explain why it waits.
+    fn succeeded(&self, bucket: BucketId) {
+        self.failing.lock().retain(|(id, _)| *id != bucket);
     }
 
     pub(crate) fn status(&self) -> UploadStatus {
-        let waiting = self.waiting.load(Ordering::SeqCst);
-        let last_error = self.last_error.lock().clone();
+        let last_error = self.failing.lock().last().map(|(_, error)| error.clone());
         UploadStatus {
-            waiting,
+            waiting: self.waiting.load(Ordering::SeqCst),
             committed: self.committed.load(Ordering::SeqCst),
             failures: self.failures.load(Ordering::SeqCst),
-            last_error: last_error.filter(|_| waiting > 0),
+            last_error,
         }
     }
 }
@@ -275,6 +281,10 @@ impl Job {
         true
     }
 
+    fn failed(&self, error: &Error, pause: Duration) {
+        self.uploads.failed(self.bucket.content.id, error, pause);
+    }
+
     /// Retries until the attempt succeeds; returns `None` if the process stops first.
     async fn again<T, F>(&self, mut attempt: impl FnMut() -> F) -> Option<T>
     where
@@ -288,8 +298,11 @@ impl Job {
                 result = attempt() => result,
             };
             match result {
-                Ok(value) => return Some(value),
-                Err(error) => self.uploads.failed(&error, pause),
+                Ok(value) => {
+                    self.uploads.succeeded(self.bucket.content.id);
+                    return Some(value);
+                }
+                Err(error) => self.failed(&error, pause),
             }
             if !shutdown.sleep(jittered(pause)).await {
                 return None;
@@ -344,7 +357,7 @@ impl Job {
         if self.uploader.fence.close(&reason) {
             tracing::error!(reason = &*reason, "intake stops permanently");
         }
-        self.uploads.failed(error, Duration::ZERO);
+        self.failed(error, Duration::ZERO);
     }
 
     /// Retries as [`Self::again`] does, but never cancels an attempt: its outcome must be known before this
@@ -359,7 +372,10 @@ impl Job {
                 ..Commit::default()
             };
             match self.uploader.catalog.commit(commit).await {
-                Ok(()) => return Some(Outcome::Stored),
+                Ok(()) => {
+                    self.uploads.succeeded(self.bucket.content.id);
+                    return Some(Outcome::Stored);
+                }
                 // The bucket was adopted from another indexer, and another process owns the set now, which
                 // has all its events too.
                 Err(catalog::Error::OldEpoch { .. })
@@ -369,13 +385,14 @@ impl Job {
                         path = %self.bucket.path,
                         "a bucket of another indexer is dropped: another process owns it"
                     );
+                    self.uploads.succeeded(self.bucket.content.id);
                     return Some(Outcome::Dropped);
                 }
                 Err(catalog::Error::OldEpoch { set, known, owner, .. }) => {
                     self.stop(&Error::lost_set(self.uploader.indexer, set, (known, owner)));
                     return None;
                 }
-                Err(error) => self.uploads.failed(&Error::Catalog(Arc::new(error)), pause),
+                Err(error) => self.failed(&Error::Catalog(Arc::new(error)), pause),
             }
             shutdown.sleep(jittered(pause)).await;
             pause = (pause * 2).min(longest);
@@ -424,4 +441,25 @@ fn cause(error: &Error) -> &'static str {
 fn jittered(pause: Duration) -> Duration {
     let random = runtime::random::uuid().as_u64_pair().0 % 1000;
     pause / 2 + (pause / 2).mul_f64(f64::from(u16::try_from(random).unwrap_or(0)) / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_told_until_its_bucket_gets_further() {
+        let (uploads, _rolled) = Uploads::new();
+        let (one, two) = (BucketId(uuid::Uuid::from_u128(1)), BucketId(uuid::Uuid::from_u128(2)));
+        let told = || uploads.status().last_error;
+        assert_eq!(told(), None);
+        uploads.failed(one, &Error::Abandoned, Duration::ZERO);
+        uploads.failed(two, &Error::Closed, Duration::ZERO);
+        assert_eq!(told(), Some(Error::Closed.to_string()));
+        uploads.succeeded(two);
+        assert_eq!(told(), Some(Error::Abandoned.to_string()), "the first one still fails");
+        uploads.succeeded(one);
+        assert_eq!(told(), None, "an error of long ago");
+        assert_eq!(uploads.status().failures, 2);
+    }
 }
