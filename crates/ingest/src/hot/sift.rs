@@ -71,40 +71,70 @@ impl Sifter {
             index = %stream.index, events,
             "the server ended while it encoded a bucket with these events; they are tried in parts first"
         );
+        match self.try_parts(stream, batches, times, narrowed) {
+            Ok(()) => tracing::info!(index = %stream.index, events, "the events have been tried"),
+            // They stay suspects until they are encoded.
+            Err(error) => {
+                let index = &stream.index;
+                tracing::warn!(%index, %error, "a trial cannot be noted and is left out");
+            }
+        }
+    }
+
+    /// Tries the narrowed parts, then all rows. A part that was not tried has not survived.
+    ///
+    /// # Errors
+    /// A trial cannot be noted.
+    fn try_parts(
+        &self,
+        stream: &StreamId,
+        batches: &[RecordBatch],
+        times: &Times,
+        narrowed: Vec<Times>,
+    ) -> io::Result<()> {
         for part in narrowed {
-            self.try_rows(stream, batches, &part);
+            self.try_rows(stream, batches, &part)?;
             self.attempts.survived(stream, &part);
         }
-        self.try_rows(stream, batches, times);
+        self.try_rows(stream, batches, times)?;
         self.attempts.clear(stream, times);
-        tracing::info!(index = %stream.index, events, "the events have been tried");
+        Ok(())
     }
 
     /// Tries the rows of a range in parts.
-    fn try_rows(&self, stream: &StreamId, batches: &[RecordBatch], times: &Times) {
+    fn try_rows(
+        &self,
+        stream: &StreamId,
+        batches: &[RecordBatch],
+        times: &Times,
+    ) -> io::Result<()> {
         let all = batches.iter().flat_map(|batch| arrivals(batch).iter().copied());
         let mut rows: Vec<i64> = all.filter(|time| times.contains(time)).collect();
         rows.sort_unstable();
         for part in rows.chunks(rows.len().div_ceil(PARTS).max(1)) {
-            self.try_part(stream, batches, &(part[0]..=part[part.len() - 1]));
+            self.try_part(stream, batches, &(part[0]..=part[part.len() - 1]))?;
         }
+        Ok(())
     }
 
-    fn try_part(&self, stream: &StreamId, batches: &[RecordBatch], times: &Times) {
+    fn try_part(
+        &self,
+        stream: &StreamId,
+        batches: &[RecordBatch],
+        times: &Times,
+    ) -> io::Result<()> {
         let rows = within(batches, times);
         let text = match rows.as_slice() {
             [one] if one.num_rows() == 1 => Some(checksum(one, 0)),
             _ => None,
         };
-        let _mark = match self.attempts.try_part(stream, times, text) {
-            Ok(mark) => mark,
-            Err(error) => return tracing::warn!(%error, "a trial cannot be noted and is left out"),
-        };
+        let _mark = self.attempts.try_part(stream, times, text)?;
         if self.attempt(BucketId(uuid::Uuid::nil()), &stream.index, &rows).is_err() {
             // The row that ends the process may be behind one that only fails. Rows that fail are set aside
             // when the bucket is encoded.
             let _ = self.failing(&stream.index, &rows);
         }
+        Ok(())
     }
 
     /// Returns the rows that end a process, in order.

@@ -103,6 +103,22 @@ fn a_bucket_that_processes_died_over_is_tried_and_keeps_what_can_be_encoded() {
     assert!(!sifter.attempts.has_suspects(&stream()));
 }
 
+#[test]
+fn a_trial_that_cannot_be_noted_leaves_the_rows_suspects() {
+    let directory = tempfile::tempdir().unwrap();
+    let batches = vec![columns(&["a", "b"].map(str::to_owned), 50)];
+    let times = span(&batches).unwrap();
+    for _ in 0..2 {
+        let sifter = sifter(directory.path(), 1 << 20);
+        std::mem::forget(sifter.attempts.try_part(&stream(), &(50..=50), Some(7)).unwrap());
+    }
+    let sifter = sifter(directory.path(), 1 << 20);
+    // Files cannot be created any more.
+    std::fs::remove_dir_all(directory.path()).unwrap();
+    sifter.try_suspects(&stream(), &batches, &times);
+    assert_eq!(sifter.attempts.suspects(&stream(), &times), Some(vec![50..=50]));
+}
+
 /// The process dies over row 77 of 200, whichever rows are encoded together with it.
 #[test]
 fn deaths_narrow_down_to_the_row_and_nothing_else() {
