@@ -29,10 +29,10 @@ use crate::hot::aside::{Aside, SetAside};
 use crate::hot::attempts::Attempts;
 use crate::hot::limits::HotLimits;
 use crate::hot::recovery::{Destination, Lost};
-use crate::hot::roll::roll;
+use crate::hot::roll::roll_leftovers;
 use crate::hot::sift::Sifter;
 use crate::hot::spool::{Spool, SpoolFirst, SpoolStatus};
-use crate::hot::store::{HotStatus, HotStore, RollReason};
+use crate::hot::store::{HotStatus, HotStore};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
 use crate::journal;
 use crate::lifecycle::{Lifecycle, Thaw, Thawed};
@@ -285,25 +285,14 @@ impl Ingest {
             shutdown: shutdown.clone(),
         };
         shutdown.spawn(deleting.delete(orphans));
-        ingest.roll_leftovers(&leftovers);
+        let to = (&*ingest.hot, &*ingest.uploads);
+        roll_leftovers(&ingest.sets, to, &ingest.sifter.attempts, &leftovers);
         ingest.start_pipelines(&arrivals)?;
         if ingest.recovered_events > 0 {
             tracing::info!(events = ingest.recovered_events, "events recovered from the journal");
         }
         starting.done();
         Ok(ingest)
-    }
-
-    /// Sets that the settings no longer have get rid of what they still hold. Events that processes may have
-    /// died over are tried now, not when their bucket is full.
-    fn roll_leftovers(&self, leftovers: &[u16]) {
-        for set in &self.sets {
-            for stream in self.hot.open_streams(set.id, None) {
-                if leftovers.contains(&set.id.set) || self.sifter.attempts.has_suspects(&stream) {
-                    roll(set, &self.hot, &self.uploads, &stream, RollReason::Recovery);
-                }
-            }
-        }
     }
 
     fn start_pipelines(&mut self, arrivals: &Arc<Arrivals>) -> Result<(), Error> {

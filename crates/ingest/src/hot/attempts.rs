@@ -22,7 +22,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use model::StreamId;
+use model::{IndexerId, StreamId};
 use parking_lot::{Mutex, RwLock};
 use runtime::OpenDirectory;
 use serde::{Deserialize, Serialize};
@@ -201,6 +201,7 @@ impl Attempts {
     }
 
     /// Whether any rows of a stream are suspects.
+    #[cfg(test)]
     pub(crate) fn has_suspects(&self, stream: &StreamId) -> bool {
         self.suspects(stream, &(i64::MIN..=i64::MAX)).is_some()
     }
@@ -252,6 +253,31 @@ impl Attempts {
             }
         }
         self.save(&state.findings);
+    }
+
+    /// Forgets suspects of an indexer that no hot bucket has: they are stored, or set aside. Buckets that a
+    /// recovery fills have other borders than those that processes died over, so arrival times that no row
+    /// has remain between them.
+    pub(crate) fn keep_hot(&self, indexer: IndexerId, hot: &[(StreamId, Times)]) {
+        let mut state = self.state.lock();
+        let Findings { buckets, parts, .. } = &mut state.findings;
+        let before = buckets.len() + parts.len();
+        if before == 0 {
+            return;
+        }
+        let hot: Vec<(String, &Times)> =
+            hot.iter().map(|(stream, times)| (stream.to_string(), times)).collect();
+        let own = format!("(indexer {indexer}, ");
+        let is_kept = |span: &Span| {
+            span.is_proven()
+                || !span.stream.contains(&own)
+                || hot.iter().any(|(stream, times)| span.touches(stream, times))
+        };
+        buckets.retain(&is_kept);
+        parts.retain(&is_kept);
+        if buckets.len() + parts.len() < before {
+            self.save(&state.findings);
+        }
     }
 
     /// The process has been told to stop and does not wait for encoding any more: its end is not a death over
@@ -336,7 +362,7 @@ fn read_findings(root: &Path) -> Findings {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use model::{IndexName, IndexerId, Lane};
+    use model::{IndexName, Lane};
 
     use super::*;
 
@@ -455,6 +481,25 @@ mod tests {
             die(directory.path(), &(1_500..=1_500), Some(text));
         }
         assert!(Attempts::open(directory.path()).unwrap().proven(&stream(0)).is_empty());
+    }
+
+    #[test]
+    fn arrival_times_that_no_hot_row_has_are_forgotten() {
+        let directory = tempfile::tempdir().unwrap();
+        die_over_bucket(directory.path());
+        die_over_bucket(directory.path());
+        let attempts = Attempts::open(directory.path()).unwrap();
+        let hot = [(stream(0), 900..=1_680), (stream(0), 1_720..=1_999)];
+        attempts.keep_hot(stream(0).indexer, &hot);
+        // The rows are now in two buckets, and none arrived between them.
+        attempts.clear(&stream(0), &(900..=1_680));
+        attempts.clear(&stream(0), &(1_720..=1_999));
+        let attempts = Attempts::open(directory.path()).unwrap();
+        assert!(attempts.has_suspects(&stream(0)));
+        attempts.keep_hot(stream(1).indexer, &[]);
+        assert!(attempts.has_suspects(&stream(0)), "those of another indexer");
+        attempts.keep_hot(stream(0).indexer, &[(stream(0), 2_000..=2_100)]);
+        assert!(!Attempts::open(directory.path()).unwrap().has_suspects(&stream(0)));
     }
 
     #[test]

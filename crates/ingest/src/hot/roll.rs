@@ -5,6 +5,7 @@ use std::sync::Arc;
 use model::StreamId;
 use runtime::metrics as names;
 
+use super::attempts::{Attempts, Times};
 use super::store::{HotStore, RollReason, RolledBucket};
 use super::upload::Uploads;
 use crate::Error;
@@ -22,6 +23,28 @@ pub(crate) fn roll(
 ) {
     if let Some(rolled) = hot.roll(stream) {
         announce(set, uploads, rolled, reason);
+    }
+}
+
+/// Rolls what a start has recovered and need not wait: sets that the settings no longer have get rid of what
+/// they still hold, and events that processes may have died over are tried now, not when their bucket is full.
+pub(crate) fn roll_leftovers(
+    sets: &[Arc<SetState>],
+    (hot, uploads): (&HotStore, &Uploads),
+    attempts: &Attempts,
+    leftovers: &[u16],
+) {
+    let Some(first) = sets.first() else { return };
+    attempts.keep_hot(first.id.indexer, &hot.arrivals());
+    for set in sets {
+        for stream in hot.open_streams(set.id, None) {
+            let is_suspected = |times: Times| attempts.suspects(&stream, &times).is_some();
+            if leftovers.contains(&set.id.set)
+                || hot.open_arrivals(&stream).is_some_and(is_suspected)
+            {
+                roll(set, hot, uploads, &stream, RollReason::Recovery);
+            }
+        }
     }
 }
 

@@ -79,6 +79,12 @@ impl Rows {
         Some((first, last))
     }
 
+    /// Returns the earliest and latest arrival time; `None` without rows.
+    pub(crate) fn arrivals(&self) -> Option<(i64, i64)> {
+        let times = || self.index_time.iter().copied();
+        Some((times().min()?, times().max()?))
+    }
+
     /// Returns events, bytes and ages by origin; `now` is in microseconds.
     pub(crate) fn by_origin(&self, now: i64) -> impl Iterator<Item = (&Arc<Origin>, Indexed)> {
         let mut counted = vec![Indexed::default(); self.origins.len()];

@@ -192,10 +192,18 @@ impl Sifter {
         stream: &StreamId,
         mut batches: Vec<RecordBatch>,
     ) -> Result<Option<Written>, Error> {
+        // Those of rows that are set aside included.
+        let all = span(&batches);
+        let clear = || {
+            if let Some(all) = &all {
+                self.attempts.clear(stream, all);
+            }
+        };
         let deadly = self.deadly(stream, &batches);
         if !deadly.is_empty() {
             batches = self.take_out(&stream.index, batches, &deadly)?;
             if batches.is_empty() {
+                clear();
                 return Ok(None);
             }
         }
@@ -213,9 +221,7 @@ impl Sifter {
             Ok(written) => Some(written),
             Err(failed) => self.salvage(id, &stream.index, batches, failed)?,
         };
-        if let Some(times) = &times {
-            self.attempts.clear(stream, times);
-        }
+        clear();
         Ok(written)
     }
 

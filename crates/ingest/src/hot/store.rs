@@ -22,6 +22,7 @@ use model::{
 };
 use parking_lot::{Mutex, RwLock};
 
+use super::attempts::Times;
 use super::lanes::OpenLane;
 use super::limits::HotLimits;
 use super::rows::Rows;
@@ -119,6 +120,13 @@ impl RolledBucket {
 
     fn in_memory(&self) -> bool {
         matches!(*self.body.lock(), Body::Memory(_))
+    }
+
+    /// Returns the earliest and latest arrival time; `None` once the rows are in the spool.
+    fn arrivals(&self) -> Option<Times> {
+        let body = self.body.lock();
+        let Body::Memory(chunks) = &*body else { return None };
+        span_of(chunks)
     }
 
     /// Takes the acknowledgements that wait until the bucket is in the catalog.
@@ -391,6 +399,23 @@ impl HotStore {
         streams.iter().filter(wanted).map(|(stream, _)| stream.clone()).collect()
     }
 
+    /// Returns the arrival times of the open bucket of a stream.
+    pub(crate) fn open_arrivals(&self, stream: &StreamId) -> Option<Times> {
+        span_of(&self.streams.read().get(stream)?.open.as_ref()?.chunks)
+    }
+
+    /// Returns the arrival times of each bucket that is not encoded yet.
+    pub(crate) fn arrivals(&self) -> Vec<(StreamId, Times)> {
+        let streams = self.streams.read();
+        let mut found = Vec::new();
+        for (stream, state) in streams.iter() {
+            let rolled = state.rolled.iter().filter_map(|bucket| bucket.arrivals());
+            let open = state.open.as_ref().and_then(|open| span_of(&open.chunks));
+            found.extend(rolled.chain(open).map(|times| (stream.clone(), times)));
+        }
+        found
+    }
+
     /// Closes the open bucket of the stream; it stays in snapshots.
     pub(crate) fn roll(&self, stream: &StreamId) -> Option<Arc<RolledBucket>> {
         let mut streams = self.streams.write();
@@ -569,6 +594,13 @@ impl bucket::HotBuckets for HotStore {
         };
         streams.values().flat_map(ids).collect()
     }
+}
+
+/// Returns the earliest and latest arrival time of chunks; `None` without rows.
+fn span_of(chunks: &[Arc<Rows>]) -> Option<Times> {
+    let spans = || chunks.iter().filter_map(|rows| rows.arrivals());
+    let (first, last) = (spans().map(|(first, _)| first), spans().map(|(_, last)| last));
+    Some(first.min()?..=last.max()?)
 }
 
 /// Joins the last chunks while [`JOIN`] of them have a similar size, so that many small appends copy each row

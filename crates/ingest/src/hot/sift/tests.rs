@@ -136,6 +136,30 @@ fn deaths_narrow_down_to_the_row_and_nothing_else() {
     assert_eq!((last.rows, &*last.aside), (199, &["deadly".to_owned()][..]));
 }
 
+#[test]
+fn rows_that_are_set_aside_leave_no_suspects() {
+    let directory = tempfile::tempdir().unwrap();
+    let texts = ["deadly", "a"].map(str::to_owned);
+    for _ in 0..ROW_DEATHS {
+        let sifter = sifter(directory.path(), 1 << 20);
+        let text = Some(crc32fast::hash(b"deadly"));
+        std::mem::forget(sifter.attempts.begin(&stream(), &(50..=51)).unwrap());
+        std::mem::forget(sifter.attempts.try_part(&stream(), &(50..=50), text).unwrap());
+    }
+    for count in [1, 2] {
+        let marks = tempfile::tempdir().unwrap();
+        std::fs::create_dir(marks.path().join("encoding")).unwrap();
+        copy_files(&directory.path().join("encoding"), &marks.path().join("encoding"));
+        let sifter = sifter(marks.path(), 1 << 20);
+        let id = BucketId(uuid::Uuid::now_v7());
+        // In the first round, there is no other row.
+        let batches = vec![columns(&texts[..count], 50)];
+        let written = sifter.encode_rows(id, &stream(), batches).unwrap();
+        assert_eq!(written.map(|written| written.summary.rows), (count == 2).then_some(1));
+        assert_eq!(sifter.attempts.suspects(&stream(), &(50..=50)), None, "{count} rows");
+    }
+}
+
 /// Kills that hit the same few rows again: no row is set aside before the third death over it alone.
 #[test]
 fn whenever_processes_are_killed_every_event_that_can_be_encoded_is_kept() {

@@ -37,6 +37,18 @@ fn a_rolled_bucket_stays_in_snapshots_until_it_is_removed() {
 }
 
 #[test]
+fn arrival_times_are_known_until_a_bucket_is_in_the_spool() {
+    let store = HotStore::new();
+    append(&store, 3, "a");
+    append(&store, 7, "b");
+    assert_eq!(store.open_arrivals(&stream()), Some(3..=7));
+    store.roll(&stream()).unwrap();
+    assert_eq!(store.open_arrivals(&stream()), None);
+    append(&store, 9, "c");
+    assert_eq!(store.arrivals(), [(stream(), 3..=7), (stream(), 9..=9)]);
+}
+
+#[test]
 fn snapshots_leave_out_other_times_and_indexes() {
     let store = HotStore::new();
     append(&store, 5, "a");
