@@ -23,7 +23,7 @@ def written_commands():
     """The commands of the page that index rejected events again."""
     page = ROOT / "docs" / "operations.md"
     texts = ["\n".join(line for _, line in block) for block in pages.blocks(page)]
-    (found,) = [text for text in texts if "rejected.json" in text]
+    (found,) = [text for text in texts if "/rejected/*/*.json" in text]
     return found
 
 
@@ -49,6 +49,11 @@ def test_rejected_events_are_indexed_again_as_the_page_says(own_server, tmp_path
     limited(server, tmp_path, "10MB")
     server.start()
 
+    # A file that cannot be read stays, and does not stop the others.
+    damaged = server.data / "rejected" / "main" / "0.json"
+    damaged.write_text("{")
+    damaged.with_suffix(".txt").write_text("damaged")
+
     environment = {
         **os.environ,
         "DATA_DIR": str(server.data),
@@ -64,7 +69,10 @@ def test_rejected_events_are_indexed_again_as_the_page_says(own_server, tmp_path
         timeout=60,
     )
     assert done.returncode == 0, done
-    assert not (server.data / "rejected").exists()
+    left = sorted(path.name for path in damaged.parent.iterdir())
+    assert left == ["0.json", "0.txt"]
+    for name in left:
+        (damaged.parent / name).unlink()
     search = "search index=main code=7 | eval us=round(_time*1000000) | table host source sourcetype many us"
     (row,) = server.rows(search)
     assert (row["host"], row["source"], row["sourcetype"]) == ("h 1", "s", "plain")
