@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use arrow::array::RecordBatch;
@@ -170,6 +170,8 @@ pub(crate) struct HotStore {
     epochs: Mutex<HashMap<SetId, u64>>,
     /// The other indexers whose recovered events are complete here.
     adopted: RwLock<BTreeMap<IndexerId, Vec<HotOwner>>>,
+    /// Whether no bucket is committed any more; written while `streams` is locked.
+    has_given_up: AtomicBool,
 }
 
 impl fmt::Debug for HotStore {
@@ -186,6 +188,7 @@ impl HotStore {
             raw_bytes: AtomicU64::new(0),
             epochs: Mutex::default(),
             adopted: RwLock::default(),
+            has_given_up: AtomicBool::new(false),
         }
     }
 
@@ -294,6 +297,8 @@ impl HotStore {
     pub(crate) fn wait(&self, stream: &StreamId, waiting: Waiting, now: EventTime) {
         let mut streams = self.streams.write();
         match streams.get_mut(stream).and_then(|state| state.open.as_mut()) {
+            // The committer works off its queues after that, too.
+            Some(_) if self.has_given_up.load(Ordering::Relaxed) => waiting.give_up(),
             Some(open) => {
                 open.waiting_since.get_or_insert(now);
                 open.waiting.push(waiting);
@@ -303,14 +308,17 @@ impl HotStore {
         }
     }
 
-    /// Fails the acknowledgements that wait for buckets, because no bucket is committed any more.
+    /// Fails the acknowledgements that wait for buckets, now or later: no bucket is committed any more.
     pub(crate) fn give_up(&self) {
         let mut waiting = Vec::new();
-        for state in self.streams.write().values_mut() {
+        let mut streams = self.streams.write();
+        self.has_given_up.store(true, Ordering::Relaxed);
+        for state in streams.values_mut() {
             let open = state.open.iter_mut();
             waiting.extend(open.flat_map(|open| std::mem::take(&mut open.waiting)));
             waiting.extend(state.rolled.iter().flat_map(|bucket| bucket.take_waiting()));
         }
+        drop(streams);
         waiting.into_iter().for_each(Waiting::give_up);
     }
 

@@ -6,6 +6,7 @@ use model::{EventBatchBuilder, IndexerId, Origin};
 
 use super::*;
 use crate::Settings;
+use crate::ack::AckShare;
 
 #[test]
 fn many_small_appends_leave_few_chunks_and_keep_their_order() {
@@ -46,6 +47,17 @@ fn arrival_times_are_known_until_a_bucket_is_in_the_spool() {
     assert_eq!(store.open_arrivals(&stream()), None);
     append(&store, 9, "c");
     assert_eq!(store.arrivals(), [(stream(), 3..=7), (stream(), 9..=9)]);
+}
+
+#[tokio::test]
+async fn a_sender_is_answered_that_comes_after_the_buckets_were_given_up() {
+    let store = HotStore::new();
+    append(&store, 1, "a");
+    store.give_up();
+    let (share, outcome) = AckShare::new();
+    store.wait(&stream(), Waiting::of_journaled(share, 1, 1), EventTime(0));
+    let outcome = tokio::time::timeout(Duration::from_secs(10), outcome.wait()).await.unwrap();
+    assert!(matches!(outcome, Err(inputs::Error::Unacknowledged)), "{outcome:?}");
 }
 
 #[test]
