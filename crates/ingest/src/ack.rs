@@ -32,7 +32,10 @@ struct InputAck {
 impl InputAck {
     fn fail(&self, error: Error) {
         let mut failure = self.failure.lock();
-        failure.get_or_insert(error);
+        // The first one is told, but only if all parts are in the journal, the sender may hear that they are.
+        if matches!(*failure, None | Some(Error::Unacknowledged)) {
+            *failure = Some(error);
+        }
     }
 }
 
@@ -213,6 +216,16 @@ mod tests {
         drop(share.another());
         share.complete(1, 1);
         assert!(matches!(outcome.wait().await, Err(Error::Abandoned)));
+    }
+
+    #[tokio::test]
+    async fn an_input_is_only_reported_as_journaled_if_all_its_parts_are() {
+        let (share, outcome) = AckShare::new();
+        let lost = share.another();
+        Waiting::of_journaled(share, 1, 1).give_up();
+        lost.another().fail(Error::Closed);
+        drop(lost);
+        assert!(matches!(outcome.wait().await, Err(Error::Closed)));
     }
 
     #[tokio::test]
