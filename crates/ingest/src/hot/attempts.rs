@@ -162,8 +162,11 @@ impl Attempts {
         };
         let text = serde_json::to_vec(&Note { process: self.process, trial, rows })?;
         let name = format!("{}-{number}.mark", self.process);
-        self.root.create(&name)?.write_all(&text)?;
-        Ok(Mark { root: Arc::clone(&self.root), name })
+        let mut file = self.root.create(&name)?;
+        // A mark that cannot be written completely is removed.
+        let mark = Mark { root: Arc::clone(&self.root), name };
+        file.write_all(&text)?;
+        Ok(mark)
     }
 
     /// Marks rows as being encoded.
