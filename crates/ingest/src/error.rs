@@ -227,6 +227,12 @@ pub enum Error {
         /// What its removal waits for.
         reason: String,
     },
+    /// Hot buckets that were to be rolled are not in object storage yet.
+    #[error("{reason}")]
+    NotRolled {
+        /// How long they wait, and why.
+        reason: String,
+    },
     /// The catalog returned an error.
     #[error("catalog: {0}")]
     Catalog(Arc<catalog::Error>),
@@ -269,6 +275,7 @@ impl Error {
             | Self::LogTaken { .. }
             | Self::JournalBehind
             | Self::JournalLost { .. }
+            | Self::NotRolled { .. }
             | Self::Thread(_) => ErrorKind::Unavailable,
             Self::JournalDamaged { .. } | Self::Document { .. } => ErrorKind::Corrupt,
             Self::QueueFull { .. } | Self::DiskLimit { .. } => ErrorKind::Exhausted,

@@ -37,6 +37,7 @@ mod parts;
 mod pipeline;
 mod remote;
 pub mod restore;
+mod rolling;
 mod set;
 mod settings;
 #[doc(hidden)]

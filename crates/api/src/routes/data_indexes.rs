@@ -1,6 +1,6 @@
 //! `/services/data/indexes`: the indexes and their contents.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::response::Response;
 use ingest::{DEFAULT_INDEX, IndexDefinition, KnownIndex};
@@ -33,12 +33,6 @@ const SHORT: Duration = Duration::from_secs(60);
 /// Time-out of reading the hot buckets of other processes. The hot buckets of processes that do not answer in
 /// time are not counted.
 const HOT_WAIT: Duration = Duration::from_secs(10);
-/// Interval of checking whether rolled buckets get into object storage.
-const ROLL_CHECK: Duration = Duration::from_secs(1);
-/// Time without an upload after which a request to roll hot buckets is answered, if uploads fail.
-const ROLL_FAILING: Duration = Duration::from_secs(20);
-/// The same if no failure is known: a large bucket may be under way.
-const ROLL_SILENT: Duration = Duration::from_secs(300);
 /// Splunk's highest number of seconds and MB.
 const MOST: u64 = 4_294_967_295;
 /// The settings that can be changed at run time.
@@ -534,7 +528,7 @@ async fn switch(call: &Call, off: bool) -> Result<Response, RestError> {
 /// another process of a cluster rolls those of all processes.
 async fn roll_hot_buckets(call: Call) -> Result<Response, RestError> {
     let name = existing(&call.state, call.name())?;
-    let own = roll_own(&call.state, &name);
+    let own = call.state.ingest.roll_unless_stuck(&name, &call.state.catalog);
     let mut warnings = Vec::new();
     match &call.state.directory {
         None => own.await?,
@@ -558,42 +552,6 @@ async fn roll_hot_buckets(call: Call) -> Result<Response, RestError> {
     }
     retain_soon(&call.state, &name);
     respond_warned(&call, warnings).await
-}
-
-/// Rolls the hot buckets of this process, and waits until they are in object storage, or until uploads have
-/// made no progress for too long; then the buckets are uploaded later.
-async fn roll_own(state: &ApiState, name: &IndexName) -> Result<(), RestError> {
-    let mut rolling = Box::pin(state.ingest.roll_all(Some(name)));
-    let (mut committed, mut since) = (state.ingest.status().uploads.committed, Instant::now());
-    loop {
-        if let Ok(rolled) = tokio::time::timeout(ROLL_CHECK, &mut rolling).await {
-            return rolled.map_err(RestError::from);
-        }
-        let uploads = state.ingest.status().uploads;
-        if uploads.committed != committed {
-            (committed, since) = (uploads.committed, Instant::now());
-        }
-        let stalled = || state.catalog.stalled().map(|stalled| stalled.to_string());
-        let failure = uploads.last_error.or_else(stalled);
-        if let Some(text) = not_rolled(failure, since.elapsed()) {
-            return Err(RestError::of_kind(ErrorKind::Unavailable, text));
-        }
-    }
-}
-
-/// Returns the answer to a request to roll hot buckets after this time without an upload; `None` if it still
-/// waits.
-fn not_rolled(failure: Option<String>, waited: Duration) -> Option<String> {
-    let most = if failure.is_some() { ROLL_FAILING } else { ROLL_SILENT };
-    if waited < most {
-        return None;
-    }
-    let seconds = waited.as_secs();
-    let reason = failure.unwrap_or_else(|| "the cause is not known".to_owned());
-    Some(format!(
-        "no bucket has got into object storage for {seconds} s: {reason}; the buckets wait, and are uploaded \
-         as soon as that is possible"
-    ))
 }
 
 async fn respond(call: &Call) -> Result<Response, RestError> {
@@ -665,21 +623,4 @@ pub(super) fn cases() -> Vec<Case> {
     ]);
     all.extend(removal_cases(PATH, 404));
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_request_to_roll_hot_buckets_is_answered_though_nothing_is_uploaded() {
-        let after = |failure: Option<&str>, seconds| {
-            not_rolled(failure.map(str::to_owned), Duration::from_secs(seconds))
-        };
-        assert_eq!(after(Some("403 Forbidden"), 19), None);
-        let told = after(Some("403 Forbidden"), 20).unwrap_or_default();
-        assert!(told.contains("for 20 s: 403 Forbidden;"), "{told}");
-        assert_eq!(after(None, 299), None, "a large bucket may be under way");
-        assert!(after(None, 300).is_some());
-    }
 }

@@ -397,6 +397,7 @@ impl Cluster {
             removals: Arc::new(OwnRemovals {
                 indexes: Arc::clone(&karst.state.indexes),
                 ingest: Arc::clone(ingest),
+                catalog: catalog.clone(),
             }),
             health: karst.state.health.clone(),
         });

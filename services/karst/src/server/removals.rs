@@ -18,6 +18,7 @@ type Answers = BTreeMap<String, Result<Answered, String>>;
 pub(crate) struct OwnRemovals {
     pub(crate) indexes: Arc<IndexCatalog>,
     pub(crate) ingest: Arc<Ingest>,
+    pub(crate) catalog: Catalog,
 }
 
 impl EmptiesIndexes for OwnRemovals {
@@ -27,7 +28,7 @@ impl EmptiesIndexes for OwnRemovals {
 
     fn roll<'a>(&'a self, index: &'a IndexName) -> BoxFuture<'a, Result<(), String>> {
         Box::pin(async move {
-            let rolled = self.ingest.roll_all(Some(index)).await;
+            let rolled = self.ingest.roll_unless_stuck(index, &self.catalog).await;
             rolled.map_err(|error| error.to_string())
         })
     }
