@@ -3,9 +3,10 @@
 //!
 //! A process that dies while it encodes a bucket finds the same events in the journal at its next start, and
 //! may die again. If processes died [`DEATHS`] times over a bucket, its rows are suspects: they are tried in
-//! parts, while nothing else is encoded, and each part is marked. A death over a part makes that part the
-//! first one to be tried, in smaller parts, until a part is a single row. A row is rejected only after
-//! [`ROW_DEATHS`] deaths over this row alone, without a trial in between that it survived.
+//! parts, while no other hot bucket is encoded, and each part is marked. A death over a part makes that part
+//! the first one to be tried, in smaller parts, until a part is a single row. A row is rejected only after
+//! [`ROW_DEATHS`] deaths over this row alone, without a trial in between that it survived. Stored buckets may
+//! be joined meanwhile: a death over a join counts against the part, too.
 //!
 //! A `kill -9` leaves marks too. This only costs a trial, and a row that survives one is not a suspect any
 //! more. A process that is told to stop, and ends before it has finished a bucket, has not died over it: see
@@ -83,7 +84,7 @@ pub(crate) struct Attempts {
     /// The number of this process.
     process: u64,
     state: Mutex<State>,
-    /// Held for writing while suspects are tried, and for reading while anything else is encoded.
+    /// Held for writing while suspects are tried, and for reading while a hot bucket is encoded.
     pub(crate) alone: RwLock<()>,
 }
 

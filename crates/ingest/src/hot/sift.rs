@@ -61,8 +61,8 @@ impl Sifter {
         self.without(batch, first_index_time, &out)
     }
 
-    /// Tries the rows of a bucket in parts, if processes died over them. Nothing else is encoded meanwhile,
-    /// so that a death is one over the part that is tried.
+    /// Tries the rows of a bucket in parts, if processes died over them. No other hot bucket is encoded
+    /// meanwhile, so that a death is one over the part that is tried.
     fn try_suspects(&self, stream: &StreamId, batches: &[RecordBatch], times: &Times) {
         let Some(narrowed) = self.attempts.suspects(stream, times) else { return };
         let _alone = self.attempts.alone.write();
