@@ -216,7 +216,7 @@ impl IndexerDiscovery {
     }
 
     /// Whether the caller is to ask the processes of the cluster now, and to report those that do not answer:
-    /// one caller in [`ASK`] seconds, however many requests there are. The others use the last report.
+    /// one caller in `ASK` seconds, however many requests there are. The others use the last report.
     #[must_use]
     pub fn is_to_ask(&self, now: u64) -> bool {
         let mut silent = self.silent.lock();

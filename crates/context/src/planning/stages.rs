@@ -217,7 +217,7 @@ pub struct PlannedSearch {
     pub range: TimeRange,
     /// Indexes read.
     pub indexes: Vec<IndexName>,
-    /// What planning has to say; running may add to it ([`Completed::messages`]).
+    /// What planning has to say; running may add to it ([`messages`](super::Completed::messages)).
     pub messages: Vec<Message>,
     /// Words and phrases to mark in `_raw`.
     pub highlight: Vec<String>,

@@ -182,7 +182,7 @@ pub fn spare_bytes(path: &FilePath, min_free: u64) -> Option<u64> {
     Some(free.saturating_sub(kept_free(min_free, all)))
 }
 
-/// The free space and inodes of file systems, compared with `minFreeSpace` and [`FREE_INODES`].
+/// The free space and inodes of file systems, compared with `minFreeSpace` and `FREE_INODES`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DiskCheck {
     /// The file systems that have less, with the remedy; `None` if there are none.

@@ -263,7 +263,7 @@ mod tests {
         let instead = |arguments: &[&str]| {
             let arguments = Arguments::try_parse_from(arguments).unwrap();
             let Command::Server(options) = arguments.command else { panic!() };
-            super::instead(&options, &open).map(str::to_owned)
+            instead(&options, &open).map(str::to_owned)
         };
         assert_eq!(instead(&advertise), None);
         let both = [&advertise[..], &port[..]].concat();
