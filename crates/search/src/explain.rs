@@ -4,6 +4,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use plan::{CommandKind, Outline, PlannedSearch};
 use serde::Serialize;
 
+use crate::inspect::hides_events;
 use crate::jobs::JobRequest;
 use crate::scan::index_expression;
 use crate::{Error, Estimate, SearchService};
@@ -21,11 +22,12 @@ pub struct Explanation {
     pub latest: Option<f64>,
     /// Indexes read.
     pub indexes: Vec<String>,
-    /// Conditions that are evaluated in the scan.
+    /// Conditions that are evaluated in the scan; empty for users with a search filter.
     pub filters: Vec<String>,
-    /// The expression that the term index evaluates, in the form of the job inspector.
+    /// The expression that the term index evaluates, in the form of the job inspector; empty for users with a
+    /// search filter.
     pub index_expression: String,
-    /// The plan up to the first command that must see all rows.
+    /// The plan up to the first command that must see all rows; empty for users with a search filter.
     pub plan: String,
     /// The search in SQL, if there is an equivalent.
     pub sql: Option<ExplainedSql>,
@@ -102,6 +104,16 @@ impl Explanation {
             estimate: None,
         }
     }
+
+    /// Removes all that depends on events that a search filter hides: bucket summaries, from which the fields
+    /// of the plan and the estimate come, also count these events.
+    fn without_hidden(mut self) -> Self {
+        self.filters.clear();
+        self.index_expression.clear();
+        self.plan.clear();
+        self.estimate = None;
+        self
+    }
 }
 
 fn kind_text(kind: CommandKind) -> &'static str {
@@ -177,12 +189,11 @@ impl SearchService {
         let found = plan::outline(&request.search, &knowledge);
         let outline = found.map_err(|error| Error::of_search(&error, &request.search))?;
         let planned = self.check(request).await?;
-        // Bucket summaries also count the events that the search filter of the roles hides.
-        let estimate = match request.rights.limits().filter {
-            None => self.estimate(&planned).await,
-            Some(_) => None,
-        };
-        Ok(Explanation { estimate, ..Explanation::new(outline, &planned) })
+        let explanation = Explanation::new(outline, &planned);
+        if hides_events(&request.rights) {
+            return Ok(explanation.without_hidden());
+        }
+        Ok(Explanation { estimate: self.estimate(&planned).await, ..explanation })
     }
 }
 

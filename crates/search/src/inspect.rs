@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use access::Rights;
+use model::IndexName;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::operators::{OperatorReport, PartPlan};
@@ -69,22 +71,47 @@ impl Inspection {
         }
     }
 
-    /// Removes the number of events that were read and did not match. The rows of operators would tell it:
-    /// those of a scan, and those of the filter above it.
+    /// Removes all that depends on events that a search filter hides: which buckets, granules and blocks were
+    /// read, and how often and how long the phases ran that read them. The operators of a plan depend on the
+    /// buckets, too. See [`ScanCounts::without_hidden`].
     #[must_use]
     pub(crate) fn without_hidden(mut self) -> Self {
         self.scan = self.scan.without_hidden();
         let matched = self.scan.events_matched;
-        // The output rows of the last phase are the results.
-        let finalize = Phase::Finalize.name();
-        for phase in self.phases.iter_mut().filter(|phase| phase.name != finalize) {
-            phase.rows_in = phase.rows_in.map(|_| matched);
-            phase.rows_out = phase.rows_out.map(|_| matched);
+        let (plan, queue, finalize) =
+            (Phase::Plan.name(), Phase::Queue.name(), Phase::Finalize.name());
+        self.phases.retain(|phase| OPERATORS.iter().all(|(name, _)| *name != phase.name));
+        for phase in &mut self.phases {
+            let runs_before = phase.name == plan || phase.name == queue;
+            phase.invocations = u64::from(runs_before);
+            if !runs_before {
+                phase.seconds = 0.0;
+            }
+            // The output rows of the last phase are the results.
+            if phase.name != finalize {
+                phase.rows_in = phase.rows_in.map(|_| matched);
+                phase.rows_out = phase.rows_out.map(|_| matched);
+            }
         }
-        let of_parts = self.part_plans.iter_mut().map(|part| &mut part.plan);
-        self.plans.iter_mut().chain(of_parts).for_each(OperatorReport::hide_rows);
+        self.plans.clear();
+        self.part_plans.clear();
+        self.answered_from.clear();
+        self.reads = Reads::default();
+        (self.cpu, self.dollars) = (0.0, 0.0);
         self
     }
+}
+
+/// Whether a search filter (`srchFilter`) hides events from the searches of a user, so that readers see
+/// [`Inspection::without_hidden`].
+pub(crate) fn hides_events(rights: &Rights) -> bool {
+    rights.limits().filter.is_some()
+}
+
+/// Whether the same holds for the audit records of these searches: the user may search the audit trail.
+pub(crate) fn hides_in_audit(rights: &Rights) -> bool {
+    let audit = IndexName::new(IndexName::AUDIT);
+    hides_events(rights) && audit.is_ok_and(|audit| rights.may_search(&audit))
 }
 
 /// A static name as a type of its own: a reference would be deserialized from the text.
@@ -179,22 +206,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_operators_do_not_tell_how_many_events_are_hidden() {
-        let operator = |name: &str, rows, inputs| OperatorReport {
-            name: name.to_owned(),
-            rows: Some(rows),
-            inputs,
+    fn what_readers_see_is_the_same_whatever_hidden_events_contain() {
+        let plan = OperatorReport {
+            name: "AggregateExec".to_owned(),
+            rows: Some(9),
             ..OperatorReport::default()
         };
-        let plan = operator("FilterExec", 2, vec![operator("BucketScanExec", 9, Vec::new())]);
-        let all = Inspection {
-            plans: vec![plan.clone()],
-            part_plans: vec![PartPlan { indexer: "one".to_owned(), plan }],
-            ..Inspection::of(&ScanReport::default(), Duration::ZERO, &[], None, 0.0)
+        let read = ScanReport::default();
+        read.times.add(Phase::Decode, Duration::from_secs(7));
+        read.times.add(Phase::Filter, Duration::from_secs(7));
+        read.times.end();
+        read.granules_read.store(3, std::sync::atomic::Ordering::Relaxed);
+        read.events_scanned.store(9, std::sync::atomic::Ordering::Relaxed);
+        read.pruned_by("[ AND hidden ]".to_owned());
+        let of = |report: &ScanReport, plans: &[OperatorReport]| Inspection {
+            cpu: 3.5,
+            plans: plans.to_vec(),
+            part_plans: plans
+                .iter()
+                .map(|plan| PartPlan { indexer: "one".to_owned(), plan: plan.clone() })
+                .collect(),
+            ..Inspection::of(report, Duration::ZERO, plans, Some(0), 0.0004)
         };
-        assert!(serde_json::to_string(&all).unwrap().contains("\"rows\":9"));
-        let shown = serde_json::to_string(&all.without_hidden()).unwrap();
-        assert!(shown.contains("BucketScanExec") && !shown.contains("\"rows\":9"), "{shown}");
-        assert!(!shown.contains("\"rows\":2"), "{shown}");
+        let shown = |report: &ScanReport, plans: &[OperatorReport]| {
+            serde_json::to_string(&of(report, plans).without_hidden()).unwrap()
+        };
+        let all = serde_json::to_string(&of(&read, std::slice::from_ref(&plan))).unwrap();
+        assert!(all.contains("\"rows\":9") && all.contains("\"granules_read\":3"), "{all}");
+        assert_eq!(shown(&read, &[plan]), shown(&ScanReport::default(), &[]));
+    }
+
+    #[test]
+    fn audit_records_are_reduced_for_users_who_may_search_them() {
+        let rights = |indexes: &str, filter: Option<&str>| {
+            let reach = serde_json::json!({
+                "user": "ann", "indexes": [indexes], "scope": null, "filter": filter,
+            });
+            Rights::of_reach(&serde_json::from_value(reach).unwrap())
+        };
+        assert!(hides_in_audit(&rights("_*", Some("(host=a)"))));
+        assert!(!hides_in_audit(&rights("*", Some("(host=a)"))));
+        assert!(!hides_in_audit(&rights("_*", None)));
     }
 }

@@ -37,7 +37,7 @@ use self::understood::Understood;
 use crate::Error;
 use crate::control::ScanControl;
 use crate::ended::Ended;
-use crate::inspect::Inspection;
+use crate::inspect::{Inspection, hides_events, hides_in_audit};
 use crate::preview::PreviewState;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanCounts, ScanReport};
@@ -161,8 +161,8 @@ impl Job {
         &self.understood.highlight
     }
 
-    /// Returns counts of buckets, events and granules so far. With a search filter, events that did not match
-    /// are not counted.
+    /// Returns counts of buckets, events and granules so far. With a search filter, only matching events are
+    /// counted.
     #[must_use]
     pub fn counts(&self) -> ScanCounts {
         let counts = self.instruments.counts();
@@ -171,7 +171,7 @@ impl Job {
 
     /// Whether a search filter (`srchFilter`) of its rights hides events from the search.
     fn has_filter(&self) -> bool {
-        self.request.rights.limits().filter.is_some()
+        hides_events(&self.request.rights)
     }
 
     /// Whether more events match than it keeps (`max_count`).
@@ -341,8 +341,7 @@ impl Job {
         (rows.len(), summary.finish(top))
     }
 
-    /// Returns the inspector's report so far. With a search filter, events that did not match are not
-    /// counted.
+    /// Returns the inspector's report so far. With a search filter, it does not depend on hidden events.
     #[must_use]
     pub fn inspect(&self) -> Inspection {
         let (plans, part_plans) = self.instruments.plans();
@@ -359,10 +358,16 @@ impl Job {
         if self.has_filter() { measured.without_hidden() } else { measured }
     }
 
-    /// Returns the report with all counts and without plans, for the audit trail, which the owner of the job
-    /// does not see.
+    /// Returns the report without plans for the audit trail: with all counts, unless the owner has a search
+    /// filter and may read the audit trail.
     #[must_use]
-    pub fn measured(&self) -> Inspection {
+    pub fn recorded(&self) -> Inspection {
+        let measured = self.measured();
+        if hides_in_audit(&self.request.rights) { measured.without_hidden() } else { measured }
+    }
+
+    /// Returns the report with all counts and without plans.
+    fn measured(&self) -> Inspection {
         let rows = self.answer.results().map(|results| results.rows());
         self.instruments.summary(self.lifecycle.run_duration(), rows, self.previews())
     }
@@ -649,6 +654,9 @@ impl Job {
     fn done_progress(&self, state: DispatchState) -> f64 {
         if state.is_final() {
             return 1.0;
+        }
+        if self.has_filter() {
+            return 0.0;
         }
         self.report().counts().progress().min(0.99)
     }

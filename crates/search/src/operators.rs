@@ -84,12 +84,6 @@ impl OperatorReport {
         own + self.inputs.iter().map(Self::bytes).sum::<usize>()
     }
 
-    /// Removes the numbers of rows.
-    pub(crate) fn hide_rows(&mut self) {
-        self.rows = None;
-        self.inputs.iter_mut().for_each(Self::hide_rows);
-    }
-
     /// Whether an operator of the tree has this name.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.name == name || self.inputs.iter().any(|input| input.has(name))

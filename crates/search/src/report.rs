@@ -159,7 +159,7 @@ pub struct PartPhase {
 }
 
 /// A snapshot of the counters, for the inspector.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct ScanCounts {
     /// See the fields of `ScanReport`.
     pub buckets_considered: u64,
@@ -194,16 +194,13 @@ impl ScanCounts {
         self.events_matched += part_report.events_matched;
     }
 
-    /// Removes the number of events that were read and did not match. With a search filter, this number would
-    /// reveal information about hidden events.
+    /// Keeps only the number of matching events. With a search filter, the other counts would tell which
+    /// words are in hidden events: term indexes and summaries, by which buckets and granules are pruned,
+    /// contain these words too.
     #[must_use]
-    pub(crate) fn without_hidden(mut self) -> Self {
-        self.events_scanned = self.events_matched;
-        self.events_to_scan = 0;
-        for part in &mut self.parts {
-            part.events_scanned = part.events_matched;
-        }
-        self
+    pub(crate) fn without_hidden(&self) -> Self {
+        let matched = self.events_matched;
+        Self { events_scanned: matched, events_matched: matched, ..Self::default() }
     }
 
     /// Returns the share of the reading that is done, 0 to 1. Events count, because in many searches one

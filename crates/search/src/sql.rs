@@ -14,11 +14,12 @@ use datafusion::execution::context::SessionContext;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use jiff::tz::TimeZone;
-use model::{IndexName, TimeRange};
+use model::{ErrorKind, IndexName, TimeRange};
 use plan::{EventSource, EventsRequest, PlanningTime, SourceField, Waiting};
 use runtime::trace::TraceContext;
 
 use crate::handover;
+use crate::inspect::hides_events;
 use crate::jobs::{JobRequest, Page};
 use crate::memory::MemoryGrant;
 use crate::panics::caught;
@@ -261,7 +262,14 @@ impl SearchService {
         events.indexes.retain(|index| request.rights.may_search(index));
         let context = context_over(session, Indexes { events, range, restriction })?;
         let limit = self.settings().plan.plan_depth;
-        Box::pin(sql_plan::planned(&request.query, &context, session, limit)).await
+        let planned = sql_plan::planned(&request.query, &context, session, limit);
+        let planned = Box::pin(planned).await?;
+        if hides_events(&request.rights) && planned.explains() {
+            let text = "EXPLAIN tells what a plan reads: also events that the srchFilter of your \
+                        roles hides";
+            return Err(Error::Search { kind: ErrorKind::Forbidden, text: text.to_owned() });
+        }
+        Ok(planned)
     }
 }
 

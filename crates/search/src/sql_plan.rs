@@ -28,6 +28,13 @@ pub(crate) struct PlannedQuery {
     pub held: Charge,
 }
 
+impl PlannedQuery {
+    /// Whether it shows a plan, and what the plan has read, instead of rows.
+    pub(crate) fn explains(&self) -> bool {
+        matches!(self.frame.logical_plan(), LogicalPlan::Explain(_) | LogicalPlan::Analyze(_))
+    }
+}
+
 /// Returns the plan of a query over the tables of a context; the plan has at most `limit` steps.
 pub(crate) async fn planned(
     query: &str,

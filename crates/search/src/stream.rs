@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 
 use crate::control::ScanControl;
 use crate::handover;
-use crate::inspect::Inspection;
+use crate::inspect::{Inspection, hides_in_audit};
 use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results, Shown};
 use crate::panics::caught;
 use crate::parts::{Head, Sharing};
@@ -46,8 +46,7 @@ impl SearchService {
         let run = Subsearches::Run(&session);
         let threads = self.assign_threads();
         let ends = self.ends(&control, &report);
-        let traced =
-            Traced::begin(&self.dependencies().tracer, &request.trace, request.about("export"));
+        let traced = Traced::begin(self.tracer(), &request.trace, request.about("export"));
         let planned = self.plan_traced(&mut request, &traced, &ends, run, &threads).await?;
         report.times.add(Phase::Plan, began.elapsed());
         let head = ends.recording.map(|recording| Head {
@@ -62,7 +61,8 @@ impl SearchService {
         });
         let (pages, receiver) = handover::channel(PAGES_IN_FLIGHT);
         let price = self.settings().s3_price_get_per_1000;
-        let run = ExportRun::new(&planned, &report, (created, began), price);
+        let mut run = ExportRun::new(&planned, &report, (created, began), price);
+        run.hides_in_audit = hides_in_audit(&request.rights);
         let waiting = control.planning().waited_for();
         let (service, counted) = (self.clone(), Arc::clone(&report));
         let knowledge = self.knowledge_of(&request);
@@ -231,6 +231,7 @@ pub struct ExportRun {
     created: EventTime,
     began: Instant,
     s3_price_get_per_1000: f64,
+    hides_in_audit: bool,
 }
 
 impl ExportRun {
@@ -250,6 +251,7 @@ impl ExportRun {
             created,
             began,
             s3_price_get_per_1000,
+            hides_in_audit: false,
         }
     }
 
@@ -277,11 +279,13 @@ impl ExportRun {
         self.finds_events
     }
 
-    /// Returns the inspector's report, without plans.
+    /// Returns the inspector's report for the audit trail, without plans: with all counts, unless the user
+    /// has a search filter and may read the audit trail.
     #[must_use]
-    pub fn inspect(&self) -> Inspection {
+    pub fn recorded(&self) -> Inspection {
         let price = self.s3_price_get_per_1000;
-        Inspection::of(&self.report, self.began.elapsed(), &[], None, price)
+        let measured = Inspection::of(&self.report, self.began.elapsed(), &[], None, price);
+        if self.hides_in_audit { measured.without_hidden() } else { measured }
     }
 
     /// Returns messages about data missing from the rows.

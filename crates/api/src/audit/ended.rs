@@ -28,7 +28,7 @@ pub(super) fn with_numbers(record: Record, job: &Job) -> Record {
     let warned = job.messages().iter().any(|message| message.kind == MessageKind::Warning);
     let is_done = status.state == DispatchState::Done;
     let ended = Ended {
-        inspection: job.measured(),
+        inspection: job.recorded(),
         range: job.range(),
         indexes: job.indexes().to_vec(),
         created: job.created(),
@@ -49,7 +49,7 @@ pub(super) fn with_numbers_of_export(
     is_done: bool,
     has_failed: bool,
 ) -> Record {
-    let inspection = run.inspect();
+    let inspection = run.recorded();
     let events = match run.finds_events() && is_done {
         true => results,
         false => inspection.scan.events_matched,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::{Method, StatusCode};
 use jiff::tz::TimeZone;
 use search::{SqlRequest, SqlRows};
+use serde_json::{Value, json};
 
 use super::server::Server;
 
@@ -91,6 +92,79 @@ async fn a_search_filter_hides_how_many_events_were_read() {
         assert!(!rows.is_empty(), "{user}: {told}");
         let hides = rows.iter().all(|row| row["scan_count"] == "0");
         assert_eq!(hides, is_hidden, "{user}: {told}");
+    }
+}
+
+/// Replaces times by whether there is one.
+fn without_times(shown: &mut Value) {
+    match shown {
+        Value::Array(list) => list.iter_mut().for_each(without_times),
+        Value::Object(fields) => {
+            fields.remove("run_duration");
+            for (name, value) in fields {
+                if name == "seconds" || name == "duration_secs" {
+                    *value = json!(value.as_f64() != Some(0.0));
+                } else {
+                    without_times(value);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Everything that is shown about a search for a word, besides its text and the times that depend on the
+/// machine.
+async fn shown_about(server: &Server, user: &str, word: &str) -> Value {
+    let sid = server.job(user, &format!("search index=open {word}*")).await;
+    let path = format!("/services/search/jobs/{sid}");
+    let inspector = server.get(user, &format!("{path}/inspector")).await.json();
+    let entry = server.get(user, &format!("{path}?output_mode=json")).await.json();
+    let status = server.post(user, "/api/v1/jobs/status", &[("sid", sid.as_str())]).await.json();
+    let numbers = |content: &Value| {
+        let names = ["scanCount", "eventCount", "doneProgress", "searchTotalBucketsCount"];
+        let names = names.into_iter().chain(["searchTotalEliminatedBucketsCount", "performance"]);
+        names.map(|name| content[name].clone()).collect::<Vec<_>>()
+    };
+    let log = server.get(user, &format!("{path}/search.log")).await.text;
+    let phases = log.lines().filter_map(|line| line.split_once("phase="));
+    let phases = phases.map(|(_, phase)| phase);
+    let read = phases.filter(|phase| !phase.starts_with("plan ") && !phase.starts_with("queue "));
+    let explain = format!("/api/v1/explain?search=index%3Dopen+{word}*");
+    let explained = server.get(user, &explain).await.text.replace(word, "word");
+    let mut shown = json!({
+        "inspection": inspector["inspection"],
+        "entry": numbers(&entry["entry"][0]["content"]),
+        "status": numbers(&status["jobs"][0]["content"]),
+        "cost": status["jobs"][0]["cost"],
+        "log": read.collect::<Vec<_>>(),
+        "explain": explained,
+    });
+    without_times(&mut shown);
+    shown
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_filter_hides_whether_a_word_is_in_hidden_events() {
+    let server = Server::start().await;
+    server.role("held", &[("srchIndexesAllowed", "*"), ("srchFilter", "host=h_open")]).await;
+    let path = "/services/receivers/simple?index=open&sourcetype=st&host=h_hidden";
+    let sent = server.send("admin", Method::POST, path, "bobsecret n=2").await;
+    assert!(sent.status.is_success(), "{sent:?}");
+    let roll = "/services/data/indexes/open/roll-hot-buckets";
+    let rolled = server.post("admin", roll, &[]).await;
+    assert!(rolled.status.is_success(), "{rolled:?}");
+    for (user, is_hidden) in [("held", true), ("admin", false)] {
+        let hidden = shown_about(&server, user, "bobsecret").await;
+        let nowhere = shown_about(&server, user, "zzzzzzzzz").await;
+        assert_eq!(hidden == nowhere, is_hidden, "{user}: {hidden}\n{nowhere}");
+    }
+    for explain in ["EXPLAIN", "EXPLAIN ANALYZE"] {
+        let query = format!("{explain} SELECT count(*) FROM open");
+        let told = sql(&server, "held", &query).await;
+        assert!(told.contains("srchFilter"), "{told}");
+        let told = sql(&server, "user", &query).await;
+        assert!(!told.contains("srchFilter") && told.contains("plan"), "{told}");
     }
 }
 
