@@ -60,6 +60,7 @@ impl Authority {
             roles: granted.names,
             capabilities: granted.capabilities,
             indexes_allowed: granted.indexes_allowed,
+            indexes_disallowed: granted.indexes_disallowed,
             indexes_default: granted.indexes_default,
             index_scope: None,
             is_scoped: false,
@@ -87,6 +88,9 @@ pub struct Reach {
     user: String,
     /// Patterns of indexes.
     indexes: Vec<String>,
+    /// Patterns of indexes that take precedence. Earlier versions do not store them.
+    #[serde(default)]
+    disallowed: Vec<String>,
     /// Restriction of indexes by the scope of a token.
     scope: Option<Vec<String>>,
     /// The search filter.
@@ -110,6 +114,7 @@ pub struct Rights {
     roles: BTreeSet<String>,
     capabilities: BTreeSet<String>,
     indexes_allowed: Vec<String>,
+    indexes_disallowed: Vec<String>,
     indexes_default: Vec<String>,
     /// Restriction of indexes by the scope of a token.
     index_scope: Option<Vec<String>>,
@@ -129,6 +134,7 @@ impl Rights {
             roles: BTreeSet::new(),
             capabilities: BTreeSet::new(),
             indexes_allowed: Vec::new(),
+            indexes_disallowed: Vec::new(),
             indexes_default: Vec::new(),
             index_scope: None,
             is_scoped: false,
@@ -147,6 +153,7 @@ impl Rights {
         Reach {
             user: self.user.clone(),
             indexes,
+            disallowed: self.indexes_disallowed.clone(),
             scope: self.index_scope.clone(),
             filter: self.limits.filter.clone(),
         }
@@ -158,6 +165,7 @@ impl Rights {
         Self {
             is_system: false,
             indexes_allowed: reach.indexes.clone(),
+            indexes_disallowed: reach.disallowed.clone(),
             index_scope: reach.scope.clone(),
             is_scoped: reach.scope.is_some(),
             limits: SearchLimits { filter: reach.filter.clone(), ..SearchLimits::default() },
@@ -292,14 +300,20 @@ impl Rights {
     #[must_use]
     pub fn may_search(&self, index: &IndexName) -> bool {
         let allowed = || self.indexes_allowed.iter().any(|pattern| reaches(pattern, index));
-        self.is_system || (allowed() && self.is_in_scope(index))
+        self.is_system || (allowed() && !self.is_disallowed(index) && self.is_in_scope(index))
+    }
+
+    /// Whether `srchIndexesDisallowed` of one of the roles matches the index, whatever the others allow.
+    fn is_disallowed(&self, index: &IndexName) -> bool {
+        self.indexes_disallowed.iter().any(|pattern| reaches(pattern, index))
     }
 
     /// Whether the user may search some index whose name the pattern matches, if there is such an index.
     #[must_use]
     pub fn may_reach(&self, pattern: &str) -> bool {
         let meets = |mine: &String| includes(mine, pattern) || includes(pattern, mine);
-        self.is_system || self.indexes_allowed.iter().any(meets)
+        let disallowed = || self.indexes_disallowed.iter().any(|mine| includes(mine, pattern));
+        self.is_system || (self.indexes_allowed.iter().any(meets) && !disallowed())
     }
 
     /// Filters the indexes to the default indexes of the user's searches.
@@ -307,7 +321,9 @@ impl Rights {
     pub fn searched(&self, mut indexes: Vec<IndexName>) -> Vec<IndexName> {
         let is_default =
             |index: &IndexName| self.indexes_default.iter().any(|pattern| reaches(pattern, index));
-        indexes.retain(|index| is_default(index) && self.is_in_scope(index));
+        indexes.retain(|index| {
+            is_default(index) && !self.is_disallowed(index) && self.is_in_scope(index)
+        });
         indexes
     }
 
@@ -338,11 +354,34 @@ impl Rights {
         if let Some(pattern) = pattern {
             return Err(format!("the indexes {pattern}"));
         }
+        if let Some(pattern) = self.disallowed_and_granted(other) {
+            return Err(format!("the indexes {pattern} (srchIndexesDisallowed)"));
+        }
         if self.index_scope.is_some() {
             return Err("more indexes than the token".to_owned());
         }
         self.limits.covers(&other.limits)
     }
+
+    /// Returns a pattern of the indexes that these rights exclude and the other ones may include. Those with
+    /// `admin_all_objects` are not compared: such a user can run the searches of all others anyway, and has
+    /// to be able to correct `user` and `power`, whose restrictions the role `admin` inherits.
+    fn disallowed_and_granted(&self, other: &Self) -> Option<&String> {
+        if self.may(ALL_OBJECTS) {
+            return None;
+        }
+        self.indexes_disallowed.iter().find(|mine| {
+            let excluded = other.indexes_disallowed.iter().any(|theirs| includes(theirs, mine));
+            !excluded && other.indexes_allowed.iter().any(|theirs| may_meet(theirs, mine))
+        })
+    }
+}
+
+/// Whether there may be an index that both patterns match. Two patterns with `*` are not compared further.
+fn may_meet(one: &str, other: &str) -> bool {
+    let are_wide = one.contains('*') && other.contains('*');
+    let same_kind = one.trim().starts_with('_') == other.trim().starts_with('_');
+    (are_wide && same_kind) || includes(one, other) || includes(other, one)
 }
 
 /// Whether a pattern of `srchIndexesAllowed` matches the index. Only patterns that begin with `_`
@@ -391,6 +430,29 @@ mod tests {
         {
             assert_eq!(rights.may_reach(pattern), reached, "{pattern}");
         }
+    }
+
+    #[test]
+    fn what_one_role_disallows_is_closed_whatever_the_others_allow() {
+        let index = |name: &str| IndexName::new(name).unwrap();
+        let names: Vec<_> = ["main", "sec", "sec-2", "_audit"].map(index).into();
+        let mut held = rights("ann", &["edit_roles"], &["*", "_*"]);
+        held.indexes_default = vec!["*".to_owned()];
+        held.indexes_disallowed = vec!["Sec*".to_owned(), "_audit".to_owned()];
+        assert_eq!(held.searchable(names.clone()), [index("main")]);
+        assert_eq!(held.searched(names.clone()), [index("main")]);
+        assert!(held.may_reach("*") && !held.may_reach("sec-2") && !held.may_reach("_audit"));
+        let stored = serde_json::to_string(&held.reach()).unwrap();
+        let again = Rights::of_reach(&serde_json::from_str(&stored).unwrap());
+        assert_eq!(again.searchable(names), [index("main")]);
+        // Nobody grants what they are excluded from.
+        assert!(held.covers(&rights("bob", &[], &["main"])).is_ok());
+        let text = held.covers(&rights("bob", &[], &["s*"])).unwrap_err();
+        assert_eq!(text, "the indexes Sec* (srchIndexesDisallowed)");
+        assert!(held.covers(&rights("bob", &[], &["sec"])).is_err());
+        assert!(held.covers(&held).is_ok());
+        held.capabilities.insert(ALL_OBJECTS.to_owned());
+        assert!(held.covers(&rights("bob", &[], &["*"])).is_ok());
     }
 
     #[test]

@@ -30,6 +30,10 @@ pub struct Role {
     /// `srchIndexesAllowed`: patterns with `*`; `*` alone does not match internal indexes.
     #[serde(default)]
     pub indexes_allowed: Vec<String>,
+    /// `srchIndexesDisallowed`: patterns of indexes that users with the role cannot search, whatever all of
+    /// their roles allow.
+    #[serde(default)]
+    pub indexes_disallowed: Vec<String>,
     /// `srchIndexesDefault`: default indexes of searches.
     #[serde(default)]
     pub indexes_default: Vec<String>,
@@ -55,6 +59,7 @@ impl Role {
             capabilities: Vec::new(),
             imported_roles: Vec::new(),
             indexes_allowed: Vec::new(),
+            indexes_disallowed: Vec::new(),
             indexes_default: Vec::new(),
             settings: BTreeMap::new(),
         }
@@ -199,6 +204,7 @@ impl Roles {
         Imported {
             capabilities: union(&roles, |role| &role.capabilities),
             indexes_allowed: union(&roles, |role| &role.indexes_allowed),
+            indexes_disallowed: union(&roles, |role| &role.indexes_disallowed),
             indexes_default: union(&roles, |role| &role.indexes_default),
             filter: SearchLimits::of(&settings_of(&roles)).filter.unwrap_or_default(),
         }
@@ -224,6 +230,7 @@ pub(crate) struct GrantedRights {
     pub(crate) names: BTreeSet<String>,
     pub(crate) capabilities: BTreeSet<String>,
     pub(crate) indexes_allowed: Vec<String>,
+    pub(crate) indexes_disallowed: Vec<String>,
     pub(crate) indexes_default: Vec<String>,
     pub(crate) limits: SearchLimits,
 }
@@ -234,6 +241,7 @@ impl GrantedRights {
             names: roles.iter().map(|role| role.name.clone()).collect(),
             capabilities: union(roles, |role| &role.capabilities).into_iter().collect(),
             indexes_allowed: union(roles, |role| &role.indexes_allowed),
+            indexes_disallowed: union(roles, |role| &role.indexes_disallowed),
             indexes_default: union(roles, |role| &role.indexes_default),
             limits: SearchLimits::of(&settings_of(roles)),
         }
@@ -247,6 +255,8 @@ pub struct Imported {
     pub capabilities: Vec<String>,
     /// Their `srchIndexesAllowed`.
     pub indexes_allowed: Vec<String>,
+    /// Their `srchIndexesDisallowed`.
+    pub indexes_disallowed: Vec<String>,
     /// Their `srchIndexesDefault`.
     pub indexes_default: Vec<String>,
     /// Their `srchFilter`.

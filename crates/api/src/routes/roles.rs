@@ -5,6 +5,7 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::feed;
+use super::objects::REQUEST_PARAMETERS;
 use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
@@ -25,8 +26,21 @@ const CAPABILITIES: &str = "/services/authorization/capabilities";
 
 /// Quotas of unsupported features: they are shown as 0 and cannot have another value.
 const WITHOUT_USE: [&str; 2] = ["cumulativeRTSrchJobsQuota", "rtSrchJobsQuota"];
-const LISTS: [&str; 4] =
-    ["capabilities", "imported_roles", "srchIndexesAllowed", "srchIndexesDefault"];
+const LISTS: [&str; 5] = [
+    "capabilities",
+    "imported_roles",
+    "srchIndexesAllowed",
+    "srchIndexesDisallowed",
+    "srchIndexesDefault",
+];
+/// Splunk's settings of roles that Karst does not have, and their defaults. Most of them restrict, so other
+/// values are refused; so are `fieldFilter-<field>` and `fieldFilterLimit`.
+const NOT_SUPPORTED: [(&str, &str); 4] = [
+    ("deleteIndexesAllowed", ""),
+    ("grantableRoles", ""),
+    ("srchFilterSelecting", "true"),
+    ("srchMaxTime", "100days"),
+];
 
 pub(super) fn routes() -> Routes {
     let edit = Some(May("edit_roles"));
@@ -61,6 +75,8 @@ fn entry(state: &ApiState, role: &Role) -> Entry {
         "imported_capabilities": imported.capabilities,
         "srchIndexesAllowed": role.indexes_allowed,
         "srchIndexesDefault": role.indexes_default,
+        "srchIndexesDisallowed": role.indexes_disallowed,
+        "imported_srchIndexesDisallowed": imported.indexes_disallowed,
         "imported_srchIndexesAllowed": imported.indexes_allowed,
         "imported_srchIndexesDefault": imported.indexes_default,
         "srchFilter": role.settings.get(FILTER).cloned().unwrap_or_default(),
@@ -119,6 +135,7 @@ impl Resource for AllRoles {
     }
 
     async fn create(&self, call: &Call) -> Result<Role, RestError> {
+        check_names(&call.params)?;
         let name = call.params.required("name")?.to_lowercase();
         if let Some(fault) = access::role_name_fault(&name) {
             return Err(RestError::invalid(fault));
@@ -137,14 +154,15 @@ impl Resource for AllRoles {
         let unreached = defaults.filter(|pattern| !granted.may_reach(pattern));
         let warned = unreached.map(|pattern| {
             format!(
-                "srchIndexesDefault names {pattern}, which no pattern of srchIndexesAllowed permits: searches of \
-                 the role do not read it"
+                "srchIndexesDefault names {pattern}, which no pattern of srchIndexesAllowed \
+                 permits, or srchIndexesDisallowed excludes: searches of the role do not read it"
             )
         });
         warned.collect()
     }
 
     async fn edit(&self, call: &Call, role: Role) -> Result<Role, RestError> {
+        check_names(&call.params)?;
         check_over(&call.state, &call.caller, &role)?;
         put(call, role).await
     }
@@ -170,6 +188,31 @@ impl Resource for AllRoles {
     fn removal_of_none(&self) -> StatusCode {
         StatusCode::BAD_REQUEST
     }
+}
+
+/// Rejects parameters that are not settings of roles: a setting that restricts must not be dropped.
+fn check_names(params: &Params) -> Result<(), RestError> {
+    let known = attributes(&[]).optional;
+    for (name, value) in params.iter() {
+        let is_known = known.iter().any(|known| known == name)
+            || REQUEST_PARAMETERS.contains(&name)
+            || name.starts_with("eai:");
+        if is_known {
+            continue;
+        }
+        let of_splunk = NOT_SUPPORTED.iter().find(|(known, _)| *known == name);
+        let default = match of_splunk {
+            Some((_, default)) => *default,
+            None if name.starts_with("fieldFilter") => "",
+            None => return Err(RestError::unknown_argument(name)),
+        };
+        let value = value.trim();
+        if !value.is_empty() && value != default {
+            let text = format!("{name}: Karst does not have this setting of Splunk's roles");
+            return Err(RestError::invalid(text));
+        }
+    }
+    Ok(())
 }
 
 /// Stores the role with the changes of the request.
@@ -221,6 +264,7 @@ fn apply(state: &ApiState, role: &mut Role, params: &Params) -> Result<(), RestE
         ("capabilities", &mut role.capabilities),
         ("imported_roles", &mut role.imported_roles),
         ("srchIndexesAllowed", &mut role.indexes_allowed),
+        ("srchIndexesDisallowed", &mut role.indexes_disallowed),
         ("srchIndexesDefault", &mut role.indexes_default),
     ];
     for (name, kept) in lists {
@@ -281,6 +325,16 @@ pub(super) fn cases() -> Vec<Case> {
             "\"messages\":[]",
         ),
         case(&format!("POST {PATH}/one"), "rtSrchJobsQuota=1", 400, "no real-time searches"),
+        case(
+            &format!("POST {PATH}/one"),
+            "srchIndexesAllowed=*&srchIndexesDisallowed=web&srchIndexesDefault=web",
+            200,
+            "or srchIndexesDisallowed excludes",
+        ),
+        case(&format!("POST {PATH}/one"), "bogus=1", 400, "bogus\\\" is not supported by this"),
+        case(&format!("POST {PATH}"), "name=two&srchMaxTime=1s", 400, "srchMaxTime: Karst"),
+        case(&format!("POST {PATH}/one"), "fieldFilter-user=NULL", 400, "fieldFilter-user: Karst"),
+        case(&format!("POST {PATH}/one"), "srchFilterSelecting=true&srchMaxTime=", 200, "one"),
         case(&format!("DELETE {PATH}/user"), "", 400, "is built in"),
         case(&format!("GET {CAPABILITIES}"), "", 200, "\"search\""),
         case(&format!("GET {CAPABILITIES}?output_mode=none"), "", 400, mode),

@@ -169,6 +169,56 @@ async fn a_search_filter_hides_whether_a_word_is_in_hidden_events() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_index_that_a_role_disallows_is_closed_whatever_other_roles_allow() {
+    let server = Server::start().await;
+    let held = [
+        ("srchIndexesAllowed", "*"),
+        ("srchIndexesDisallowed", "clos*"),
+        ("srchIndexesDefault", "*"),
+    ];
+    server.role("held", &held).await;
+    let importing = [("imported_roles", "held"), ("srchIndexesAllowed", "*,closed")];
+    server.role("importing", &importing).await;
+    let searches = [
+        "search index=closed",
+        "search index=*",
+        "search word_*",
+        "search index=open | append [search index=closed]",
+        "search index=open | map search=\"search index=closed\"",
+        "| tstats count where index=* by host index",
+        "| tstats count where index=closed by host",
+        "| metadata type=hosts index=*",
+        "| metadata type=hosts index=closed",
+        "| eventcount summarize=false index=*",
+        "| dbinspect index=*",
+        "| rest /services/data/indexes | table title",
+    ];
+    let names = ["word_closed", "h_closed", "\"closed\""];
+    for user in ["held", "importing"] {
+        for search in searches {
+            let told = server.search(user, search).await;
+            let rows = told.text.replace(search, "");
+            assert!(!names.iter().any(|name| rows.contains(name)), "{user} {search}: {told:?}");
+        }
+        let told = server.search(user, "search word_*").await;
+        assert!(told.text.contains("word_open"), "{user}: {told:?}");
+        let rows = sql(&server, user, "SELECT _raw FROM closed").await;
+        assert!(!rows.contains("word_closed"), "{user}: {rows}");
+        let closed = server.get(user, "/services/data/indexes/closed").await;
+        assert_eq!(closed.status, StatusCode::NOT_FOUND, "{user}: {closed:?}");
+    }
+    // An administrator inherits the setting of `user`, and can take it back.
+    let role = "/services/authorization/roles/user";
+    for disallowed in ["closed", ""] {
+        let form = [("srchIndexesDisallowed", disallowed)];
+        let changed = server.post("admin", role, &form).await;
+        assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+        let told = server.search("admin", "search index=closed").await;
+        assert_eq!(told.text.contains("word_closed"), disallowed.is_empty(), "{told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_search_filter_is_about_stored_source_types_whatever_users_call_them() {
     let server = Server::start().await;
     for (role, filter) in [("only", "sourcetype=shown"), ("without", "NOT sourcetype=st")] {

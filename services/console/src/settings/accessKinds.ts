@@ -166,6 +166,12 @@ export const roles: Kind = {
       help: 'Separated by commas. * matches every index without a leading underscore, _* every internal index.',
     },
     {
+      name: 'srchIndexesDisallowed',
+      label: 'Indexes that may not be searched',
+      kind: 'list',
+      help: 'Takes precedence over what this and other roles of the user allow.',
+    },
+    {
       name: 'srchIndexesDefault',
       label: 'Default indexes of searches',
       kind: 'list',
