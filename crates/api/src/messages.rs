@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use access::Rights;
 use parking_lot::Mutex;
 
 /// Notices kept at most; a new one beyond that is refused.
@@ -18,6 +19,23 @@ pub(crate) struct Notice {
     pub(crate) severity: String,
     /// Epoch seconds.
     pub(crate) created: i64,
+    pub(crate) readers: Readers,
+}
+
+/// Who may read a notice: without roles and capabilities, every user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Readers {
+    /// One of these roles is required.
+    pub(crate) roles: Vec<String>,
+    /// All of these capabilities are required.
+    pub(crate) capabilities: Vec<String>,
+}
+
+impl Readers {
+    pub(crate) fn include(&self, rights: &Rights) -> bool {
+        let has_role = self.roles.is_empty() || rights.is_named(&self.roles);
+        has_role && self.capabilities.iter().all(|capability| rights.may(capability))
+    }
 }
 
 /// All notices, by name.
@@ -27,7 +45,8 @@ pub struct Messages(Mutex<BTreeMap<String, Notice>>);
 impl Messages {
     /// Leaves a warning of the server, or replaces the one of that name; false if there are too many.
     pub fn warn(&self, name: &str, text: String, created: i64) -> bool {
-        self.put(name, Notice { text, severity: "warn".to_owned(), created })
+        let readers = Readers::default();
+        self.put(name, Notice { text, severity: "warn".to_owned(), created, readers })
     }
 
     /// Leaves a notice, or replaces the one of that name; false if there are too many.

@@ -14,7 +14,6 @@ use crate::atom::{Acl, Attributes, Entry};
 use crate::body::RawBody;
 use crate::call::Call;
 use crate::error::RestError;
-use crate::messages::Notice;
 use crate::params::{Params, is_true};
 use crate::rights::Need::May;
 use crate::routing::{Routes, get, post};
@@ -203,8 +202,7 @@ impl Resource for LocalApps {
         let text = format!(
             "the app {name} is removed; an index that only it has defined stays until a restart"
         );
-        let notice = Notice { text, severity: "warn".to_owned(), created: call.now() };
-        call.state.messages.put(RESTART_REQUIRED, notice);
+        call.state.messages.warn(RESTART_REQUIRED, text, call.now());
         Ok(())
     }
 }

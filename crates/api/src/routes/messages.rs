@@ -2,6 +2,7 @@
 //!
 //! The messages are notices of clients, and conditions of the server as long as they hold.
 
+use access::capabilities::ALL;
 use runtime::health::{Condition, Severity};
 use serde_json::json;
 
@@ -12,7 +13,7 @@ use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::call::Call;
 use crate::error::RestError;
-use crate::messages::{MAX_BYTES, MAX_MESSAGES, Notice};
+use crate::messages::{MAX_BYTES, MAX_MESSAGES, Notice, Readers};
 use crate::rights::Need::{May, Session};
 use crate::routing::Routes;
 use crate::session::Caller;
@@ -56,10 +57,25 @@ fn own(state: &ApiState, caller: &Caller) -> Vec<(String, Notice)> {
             text: text_for(Some(caller), &condition).to_owned(),
             severity: severity.to_owned(),
             created: condition.since.0 / 1_000_000,
+            readers: Readers::default(),
         };
         (condition.name.to_owned(), notice)
     };
     conditions(state).into_iter().map(notice).collect()
+}
+
+/// Returns the readers that the parameters `role` and `capability` name.
+fn readers(call: &Call) -> Result<Readers, RestError> {
+    let lower = |name: String| name.to_lowercase();
+    let roles: Vec<String> = call.params.list("role").into_iter().map(lower).collect();
+    if let Some(name) = roles.iter().find(|name| call.state.roles.get(name).is_none()) {
+        return Err(RestError::invalid(format!("there is no role \"{name}\"")));
+    }
+    let capabilities = call.params.list("capability");
+    if let Some(name) = capabilities.iter().find(|name| !ALL.contains(&name.as_str())) {
+        return Err(RestError::invalid(format!("there is no capability \"{name}\"")));
+    }
+    Ok(Readers { roles, capabilities })
 }
 
 struct Notices;
@@ -86,6 +102,7 @@ impl Resource for Notices {
 
     async fn list(&self, call: &Call) -> Result<Vec<Self::Item>, RestError> {
         let mut notices: Vec<_> = call.state.messages.all().into_iter().collect();
+        notices.retain(|(_, notice)| notice.readers.include(&call.caller.rights));
         notices.extend(own(&call.state, &call.caller));
         Ok(notices)
     }
@@ -108,7 +125,8 @@ impl Resource for Notices {
             let text = format!("unknown severity \"{severity}\"; use info, warn or error");
             return Err(RestError::invalid(text));
         }
-        let notice = Notice { text, severity, created: call.now() };
+        let readers = readers(call)?;
+        let notice = Notice { text, severity, created: call.now(), readers };
         if !call.state.messages.put(&name, notice.clone()) {
             let text = format!("there are {MAX_MESSAGES} messages already; delete some");
             return Err(RestError::of_kind(model::ErrorKind::Exhausted, text));
@@ -138,6 +156,16 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {one}"), "", 200, "\"message\":\"text\""),
         case(&format!("GET {PATH}/two"), "", 404, "Could not find object id=two"),
         case(&format!("DELETE {one}"), "", 200, "\"entry\":[]"),
+        case(&format!("POST {PATH}"), "name=one&role=nosuch", 400, "there is no role"),
+        case(&format!("POST {PATH}"), "name=one&capability=fly", 400, "there is no capability"),
+        case(&format!("POST {PATH}"), "name=two&value=text&role=admin", 201, "two"),
+        case(&format!("GET {PATH}/two"), "", 200, "\"message\":\"text\""),
+        case(&format!("GET {PATH}/two"), "", 404, "Could not find object").by("user"),
+        case(&format!("GET {PATH}"), "", 200, "\"entry\":[]").by("user"),
+        case(&format!("DELETE {PATH}/two"), "", 404, "Could not find object").by("power"),
+        case(&format!("POST {PATH}"), "name=two&value=text&capability=edit_user", 201, "two"),
+        case(&format!("GET {PATH}/two"), "", 404, "Could not find object").by("user"),
+        case(&format!("DELETE {PATH}/two"), "", 200, "\"entry\":[]"),
         case(&format!("DELETE {one}"), "", 404, "Could not find object id=one"),
     ]
 }
