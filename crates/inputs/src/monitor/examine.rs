@@ -157,6 +157,10 @@ pub(crate) fn examine_opened(
         for record in alike(book, salt, &head, candidate) {
             let live = book.lock().is_live(record.key);
             if live && record.offset == 0 {
+                if is_rewritten(&record, salt) {
+                    // This file is what the followed one was before: its line that had begun is here.
+                    return Ok(Decision::CopyOf(record.key));
+                }
                 unread += 1;
                 if unread <= COMPARED && is_copy(path, &record.path) {
                     return Ok(Decision::CopyOfUnread(record.key));
@@ -340,6 +344,13 @@ fn begins_like(record: &Record, file: &File, size: u64) -> bool {
     let original = File::open(&record.path).and_then(|original| seek_at(&original, size));
     let copy = seek_at(file, size);
     matches!((original, copy), (Ok(original), Ok(copy)) if original == copy)
+}
+
+/// Whether the record's file no longer begins as it did, or is gone.
+fn is_rewritten(record: &Record, salt: Fingerprint) -> bool {
+    let length = record.start_len as usize;
+    let head = File::open(&record.path).and_then(|file| read_at(&file, 0, length));
+    head.map_or(true, |head| salt.extend(&head) != record.start)
 }
 
 /// Whether one of two files that begin alike has all of the content of the other, by the bytes before the end
