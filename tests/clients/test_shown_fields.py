@@ -67,6 +67,14 @@ def test_events_have_all_fields_hot_and_stored(server, gate):
         assert [shown(row) for row in named] == [{"user": "bob"}, {"user": "ada"}]
 
 
+def test_a_new_name_of_a_field_that_no_event_has_takes_its_values_away(server, gate):
+    for search in ("| rename nosuch AS code", "| rename nosuch AS code | table *"):
+        rows = server.rows(f"search index=gate who=bob {search}")
+        assert [(row["who"], row.get("code")) for row in rows] == [("bob", None)], (search, rows)
+    kept = server.rows('search index=gate who=bob | rex "nosuch=(?<code>x)"')
+    assert [row["code"] for row in kept] == ["1"], kept
+
+
 def test_the_field_list_of_a_job_counts_them(server, gate):
     form = {"search": gate, "exec_mode": "blocking", "output_mode": "json"}
     sid = server.rest("POST", "/services/search/jobs", form).json()["sid"]

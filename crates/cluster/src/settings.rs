@@ -15,7 +15,7 @@ conf::settings! {
             /// Site of this process: a data centre or an availability zone. Copies of journals can be
             /// distributed over sites (`site_replication_factor`). Default: none.
             "site" => pub site: Option<String> = "", SITE;
-            /// Name of this process for users: in `karst cluster status`, in messages, and as `splunk_server`.
+            /// Name of this process for users: in `karst cluster status`, messages, and `splunk_server`.
             /// The processes of a cluster should have different names. The host of events without one is
             /// still the host name. Default: the host name.
             "serverName" => pub name: Option<String> = "", NAME;

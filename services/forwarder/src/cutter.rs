@@ -412,8 +412,8 @@ mod tests {
         let mut cutter = cutter("[t]\nSHOULD_LINEMERGE = true", 1000);
         let one = "2025-11-20 10:00:00 one\n";
         let two = format!("{}2025-11-20 10:00:01 two\n", "\0".repeat(200));
-        let found = pieces(&mut cutter, &[one, &two, ""]);
-        assert_eq!(found, [one.trim_end(), two.as_str()]);
+        let found = pieces(&mut cutter, &[one, &two, "  at z\n", ""]);
+        assert_eq!(found, [one.trim_end(), &format!("{two}  at z\n")]);
     }
 
     #[test]

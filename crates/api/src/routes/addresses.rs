@@ -260,7 +260,7 @@ fn put_address(json: &mut Value, address: Option<SocketAddr>, scheme: &str, host
 pub(super) fn cases() -> Vec<Case> {
     let path = "GET /api/v1/addresses";
     vec![
-        case(path, "", 200, "\"url\":\"https://test:8088\""),
+        case(path, "", 200, "\"url\":\"https://test-host:8088\""),
         case(path, "", 200, "start karst server with --otlp-grpc 0.0.0.0:4317"),
         case(&format!("{path}?output_mode=none"), "", 400, "unknown output_mode"),
     ]

@@ -162,7 +162,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {PATH}/two"), "", 200, "\"message\":\"text\""),
         case(&format!("GET {PATH}/two"), "", 404, "Could not find object").by("user"),
         case(&format!("GET {PATH}"), "", 200, "\"entry\":[]").by("user"),
-        case(&format!("DELETE {PATH}/two"), "", 404, "Could not find object").by("power"),
+        case(&format!("DELETE {PATH}/two"), "", 403, "edit_messages").by("power"),
         case(&format!("POST {PATH}"), "name=two&value=text&capability=edit_user", 201, "two"),
         case(&format!("GET {PATH}/two"), "", 404, "Could not find object").by("user"),
         case(&format!("DELETE {PATH}/two"), "", 200, "\"entry\":[]"),

@@ -543,7 +543,8 @@ fn server_cases() -> Vec<Case> {
         refused(too_large, "expected a whole number of MB, 1 or more"),
         case(cache, "dram_size=1", 400, flag),
         case(&format!("POST {limits}"), "name=search&ttl=9", 409, "already exists"),
-        case(&format!("POST {limits}"), "name=search&ttl=9", 403, "admin_all_objects").by("user"),
+        case(&format!("POST {limits}"), "name=search&ttl=9", 403, "lacks the capability")
+            .by("user"),
         case(&format!("POST {search}/disable"), "", 404, "Could not find object id=disable"),
         case(&format!("POST {search}"), "ttl=", 200, "\"ttl\":\"600\""),
         case(

@@ -27,7 +27,8 @@ pub(crate) fn roll(
 }
 
 /// Rolls what a start has recovered and need not wait: sets that the settings no longer have get rid of what
-/// they still hold, and events that processes may have died over are tried now, not when their bucket is full.
+/// they still hold, and events that processes may have died over are tried now, not once their bucket is
+/// full.
 pub(crate) fn roll_leftovers(
     sets: &[Arc<SetState>],
     (hot, uploads): (&HotStore, &Uploads),

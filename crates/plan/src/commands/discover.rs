@@ -48,8 +48,8 @@ pub(super) struct Discovery {
     /// The fields whose texts are read.
     pub(super) inputs: Vec<String>,
     pub(super) finder: Arc<dyn Finder>,
-    /// Whether the field of this name becomes multivalue if it occurs several times; otherwise, its first value
-    /// is used.
+    /// Whether the field of this name becomes multivalue if it occurs several times; otherwise, its first
+    /// value is used.
     pub(super) several: fn(&str) -> bool,
     pub(super) existing: Existing,
 }

@@ -71,10 +71,10 @@ pub(super) fn plan(
             return Ok(Step::Next(frame));
         }
         let rules_of_all = env.context.knowledge.field_rules("", "", "");
-        rules.push(Rule::Automatic(rules_of_all, command.mv_add == Some(true)));
+        rules.push(Rule::Automatic(rules_of_all));
     }
     let adds = |rule: &Rule| matches!(rule, Rule::Named(extractor, _) if extractor.is_several());
-    let adds = rules.iter().any(adds) || command.mv_add == Some(true);
+    let adds = rules.iter().any(adds);
     let several: fn(&str) -> bool = if adds { |_| true } else { is_array };
     let existing = match (command.stanzas.is_empty(), adds) {
         _ if command.auto == Some(false) => Existing::Replaced,
@@ -130,15 +130,15 @@ fn adapted(extractor: Extractor, command: &ExtractCommand) -> Extractor {
 enum Rule {
     /// A rule and the index of its input.
     Named(Extractor, usize),
-    /// The automatic extraction of events, and whether all further values of a field are added.
-    Automatic(Arc<FieldRules>, bool),
+    /// The automatic extraction of events.
+    Automatic(Arc<FieldRules>),
 }
 
 impl Rule {
     fn is_several(&self, name: &str) -> bool {
         match self {
             Self::Named(extractor, _) => extractor.is_several(),
-            Self::Automatic(_, all) => *all || is_array(name),
+            Self::Automatic(_) => is_array(name),
         }
     }
 }
@@ -159,7 +159,7 @@ struct Rules {
 
 impl Rules {
     fn is_automatic(&self) -> bool {
-        matches!(self.rules.as_slice(), [Rule::Automatic(..)])
+        matches!(self.rules.as_slice(), [Rule::Automatic(_)])
     }
 }
 
@@ -170,7 +170,7 @@ impl Finder for Rules {
             .iter()
             .map(|rule| match rule {
                 Rule::Named(extractor, input) => format!("{input} {extractor:?}"),
-                Rule::Automatic(rules, all) => format!("{} {all}", rules.fingerprint()),
+                Rule::Automatic(rules) => rules.fingerprint().to_string(),
             })
             .collect();
         format!("{} {} {rules:?}", self.limit, self.chars)
@@ -181,7 +181,7 @@ impl Finder for Rules {
         for rule in &self.rules {
             match rule {
                 Rule::Named(extractor, _) => names.extend(extractor.names()?),
-                Rule::Automatic(..) => return None,
+                Rule::Automatic(_) => return None,
             }
         }
         names.sort_unstable();
@@ -197,7 +197,7 @@ impl Finder for Rules {
         for rule in &self.rules {
             let input = match rule {
                 Rule::Named(_, input) => *input,
-                Rule::Automatic(..) => 0,
+                Rule::Automatic(_) => 0,
             };
             let Some(text) = texts.get(input).copied().flatten() else { continue };
             let end = match text.len() > self.chars {
@@ -221,7 +221,7 @@ impl Finder for Rules {
             };
             match rule {
                 Rule::Named(extractor, _) => extractor.find(text, &mut take),
-                Rule::Automatic(rules, _) => {
+                Rule::Automatic(rules) => {
                     // The limits of the automatic extraction are ignored: those of the command are lower.
                     let _ = rules.extract(text, &mut take);
                 }

@@ -1,5 +1,6 @@
 //! The condition `disk_full`: a file system of the data directory, the journal or the spool has less free
-//! space than `minFreeSpace`, or hardly any free inodes. The cache observes its own file system (`cache_full`).
+//! space than `minFreeSpace`, or hardly any free inodes. The cache observes its own file system
+//! (`cache_full`).
 //!
 //! Guarantees: a file system whose free space swings around `minFreeSpace` does not begin and end the
 //! condition at each check. Its begin and its end are logged, and such events, too, take space.
