@@ -62,9 +62,7 @@ pub struct Decorated<H> {
 }
 
 impl<H: Hooks> Decorated<H> {
-    /// Wraps `inner` in hooks.
-    #[must_use]
-    pub fn wrap(inner: Arc<dyn ObjectStore>, hooks: H) -> Self {
+    fn wrap(inner: Arc<dyn ObjectStore>, hooks: H) -> Self {
         Self { inner, hooks: Arc::new(hooks) }
     }
 

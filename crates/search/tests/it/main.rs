@@ -13,7 +13,6 @@ mod inspector;
 mod large;
 mod listed;
 mod memory;
-mod panics;
 mod parts;
 mod paused_parts;
 mod previews;

@@ -22,7 +22,7 @@ fn request(query: &str) -> SqlRequest {
     }
 }
 
-pub(crate) async fn refused(service: &SearchService, query: &str) -> String {
+async fn refused(service: &SearchService, query: &str) -> String {
     match service.sql(request(query)).await {
         Err(error) => error.to_string(),
         Ok(result) => panic!("{query} gave {} rows", result.rows()),
