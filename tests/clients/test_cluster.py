@@ -772,7 +772,8 @@ def test_processes_on_one_machine_have_their_own_names(cluster):
     assert {"indexer1", "indexer2", "head"} <= set(names), listed
     assert head.value("| makeresults annotate=true | table splunk_server") == "head"
     planned = head.cli("cluster", "offline", "indexer2", "--dry-run")
-    assert planned.returncode == 0 and "Would remove indexer2 " in planned.stdout, planned
+    # It is found by its name; with two indexers, it may not leave.
+    assert "replication_factor is 3" in planned.stdout and "no process" not in planned.stdout, planned
     # The host of events without one is that of the machine still.
     answer = head.rest("GET", "/services/server/info?output_mode=json")
     info = answer.json()["entry"][0]["content"]
