@@ -18,16 +18,19 @@ def mount(*arguments):
     return done.returncode == 0
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 48 MB; needs root."""
-    folder = tmp_path / "disk"
+def file_system(folder, options):
+    """A file system in memory; needs root."""
     folder.mkdir()
-    options = "size=48m,mode=0755"
-    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", options, "tmpfs", folder):
+    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", f"{options},mode=0755", "tmpfs", folder):
         pytest.skip("mounting a small file system needs root")
     yield folder
     subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 48 MB."""
+    yield from file_system(tmp_path / "disk", "size=48m")
 
 
 def batch(number):
@@ -96,14 +99,8 @@ def test_a_full_disk_refuses_events_and_keeps_those_it_took(small_disk, tmp_path
 
 @pytest.fixture
 def few_inodes(tmp_path):
-    """A file system of 200 MB with 2,000 inodes; needs root."""
-    folder = tmp_path / "inodes"
-    folder.mkdir()
-    options = "size=200m,nr_inodes=2000,mode=0755"
-    if os.geteuid() != 0 or not mount("-t", "tmpfs", "-o", options, "tmpfs", folder):
-        pytest.skip("mounting a small file system needs root")
-    yield folder
-    subprocess.run(["umount", "-l", folder], check=True)
+    """A file system of 200 MB with 2,000 inodes."""
+    yield from file_system(tmp_path / "inodes", "size=200m,nr_inodes=2000")
 
 
 def test_a_disk_without_inodes_is_told(few_inodes, tmp_path):
