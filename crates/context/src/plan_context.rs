@@ -27,6 +27,9 @@ pub struct PlanContext {
     /// The time range of the request, [`TimeRange::ALL`] if it has none; the search text may
     /// override either end.
     pub range: TimeRange,
+    /// The range of `_indextime` of the request, [`TimeRange::ALL`] if it has none; the search text may
+    /// override either end.
+    pub index_range: TimeRange,
     /// Indexes that are searched if the search names none.
     pub default_indexes: Vec<IndexName>,
     /// Bounds of a search.

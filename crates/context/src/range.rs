@@ -245,8 +245,8 @@ pub fn bounds(search: &SearchCommand, context: &PlanContext) -> Result<Bounds, E
         return Err(Error::at(message, modifier.span));
     }
     let index_time = TimeRange {
-        earliest: time_of(TimeModifierKind::IndexEarliest)?.unwrap_or(EventTime::MIN),
-        latest: time_of(TimeModifierKind::IndexLatest)?.unwrap_or(EventTime::MAX),
+        earliest: time_of(TimeModifierKind::IndexEarliest)?.unwrap_or(context.index_range.earliest),
+        latest: time_of(TimeModifierKind::IndexLatest)?.unwrap_or(context.index_range.latest),
     };
     Ok(Bounds { time, index_time })
 }

@@ -240,6 +240,7 @@ impl SearchService {
             now: search.now,
             timezone,
             range: search.range,
+            index_range: search.index_range,
             default_indexes: search.default_indexes.clone(),
             restriction: Restriction { filter, earliest: search.restricted, window: search.window },
             limits,

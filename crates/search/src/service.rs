@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use access::Rights;
 use bucket::OpenViews;
 use futures::future::BoxFuture;
+use jiff::tz::TimeZone;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
 use plan::{
@@ -440,7 +441,13 @@ impl SearchService {
             lookups: recording.clone().map(Lookups::Recorded).unwrap_or_default(),
         };
         let everywhere = self.engine.deps.apps.knowledge();
-        let restriction = restriction(&request.rights, now, &everywhere)?;
+        // Users choose `now`: what they may read does not depend on it.
+        let restriction = restriction(&request.rights, self.now(), &everywhere)?;
+        let mut range = time_range(request, now)?;
+        if request.now.is_some() && restriction.window.is_some() && range.latest == EventTime::MAX {
+            // The window is counted back from the end of the range.
+            range.latest = now;
+        }
         let default_indexes = match request.rights.is_system() {
             true => self.engine.deps.indexes.default_names(),
             false => request.rights.searched(source.indexes.clone()),
@@ -456,7 +463,8 @@ impl SearchService {
             rules: self.engine.deps.apps.rules(),
             now,
             timezone: request.timezone.clone(),
-            range: time_range(request, now)?,
+            range,
+            index_range: index_time_range(request, now)?,
             default_indexes,
             restriction,
             limits: self.settings().plan.clone(),
@@ -591,19 +599,36 @@ pub(crate) fn restriction(
 /// # Errors
 /// [`Error::Request`] naming the parameter.
 pub(crate) fn time_range(request: &JobRequest, now: EventTime) -> Result<TimeRange, Error> {
-    let parse = |name: &str, text: &Option<String>, missing: EventTime| match text.as_deref() {
+    let bounds = [request.earliest.as_deref(), request.latest.as_deref()];
+    range_of(["earliest_time", "latest_time"], bounds, now, &request.timezone)
+}
+
+/// Returns the range of `_indextime` of a request; either end may be missing.
+fn index_time_range(request: &JobRequest, now: EventTime) -> Result<TimeRange, Error> {
+    let bounds = [request.index_earliest.as_deref(), request.index_latest.as_deref()];
+    range_of(["index_earliest", "index_latest"], bounds, now, &request.timezone)
+}
+
+fn range_of(
+    names: [&str; 2],
+    [earliest, latest]: [Option<&str>; 2],
+    now: EventTime,
+    zone: &TimeZone,
+) -> Result<TimeRange, Error> {
+    let parse = |name: &str, text: Option<&str>, missing: EventTime| match text {
         None | Some("") => Ok(missing),
         // In Splunk, "all time" is an earliest of 0 that includes events before 1970.
         Some("0") if missing == EventTime::MIN => Ok(missing),
-        Some(text) => knowledge::time::parse_time(text, now, &request.timezone)
+        Some(text) => knowledge::time::parse_time(text, now, zone)
             .map_err(|error| Error::Request(format!("{name}: {error}"))),
     };
     let range = TimeRange {
-        earliest: parse("earliest_time", &request.earliest, EventTime::MIN)?,
-        latest: parse("latest_time", &request.latest, EventTime::MAX)?,
+        earliest: parse(names[0], earliest, EventTime::MIN)?,
+        latest: parse(names[1], latest, EventTime::MAX)?,
     };
     if range.earliest > range.latest {
-        return Err(Error::Request("earliest_time must not be later than latest_time".to_owned()));
+        let [earliest, latest] = names;
+        return Err(Error::Request(format!("{earliest} must not be later than {latest}")));
     }
     Ok(range)
 }

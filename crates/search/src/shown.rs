@@ -94,6 +94,7 @@ fn context(
         now: request.now.unwrap_or_else(|| engine.deps.clock.now()),
         timezone: request.timezone.clone(),
         range: TimeRange::ALL,
+        index_range: TimeRange::ALL,
         default_indexes: Vec::new(),
         limits: Limits::clone(&settings.plan),
         restriction: Restriction::default(),

@@ -151,6 +151,7 @@ pub(crate) async fn context(
         now: EventTime::from_seconds(block.now),
         timezone,
         range,
+        index_range: TimeRange::ALL,
         default_indexes: IndexName::new("main").into_iter().collect(),
         limits,
         restriction: plan::Restriction::default(),

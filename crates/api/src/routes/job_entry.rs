@@ -237,6 +237,8 @@ fn description(job: &Job) -> Map<String, Value> {
             "search": request.search,
             "earliest_time": request.earliest,
             "latest_time": request.latest,
+            "index_earliest": request.index_earliest,
+            "index_latest": request.index_latest,
         },
     }))
 }

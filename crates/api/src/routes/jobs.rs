@@ -284,17 +284,44 @@ pub(super) fn request(
             RestError::invalid(format!("unknown time zone \"{name}\": {error}"))
         })?;
     }
+    set_times(&mut request, params, state.clock.now())?;
+    Ok(request)
+}
+
+/// Sets the time ranges of a request, and the time to which they refer.
+fn set_times(request: &mut JobRequest, params: &Params, clock: EventTime) -> Result<(), RestError> {
+    if let Some(mode) = params.text("search_mode").filter(|mode| *mode != "normal") {
+        return Err(RestError::invalid(format!(
+            "search_mode \"{mode}\" is not supported: there are no real-time searches; use normal"
+        )));
+    }
+    request.now = time_of(params, "now", &request.timezone, clock)?;
+    let now = request.now.unwrap_or(clock);
     let format = params.text("time_format").map(TimeFormat::for_input).transpose();
     let format = format.map_err(|error| RestError::invalid(format!("time_format: {error}")))?;
     let bound = |name: &str| {
         let Some(text) = params.text(name) else { return Ok(None) };
         let Some(format) = &format else { return Ok(Some(text.to_owned())) };
-        let read = formatted(text, format, &request.timezone, state.clock.now());
+        let read = formatted(text, format, &request.timezone, now);
         read.map(Some).map_err(|reason| RestError::invalid(format!("{name}: {reason}")))
     };
     let (earliest, latest) = (bound("earliest_time")?, bound("latest_time")?);
+    let (index_earliest, index_latest) = (bound("index_earliest")?, bound("index_latest")?);
     (request.earliest, request.latest) = (earliest, latest);
-    Ok(request)
+    (request.index_earliest, request.index_latest) = (index_earliest, index_latest);
+    Ok(())
+}
+
+/// Returns the time of a parameter, such as `now`.
+pub(super) fn time_of(
+    params: &Params,
+    name: &str,
+    zone: &TimeZone,
+    now: EventTime,
+) -> Result<Option<EventTime>, RestError> {
+    let Some(text) = params.text(name) else { return Ok(None) };
+    let time = knowledge::time::parse_time(text, now, zone);
+    time.map(Some).map_err(|error| RestError::invalid(format!("{name}: {error}")))
 }
 
 /// A time as searches read it, of one that `time_format` describes. Relative times and epochs stay.
@@ -657,6 +684,9 @@ pub(super) fn cases() -> Vec<Case> {
             400,
             "does not match time_format",
         ),
+        case(&format!("POST {PATH}"), "search=a&search_mode=realtime", 400, "no real-time"),
+        case(&format!("POST {PATH}"), "search=a&now=soon", 400, "now: "),
+        case(&format!("POST {PATH}"), "search=a&index_earliest=soon", 400, "index_earliest: "),
         case(&format!("POST {PATH}"), "search=a&auto_cancel=soon", 400, "must be a whole number"),
         case(
             &format!("POST {PATH}"),

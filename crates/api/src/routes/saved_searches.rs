@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::feed;
 use super::job_entry::history_entry;
-use super::jobs::{info, of_caller, sid_response, visible};
+use super::jobs::{info, of_caller, sid_response, time_of, visible};
 use super::objects::{Asked, SAVED_SEARCHES, check_writable, found};
 use crate::atom::{Entry, segment};
 use crate::audit::{Observed, searches};
@@ -103,16 +103,14 @@ async fn dispatch(call: Call, seen: Observed) -> Result<Response, RestError> {
     };
     request.earliest = set("dispatch.earliest_time").map(str::to_owned);
     request.latest = set("dispatch.latest_time").map(str::to_owned);
+    request.index_earliest = set("dispatch.index_earliest").map(str::to_owned);
+    request.index_latest = set("dispatch.index_latest").map(str::to_owned);
     request.max_count = number("dispatch.max_count")?;
     request.status_buckets = number("dispatch.buckets")?.unwrap_or(0);
     request.label = Some(object.name.clone());
     // `2p` is twice the time between two runs, which a single run does not have.
     request.ttl = set("dispatch.ttl").and_then(|text| text.parse().ok()).map(Duration::from_secs);
-    if let Some(now) = params.text("dispatch.now") {
-        let now = knowledge::time::parse_time(now, state.clock.now(), &request.timezone);
-        request.now =
-            Some(now.map_err(|error| RestError::invalid(format!("dispatch.now: {error}")))?);
-    }
+    request.now = time_of(params, "dispatch.now", &request.timezone, state.clock.now())?;
     request.preview = true;
     let unique = runtime::random::uuid().as_simple().to_string();
     let seconds = state.clock.now().0 / 1_000_000;
@@ -231,6 +229,13 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {path}"), "name=two&search=a&cron_schedule=soon", 400, "five fields"),
         case(&format!("POST {one}/dispatch"), "", 201, "saved_"),
         case(&format!("POST {one}/dispatch"), "dispatch.max_count=x", 400, "must be a number"),
+        case(&format!("POST {one}/dispatch"), "dispatch.now=soon", 400, "dispatch.now: "),
+        case(
+            &format!("POST {one}/dispatch"),
+            "dispatch.index_earliest=soon",
+            400,
+            "index_earliest",
+        ),
         case(&format!("POST {path}"), "name=open&search=a%3D%24b%24", 201, "\"open\""),
         case(&format!("POST {path}/open/dispatch"), "", 201, "saved_"),
         case(&format!("POST {path}/open/dispatch"), "args.c=d", 400, "add args.b to the request"),

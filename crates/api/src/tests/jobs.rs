@@ -240,3 +240,54 @@ async fn saved_results_are_held_to_the_quota_of_the_roles_and_to_the_indexes_ope
 fn power() -> String {
     [access::capabilities::USER, access::capabilities::POWER].concat().join(",")
 }
+
+/// The rows of a search with more parameters.
+async fn found(server: &Server, search: &str, more: &[(&str, &str)]) -> String {
+    let mut form = vec![("search", search), ("exec_mode", "oneshot")];
+    form.extend(more);
+    let told = server.post("admin", "/services/search/jobs", &form).await;
+    assert_eq!(told.status, StatusCode::OK, "{told:?}");
+    told.text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn index_times_of_a_request_bound_all_of_its_searches() {
+    let server = Server::start().await;
+    let searches = [
+        "search index=open | stats count AS n",
+        "| tstats count AS n where index=open",
+        "| makeresults | append [search index=open] | stats count(_raw) AS n",
+        "search index=closed OR (index=open latest=now) | search index=open | stats count AS n",
+        "search index=open | search latest=+1h | stats count AS n",
+    ];
+    for search in searches {
+        let ranges: [(&[(&str, &str)], &str); 4] = [
+            (&[("index_earliest", "-1h"), ("index_latest", "+1h")], "1"),
+            (&[("index_latest", "-1d")], "0"),
+            (&[("index_earliest", "+1d")], "0"),
+            // `index_earliest` refers to `now`.
+            (&[("index_earliest", "-1d"), ("now", "+3d")], "0"),
+        ];
+        for (range, count) in ranges {
+            let told = found(&server, search, range).await;
+            let expected = format!(r#""n":"{count}""#);
+            assert!(told.contains(&expected), "{search} {range:?}: {told}");
+        }
+    }
+    let own = "search index=open _index_latest=+1h | stats count AS n";
+    let told = found(&server, own, &[("index_latest", "-1d")]).await;
+    assert!(told.contains(r#""n":"1""#), "{told}");
+    let rows = "| makeresults | search earliest=0 | stats count AS n";
+    let told = found(&server, rows, &[("index_latest", "+1d")]).await;
+    assert!(told.contains(r#""n":"1""#), "{told}");
+    let saved = [("name", "all"), ("search", searches[0]), ("dispatch.index_latest", "-1d")];
+    assert!(server.post("admin", SAVED, &saved).await.status.is_success());
+    let path = format!("{SAVED}/all/dispatch");
+    for (form, count) in [(Vec::new(), "0"), (vec![("dispatch.index_latest", "+1h")], "1")] {
+        let told = server.post("admin", &path, &form).await.json();
+        let sid = told["sid"].as_str().unwrap_or_else(|| panic!("{told}"));
+        let load = format!("| loadjob {sid}");
+        let told = found(&server, &load, &[]).await;
+        assert!(told.contains(&format!(r#""n":"{count}""#)), "{form:?}: {told}");
+    }
+}

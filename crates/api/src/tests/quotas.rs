@@ -310,6 +310,33 @@ async fn a_window_of_time_cuts_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn windows_of_time_do_not_move_with_now() {
+    let server = Server::start().await;
+    let open = ("srchIndexesAllowed", "open");
+    server.role("short", &[open, ("srchTimeWin", "3600")]).await;
+    server.role("recent", &[open, ("srchTimeEarliest", "3600")]).await;
+    let then = jiff::Timestamp::now() - jiff::Span::new().hours(240);
+    let event = format!("{} word_old", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
+    let path = "/services/receivers/simple?index=open&host=old";
+    let sent = server.send("admin", Method::POST, path, &event).await;
+    assert!(sent.status.is_success(), "{sent:?}");
+    // Half an hour after the old event.
+    let now = (then.as_second() + 1_800).to_string();
+    for (user, is_old, is_new) in
+        [("admin", true, true), ("short", true, false), ("recent", false, true)]
+    {
+        let form = [
+            ("search", "search index=open | table _raw"),
+            ("now", now.as_str()),
+            ("exec_mode", "oneshot"),
+        ];
+        let told = server.post(user, "/services/search/jobs", &form).await;
+        let found = (told.text.contains("word_old"), told.text.contains("word_open"));
+        assert_eq!(found, (is_old, is_new), "{user}: {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn more_generated_rows_than_the_limit_are_the_fault_of_the_search() {
     let server = Server::start().await;
     let refused = server.search("user", "| makeresults count=1000001").await;

@@ -17,7 +17,7 @@ use frames::scan::{TABLE, conjuncts, filter_scan};
 use frames::{Frame, FrameColumn, column};
 use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, columns};
-use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
+use spl::ast::{Command, SearchCommand, SearchExpr, Spanned, TimeModifierKind};
 
 use super::required::{choose_fields, required_by};
 use super::{
@@ -261,6 +261,11 @@ pub(super) fn filter(
     if !search.time.is_empty() && frame.kind(columns::TIME).is_some() {
         let mut bounds = bounds(&search, env.context)?;
         bounds.time = bounds.time.intersect(&env.context.range);
+        let kinds = [TimeModifierKind::IndexEarliest, TimeModifierKind::IndexLatest];
+        if kinds.into_iter().all(|kind| search.time_modifier(kind).is_none()) {
+            // Events were read in the range of the request, and other rows have no `_indextime`.
+            bounds.index_time = TimeRange::ALL;
+        }
         let conditions = bounded(bounds, |name| frame.field(name).to(ValueType::Time).expr);
         for condition in conditions {
             frame = frame.filter(condition)?;

@@ -19,7 +19,11 @@ pub struct JobRequest {
     pub earliest: Option<String>,
     /// End of the range, in the same formats; `None` is unbounded.
     pub latest: Option<String>,
-    /// The time that `now()` returns; `None` is the time of the request.
+    /// Start of the range of `_indextime`, in the same formats; `None` is unbounded.
+    pub index_earliest: Option<String>,
+    /// End of the range of `_indextime`, in the same formats; `None` is unbounded.
+    pub index_latest: Option<String>,
+    /// The time that `now()` returns, and to which relative times refer; `None` is the time of the request.
     pub now: Option<EventTime>,
     /// The time zone in which days begin and times are written.
     pub timezone: TimeZone,
@@ -67,6 +71,8 @@ impl JobRequest {
             search: search.into(),
             earliest: None,
             latest: None,
+            index_earliest: None,
+            index_latest: None,
             now: None,
             timezone: TimeZone::UTC,
             max_count: None,

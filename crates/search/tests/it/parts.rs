@@ -386,6 +386,23 @@ pub(crate) const SEARCHES: [&str; 6] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
+async fn parts_keep_the_range_of_index_times() {
+    let world = world(30_000, settings()).await;
+    let mut counts = Vec::new();
+    for service in [&world.alone, &world.head] {
+        let request = JobRequest {
+            index_latest: Some("1700000000.005".to_owned()),
+            ..JobRequest::new("search index=main | stats count", "me")
+        };
+        let job = service.dispatch(request).await.unwrap();
+        job.finished().await.unwrap();
+        counts.push(rows(&job));
+    }
+    assert_eq!(counts[0], counts[1]);
+    assert_eq!(counts[0], [[Some(karst_search::Value::One("5000".to_owned()))]]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn counters_timeline_and_rows_are_those_of_one_process() {
     let world = world(30_000, settings()).await;
     for search in SEARCHES {

@@ -547,6 +547,8 @@ const SAVED_SEARCH_DEFAULTS: &[(&str, &str)] = &[
     ("description", ""),
     ("dispatch.buckets", "0"),
     ("dispatch.earliest_time", ""),
+    ("dispatch.index_earliest", ""),
+    ("dispatch.index_latest", ""),
     ("dispatch.latest_time", ""),
     ("dispatch.lookups", "1"),
     ("dispatch.max_count", "500000"),

@@ -67,6 +67,7 @@ async fn plan_offline(options: &ExplainOptions) -> Result<Explanation> {
         now,
         timezone,
         range,
+        index_range: TimeRange::ALL,
         default_indexes: main,
         limits: Limits::default(),
         restriction: plan::Restriction::default(),
