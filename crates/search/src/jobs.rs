@@ -328,15 +328,23 @@ impl Job {
         self.preview_rows(offset, count).map(|rows| rows.page())
     }
 
-    /// Returns statistics of each field over the kept events, and the number of those events.
+    /// Returns statistics of each field over the kept events in a range of time, and the number of those
+    /// events.
     #[must_use]
-    pub fn field_summary(&self, top: usize) -> (usize, BTreeMap<String, FieldCounts>) {
+    pub fn field_summary(
+        &self,
+        top: usize,
+        range: Option<TimeRange>,
+    ) -> (usize, BTreeMap<String, FieldCounts>) {
         self.touch();
         let Some(results) = self.answer.shown().filter(|_| self.finds_events()) else {
             return (0, BTreeMap::new());
         };
         let mut summary = fields::Summary::new(self.field_summary_values);
-        let rows = ResultRows::part(&results, 0, usize::MAX);
+        let mut rows = ResultRows::part(&results, 0, usize::MAX);
+        if let Some(range) = range {
+            rows = rows.within(range, 0, usize::MAX);
+        }
         rows.slices().for_each(|slice| summary.add(slice.page()));
         (rows.len(), summary.finish(top))
     }

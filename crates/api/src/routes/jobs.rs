@@ -14,7 +14,7 @@ use catalog::IndexNames;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use knowledge::time::{LocalClock, TimeFormat, TimeModifier};
-use model::{EventTime, IndexName};
+use model::{EventTime, IndexName, TimeRange};
 use quick_xml::escape::escape;
 use search::{Job, JobRequest, Keeping, SearchService};
 use serde_json::json;
@@ -297,19 +297,55 @@ fn set_times(request: &mut JobRequest, params: &Params, clock: EventTime) -> Res
     }
     request.now = time_of(params, "now", &request.timezone, clock)?;
     let now = request.now.unwrap_or(clock);
-    let format = params.text("time_format").map(TimeFormat::for_input).transpose();
-    let format = format.map_err(|error| RestError::invalid(format!("time_format: {error}")))?;
-    let bound = |name: &str| {
-        let Some(text) = params.text(name) else { return Ok(None) };
-        let Some(format) = &format else { return Ok(Some(text.to_owned())) };
-        let read = formatted(text, format, &request.timezone, now);
-        read.map(Some).map_err(|reason| RestError::invalid(format!("{name}: {reason}")))
-    };
+    let format = time_format(params)?;
+    let bound = |name: &str| bound_of(params, name, format.as_ref(), (&request.timezone, now));
     let (earliest, latest) = (bound("earliest_time")?, bound("latest_time")?);
     let (index_earliest, index_latest) = (bound("index_earliest")?, bound("index_latest")?);
     (request.earliest, request.latest) = (earliest, latest);
     (request.index_earliest, request.index_latest) = (index_earliest, index_latest);
     Ok(())
+}
+
+fn time_format(params: &Params) -> Result<Option<TimeFormat>, RestError> {
+    let format = params.text("time_format").map(TimeFormat::for_input).transpose();
+    format.map_err(|error| RestError::invalid(format!("time_format: {error}")))
+}
+
+/// Returns a bound of a time range as searches read it.
+fn bound_of(
+    params: &Params,
+    name: &str,
+    format: Option<&TimeFormat>,
+    (zone, now): (&TimeZone, EventTime),
+) -> Result<Option<String>, RestError> {
+    let Some(text) = params.text(name) else { return Ok(None) };
+    let Some(format) = format else { return Ok(Some(text.to_owned())) };
+    let read = formatted(text, format, zone, now);
+    read.map(Some).map_err(|reason| RestError::invalid(format!("{name}: {reason}")))
+}
+
+/// Returns the time range of a request for a part of the events of a job; `None` for all of them.
+pub(super) fn range_of_events(
+    job: &Job,
+    params: &Params,
+    now: EventTime,
+) -> Result<Option<TimeRange>, RestError> {
+    let zone = &job.request().timezone;
+    let format = time_format(params)?;
+    let time = |name: &str, missing: EventTime| -> Result<EventTime, RestError> {
+        let bound = bound_of(params, name, format.as_ref(), (zone, now))?;
+        match bound.as_deref() {
+            None => Ok(missing),
+            Some("0") if missing == EventTime::MIN => Ok(missing),
+            Some(text) => knowledge::time::parse_time(text, now, zone)
+                .map_err(|error| RestError::invalid(format!("{name}: {error}"))),
+        }
+    };
+    let range = TimeRange {
+        earliest: time("earliest_time", EventTime::MIN)?,
+        latest: time("latest_time", EventTime::MAX)?,
+    };
+    Ok((range != TimeRange::ALL).then_some(range))
 }
 
 /// Returns the time of a parameter, such as `now`.

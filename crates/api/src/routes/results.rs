@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use model::{EventTime, TimeRange};
 use quick_xml::escape::escape;
-use search::{Job, ResultRows};
+use search::{Job, Page, ResultRows};
 use serde_json::{Value, json};
 
-use super::jobs::{RequestJob, find, of_caller};
+use super::jobs::{RequestJob, find, of_caller, range_of_events};
 use crate::ApiState;
 use crate::audit::{Observed, searches};
 use crate::call::Call;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
-use crate::output::{OutputMode, Pieces, ResponseMeta, fields_of, streamed, whole};
+use crate::output::{OutputMode, OutputTimes, Pieces, ResponseMeta, fields_of, streamed, whole};
 use crate::params::Params;
 use crate::rights::Need;
 use crate::routing::{Routes, get};
@@ -68,9 +69,17 @@ pub(super) fn routes() -> Routes {
 const DEFAULT_COUNT: usize = 100;
 
 async fn results(call: Call, seen: Observed, method: Method) -> Result<Response, RestError> {
-    let Call { state, caller, params, .. } = &call;
-    let sid = call.segment("sid");
-    let job = find(state, caller, sid).await?;
+    let job = find(&call.state, &call.caller, call.segment("sid")).await?;
+    final_rows(&call, (&seen, &method), &job, None).await
+}
+
+/// Returns the rows of a job that has ended, of a range of time if there is one.
+async fn final_rows(
+    Call { state, caller, params, .. }: &Call,
+    (seen, method): (&Observed, &Method),
+    job: &Job,
+    range: Option<TimeRange>,
+) -> Result<Response, RestError> {
     if let Some(error) = job.status().error {
         return Err(error.into());
     }
@@ -80,12 +89,28 @@ async fn results(call: Call, seen: Observed, method: Method) -> Result<Response,
     }
     if let Some(rest) = params.text("search") {
         caller.require("search")?;
-        return continued(state, (caller, &seen), &job, rest, &method, params).await;
+        return continued(state, (caller, seen), job, (rest, range), method, params).await;
     }
     let (offset, count) = page_of(state, params)?;
     // Messages from before the run are in the job's entry.
     let meta = ResponseMeta { offset, messages: job.messages_of_run(), ..ResponseMeta::default() };
-    page_response(&job, job.rows(offset, count), meta, params, None).await
+    let rows = match range {
+        Some(range) => job.rows(0, usize::MAX).within(range, offset, count),
+        None => job.rows(offset, count),
+    };
+    page_response(job, rows, meta, params, None).await
+}
+
+/// Returns a command that keeps the events of a range of time.
+fn where_within(range: TimeRange) -> String {
+    let mut conditions = vec!["isnotnull(_time)".to_owned()];
+    if range.earliest != EventTime::MIN {
+        conditions.push(format!("_time>={:.6}", range.earliest.seconds()));
+    }
+    if range.latest != EventTime::MAX {
+        conditions.push(format!("_time<{:.6}", range.latest.seconds()));
+    }
+    format!("where {}", conditions.join(" AND "))
 }
 
 /// Returns the results of a further search over those of the job (`search` of a page of results).
@@ -93,7 +118,7 @@ async fn continued(
     state: &ApiState,
     (caller, seen): (&Caller, &Observed),
     job: &Job,
-    rest: &str,
+    (rest, range): (&str, Option<TimeRange>),
     method: &Method,
     params: &Params,
 ) -> Result<Response, RestError> {
@@ -107,7 +132,8 @@ async fn continued(
         None if state.search.begins_with_command(rest, &request) => rest.to_owned(),
         None => format!("search {rest}"),
     };
-    request.search = format!("| loadjob {} | {rest}", job.sid());
+    let within = range.map(|range| format!("{} | ", where_within(range))).unwrap_or_default();
+    request.search = format!("| loadjob {} | {within}{rest}", job.sid());
     request.timezone = asked.timezone.clone();
     // A GET request may come from any page in a browser, so it must not change anything.
     request.read_only = *method != Method::POST;
@@ -128,30 +154,46 @@ async fn results_preview(
     seen: Observed,
     method: Method,
 ) -> Result<Response, RestError> {
-    let Call { state, caller, params, .. } = &call;
-    let sid = call.segment("sid");
-    let job = find(state, caller, sid).await?;
-    let (offset, count) = page_of(state, params)?;
+    let job = find(&call.state, &call.caller, call.segment("sid")).await?;
+    rows_so_far(&call, (&seen, &method), &job, None).await
+}
+
+async fn rows_so_far(
+    call: &Call,
+    from: (&Observed, &Method),
+    job: &Job,
+    range: Option<TimeRange>,
+) -> Result<Response, RestError> {
+    let (offset, count) = page_of(&call.state, &call.params)?;
+    let preview = match range {
+        Some(range) => {
+            let rows = job.preview_rows(0, usize::MAX);
+            rows.map(|rows| rows.within(range, offset, count))
+        }
+        None => job.preview_rows(offset, count),
+    };
     // Asked first: once the result is there, there is no preview any more.
-    match job.preview_rows(offset, count).filter(|_| !job.status().state.is_final()) {
+    match preview.filter(|_| !job.status().state.is_final()) {
         Some(rows) => {
             let messages = job.messages();
             let meta = ResponseMeta { offset, messages, preview: true, ..ResponseMeta::default() };
-            page_response(&job, rows, meta, params, None).await
+            page_response(job, rows, meta, &call.params, None).await
         }
-        None => results(call, seen, method).await,
+        None => final_rows(call, from, job, range).await,
     }
 }
 
+/// Returns the events, of the range between `earliest_time` and `latest_time` if the request has these.
 async fn events(call: Call, seen: Observed, method: Method) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
     let job = find(state, caller, sid).await?;
+    let range = range_of_events(&job, params, state.clock.now())?;
     if !job.finds_events() {
         return page_response(&job, ResultRows::default(), ResponseMeta::default(), params, None)
             .await;
     }
-    results_preview(call, seen, method).await
+    rows_so_far(&call, (&seen, &method), &job, range).await
 }
 
 /// Offset and count of the page a request asks for.
@@ -187,15 +229,20 @@ async fn page_response(
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
     meta.highlight = params.flag("highlight").then(|| job.highlight().to_vec());
+    let times = OutputTimes::of(params, &job.request().timezone);
+    let written = move |page: Page| match &times {
+        Some(times) => times.write(page),
+        None => page,
+    };
     if rows.are_many() {
         let fields = wanted_of(fields_of(&rows).await, params);
-        let pages = rows.slices().map(|slice| slice.page());
+        let pages = rows.slices().map(move |slice| written(slice.page()));
         let pieces = Pieces::new(mode.format(meta, fields), pages);
         let body = streamed(pieces.map(Ok::<_, Infallible>), own);
         return Ok(mode.respond(StatusCode::OK, body));
     }
     let text = work_on_rows(rows.len(), || {
-        let page = rows.page();
+        let page = written(rows.page());
         // Without events there are no fields.
         let none = rows.is_empty() && job.finds_events();
         let fields = if none { Vec::new() } else { wanted_of(page.fields.clone(), params) };
@@ -206,12 +253,20 @@ async fn page_response(
 
 /// `f=` (or `field_list=`) names the only fields wanted.
 fn wanted_of(mut fields: Vec<String>, params: &Params) -> Vec<String> {
-    let mut wanted: Vec<&str> = params.all("f").collect();
-    wanted.extend(params.text("field_list").into_iter().flat_map(|list| list.split(',')));
-    if !wanted.is_empty() && !wanted.contains(&"*") {
+    if let Some(wanted) = wanted_fields(params) {
         fields.retain(|field| wanted.contains(&field.as_str()));
     }
     fields
+}
+
+/// Returns the names of the only fields wanted; `None` for all fields.
+fn wanted_fields(params: &Params) -> Option<Vec<&str>> {
+    // The names of computed fields may have commas, as in `list(a,b)`.
+    let named = params.all("f");
+    let mut wanted: Vec<&str> =
+        named.flat_map(|list| std::iter::once(list).chain(list.split(','))).collect();
+    wanted.extend(params.text("field_list").into_iter().flat_map(|list| list.split(',')));
+    (!wanted.is_empty() && !wanted.contains(&"*")).then_some(wanted)
 }
 
 async fn timeline(call: Call) -> Result<Response, RestError> {
@@ -251,12 +306,23 @@ async fn summary(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
     let job = find(state, caller, sid).await?;
+    for name in ["search", "histogram"] {
+        if params.text(name).is_some_and(|text| !matches!(text, "0" | "false")) {
+            return Err(RestError::invalid(format!("summary does not support {name}")));
+        }
+    }
     let top = params.number("top_count")?.unwrap_or(10);
+    let least = min_frequency(params)?;
+    let range = range_of_events(&job, params, state.clock.now())?;
     // Extracting every field of thousands of events is work: keep it off the request threads.
     let summarized = Arc::clone(&job);
-    let fields = tokio::task::spawn_blocking(move || summarized.field_summary(top)).await;
-    let (events, fields) = fields
+    let fields = tokio::task::spawn_blocking(move || summarized.field_summary(top, range)).await;
+    let (events, mut fields) = fields
         .map_err(|error| RestError::of_kind(model::ErrorKind::Internal, error.to_string()))?;
+    if let Some(wanted) = wanted_fields(params) {
+        fields.retain(|name, _| wanted.contains(&name.as_str()));
+    }
+    fields.retain(|_, counts| occurs(counts.count, events) >= least);
     if OutputMode::of(params)?.is_json() {
         let body = json!({"event_count": events, "fields": fields}).to_string();
         return Ok(OutputMode::Json.respond(StatusCode::OK, body));
@@ -282,6 +348,19 @@ async fn summary(call: Call) -> Result<Response, RestError> {
     Ok(OutputMode::Xml.respond(StatusCode::OK, body))
 }
 
+/// Returns `min_freq`: the least share of the events in which a field occurs, 0 to 1.
+fn min_frequency(params: &Params) -> Result<f64, RestError> {
+    let Some(text) = params.text("min_freq") else { return Ok(0.0) };
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| RestError::invalid("min_freq must be a number from 0 to 1"))
+}
+
+/// Returns the share of events.
+#[allow(clippy::cast_precision_loss)]
+fn occurs(count: u64, events: usize) -> f64 {
+    count as f64 / events.max(1) as f64
+}
+
 /// Requests and their answers.
 #[cfg(test)]
 pub(super) fn cases() -> Vec<Case> {
@@ -301,6 +380,14 @@ pub(super) fn cases() -> Vec<Case> {
         all.push(case(&format!("GET {job}/{below}"), "", 200, ""));
         let none = format!("GET /services/search/jobs/none/{below}");
         all.push(case(&none, "", 404, "Unknown sid."));
+    }
+    for (query, text) in [
+        ("events?earliest_time=soon", "earliest_time: "),
+        ("summary?latest_time=soon", "latest_time: "),
+        ("summary?min_freq=2", "min_freq must be"),
+        ("summary?histogram=1", "does not support histogram"),
+    ] {
+        all.push(case(&format!("GET {job}/{query}"), "", 400, text));
     }
     all.push(case(&format!("GET {job}/results?count=x"), "", 400, "must be a whole number"));
     all

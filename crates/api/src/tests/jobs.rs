@@ -291,3 +291,54 @@ async fn index_times_of_a_request_bound_all_of_its_searches() {
         assert!(told.contains(&format!(r#""n":"{count}""#)), "{form:?}: {told}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_and_summary_are_those_of_the_range_of_the_request() {
+    let server = Server::start().await;
+    let then = jiff::Timestamp::now() - jiff::Span::new().hours(240);
+    let event = format!("{} word_old old=1", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
+    let path = "/services/receivers/simple?index=open&host=h_old";
+    let sent = server.send("admin", Method::POST, path, &event).await;
+    assert!(sent.status.is_success(), "{sent:?}");
+    let sid = server.job("admin", "search index=open").await;
+    let job = format!("/services/search/jobs/{sid}");
+    let (start, end) = (then.as_second(), then.as_second() + 1);
+    let day = then.strftime("%d.%m.%Y").to_string();
+    for (query, is_old, is_new) in [
+        (String::new(), true, true),
+        ("&earliest_time=0".to_owned(), true, true),
+        ("&earliest_time=-1h".to_owned(), false, true),
+        ("&latest_time=-1h".to_owned(), true, false),
+        (format!("&earliest_time={start}&latest_time={end}"), true, false),
+        (format!("&latest_time={start}"), false, false),
+        (format!("&earliest_time={day}&time_format=%25d.%25m.%25Y&latest_time=-1d"), true, false),
+        // The offset is that of the selected events.
+        ("&earliest_time=-1h&offset=1".to_owned(), false, false),
+        ("&latest_time=-1h&search=table%20_raw".to_owned(), true, false),
+    ] {
+        let told = server.get("admin", &format!("{job}/events?output_mode=json{query}")).await;
+        let found = (told.text.contains("word_old"), told.text.contains("word_open"));
+        assert_eq!(found, (is_old, is_new), "{query}: {told:?}");
+    }
+    for (query, events, fields) in [
+        ("earliest_time=-1h", 1, "host,index,n"),
+        ("f=n,old", 2, "n,old"),
+        ("f=n&f=old&min_freq=0.6", 2, ""),
+        ("f=host&min_freq=1", 2, "host"),
+    ] {
+        let path = format!("{job}/summary?output_mode=json&{query}");
+        let told = server.get("admin", &path).await.json();
+        assert_eq!(told["event_count"], events, "{query}: {told}");
+        let names = told["fields"].as_object().unwrap().keys();
+        let names = names.map(String::as_str).filter(|name| "host index n old".contains(name));
+        assert_eq!(names.collect::<Vec<_>>().join(","), fields, "{query}: {told}");
+    }
+    for below in ["events", "results", "results_preview"] {
+        let path = format!("{job}/{below}?output_mode=json&f=_time&output_time_format=t%25s");
+        let told = server.get("admin", &path).await;
+        assert!(told.text.contains(&format!("\"_time\":\"t{start}\"")), "{below}: {told:?}");
+    }
+    let search = "search=search+index%3Dopen&output_mode=csv&output_time_format=t%25s";
+    let told = server.get("admin", &format!("/services/search/jobs/export?{search}")).await;
+    assert!(told.text.contains(&format!("t{start}")), "{told:?}");
+}

@@ -25,6 +25,28 @@ pub struct Page {
     pub rows: Vec<Vec<Option<Value>>>,
 }
 
+/// Returns rows `offset .. offset + count` of batches.
+pub(super) fn part_of(batches: &[RecordBatch], offset: usize, count: usize) -> Vec<RecordBatch> {
+    let mut skip = offset;
+    let mut left = count;
+    let mut part = Vec::new();
+    for batch in batches {
+        let rows = batch.num_rows();
+        if skip >= rows {
+            skip -= rows;
+            continue;
+        }
+        let take = left.min(rows - skip);
+        if take == 0 {
+            break;
+        }
+        part.push(batch.slice(skip, take));
+        left -= take;
+        skip = 0;
+    }
+    part
+}
+
 /// The rows that a job keeps.
 #[derive(Debug)]
 pub(crate) struct Results {
@@ -69,24 +91,7 @@ impl Results {
 
     /// Returns rows `offset .. offset + count`.
     pub(crate) fn part(&self, offset: usize, count: usize) -> Vec<RecordBatch> {
-        let mut skip = offset;
-        let mut left = count;
-        let mut batches = Vec::new();
-        for batch in &self.batches {
-            let rows = batch.num_rows();
-            if skip >= rows {
-                skip -= rows;
-                continue;
-            }
-            let take = left.min(rows - skip);
-            if take == 0 {
-                break;
-            }
-            batches.push(batch.slice(skip, take));
-            left -= take;
-            skip = 0;
-        }
-        batches
+        part_of(&self.batches, offset, count)
     }
 
     /// Renders rows as texts. For events, fields that no command named are extracted and computed here, for

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{AsArray, BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::TimestampMicrosecondType;
+use model::{TimeRange, columns};
 
-use super::results::NamesOnce;
+use super::results::{NamesOnce, part_of};
 use super::{Page, Results};
 use crate::slices::{self, Slices};
 
@@ -26,6 +29,16 @@ impl ResultRows {
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let names = results.known.of(offset, rows);
         Self { results: Some(Arc::clone(results)), batches, names }
+    }
+
+    /// Returns rows `offset .. offset + count` of those whose `_time` is in a range. A row without a time is
+    /// in no range.
+    #[must_use]
+    pub fn within(&self, range: TimeRange, offset: usize, count: usize) -> Self {
+        let within = self.batches.iter().filter_map(|batch| rows_within(batch, range));
+        let within: Vec<RecordBatch> = within.collect();
+        let batches = part_of(&within, offset, count);
+        Self { results: self.results.clone(), batches, names: Arc::default() }
     }
 
     /// Returns the number of rows.
@@ -75,6 +88,19 @@ impl ResultRows {
             batches,
             names: Arc::default(),
         })
+    }
+}
+
+/// Returns the rows of a batch whose `_time` is in a range; `None` if there are none.
+fn rows_within(batch: &RecordBatch, range: TimeRange) -> Option<RecordBatch> {
+    let times = batch.column_by_name(columns::TIME)?;
+    let times = times.as_primitive_opt::<TimestampMicrosecondType>()?;
+    let is_within = |time: i64| range.earliest.0 <= time && time < range.latest.0;
+    let wanted: BooleanArray = times.iter().map(|time| Some(time.is_some_and(is_within))).collect();
+    match wanted.true_count() {
+        0 => None,
+        all if all == batch.num_rows() => Some(batch.clone()),
+        _ => filter_record_batch(batch, &wanted).ok(),
     }
 }
 

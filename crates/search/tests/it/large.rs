@@ -69,7 +69,7 @@ async fn the_summary_of_many_events_counts_them_all() {
     let (service, _cache) = filled(&events(), 2, Settings::default()).await;
     let job = service.dispatch(request("index=main")).await.unwrap();
     job.finished().await.unwrap();
-    let (count, fields) = job.field_summary(2);
+    let (count, fields) = job.field_summary(2, None);
     assert_eq!((count, fields["n"].count, fields["n"].distinct_count), (ROWS, 7_000, ROWS));
     assert_eq!((fields["late"].count, fields["late"].nulls), (1, 6_999));
     let hosts: Vec<_> =

@@ -181,7 +181,7 @@ async fn the_newest_events_found_so_far_are_a_preview() {
     assert!(!times.is_empty() && times.is_sorted_by(|a, b| a >= b), "{times:?}");
     // One that was under way may have come since.
     assert!(job.preview_count() >= page.rows.len());
-    assert!(job.field_summary(3).1.contains_key("user"));
+    assert!(job.field_summary(3, None).1.contains_key("user"));
     service.cancel(job.sid());
 }
 

@@ -132,7 +132,7 @@ async fn a_saved_job_shows_the_same_at_another_head() {
         assert_eq!((&shown.fields, &shown.rows), (&expected.fields, &expected.rows), "{search}");
         let (expected, shown) = (job.page(3, 7), loaded.page(3, 7));
         assert_eq!((&shown.fields, &shown.rows), (&expected.fields, &expected.rows), "{search}");
-        assert_eq!(loaded.field_summary(10), job.field_summary(10), "{search}");
+        assert_eq!(loaded.field_summary(10, None), job.field_summary(10, None), "{search}");
         let bins = |job: &Job| job.timeline().unwrap().bins().collect::<Vec<_>>();
         assert_eq!(bins(&loaded), bins(&job), "{search}");
         let inspected = |job: &Job| {
