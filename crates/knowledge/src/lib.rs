@@ -47,6 +47,6 @@ pub use lookups::{
 pub use merging::{Begins, MergeRules, MergeState};
 pub use origins::OriginRules;
 pub use parsing::{LineBreaker, ParsingRules};
-pub use props::StanzaMatcher;
+pub use props::{LOOKS_LIKE_PATTERN, StanzaMatcher};
 pub use settings::indexes::AckLevel;
 pub use tagging::{EventType, TaggedValue};

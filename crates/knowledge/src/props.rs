@@ -2,7 +2,8 @@
 //!
 //! The order of precedence is `[source::pattern]`, `[host::pattern]`, `[sourcetype]`, `[default]`. Among
 //! stanzas of one kind, the higher `priority` takes precedence (default: 100 for literal names, 0 for
-//! patterns), then the name that sorts first. `[(?::){0}pattern]` matches several source types.
+//! patterns), then the name that sorts first. `[(?::){0}pattern]` matches several source types; the group may
+//! have other text beside `::`, by which apps keep their stanzas apart.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,6 +12,9 @@ use eval::Pattern;
 
 use crate::error::Error;
 use crate::settings::props as keys;
+
+/// Part of the warning about a stanza that was probably meant as a pattern.
+pub const LOOKS_LIKE_PATTERN: &str = "looks like a pattern";
 
 /// The events to which a stanza of `props.conf` applies.
 #[derive(Debug, Clone)]
@@ -86,6 +90,16 @@ impl Props {
             }
             match matcher(&stanza.name) {
                 Ok((matcher, literal)) => {
+                    if let StanzaMatcher::Sourcetype(name) = &matcher
+                        && looks_like_pattern(name)
+                    {
+                        let text = format!(
+                            "stanza [{name}] {LOOKS_LIKE_PATTERN}, but applies only to the source \
+                             type of exactly this name; patterns begin with source::, host:: or \
+                             (?::){{0}}"
+                        );
+                        warnings.push(Warning { place: stanza.place.clone(), text });
+                    }
                     let set = stanza.get(keys::PRIORITY.name());
                     let set = set.and_then(|entry| keys::PRIORITY.value(&entry.value));
                     let priority = set.unwrap_or(if literal { 100 } else { 0 });
@@ -162,13 +176,23 @@ fn matcher(name: &str) -> Result<(StanzaMatcher, bool), String> {
     if name == "default" {
         return Ok((StanzaMatcher::Everything, true));
     }
-    for prefix in ["(?::){0}", "(::){0}"] {
-        if let Some(text) = name.strip_prefix(prefix) {
-            return compile(text, false)
-                .map(|(pattern, literal)| (StanzaMatcher::SourcetypePattern(pattern), literal));
-        }
+    if let Some(text) = sourcetype_pattern(name) {
+        return compile(text, false)
+            .map(|(pattern, literal)| (StanzaMatcher::SourcetypePattern(pattern), literal));
     }
     Ok((StanzaMatcher::Sourcetype(name.to_owned()), true))
+}
+
+/// Returns the pattern of source types in a stanza name. Before it is a group with `::` that occurs zero
+/// times: most often `(?::){0}`, but also `(::zTs){0}`.
+fn sourcetype_pattern(name: &str) -> Option<&str> {
+    let (group, pattern) = name.strip_prefix('(')?.split_once("){0}")?;
+    (group.contains("::") && !group.contains(['(', ')'])).then_some(pattern)
+}
+
+/// Whether the name of a source type was probably meant as a pattern.
+fn looks_like_pattern(name: &str) -> bool {
+    ["*", "...", "::", "{0}", "(?"].iter().any(|part| name.contains(part))
 }
 
 /// Translates Splunk's patterns: `...` matches anything, `*` anything but a path separator, `.` itself; the
@@ -387,6 +411,30 @@ mod tests {
         assert_eq!(value(text, "web", "s", "h").as_deref(), Some("d"));
         let first = text.replace("k=pattern", "k=pattern\npriority=101");
         assert_eq!(value(&first, "app:web", "s", "h").as_deref(), Some("pattern"));
+    }
+
+    #[test]
+    fn patterns_of_sourcetypes_begin_with_a_group_that_occurs_zero_times() {
+        for prefix in ["(?::){0}", "(::){0}", "(::zTs){0}", "(?:::x){0}"] {
+            let text = format!("[{prefix}app*]\nk=1");
+            assert_eq!(value(&text, "app:db", "s", "h").as_deref(), Some("1"), "{prefix}");
+            assert_eq!(value(&text, "db", "s", "h"), None, "{prefix}");
+        }
+        for name in ["(::x)app", "(:x){0}app", "((::)x){0}app"] {
+            assert_eq!(value(&format!("[{name}]\nk=1"), "app", "s", "h"), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_look_like_patterns_have_a_warning() {
+        let text = "[app*]\nk=1\n[(::x)app]\nk=1\n[sourcetype::a]\nk=1\n[a...]\nk=1\n\
+                    [(::x){0}app*]\nk=1\n[source::a*]\nk=1\n[host::a*]\nk=1\n[rule::a]\nk=1\n[a:b.c-d]\nk=1\n";
+        let stanzas = ConfFile::parse("props.conf", text).stanzas;
+        let mut warnings = Vec::new();
+        Props::new(&Effective { conf: "props".to_owned(), stanzas }, &mut warnings);
+        let lines: Vec<u32> = warnings.iter().map(|warning| warning.place.line).collect();
+        assert_eq!(lines, [1, 3, 5, 7], "{warnings:?}");
+        assert!(warnings[0].text.contains("stanza [app*] looks like a pattern"), "{warnings:?}");
     }
 
     #[test]

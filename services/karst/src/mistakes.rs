@@ -133,6 +133,14 @@ pub(crate) fn ignored(knowledge: &Knowledge, tolerated: &[Warning]) -> Vec<Mista
             found.push(mistake(Some(&field.place), text));
         }
     }
+    // An app whose stanzas match nothing has no effect, so the installation names them.
+    let literal = knowledge.warnings().iter().filter(|warning| {
+        of_app(&warning.place) && warning.text.contains(knowledge::LOOKS_LIKE_PATTERN)
+    });
+    found.extend(literal.map(|warning| Mistake {
+        weight: Weight::Note,
+        ..mistake(Some(&warning.place), warning.to_string())
+    }));
     let transforms = knowledge.transforms();
     for lookup in knowledge.automatic_lookups().iter().filter(|lookup| of_app(&lookup.place)) {
         let wrong = match spl::parse_lookup(&lookup.arguments) {
@@ -297,6 +305,17 @@ mod tests {
         assert_eq!((ignored.weight, note.weight), (Weight::Ignored, Weight::Note));
         assert!(note.text.contains("MAX_EVENTS = 10: the comment after the value"), "{note:?}");
         assert_eq!(by_app(found)[0].1.len(), 1);
+    }
+
+    #[test]
+    fn a_stanza_that_looks_like_a_pattern_is_a_note_of_the_installation() {
+        let app = Layer::AppDefault("ta".to_owned());
+        let layers = Layers::builtin().with(app, "props", "[web*]\nTRUNCATE = 10\n");
+        let told = ignored(&Knowledge::new(layers.clone()), &[]);
+        let [note] = told.as_slice() else { panic!("{told:#?}") };
+        assert_eq!((note.weight, note.app.as_deref()), (Weight::Note, Some("ta")));
+        assert!(note.text.contains("stanza [web*] looks like a pattern"), "{note:?}");
+        assert_eq!(all(layers, &crate::settings::registry()), told);
     }
 
     #[test]
