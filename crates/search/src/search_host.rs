@@ -75,21 +75,38 @@ impl SearchHost {
         Error::forbidden_anywhere(format!("the user \"{user}\" may not change {what} \"{name}\""))
     }
 
-    /// Checks that the user may create a lookup file that others see, or replace an existing one.
-    async fn check_file(&self, name: &str, namespace: &Namespace) -> Result<(), Error> {
-        let files = self.apps().list_lookups(namespace).await.map_err(failed)?;
-        let there = |file: &&apps::LookupFile| {
-            file.name == name && file.app == namespace.app && file.owner == namespace.owner
-        };
-        let allowed = match files.iter().find(there) {
+    /// Returns the namespace in which the user writes a lookup file: that of the app, for all users, if the
+    /// user may write there, otherwise the user's own. An own file takes precedence over a shared one, so
+    /// none is created beside a shared file that the user may not change.
+    async fn place_of_file(&self, name: &str) -> Result<Namespace, Error> {
+        let shared = Namespace::new(apps::NOBODY, &self.namespace.app);
+        let allowed = match self.file_in(name, &shared).await? {
             Some(file) => {
                 let place = file.place();
-                let shared = file.owner == apps::NOBODY;
-                self.rights.may_write(&Object { owner: &file.owner, shared, place: &place })
+                self.rights.may_write(&Object { owner: &file.owner, shared: true, place: &place })
             }
-            None => self.rights.may_share(&namespace.app),
+            None if self.rights.may_share(&shared.app) => true,
+            None => return Ok(self.namespace.clone()),
         };
-        if allowed { Ok(()) } else { Err(self.refused("the shared lookup file", name)) }
+        if allowed {
+            return Ok(shared);
+        }
+        match self.file_in(name, &self.namespace).await? {
+            Some(_) => Ok(self.namespace.clone()),
+            None => Err(self.refused("the shared lookup file", name)),
+        }
+    }
+
+    /// Returns the lookup file of this name that is stored in exactly this namespace.
+    async fn file_in(
+        &self,
+        name: &str,
+        namespace: &Namespace,
+    ) -> Result<Option<apps::LookupFile>, Error> {
+        let files = self.apps().list_lookups(namespace).await.map_err(failed)?;
+        Ok(files.into_iter().find(|file| {
+            file.name == name && file.app == namespace.app && file.owner == namespace.owner
+        }))
     }
 }
 
@@ -150,8 +167,7 @@ impl Host for SearchHost {
         Box::pin(async move {
             match source {
                 LookupSource::File(name) => {
-                    let namespace = Namespace::new(apps::NOBODY, &self.namespace.app);
-                    self.check_file(name, &namespace).await?;
+                    let namespace = self.place_of_file(name).await?;
                     let old = match write {
                         LookupWrite::Replace => None,
                         _ => self.read_lookup(source).await?,

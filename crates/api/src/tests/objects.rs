@@ -264,6 +264,34 @@ async fn who_may_share_writes_lookup_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_may_not_share_writes_own_lookup_files() {
+    let server = Server::start().await;
+    for (command, file) in [("outputlookup own.csv", "own.csv"), ("outputcsv kept", "kept.csv")] {
+        for value in ["first", "second"] {
+            let search = format!("| makeresults | eval k=\"{value}\" | {command}");
+            let told = server.search("user", &search).await;
+            assert!(told.status.is_success(), "{command}: {told:?}");
+            let read = format!("| inputlookup {file}");
+            let told = server.search("user", &read).await;
+            assert!(told.text.contains(&format!("\"{value}\"")), "{command}: {told:?}");
+            let told = server.search("power", &read).await;
+            assert!(!told.text.contains(&format!("\"{value}\"")), "{command}: {told:?}");
+        }
+    }
+    // A shared file stays as it is, also beside an own one.
+    for file in ["shared.csv", "own.csv"] {
+        let search = format!("| makeresults | eval k=\"shared\" | outputlookup {file}");
+        let told = server.search("power", &search).await;
+        assert!(told.status.is_success(), "{told:?}");
+        let search = format!("| makeresults | eval k=\"third\" | outputlookup {file}");
+        let told = server.search("user", &search).await;
+        assert_eq!(told.status.is_success(), file == "own.csv", "{file}: {told:?}");
+        let told = server.search("power", &format!("| inputlookup {file}")).await;
+        assert!(told.text.contains("\"shared\""), "{file}: {told:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_app_tells_who_may_add_shared_objects_to_it() {
     let server = Server::start().await;
     for (user, writes) in [("user", false), ("power", true), ("admin", true)] {
