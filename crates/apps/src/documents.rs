@@ -11,7 +11,11 @@ use crate::{Apps, Collection, ConfObject, Error, MAX_BATCH, Namespace};
 
 /// The types of a collection's fields (`field.<name>` of `collections.conf`).
 #[derive(Debug, Clone, Default)]
-pub struct FieldTypes(Vec<(String, String)>);
+pub struct FieldTypes {
+    types: Vec<(String, String)>,
+    /// `enforceTypes`: whether documents with values of other types are refused.
+    enforced: bool,
+}
 
 impl FieldTypes {
     /// The types that the collection's stanza declares.
@@ -20,21 +24,26 @@ impl FieldTypes {
         let types = collection.settings.iter().filter_map(|(key, value)| {
             key.strip_prefix("field.").map(|field| (field.to_owned(), value.clone()))
         });
-        Self(types.collect())
+        let enforced = collection.get("enforceTypes").and_then(conf::boolean) == Some(true);
+        Self { types: types.collect(), enforced }
     }
 
     /// The document as it is stored for `owner`: a text becomes a number, boolean or list where its field
     /// has that type and the text can be read as one.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if the value is not a JSON object.
+    /// [`Error::Invalid`] if the value is not a JSON object, or if types are enforced and a field has a value
+    /// of another type.
     pub fn apply(&self, value: Value, owner: &str) -> Result<Map<String, Value>, Error> {
         let Value::Object(mut document) = value else {
             return Err(Error::Invalid("a document is a JSON object".to_owned()));
         };
-        for (field, kind) in &self.0 {
-            if let Some(value) = document.get_mut(field) {
-                convert(value, kind);
+        for (field, kind) in &self.types {
+            let Some(value) = document.get_mut(field) else { continue };
+            convert(value, kind, self.enforced);
+            if self.enforced && !has_type(value, kind) {
+                let text = format!("{field}: expected the type {kind} (enforceTypes), not {value}");
+                return Err(Error::Invalid(text));
             }
         }
         document.insert("_user".to_owned(), json!(owner));
@@ -42,13 +51,26 @@ impl FieldTypes {
     }
 }
 
-fn convert(value: &mut Value, kind: &str) {
+/// Whether a value has a type. Null has every type, as an absent field.
+fn has_type(value: &Value, kind: &str) -> bool {
+    value.is_null()
+        || match kind {
+            "number" | "time" => value.is_number(),
+            "bool" => value.is_boolean(),
+            "string" | "cidr" => value.is_string(),
+            "array" => value.is_array(),
+            _ => true,
+        }
+}
+
+fn convert(value: &mut Value, kind: &str, enforced: bool) {
     let Value::String(text) = &*value else { return };
     let converted = match kind {
         "number" | "time" => match serde_json::from_str(text.trim()) {
             Ok(Value::Number(number)) => Some(Value::Number(number)),
             _ => None,
         },
+        "bool" if enforced => conf::boolean(text).map(Value::Bool),
         "bool" => Some(Value::Bool(conf::boolean(text) == Some(true))),
         "array" => serde_json::from_str(text).ok().filter(Value::is_array),
         _ => None,
@@ -168,7 +190,8 @@ mod tests {
     fn texts_become_what_their_field_declares_where_they_can() {
         let types = ["n number", "on bool", "off bool", "list array", "word number"];
         let types = types.map(|text| text.split_once(' ').unwrap());
-        let types = FieldTypes(types.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec());
+        let types = types.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+        let types = FieldTypes { types, enforced: false };
         let (on, off) = ("enabled", "no");
         let given =
             json!({"n": " 4 ", "on": on, "off": off, "list": "[1]", "word": "four", "x": "5"});
@@ -178,6 +201,30 @@ mod tests {
         });
         assert_eq!(Value::Object(stored), expected);
         assert!(types.apply(json!([]), "ann").is_err());
+    }
+
+    #[test]
+    fn enforced_types_refuse_other_values() {
+        let types = ["n number", "at time", "on bool", "list array", "word string", "x other"];
+        let types = types.map(|text| text.split_once(' ').unwrap());
+        let types = types.map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec();
+        let types = FieldTypes { types, enforced: true };
+        let fits = json!({
+            "n": "4", "at": 1.5, "on": "yes", "list": [1], "word": "four", "x": 5, "y": "any"
+        });
+        let stored = types.apply(fits, "ann").unwrap();
+        assert_eq!((&stored["n"], &stored["on"]), (&json!(4), &json!(true)));
+        assert!(types.apply(json!({"n": null}), "ann").is_ok());
+        for wrong in [
+            json!({"n": "abc"}),
+            json!({"at": "today"}),
+            json!({"on": "maybe"}),
+            json!({"list": "[1"}),
+            json!({"word": 4}),
+        ] {
+            let refused = types.apply(wrong.clone(), "ann").unwrap_err().to_string();
+            assert!(refused.contains("enforceTypes"), "{wrong}: {refused}");
+        }
     }
 
     #[test]

@@ -227,11 +227,16 @@ async fn find_all(opened: &Opened<'_>, body: &Value) -> Result<Response, RestErr
 pub(super) fn cases() -> Vec<Case> {
     let data = "/servicesNS/nobody/search/storage/collections/data/docs";
     let config = "/servicesNS/nobody/search/storage/collections/config";
+    let strict = "/servicesNS/nobody/search/storage/collections/data/strict";
     let absent = "Could not find object";
     vec![
         case(&format!("POST {config}"), "name=docs&field.n=number", 201, "docs"),
         case(&format!("POST {data}"), r#"{"_key": "a", "n": "1"}"#, 201, "\"_key\":\"a\""),
         case(&format!("POST {data}"), r#"{"_key": "a"}"#, 409, "already exists"),
+        case(&format!("POST {config}"), "name=strict&field.n=number&enforceTypes=1", 201, "strict"),
+        case(&format!("POST {strict}"), r#"{"n": "abc"}"#, 400, "expected the type number"),
+        case(&format!("POST {strict}/batch_save"), r#"[{"n": "abc"}]"#, 400, "enforceTypes"),
+        case(&format!("POST {strict}"), r#"{"n": "1"}"#, 201, "_key"),
         case(&format!("POST {data}"), "[", 400, "JSON in the request is invalid"),
         case(&format!("GET {data}?query=%7B%22n%22%3A1%7D"), "", 200, "\"n\":1"),
         case(&format!("GET {data}?query=%5B%5D"), "", 400, "a query is a JSON object"),
