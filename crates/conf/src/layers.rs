@@ -5,6 +5,7 @@
 //! another order ([`Layers::view`]). This is the only module of the crate that reads files.
 
 mod changes;
+mod outside;
 mod server;
 
 use std::borrow::Cow;
@@ -72,6 +73,8 @@ pub struct Layers {
     directories: BTreeSet<String>,
     /// Data models: app, name, JSON. Those of `local` come before those of `default`.
     models: Vec<(String, String, String)>,
+    /// The paths of files that are in the directory, but in no layer.
+    outside: Vec<String>,
 }
 
 impl Layer {
@@ -158,6 +161,7 @@ impl Layers {
                 layers.read_app_files(directory, app)?;
             }
         }
+        layers.outside = outside::files(directory);
         layers.sort();
         Ok(layers)
     }
@@ -297,6 +301,7 @@ impl Layers {
             metadata: self.metadata.clone(),
             directories: self.directories.clone(),
             models,
+            outside: self.outside.clone(),
         }
     }
 

@@ -174,6 +174,7 @@ impl Registry {
         }
         let is_read = |conf: &str| self.settings(conf).next().is_some();
         warnings.extend(unread::warnings(layers, is_read));
+        warnings.extend(layers.outside_warnings());
         warnings
     }
 }
