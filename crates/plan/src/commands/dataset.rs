@@ -12,9 +12,10 @@ use serde_json::Value;
 use spl::Span;
 use spl::ast::{
     BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode,
-    FieldPattern, FillnullCommand, FromCommand, FromKind, InputlookupCommand, Pipeline, Rename,
-    RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison, SearchExpr, SearchIn,
-    SearchPattern, SearchValue, Spanned, StatsCommand, TstatsCommand,
+    FieldPattern, FillnullCommand, FromCommand, FromKind, InputlookupCommand, MultisearchCommand,
+    Pipeline, Rename, RenameCommand, SavedsearchCommand, SearchCommand, SearchComparison,
+    SearchExpr, SearchIn, SearchPattern, SearchValue, Spanned, StatsCommand, Subsearch,
+    TstatsCommand,
 };
 
 use super::Expanded;
@@ -23,6 +24,9 @@ use context::planning::{PlanningContext, SourceRows};
 use context::subsearch;
 
 type Commands = Vec<Spanned<Command>>;
+
+/// The field with the name of a dataset, with those of its ancestors.
+const NODENAME: &str = "nodename";
 
 /// Finds the dataset of a name such as `Web` or `Web.Proxy`.
 pub(super) fn find(
@@ -312,7 +316,10 @@ pub(super) async fn expand_tstats(
             let (model, dataset) = split(&name.node);
             let mut dataset = find(model, dataset, name.span, env)?;
             let filter = narrowed(&command.filter, model, &mut dataset, env)?;
-            commands(&dataset, &filter, true, span, env).await?
+            match command.by.fields.iter().any(|field| field.text == NODENAME) {
+                true => by_node((model, &dataset), &filter, span, env).await?,
+                false => commands(&dataset, &filter, true, span, env).await?,
+            }
         }
     };
     if let Some(text) = &command.fillnull_value {
@@ -341,6 +348,32 @@ pub(super) async fn expand_tstats(
     Ok(Some(Expanded { commands, range }))
 }
 
+/// Returns the commands that read the events of a dataset and those of each of its descendants, with the name
+/// of the dataset in `nodename`: an event of a child is also one of its parent.
+async fn by_node(
+    (model, dataset): (&str, &Dataset),
+    filter: &SearchCommand,
+    span: Span,
+    env: &PlanningContext<'_>,
+) -> Result<Commands, Error> {
+    let model = model_of(model, span, env)?;
+    let mut searches = Vec::new();
+    for node in model.datasets.iter().filter(|one| one.lineage.starts_with(&dataset.lineage)) {
+        let mut read = commands(node, filter, true, span, env).await?;
+        let name = subsearch::quoted(&node.lineage.join("."));
+        let text = format!("search * | eval {NODENAME}={name}");
+        read.extend(parsed(&text, span, env).await?.into_iter().skip(1));
+        searches.push(Subsearch { pipeline: Box::new(Pipeline { commands: read }), span });
+    }
+    match <[Subsearch; 1]>::try_from(searches) {
+        Ok([only]) => Ok(only.pipeline.commands),
+        Err(searches) => {
+            let merged = MultisearchCommand { searches };
+            Ok(vec![Spanned::new(Command::Multisearch(merged), span)])
+        }
+    }
+}
+
 /// Removes `nodename=` from the filter; it names a child of the searched dataset.
 fn narrowed(
     filter: &SearchCommand,
@@ -351,7 +384,7 @@ fn narrowed(
     let mut rest = Vec::new();
     for member in conjuncts(filter.expr.as_ref()) {
         match &member {
-            SearchExpr::Comparison(comparison) if comparison.field.node == "nodename" => {
+            SearchExpr::Comparison(comparison) if comparison.field.node == NODENAME => {
                 let name = comparison.value.pattern.text();
                 *dataset = find(model, Some(&name), comparison.span, env)?;
             }
