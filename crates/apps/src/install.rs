@@ -184,6 +184,9 @@ fn unserved(path: &Path) -> Option<&'static str> {
         .then_some("of data/ui, only views, nav and panels are used")
 }
 
+/// The folders of an app whose `.conf` files are read.
+const LAYERS: [&str; 2] = ["default", "local"];
+
 /// Adds the used and unused parts of a file to the report.
 fn examine(
     path: &Path,
@@ -215,6 +218,11 @@ fn examine(
         found.file(path);
         return;
     };
+    if !LAYERS.iter().any(|folder| path.parent() == Some(Path::new(folder))) {
+        let text = "of .conf files, only those in default and local of the app are read".to_owned();
+        report.remarks.push(Remark { place: shown, text });
+        return;
+    }
     let file = ConfFile::parse(&shown, &String::from_utf8_lossy(bytes));
     for warning in &file.warnings {
         report
@@ -239,11 +247,7 @@ fn examine(
             report.remarks.push(Remark { place, text: warning.text });
         }
     }
-    // Other files, such as samples, are not read.
-    if path.parent().is_some_and(|folder| folder.ends_with("default") || folder.ends_with("local"))
-    {
-        found.settings(conf, &file);
-    }
+    found.settings(conf, &file);
     match report.used.iter_mut().find(|(known, _)| known == conf) {
         Some((_, count)) => *count += file.stanzas.len(),
         None => report.used.push((conf.to_owned(), file.stanzas.len())),

@@ -418,6 +418,24 @@ fn a_packed_app_is_installed_with_a_report() {
 }
 
 #[test]
+fn settings_in_other_folders_of_an_app_are_not_counted() {
+    let bytes = packed(&[
+        ("kit/default/macros.conf", "[m]\ndefinition = x\n"),
+        ("kit/src/other/default/macros.conf", "[n]\ndefinition = x\n"),
+        ("kit/samples/props.conf", "[st]\nEXTRACT-a = (?<a>x)\n"),
+    ]);
+    let package = Package::unpack(&bytes, "kit.tgz").unwrap();
+    let settings = Registry::new(&[knowledge::settings::DECLARED]);
+    let told = report(&package, Target::Server, &settings);
+    assert_eq!(told.used, [("macros".to_owned(), 1)]);
+    let gains: Vec<String> = told.gains.iter().map(|g| format!("{} {}", g.what, g.text)).collect();
+    assert_eq!(gains, ["macros 1"]);
+    let places: Vec<&str> = told.remarks.iter().map(|remark| remark.place.as_str()).collect();
+    assert_eq!(places, ["samples/props.conf", "src/other/default/macros.conf"]);
+    assert!(told.remarks[0].text.contains("only those in default and local"), "{told:?}");
+}
+
+#[test]
 fn what_is_no_app_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.tgz");
