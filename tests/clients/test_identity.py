@@ -249,6 +249,17 @@ def test_a_token_of_some_indexes_searches_no_others(house):
     form = {"search": search, "exec_mode": "oneshot", "earliest_time": "0"}
     found = bearer(house, "POST", "/services/search/jobs", token, form).json()["results"]
     assert [row["index"] for row in found] == ["scoped_in"]
+    # Jobs over other indexes are not listed: their texts would tell what is searched there.
+    jobs = "/services/search/jobs"
+    wide = {"search": "search index=scoped_out", "exec_mode": "blocking", "id": "wide", **JSON}
+    assert house.rest("POST", jobs, wide, auth=ADMIN).status == 201
+    narrow = {"search": search, "exec_mode": "blocking", "id": "narrow", **JSON}
+    assert bearer(house, "POST", jobs, token, narrow).status == 201
+    path = f"{jobs}?output_mode=json&count=0"
+    listed = lambda answer: {job["content"]["sid"] for job in answer.json()["entry"]}
+    own = listed(bearer(house, "GET", path, token))
+    assert "narrow" in own and "wide" not in own, own
+    assert {"narrow", "wide"} <= listed(house.rest("GET", path, auth=ADMIN))
 
 
 @pytest.mark.parametrize(

@@ -92,13 +92,15 @@ pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
     let mut jobs = state.search.jobs();
     jobs.extend(state.search.saved_jobs());
     jobs.sort_by_key(|job| Reverse(job.created()));
-    of_caller_only(jobs, caller)
+    of_caller_only(state, jobs, caller)
 }
 
-/// The caller's own jobs, or all with `admin_all_objects`.
-fn of_caller_only(mut jobs: Vec<Arc<Job>>, caller: &Caller) -> Vec<Arc<Job>> {
+/// The caller's own jobs, or all with `admin_all_objects`; with a token of a limited scope, those within it.
+fn of_caller_only(state: &ApiState, mut jobs: Vec<Arc<Job>>, caller: &Caller) -> Vec<Arc<Job>> {
     let all = caller.may("admin_all_objects");
-    jobs.retain(|job| all || job.request().owner == caller.user);
+    let in_scope =
+        |job: &Job| !caller.rights.is_scoped() || state.search.may_read_job(job, &caller.rights);
+    jobs.retain(|job| (all || job.request().owner == caller.user) && in_scope(job));
     jobs
 }
 
@@ -112,7 +114,7 @@ async fn list(
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     let is_asked = extensions.get::<FromOther>().is_some();
     let entries_of = |jobs: Vec<Arc<Job>>| -> Vec<Entry> {
-        of_caller_only(jobs, &caller).iter().map(|job| entry(job)).collect()
+        of_caller_only(&state, jobs, &caller).iter().map(|job| entry(job)).collect()
     };
     let (Some(heads), Some(client), false) = (&state.heads, client, is_asked) else {
         // The process that has sent the request lists the jobs in object storage itself.
