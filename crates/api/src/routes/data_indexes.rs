@@ -248,7 +248,7 @@ fn entry(call: &Call, Index { name, known, held, is_complete }: &Index) -> Entry
     let removable = known.configured.is_none();
     let disable = if known.disabled() { "enable" } else { "disable" };
     Entry::new(PATH, name.as_str(), content)
-        .with_acl(Acl { removable, ..Acl::system() })
+        .with_acl(Acl { removable, writable: call.caller.may("indexes_edit"), ..Acl::system() })
         .with_attributes(Attributes::new(&[], &EDITABLE, &[]))
         .editable()
         .linking(&[disable, "roll-hot-buckets"])

@@ -1,5 +1,6 @@
 //! A job in the form that Splunk's clients expect: about seventy keys, a few of which affect their behaviour.
 
+use model::EventTime;
 use search::{Job, JobStatus, ScanCounts};
 use serde_json::{Map, Value, json};
 
@@ -206,6 +207,9 @@ fn description(job: &Job) -> Map<String, Value> {
     let bound = |micros: i64| {
         if matches!(micros, i64::MIN | i64::MAX) { String::new() } else { iso(micros) }
     };
+    // Clients compute with these numbers: the bounds of all time are not such times.
+    let earliest = if range.earliest == EventTime::MIN { EventTime(0) } else { range.earliest };
+    let latest = if range.latest == EventTime::MAX { job.created() } else { range.latest };
     let normalized = job.normalized_search();
     let report = if job.finds_events() { Value::Null } else { json!(normalized) };
     feed::content(json!({
@@ -223,8 +227,8 @@ fn description(job: &Job) -> Map<String, Value> {
         "latestTime": bound(range.latest.0),
         "indexEarliestTime": 0,
         "indexLatestTime": 0,
-        "searchEarliestTime": range.earliest.seconds(),
-        "searchLatestTime": range.latest.seconds(),
+        "searchEarliestTime": earliest.seconds(),
+        "searchLatestTime": latest.seconds(),
         "cursorTime": bound(range.earliest.0),
         "statusBuckets": request.status_buckets,
         "keywords": job.highlight().join(" "),

@@ -79,6 +79,12 @@ async fn users_roles_indexes_and_tokens_of_others_are_not_told() {
     );
     let indexes = server.get("watcher", &list("/services/data/indexes")).await.text;
     assert!(indexes.contains("\"name\":\"open\"") && !indexes.contains("closed"), "{indexes}");
+    for (user, may) in [("watcher", false), ("admin", true)] {
+        let told = server.get(user, "/services/data/indexes/open?output_mode=json").await.json();
+        let acl = &told["entry"][0]["acl"];
+        assert_eq!(acl["can_write"], may, "{user}: {acl}");
+        assert_eq!(acl["can_change_perms"], may, "{user}: {acl}");
+    }
     let closed = server.get("watcher", "/services/data/indexes/closed").await;
     assert_eq!(closed.status, StatusCode::NOT_FOUND);
     let tokens = server.get("watcher", "/services/data/inputs/http").await;

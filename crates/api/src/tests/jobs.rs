@@ -342,3 +342,16 @@ async fn events_and_summary_are_those_of_the_range_of_the_request() {
     let told = server.get("admin", &format!("/services/search/jobs/export?{search}")).await;
     assert!(told.text.contains(&format!("t{start}")), "{told:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_over_all_time_has_times_of_the_calendar() {
+    let server = Server::start().await;
+    let sid = server.job("admin", "search index=open").await;
+    let path = format!("/services/search/jobs/{sid}?output_mode=json");
+    let told = server.get("admin", &path).await.json();
+    let content = &told["entry"][0]["content"];
+    assert_eq!(content["searchEarliestTime"], 0.0, "{content}");
+    let latest = content["searchLatestTime"].as_f64().unwrap();
+    assert!((1e9..1e11).contains(&latest), "{latest}");
+    assert_eq!(content["earliestTime"], "", "{content}");
+}
