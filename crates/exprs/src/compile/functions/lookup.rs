@@ -116,7 +116,8 @@ pub(super) fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, 
         let texts: Vec<_> = (0..inputs).map(|at| row.text(at)).collect();
         let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
         let rows = lookup.find(&texts, time);
-        let default = lookup.default_match(rows.len());
+        let has_input = texts.iter().any(Option::is_some);
+        let default = lookup.default_match(rows.len()).filter(|_| has_input);
         if rows.is_empty() && default.is_none() {
             return None;
         }

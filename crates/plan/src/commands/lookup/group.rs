@@ -31,6 +31,8 @@ use context::stanzas::{OfBatch, Stanzas, names_in};
 const LOOKUPS: char = ';';
 /// The prefix of each row number in such a text.
 const ROWS: char = ' ';
+/// Stands for the row numbers if the event has no value to look up, so that it gets no default.
+const NO_INPUT: &str = "-";
 
 /// A lookup, and the events to which it is applied.
 pub(in crate::commands) struct Applied<'a> {
@@ -130,7 +132,7 @@ impl Applied<'_> {
 }
 
 /// Returns the lookups that apply to an event, with the numbers of the matching rows: `0 17 23;4;7 1`. Null
-/// if no lookup applies.
+/// if no lookup applies. `0 -` is a lookup for which the event has no value.
 fn matches(group: Arc<Group>, arguments: Vec<Typed>) -> Typed {
     let identity = format!("{:p}", Arc::as_ptr(&group));
     // Calls to programs are volatile, so that the optimizer neither moves nor repeats them.
@@ -169,13 +171,18 @@ impl Group {
                     text.push(LOOKUPS);
                 }
                 write_number(number, &mut text);
+                let asked = &self.asked[number];
+                if asked.lacks_input(event) {
+                    text.push(ROWS);
+                    text.push_str(NO_INPUT);
+                    return;
+                }
                 let mut write = |rows: &[u32]| {
                     for row in rows {
                         text.push(ROWS);
                         write_number(*row as usize, &mut text);
                     }
                 };
-                let asked = &self.asked[number];
                 match answers.get_mut(&number) {
                     Some(answers) => asked.each_key(event, |_| {
                         if let Some(found) = answers.next() {
@@ -239,6 +246,12 @@ impl Group {
 }
 
 impl Asked {
+    /// Whether the event has none of the input fields. Splunk's documentation says that a null value counts
+    /// as a match and is not replaced with `default_match`.
+    fn lacks_input(&self, event: Event<'_>) -> bool {
+        self.inputs.iter().all(|at| matches!(event.value(*at), Value::Null))
+    }
+
     /// Calls `write` with the numbers of the matching rows; if the only input field has several values, once
     /// for each value.
     fn find(&self, event: Event<'_>, mut write: impl FnMut(&[u32])) {
@@ -355,6 +368,9 @@ impl Found {
         };
         let mut found = 0;
         for row in rows.split(ROWS) {
+            if row == NO_INPUT {
+                return;
+            }
             if let Ok(row) = row.parse::<usize>() {
                 found += 1;
                 match &self.lookup.program {
