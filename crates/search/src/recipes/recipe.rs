@@ -60,6 +60,9 @@ pub(crate) struct Search {
     pub(crate) window: Option<Duration>,
     pub(crate) default_indexes: Vec<IndexName>,
     pub(crate) range: TimeRange,
+    /// Earlier versions do not send it. Their recipes must be readable all the same, so that they are refused
+    /// because of their version.
+    #[serde(default = "all_times")]
     pub(crate) index_range: TimeRange,
     pub(crate) now: EventTime,
     pub(crate) timezone: String,
@@ -129,6 +132,10 @@ impl Search {
         }
         Ok(())
     }
+}
+
+fn all_times() -> TimeRange {
+    TimeRange::ALL
 }
 
 /// Returns the version that both sides of a part must have: that of the program, and the fingerprint of the
@@ -297,6 +304,7 @@ mod tests {
 
     use super::*;
 
+    /// Returns a search without `index_range`, as earlier versions send it.
     fn search(version: &str) -> Search {
         serde_json::from_value(json!({
             "version": version, "knowledge": 7, "text": "", "inner": null, "owner": "me", "app": "search",
