@@ -260,6 +260,12 @@ def test_a_token_of_some_indexes_searches_no_others(house):
     own = listed(bearer(house, "GET", path, token))
     assert "narrow" in own and "wide" not in own, own
     assert {"narrow", "wide"} <= listed(house.rest("GET", path, auth=ADMIN))
+    # Nor does `history` have their texts.
+    form = {"search": "| history", "exec_mode": "oneshot", **JSON}
+    past = lambda answer: {row["sid"] for row in answer.json()["results"]}
+    own = past(bearer(house, "POST", jobs, token, form))
+    assert "narrow" in own and "wide" not in own, own
+    assert "wide" in past(house.rest("POST", jobs, form, auth=ADMIN))
 
 
 @pytest.mark.parametrize(

@@ -70,4 +70,10 @@ impl Engine {
         let same = filter.is_none() || *filter == job.request().rights.limits().filter;
         owns && same && job.request().rights.searchable(names).iter().all(open)
     }
+
+    /// Whether a job may be in a list for a user. With a token of a limited scope, only jobs within the scope
+    /// may: the texts of others tell what is searched outside of it.
+    pub(crate) fn is_in_scope(&self, job: &Job, rights: &Rights) -> bool {
+        !rights.is_scoped() || self.may_read_job(job, rights)
+    }
 }

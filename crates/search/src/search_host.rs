@@ -301,8 +301,11 @@ impl Host for SearchHost {
                     ("result_count".to_owned(), vec![job.result_count().to_string()]),
                 ]
             };
-            let own = jobs.iter().filter(|job| job.request().owner == self.namespace.owner);
-            Ok(Rows::of_records(own.map(record).collect()))
+            let listed = jobs.iter().filter(|job| {
+                job.request().owner == self.namespace.owner
+                    && self.engine.is_in_scope(job, &self.rights)
+            });
+            Ok(Rows::of_records(listed.map(record).collect()))
         })
     }
 

@@ -498,6 +498,13 @@ impl SearchService {
         self.engine.may_read_job(job, rights)
     }
 
+    /// Whether a job may be in a list for a user. With a token of a limited scope, only jobs within the scope
+    /// may.
+    #[must_use]
+    pub fn is_in_scope(&self, job: &Job, rights: &Rights) -> bool {
+        self.engine.is_in_scope(job, rights)
+    }
+
     /// Checks a search filter of a role and rejects filters that could not be enforced.
     ///
     /// # Errors

@@ -98,8 +98,7 @@ pub(super) fn visible(state: &ApiState, caller: &Caller) -> Vec<Arc<Job>> {
 /// The caller's own jobs, or all with `admin_all_objects`; with a token of a limited scope, those within it.
 fn of_caller_only(state: &ApiState, mut jobs: Vec<Arc<Job>>, caller: &Caller) -> Vec<Arc<Job>> {
     let all = caller.may("admin_all_objects");
-    let in_scope =
-        |job: &Job| !caller.rights.is_scoped() || state.search.may_read_job(job, &caller.rights);
+    let in_scope = |job: &Job| state.search.is_in_scope(job, &caller.rights);
     jobs.retain(|job| (all || job.request().owner == caller.user) && in_scope(job));
     jobs
 }
