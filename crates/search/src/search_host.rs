@@ -75,38 +75,31 @@ impl SearchHost {
         Error::forbidden_anywhere(format!("the user \"{user}\" may not change {what} \"{name}\""))
     }
 
-    /// Returns the namespace in which the user writes a lookup file: that of the app, for all users, if the
-    /// user may write there, otherwise the user's own. An own file takes precedence over a shared one, so
-    /// none is created beside a shared file that the user may not change.
+    /// Returns the namespace in which the user writes a lookup file. It is the one in which the user reads
+    /// it: an own file takes precedence over a shared one, so rows for a shared file would not be seen by the
+    /// user, and `append=true` would replace the shared rows by the own ones. A new file belongs to all users
+    /// of the app if the user may write there.
     async fn place_of_file(&self, name: &str) -> Result<Namespace, Error> {
-        let shared = Namespace::new(apps::NOBODY, &self.namespace.app);
-        let allowed = match self.file_in(name, &shared).await? {
-            Some(file) => {
-                let place = file.place();
-                self.rights.may_write(&Object { owner: &file.owner, shared: true, place: &place })
-            }
-            None if self.rights.may_share(&shared.app) => true,
-            None => return Ok(self.namespace.clone()),
+        let files = self.apps().list_lookups(&self.namespace).await.map_err(failed)?;
+        let of_owner = |owner: &str| {
+            files.iter().find(|file| {
+                file.name == name && file.app == self.namespace.app && file.owner == owner
+            })
         };
-        if allowed {
-            return Ok(shared);
+        let owner = &self.namespace.owner;
+        if owner != apps::NOBODY && of_owner(owner).is_some() {
+            return Ok(self.namespace.clone());
         }
-        match self.file_in(name, &self.namespace).await? {
-            Some(_) => Ok(self.namespace.clone()),
-            None => Err(self.refused("the shared lookup file", name)),
+        let shared = Namespace::new(apps::NOBODY, &self.namespace.app);
+        let Some(file) = of_owner(apps::NOBODY) else {
+            let is_shared = self.rights.may_share(&shared.app);
+            return Ok(if is_shared { shared } else { self.namespace.clone() });
+        };
+        let place = file.place();
+        match self.rights.may_write(&Object { owner: &file.owner, shared: true, place: &place }) {
+            true => Ok(shared),
+            false => Err(self.refused("the shared lookup file", name)),
         }
-    }
-
-    /// Returns the lookup file of this name that is stored in exactly this namespace.
-    async fn file_in(
-        &self,
-        name: &str,
-        namespace: &Namespace,
-    ) -> Result<Option<apps::LookupFile>, Error> {
-        let files = self.apps().list_lookups(namespace).await.map_err(failed)?;
-        Ok(files.into_iter().find(|file| {
-            file.name == name && file.app == namespace.app && file.owner == namespace.owner
-        }))
     }
 }
 

@@ -292,6 +292,32 @@ async fn who_may_not_share_writes_own_lookup_files() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_own_lookup_file_is_written_beside_a_shared_one_that_may_be_changed() {
+    let server = Server::start().await;
+    let write = async |user: &str, value: &str, options: &str| {
+        let search =
+            format!("| makeresults | eval k=\"{value}\" | outputlookup {options} mine.csv");
+        let told = server.search(user, &search).await;
+        assert!(told.status.is_success(), "{search} by {user}: {told:?}");
+    };
+    write("user", "own", "").await;
+    write("power", "shared", "").await;
+    let acl = [("sharing", "app"), ("perms.read", "*"), ("perms.write", "*")];
+    made(&server, "data/lookup-table-files/mine.csv/acl", &acl).await;
+    write("user", "more", "append=true").await;
+    for (user, has, lacks) in [("user", ["own", "more"], "shared"), ("power", ["shared"; 2], "own")]
+    {
+        let told = server.search(user, "| inputlookup mine.csv | fields k").await;
+        let all = has.iter().all(|value| told.text.contains(&format!("\"{value}\"")));
+        assert!(all && !told.text.contains(&format!("\"{lacks}\"")), "{user}: {told:?}");
+    }
+    // A user who may write in the app has no file of their own: the shared one is written.
+    write("power", "last", "append=true").await;
+    let told = server.search("admin", "| inputlookup mine.csv | fields k").await;
+    assert!(told.text.contains("\"shared\"") && told.text.contains("\"last\""), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_app_tells_who_may_add_shared_objects_to_it() {
     let server = Server::start().await;
     for (user, writes) in [("user", false), ("power", true), ("admin", true)] {
