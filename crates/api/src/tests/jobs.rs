@@ -277,9 +277,15 @@ async fn index_times_of_a_request_bound_all_of_its_searches() {
     let own = "search index=open _index_latest=+1h | stats count AS n";
     let told = found(&server, own, &[("index_latest", "-1d")]).await;
     assert!(told.contains(r#""n":"1""#), "{told}");
-    let rows = "| makeresults | search earliest=0 | stats count AS n";
-    let told = found(&server, rows, &[("index_latest", "+1d")]).await;
-    assert!(told.contains(r#""n":"1""#), "{told}");
+    // Rows without `_indextime`, also where branches have times.
+    for rows in [
+        "| makeresults | search earliest=0 | stats count AS n",
+        "| makeresults | eval a=1 | search (a=1 earliest=-1h) OR b=2 | stats count AS n",
+        "search index=open | table _time host | search (host=h* earliest=0) OR b=2 | stats count AS n",
+    ] {
+        let told = found(&server, rows, &[("index_latest", "+1d")]).await;
+        assert!(told.contains(r#""n":"1""#), "{rows}: {told}");
+    }
     let saved = [("name", "all"), ("search", searches[0]), ("dispatch.index_latest", "-1d")];
     assert!(server.post("admin", SAVED, &saved).await.status.is_success());
     let path = format!("{SAVED}/all/dispatch");

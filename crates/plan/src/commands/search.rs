@@ -3,6 +3,7 @@
 //! Split: the filter runs where events are, pruned by the term index; nothing is left to the
 //! search head.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use frames::scan::{TABLE, conjuncts, filter_scan};
 use frames::{Frame, FrameColumn, column};
 use futures::future::BoxFuture;
 use model::{IndexName, TimeRange, columns};
-use spl::ast::{Command, SearchCommand, SearchExpr, Spanned, TimeModifierKind};
+use spl::ast::{Command, SearchCommand, SearchExpr, Spanned};
 
 use super::required::{choose_fields, required_by};
 use super::{
@@ -26,7 +27,7 @@ use super::{
     summary,
 };
 use crate::arguments::Arguments;
-use crate::{Error, EventsRequest, FieldInfo, SourceField};
+use crate::{Error, EventsRequest, FieldInfo, PlanContext, SourceField};
 use context::event_types;
 use context::indexes;
 use context::planning::{PlanningContext, SourceRows};
@@ -252,20 +253,22 @@ pub(super) fn filter(
     mut frame: Frame,
     env: &PlanningContext<'_>,
 ) -> Result<Frame, Error> {
-    let mut search = with_windows(search.clone(), env.context)?;
+    // Events were read in the range of `_indextime` of the request, and other rows have no `_indextime`: only
+    // the modifiers of this command bound it.
+    let context = if env.context.index_range == TimeRange::ALL {
+        Cow::Borrowed(env.context)
+    } else {
+        Cow::Owned(PlanContext { index_range: TimeRange::ALL, ..env.context.clone() })
+    };
+    let mut search = with_windows(search.clone(), &context)?;
     if let Some(expr) = search.expr.take() {
         let expr = with_local_server(expr, env);
         let condition = predicate::compile_search(&expr, &env.scope(&frame))?;
         frame = frame.filter(condition)?;
     }
     if !search.time.is_empty() && frame.kind(columns::TIME).is_some() {
-        let mut bounds = bounds(&search, env.context)?;
-        bounds.time = bounds.time.intersect(&env.context.range);
-        let kinds = [TimeModifierKind::IndexEarliest, TimeModifierKind::IndexLatest];
-        if kinds.into_iter().all(|kind| search.time_modifier(kind).is_none()) {
-            // Events were read in the range of the request, and other rows have no `_indextime`.
-            bounds.index_time = TimeRange::ALL;
-        }
+        let mut bounds = bounds(&search, &context)?;
+        bounds.time = bounds.time.intersect(&context.range);
         let conditions = bounded(bounds, |name| frame.field(name).to(ValueType::Time).expr);
         for condition in conditions {
             frame = frame.filter(condition)?;
