@@ -5,7 +5,6 @@ mod csv;
 mod json;
 mod pieces;
 mod raw;
-mod times;
 mod xml;
 
 use axum::body::Body;
@@ -20,7 +19,6 @@ pub(crate) use self::csv::Csv;
 pub(crate) use self::json::{RowObject, write_json};
 pub(crate) use self::pieces::{Pieces, fields_of, streamed, whole};
 pub(crate) use self::raw::Raw;
-pub(crate) use self::times::OutputTimes;
 use crate::error::RestError;
 use crate::params::Params;
 

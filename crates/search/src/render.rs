@@ -1,5 +1,7 @@
 //! Columns as the texts that clients see: one value, several, or none.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
     DataType, Float64Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
@@ -7,7 +9,8 @@ use arrow::datatypes::{
 };
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use model::columns;
+use knowledge::time::{LocalClock, TimeFormat};
+use model::{EventTime, columns};
 use plan::value::{NumberText, read_time_among_texts};
 use serde::Serialize;
 
@@ -38,6 +41,8 @@ pub(crate) struct Renderer {
     timezone: TimeZone,
     /// Whether times include non-zero microseconds.
     has_micros: bool,
+    /// The requested form of `_time`, and the clock of the zone; `None` is ISO 8601.
+    form: Option<Arc<(TimeFormat, LocalClock)>>,
 }
 
 impl Renderer {
@@ -45,13 +50,21 @@ impl Renderer {
     /// does.
     #[must_use]
     pub(crate) fn new(timezone: TimeZone) -> Self {
-        Self { timezone, has_micros: false }
+        Self { timezone, has_micros: false, form: None }
     }
 
     /// Keeps the microseconds of times, so that a time in a result of SQL identifies its event.
     #[must_use]
     pub(crate) fn exact(timezone: TimeZone) -> Self {
-        Self { timezone, has_micros: true }
+        Self { timezone, has_micros: true, form: None }
+    }
+
+    /// Writes `_time` in this format, if there is one. The format decides about fractions of seconds.
+    #[must_use]
+    pub(crate) fn with_times(self, format: Option<&TimeFormat>) -> Self {
+        let form =
+            format.map(|format| Arc::new((format.clone(), LocalClock::new(self.timezone.clone()))));
+        Self { form, ..self }
     }
 
     /// Renders the value of a row; `None` if it is null. A multivalue field with one value becomes a single
@@ -77,7 +90,7 @@ impl Renderer {
                 if name == columns::INDEX_TIME {
                     micros.div_euclid(1_000_000).to_string()
                 } else {
-                    self.time(micros)
+                    self.time_in(name, micros)
                 }
             }
             DataType::List(_) => {
@@ -107,8 +120,20 @@ impl Renderer {
     fn text(&self, name: &str, text: &str) -> String {
         let is_time = name == columns::TIME && !self.has_micros;
         match is_time.then(|| read_time_among_texts(text)).flatten() {
-            Some(micros) => self.time(micros),
+            Some(micros) => self.time_in(name, micros),
             None => text.to_owned(),
+        }
+    }
+
+    /// Renders a time of a field: that of `_time` in the requested form, all others in ISO 8601.
+    fn time_in(&self, name: &str, micros: i64) -> String {
+        match self.form.as_deref() {
+            Some((format, clock)) if name == columns::TIME => {
+                let mut written = String::new();
+                format.strftime(EventTime(micros), clock, &mut written);
+                written
+            }
+            _ => self.time(micros),
         }
     }
 
@@ -160,7 +185,6 @@ mod tests {
         Float64Array, StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray,
         TimestampNanosecondArray,
     };
-    use std::sync::Arc;
 
     fn text(name: &str, column: ArrayRef) -> Option<Value> {
         Renderer::new(TimeZone::UTC).value(name, &column, 0)
@@ -193,6 +217,28 @@ mod tests {
         assert_eq!(exact.time(50_675_872), "1970-01-01T00:00:50.675872+00:00");
         assert_eq!(exact.time(50_675_000), "1970-01-01T00:00:50.675+00:00");
         assert_eq!(exact.time(-1), "1969-12-31T23:59:59.999999+00:00");
+    }
+
+    #[test]
+    fn a_requested_form_applies_to_the_column_of_times_with_all_digits() {
+        let micros = 1_795_208_400_123_456;
+        let times: ArrayRef =
+            Arc::new(TimestampMicrosecondArray::from(vec![micros]).with_timezone("UTC"));
+        let texts: ArrayRef =
+            Arc::new(StringViewArray::from(vec!["1795208400.123456", "Total", "1795208400"]));
+        let zone = TimeZone::get("Asia/Tokyo").expect("the zone is known");
+        let format = TimeFormat::parse("%s.%6N %H:%M %z");
+        let renderer = Renderer::new(zone).with_times(Some(&format));
+        let shown =
+            |name: &str, column: &ArrayRef, row: usize| match renderer.value(name, column, row) {
+                Some(Value::One(text)) => text,
+                other => panic!("{other:?}"),
+            };
+        let written = "1795208400.123456 06:00 +0900";
+        assert_eq!(shown("_time", &times, 0), written);
+        assert_eq!(shown("_time", &texts, 0), written);
+        assert_eq!([1, 2].map(|row| shown("_time", &texts, row)), ["Total", "1795208400"]);
+        assert_eq!(shown("t", &times, 0), "2026-11-21T06:00:00.123+09:00");
     }
 
     #[test]

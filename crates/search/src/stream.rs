@@ -86,7 +86,8 @@ impl SearchService {
                         filter: planned.hidden_fields.clone(),
                         batches,
                         knowledge: Arc::clone(&knowledge),
-                        renderer: Renderer::new(request.timezone.clone()),
+                        renderer: Renderer::new(request.timezone.clone())
+                            .with_times(request.output_time_format.as_deref()),
                         known: KnownFields::default(),
                         shown: OnceLock::from(fields.flatten()),
                     };

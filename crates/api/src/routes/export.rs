@@ -1,9 +1,12 @@
 //! `/services/search/jobs/export`: every row of a search as it is found.
 
+use std::sync::Arc;
+
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
+use knowledge::time::TimeFormat;
 use search::{Message, MessageKind, Page};
 use serde_json::{Value, json};
 
@@ -13,8 +16,7 @@ use crate::audit::searches::{self, Pages};
 use crate::call::Call;
 use crate::error::RestError;
 use crate::output::{
-    Columns, Csv, OutputMode, OutputTimes, Raw, ResponseMeta, RowFormat, RowObject, write_json,
-    xml_text,
+    Columns, Csv, OutputMode, Raw, ResponseMeta, RowFormat, RowObject, write_json, xml_text,
 };
 use crate::rights::SEARCH;
 use crate::routing::{Routes, get};
@@ -42,9 +44,10 @@ async fn export(
     let mode = OutputMode::of(&params)?;
     let mut request = request(&state, &params, &caller, &namespace)?;
     request.read_only = method != Method::POST;
-    let times = OutputTimes::of(&params, &request.timezone);
+    let format = params.text("output_time_format").map(TimeFormat::parse);
+    request.output_time_format = format.map(Arc::new);
     let pages = searches::export(&state, &seen, request).await?;
-    let mut export = Export { times, ..Export::new(mode, pages) };
+    let mut export = Export::new(mode, pages);
     // A search that fails at once is answered with a status, and one that is known to miss events with a
     // header, which CSV and raw text have no other place for.
     export.first = match tokio::time::timeout(FIRST, export.pages.recv()).await {
@@ -92,7 +95,6 @@ fn xml_messages(warnings: &[String]) -> String {
 /// Writes an export, page by page. Rows of `json` are delayed by one, because the last one is marked as such.
 struct Export {
     mode: OutputMode,
-    times: Option<OutputTimes>,
     pages: Pages,
     rows: usize,
     /// A row without the end of its object.
@@ -112,7 +114,6 @@ impl Export {
     fn new(mode: OutputMode, pages: Pages) -> Self {
         Self {
             mode,
-            times: None,
             pages,
             rows: 0,
             held: None,
@@ -134,13 +135,7 @@ impl Export {
                 None => self.pages.recv().await,
             };
             let text = match next {
-                Some(Ok(page)) => work_on_rows(page.rows.len(), || {
-                    let page = match &self.times {
-                        Some(times) => times.write(page),
-                        None => page,
-                    };
-                    self.page(&page)
-                }),
+                Some(Ok(page)) => work_on_rows(page.rows.len(), || self.page(&page)),
                 Some(Err(error)) => {
                     (self.ended, self.is_broken) = (true, true);
                     self.error(&error).into_bytes()

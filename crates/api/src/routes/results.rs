@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
+use knowledge::time::TimeFormat;
 use model::{EventTime, TimeRange};
 use quick_xml::escape::escape;
-use search::{Job, Page, ResultRows};
+use search::{Job, ResultRows};
 use serde_json::{Value, json};
 
 use super::jobs::{RequestJob, find, of_caller, range_of_events};
@@ -16,7 +17,7 @@ use crate::audit::{Observed, searches};
 use crate::call::Call;
 use crate::error::RestError;
 use crate::namespace::PathNamespace;
-use crate::output::{OutputMode, OutputTimes, Pieces, ResponseMeta, fields_of, streamed, whole};
+use crate::output::{OutputMode, Pieces, ResponseMeta, fields_of, streamed, whole};
 use crate::params::Params;
 use crate::rights::Need;
 use crate::routing::{Routes, get};
@@ -229,20 +230,17 @@ async fn page_response(
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(params)?;
     meta.highlight = params.flag("highlight").then(|| job.highlight().to_vec());
-    let times = OutputTimes::of(params, &job.request().timezone);
-    let written = move |page: Page| match &times {
-        Some(times) => times.write(page),
-        None => page,
-    };
+    let format = params.text("output_time_format").map(TimeFormat::parse);
+    let rows = rows.with_times(format.as_ref());
     if rows.are_many() {
         let fields = wanted_of(fields_of(&rows).await, params);
-        let pages = rows.slices().map(move |slice| written(slice.page()));
+        let pages = rows.slices().map(|slice| slice.page());
         let pieces = Pieces::new(mode.format(meta, fields), pages);
         let body = streamed(pieces.map(Ok::<_, Infallible>), own);
         return Ok(mode.respond(StatusCode::OK, body));
     }
     let text = work_on_rows(rows.len(), || {
-        let page = written(rows.page());
+        let page = rows.page();
         // Without events there are no fields.
         let none = rows.is_empty() && job.finds_events();
         let fields = if none { Vec::new() } else { wanted_of(page.fields.clone(), params) };

@@ -302,7 +302,7 @@ async fn index_times_of_a_request_bound_all_of_its_searches() {
 async fn events_and_summary_are_those_of_the_range_of_the_request() {
     let server = Server::start().await;
     let then = jiff::Timestamp::now() - jiff::Span::new().hours(240);
-    let event = format!("{} word_old old=1", then.strftime("%Y-%m-%dT%H:%M:%SZ"));
+    let event = format!("{} word_old old=1", then.strftime("%Y-%m-%dT%H:%M:%S.123456Z"));
     let path = "/services/receivers/simple?index=open&host=h_old";
     let sent = server.send("admin", Method::POST, path, &event).await;
     assert!(sent.status.is_success(), "{sent:?}");
@@ -340,13 +340,14 @@ async fn events_and_summary_are_those_of_the_range_of_the_request() {
         assert_eq!(names.collect::<Vec<_>>().join(","), fields, "{query}: {told}");
     }
     for below in ["events", "results", "results_preview"] {
-        let path = format!("{job}/{below}?output_mode=json&f=_time&output_time_format=t%25s");
+        let path = format!("{job}/{below}?output_mode=json&f=_time&output_time_format=t%25s.%256N");
         let told = server.get("admin", &path).await;
-        assert!(told.text.contains(&format!("\"_time\":\"t{start}\"")), "{below}: {told:?}");
+        let written = format!("\"_time\":\"t{start}.123456\"");
+        assert!(told.text.contains(&written), "{below}: {told:?}");
     }
-    let search = "search=search+index%3Dopen&output_mode=csv&output_time_format=t%25s";
+    let search = "search=search+index%3Dopen&output_mode=csv&output_time_format=t%25s.%256N";
     let told = server.get("admin", &format!("/services/search/jobs/export?{search}")).await;
-    assert!(told.text.contains(&format!("t{start}")), "{told:?}");
+    assert!(told.text.contains(&format!("t{start}.123456")), "{told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

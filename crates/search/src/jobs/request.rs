@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use access::Rights;
 use jiff::tz::TimeZone;
+use knowledge::time::TimeFormat;
 use model::EventTime;
 use runtime::trace::TraceContext;
 
@@ -27,6 +28,9 @@ pub struct JobRequest {
     pub now: Option<EventTime>,
     /// The time zone in which days begin and times are written.
     pub timezone: TimeZone,
+    /// The form of `_time` in the rows of an export; `None` is ISO 8601. Of a job, each request for rows has
+    /// its own.
+    pub output_time_format: Option<Arc<TimeFormat>>,
     /// Maximum number of events to keep, newest first; `None` uses the setting `max_count`.
     pub max_count: Option<usize>,
     /// Number of bins of the timeline; 0 for no timeline. Bins have round widths, so there may be up to 1,200
@@ -75,6 +79,7 @@ impl JobRequest {
             index_latest: None,
             now: None,
             timezone: TimeZone::UTC,
+            output_time_format: None,
             max_count: None,
             status_buckets: 0,
             preview: false,

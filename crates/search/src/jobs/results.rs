@@ -94,12 +94,12 @@ impl Results {
         part_of(&self.batches, offset, count)
     }
 
-    /// Renders rows as texts. For events, fields that no command named are extracted and computed here, for
-    /// these rows only.
-    pub(crate) fn page_of(&self, batches: &[RecordBatch]) -> Page {
-        let mut page = self.stored_page(batches);
+    /// Renders rows as texts, with this renderer. For events, fields that no command named are extracted and
+    /// computed here, for these rows only.
+    pub(crate) fn page_of(&self, batches: &[RecordBatch], renderer: &Renderer) -> Page {
+        let mut page = self.stored_page(batches, renderer);
         if self.kind == ResultKind::Events {
-            self.extract_rest(batches, &mut page);
+            self.extract_rest(batches, renderer, &mut page);
         }
         page
     }
@@ -129,7 +129,7 @@ impl Results {
         self.visible().map(|column| column.name.clone()).collect()
     }
 
-    fn stored_page(&self, batches: &[RecordBatch]) -> Page {
+    fn stored_page(&self, batches: &[RecordBatch], renderer: &Renderer) -> Page {
         let visible: Vec<&OutputColumn> = self.visible().collect();
         let mut rows = Vec::new();
         for batch in batches {
@@ -140,7 +140,7 @@ impl Results {
                 visible.iter().map(|column| known.get(column.name.as_str()).copied()).collect();
             for row in 0..batch.num_rows() {
                 let cell = |(column, array): (&&OutputColumn, &Option<&Arc<dyn Array>>)| {
-                    array.and_then(|array| self.renderer.value(&column.name, array, row))
+                    array.and_then(|array| renderer.value(&column.name, array, row))
                 };
                 rows.push(visible.iter().zip(&arrays).map(cell).collect());
             }
@@ -148,7 +148,7 @@ impl Results {
         Page { fields: self.stored_fields(), rows }
     }
 
-    fn extract_rest(&self, batches: &[RecordBatch], page: &mut Page) {
+    fn extract_rest(&self, batches: &[RecordBatch], renderer: &Renderer, page: &mut Page) {
         let mut fields = FieldNames::of(std::mem::take(&mut page.fields));
         let known = fields.names.len();
         self.extract(batches, &mut |row, name, value| {
@@ -172,7 +172,7 @@ impl Results {
                     cells.resize(place + 1, None);
                 }
                 // Fields of the configuration take precedence over fields in the text.
-                cells[place] = self.renderer.value(name, values, at);
+                cells[place] = renderer.value(name, values, at);
             }
         });
         let width = fields.names.len();

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::TimestampMicrosecondType;
+use knowledge::time::TimeFormat;
 use model::{TimeRange, columns};
 
 use super::results::{NamesOnce, part_of};
 use super::{Page, Results};
+use crate::render::Renderer;
 use crate::slices::{self, Slices};
 
 /// A snapshot of the rows of a result or preview. It stays valid until it is dropped, even if the job is
@@ -18,6 +20,8 @@ pub struct ResultRows {
     /// The result with its metadata; `None` if there are no rows.
     results: Option<Arc<Results>>,
     batches: Vec<RecordBatch>,
+    /// The renderer, if it is not that of the result.
+    renderer: Option<Renderer>,
     /// The field names, computed once for all readers.
     names: NamesOnce,
 }
@@ -28,7 +32,15 @@ impl ResultRows {
         let batches = results.part(offset, count);
         let rows = batches.iter().map(RecordBatch::num_rows).sum();
         let names = results.known.of(offset, rows);
-        Self { results: Some(Arc::clone(results)), batches, names }
+        Self { results: Some(Arc::clone(results)), batches, renderer: None, names }
+    }
+
+    /// Writes `_time` in this format, if there is one, in the time zone of the search.
+    #[must_use]
+    pub fn with_times(self, format: Option<&TimeFormat>) -> Self {
+        let renderer = self.results.as_ref().filter(|_| format.is_some());
+        let renderer = renderer.map(|results| results.renderer.clone().with_times(format));
+        Self { renderer, ..self }
     }
 
     /// Returns rows `offset .. offset + count` of those whose `_time` is in a range. A row without a time is
@@ -38,7 +50,8 @@ impl ResultRows {
         let within = self.batches.iter().filter_map(|batch| rows_within(batch, range));
         let within: Vec<RecordBatch> = within.collect();
         let batches = part_of(&within, offset, count);
-        Self { results: self.results.clone(), batches, names: Arc::default() }
+        let (results, renderer) = (self.results.clone(), self.renderer.clone());
+        Self { results, batches, renderer, names: Arc::default() }
     }
 
     /// Returns the number of rows.
@@ -76,16 +89,20 @@ impl ResultRows {
     /// first occurrence.
     #[must_use]
     pub fn page(&self) -> Page {
-        let page = |results: &Arc<Results>| results.page_of(&self.batches);
+        let page = |results: &Arc<Results>| {
+            let renderer = self.renderer.as_ref().unwrap_or(&results.renderer);
+            results.page_of(&self.batches, renderer)
+        };
         self.results.as_ref().map_or_else(Page::default, page)
     }
 
     /// Splits the rows into slices of limited size, in order.
     pub fn slices(&self) -> impl Iterator<Item = Self> + Send + use<> {
-        let results = self.results.clone();
+        let (results, renderer) = (self.results.clone(), self.renderer.clone());
         Slices::of(self.batches.clone()).map(move |batches| Self {
             results: results.clone(),
             batches,
+            renderer: renderer.clone(),
             names: Arc::default(),
         })
     }
@@ -117,7 +134,6 @@ mod tests {
 
     use super::*;
     use crate::jobs::results::KnownFields;
-    use crate::render::Renderer;
 
     /// Events in batches of 700, of which only the last event has the field `late`.
     fn events(count: usize) -> Arc<Results> {
