@@ -96,15 +96,20 @@ async fn final_rows(
     // Messages from before the run are in the job's entry.
     let meta = ResponseMeta { offset, messages: job.messages_of_run(), ..ResponseMeta::default() };
     let rows = match range {
-        Some(range) => job.rows(0, usize::MAX).within(range, offset, count),
+        Some(range) => rows_within(&job.rows(0, usize::MAX), range, (offset, count)),
         None => job.rows(offset, count),
     };
     page_response(job, rows, meta, params, None).await
 }
 
-/// Returns a command that keeps the events of a range of time.
+/// Returns a page of the rows of a range of time.
+fn rows_within(rows: &ResultRows, range: TimeRange, (offset, count): (usize, usize)) -> ResultRows {
+    work_on_rows(rows.len(), || rows.within(range, offset, count))
+}
+
+/// Returns a command that keeps the events of a range of time. A text that is not a time is in no range.
 fn where_within(range: TimeRange) -> String {
-    let mut conditions = vec!["isnotnull(_time)".to_owned()];
+    let mut conditions = vec!["isnum(_time)".to_owned()];
     if range.earliest != EventTime::MIN {
         conditions.push(format!("_time>={:.6}", range.earliest.seconds()));
     }
@@ -169,7 +174,7 @@ async fn rows_so_far(
     let preview = match range {
         Some(range) => {
             let rows = job.preview_rows(0, usize::MAX);
-            rows.map(|rows| rows.within(range, offset, count))
+            rows.map(|rows| rows_within(&rows, range, (offset, count)))
         }
         None => job.preview_rows(offset, count),
     };

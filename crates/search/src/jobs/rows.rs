@@ -6,9 +6,10 @@ use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::TimestampMicrosecondType;
 use knowledge::time::TimeFormat;
-use model::{TimeRange, columns};
+use model::{EventTime, TimeRange, columns};
+use plan::value::read_time_among_texts;
 
-use super::results::{NamesOnce, part_of};
+use super::results::NamesOnce;
 use super::{Page, Results};
 use crate::render::Renderer;
 use crate::slices::{self, Slices};
@@ -44,12 +45,30 @@ impl ResultRows {
     }
 
     /// Returns rows `offset .. offset + count` of those whose `_time` is in a range. A row without a time is
-    /// in no range.
+    /// in no range. This reads the times of all rows up to the last one returned, and copies only the rows
+    /// that it returns.
     #[must_use]
     pub fn within(&self, range: TimeRange, offset: usize, count: usize) -> Self {
-        let within = self.batches.iter().filter_map(|batch| rows_within(batch, range));
-        let within: Vec<RecordBatch> = within.collect();
-        let batches = part_of(&within, offset, count);
+        let (mut skip, mut left) = (offset, count);
+        let mut batches = Vec::new();
+        for batch in &self.batches {
+            if left == 0 {
+                break;
+            }
+            let wanted = times_within(batch, range);
+            let found = wanted.true_count();
+            if found <= skip {
+                skip -= found;
+                continue;
+            }
+            let places: Vec<usize> = wanted.values().set_indices().skip(skip).take(left).collect();
+            let (Some(first), Some(last)) = (places.first(), places.last()) else { break };
+            let length = last - first + 1;
+            let part =
+                filter_record_batch(&batch.slice(*first, length), &wanted.slice(*first, length));
+            batches.push(part.expect("the mask has the length of the batch"));
+            (skip, left) = (0, left - places.len());
+        }
         let (results, renderer) = (self.results.clone(), self.renderer.clone());
         Self { results, batches, renderer, names: Arc::default() }
     }
@@ -108,17 +127,20 @@ impl ResultRows {
     }
 }
 
-/// Returns the rows of a batch whose `_time` is in a range; `None` if there are none.
-fn rows_within(batch: &RecordBatch, range: TimeRange) -> Option<RecordBatch> {
-    let times = batch.column_by_name(columns::TIME)?;
-    let times = times.as_primitive_opt::<TimestampMicrosecondType>()?;
-    let is_within = |time: i64| range.earliest.0 <= time && time < range.latest.0;
-    let wanted: BooleanArray = times.iter().map(|time| Some(time.is_some_and(is_within))).collect();
-    match wanted.true_count() {
-        0 => None,
-        all if all == batch.num_rows() => Some(batch.clone()),
-        _ => filter_record_batch(batch, &wanted).ok(),
+/// Returns for each row of a batch whether its `_time` is in a range. A column of texts may have times, too.
+fn times_within(batch: &RecordBatch, range: TimeRange) -> BooleanArray {
+    let is_within =
+        |time: Option<i64>| Some(time.is_some_and(|time| range.contains(EventTime(time))));
+    let column = batch.column_by_name(columns::TIME);
+    let times = column.and_then(|column| column.as_primitive_opt::<TimestampMicrosecondType>());
+    if let Some(times) = times {
+        return times.iter().map(is_within).collect();
     }
+    if let Some(texts) = column.and_then(|column| column.as_string_view_opt()) {
+        let times = texts.iter().map(|text| text.and_then(read_time_among_texts));
+        return times.map(is_within).collect();
+    }
+    BooleanArray::from(vec![false; batch.num_rows()])
 }
 
 #[cfg(test)]
@@ -127,7 +149,7 @@ mod tests {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    use arrow::array::{ArrayRef, StringViewArray};
+    use arrow::array::{ArrayRef, StringViewArray, TimestampMicrosecondArray};
     use jiff::tz::TimeZone;
     use knowledge::Knowledge;
     use plan::{FieldFilter, OutputColumn, ResultKind, ValueType};
@@ -193,6 +215,32 @@ mod tests {
         assert_eq!((at, &fields), (3_400, &whole.fields));
         assert_eq!(whole.fields.last().unwrap(), "late");
         assert_eq!(rows.fields(), whole.fields);
+    }
+
+    #[test]
+    fn a_page_of_a_range_has_rows_of_several_batches_also_by_times_among_texts() {
+        let times = |times: Vec<Option<i64>>| -> ArrayRef {
+            Arc::new(TimestampMicrosecondArray::from(times).with_timezone("UTC"))
+        };
+        let texts = vec!["0.000006", "Total", "0.000002", "7"];
+        let texts: ArrayRef = Arc::new(StringViewArray::from(texts));
+        let columns = [times(vec![Some(9), Some(8), None]), times(vec![Some(7), Some(1)]), texts];
+        let batch = |column| RecordBatch::try_from_iter([("_time", column)]).unwrap();
+        let mut results = Arc::into_inner(events(0)).unwrap();
+        results.batches = columns.into_iter().map(batch).collect();
+        let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
+        let range = TimeRange { earliest: EventTime(2), latest: EventTime(9) };
+        let lengths = |offset: usize, count: usize| -> Vec<usize> {
+            let page = rows.within(range, offset, count);
+            page.batches.iter().map(RecordBatch::num_rows).collect()
+        };
+        assert_eq!(lengths(0, usize::MAX), [1, 1, 2]);
+        assert_eq!(lengths(1, 2), [1, 1]);
+        assert_eq!(lengths(3, 5), [1]);
+        let last = rows.within(range, 3, 5);
+        let last = last.batches[0].column(0).as_string_view().value(0).to_owned();
+        assert_eq!(last, "0.000002");
+        assert!(lengths(4, 5).is_empty() && lengths(0, 0).is_empty());
     }
 
     #[test]
