@@ -73,8 +73,9 @@ pub struct Layers {
     directories: BTreeSet<String>,
     /// Data models: app, name, JSON. Those of `local` come before those of `default`.
     models: Vec<(String, String, String)>,
-    /// The paths of files that are in the directory, but in no layer.
-    outside: Vec<String>,
+    /// The paths of files that are in no layer, by the app in whose directory they are; `None` for those
+    /// outside of apps.
+    outside: BTreeMap<Option<String>, Vec<String>>,
 }
 
 impl Layer {
@@ -161,7 +162,7 @@ impl Layers {
                 layers.read_app_files(directory, app)?;
             }
         }
-        layers.outside = outside::files(directory);
+        layers.outside.insert(None, outside::files(directory));
         layers.sort();
         Ok(layers)
     }
@@ -248,6 +249,11 @@ impl Layers {
                 Err(source) => return Err(Error { path, source }),
             }
         }
+        // The files of an app that is replaced go with it.
+        match outside::files_of_app(directory, &app) {
+            files if files.is_empty() => self.outside.remove(&Some(app.clone())),
+            files => self.outside.insert(Some(app.clone()), files),
+        };
         self.directories.insert(app);
         Ok(())
     }
