@@ -224,11 +224,20 @@ pub(crate) enum Begin {
     Nothing,
 }
 
-/// The commands that replace a command, and their time range.
+/// The commands that replace a command, and their time ranges.
 #[derive(Debug)]
 pub(crate) struct Expanded {
     pub(crate) commands: Vec<Spanned<Command>>,
     pub(crate) range: TimeRange,
+    pub(crate) index_range: TimeRange,
+}
+
+impl Expanded {
+    /// Creates commands over the time ranges of the search.
+    pub(crate) fn of(commands: Vec<Spanned<Command>>, env: &PlanningContext<'_>) -> Self {
+        let (range, index_range) = (env.context.range, env.context.index_range);
+        Self { commands, range, index_range }
+    }
 }
 
 /// Expands the first command of a pipeline, if it stands for other commands.

@@ -168,7 +168,7 @@ async fn plan_whole(
     }
     if let Some(expanded) = commands::expand(first, env).await? {
         let mut context = env.context.clone();
-        context.range = expanded.range;
+        (context.range, context.index_range) = (expanded.range, expanded.index_range);
         let inner = Pipeline { commands: [&expanded.commands, rest].concat() };
         let env = env.within(&context).deeper()?;
         let mut planned = plan_before(&inner, tail, &env).await?;

@@ -288,6 +288,13 @@ async fn index_times_of_a_request_bound_all_of_its_searches() {
     }
     let saved = [("name", "all"), ("search", searches[0]), ("dispatch.index_latest", "-1d")];
     assert!(server.post("admin", SAVED, &saved).await.status.is_success());
+    let ranges: [(&[(&str, &str)], &str); 2] = [(&[], "0"), (&[("index_latest", "+1h")], "1")];
+    for search in ["| savedsearch all", "| from savedsearch:all", "| makeresults | map all"] {
+        for (range, count) in ranges {
+            let told = found(&server, search, range).await;
+            assert!(told.contains(&format!(r#""n":"{count}""#)), "{search} {range:?}: {told}");
+        }
+    }
     let path = format!("{SAVED}/all/dispatch");
     for (form, count) in [(Vec::new(), "0"), (vec![("dispatch.index_latest", "+1h")], "1")] {
         let told = server.post("admin", &path, &form).await.json();

@@ -7,7 +7,6 @@
 
 use frames::Frame;
 use knowledge::{Calculation, DataModel, Dataset};
-use model::TimeRange;
 use serde_json::Value;
 use spl::Span;
 use spl::ast::{
@@ -235,7 +234,7 @@ pub(super) async fn expand_from(
             vec![Spanned::new(Command::Search(search), span)]
         }
     };
-    Ok(Expanded { commands, range: env.context.range })
+    Ok(Expanded::of(commands, env))
 }
 
 /// Splits `Web.Proxy` into the model and the dataset.
@@ -259,7 +258,7 @@ pub(super) async fn expand_datamodel(
     let dataset = find(&model.node, Some(&dataset.node), dataset.span, env)?;
     let prefixed = mode != DatamodelMode::Flat;
     let commands = commands(&dataset, &SearchCommand::default(), prefixed, span, env).await?;
-    Ok(Some(Expanded { commands, range: env.context.range }))
+    Ok(Some(Expanded::of(commands, env)))
 }
 
 /// Returns the descriptions of data models.
@@ -308,7 +307,6 @@ pub(super) async fn expand_tstats(
             "PREFIX() counts words of events: it cannot be combined with FROM or prestats=";
         return Err(Error::at(message, span));
     }
-    let range: TimeRange = env.context.range;
     let at = |command: Command| Spanned::new(command, span);
     let mut commands = match &command.datamodel {
         None => vec![at(Command::Search(command.filter.clone()))],
@@ -345,7 +343,7 @@ pub(super) async fn expand_tstats(
         let stats = StatsCommand { calls: command.calls.clone(), by, ..StatsCommand::default() };
         commands.push(at(Command::Stats(stats)));
     }
-    Ok(Some(Expanded { commands, range }))
+    Ok(Some(Expanded::of(commands, env)))
 }
 
 /// Returns the commands that read the events of a dataset and those of each of its descendants, with the name

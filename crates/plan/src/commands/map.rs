@@ -85,7 +85,7 @@ impl TableOp for Map {
                 MapSearch::Template(text) => (as_search(&text.node), text.span),
                 MapSearch::Saved(name) => {
                     let found = Saved::find(&name.node, name.span, env)?;
-                    context.range = found.range;
+                    (context.range, context.index_range) = (found.range, found.index_range);
                     let text = found.text.clone();
                     saved = Some(found);
                     (text, name.span)

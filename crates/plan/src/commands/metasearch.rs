@@ -46,5 +46,5 @@ pub(super) fn expand(
         Spanned::new(Command::Search(command.search.clone()), span),
         Spanned::new(Command::Table(TableCommand { fields }), span),
     ];
-    Expanded { commands, range: env.context.range }
+    Expanded::of(commands, env)
 }

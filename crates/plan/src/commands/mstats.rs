@@ -109,7 +109,7 @@ pub(super) fn expand(
             let timechart =
                 TimechartCommand { calls, bins, column, series, ..TimechartCommand::default() };
             commands.push(at(Command::Timechart(timechart)));
-            return Some(Expanded { commands, range: env.context.range });
+            return Some(Expanded::of(commands, env));
         }
         Some(bins) => {
             let field = Spanned::new(columns::TIME.to_owned(), span);
@@ -130,7 +130,7 @@ pub(super) fn expand(
         by.fields.insert(0, FieldPattern::new(columns::TIME, span));
         commands.push(at(Command::Stats(StatsCommand { calls, by, ..StatsCommand::default() })));
     }
-    Some(Expanded { commands, range: env.context.range })
+    Some(Expanded::of(commands, env))
 }
 
 fn split_by(field: &FieldPattern) -> SplitBy {

@@ -68,7 +68,7 @@ async fn part(search: &Subsearch, outer: First<'_>) -> Result<SourceRows, Error>
     } {
         depth = depth.deeper()?;
         commands.splice(..1, expanded.commands);
-        context.range = expanded.range;
+        (context.range, context.index_range) = (expanded.range, expanded.index_range);
     }
     let Some((first, rest)) = commands.split_first() else {
         return Err(Error::at("the search is empty", search.span));

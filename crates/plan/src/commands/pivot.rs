@@ -63,7 +63,7 @@ pub(super) async fn expand(
     let text = pivot.text()?;
     let table: Vec<Spanned<Command>> = dataset::parsed(&text, span, env).await?;
     commands.extend(table.into_iter().skip(1));
-    Ok(Expanded { commands, range: env.context.range })
+    Ok(Expanded::of(commands, env))
 }
 
 struct Pivot<'p> {

@@ -64,10 +64,10 @@ pub(super) async fn expand(
         })?
     };
     let mut context = env.context.clone();
-    context.range = saved.range;
+    (context.range, context.index_range) = (saved.range, saved.index_range);
     let inner = env.within(&context);
     let pipeline = subsearch::parse_placed(&text, Some(span), env.subsearches(), &inner).await?;
-    Ok(Expanded { commands: pipeline.commands, range: saved.range })
+    Ok(Expanded::of(pipeline.commands, &inner))
 }
 
 /// A saved search.
@@ -79,6 +79,8 @@ pub(super) struct Saved {
     arguments: Vec<(String, String)>,
     /// The time range: that of the outer search, or its own if there is none.
     pub(super) range: TimeRange,
+    /// The range of `_indextime`, in the same way.
+    pub(super) index_range: TimeRange,
 }
 
 impl Saved {
@@ -104,16 +106,21 @@ impl Saved {
             }
             _ => Ok(all),
         };
-        let mut range = env.context.range;
-        if range == TimeRange::ALL {
-            range = TimeRange {
-                earliest: time("dispatch.earliest_time", TimeRange::ALL.earliest)?,
-                latest: time("dispatch.latest_time", TimeRange::ALL.latest)?,
-            };
-        }
+        let range_of = |outer: TimeRange, earliest, latest| -> Result<TimeRange, Error> {
+            if outer != TimeRange::ALL {
+                return Ok(outer);
+            }
+            let (earliest, latest) =
+                (time(earliest, EventTime::MIN)?, time(latest, EventTime::MAX)?);
+            Ok(TimeRange { earliest, latest })
+        };
+        let (range, index_range) = (env.context.range, env.context.index_range);
+        let range = range_of(range, "dispatch.earliest_time", "dispatch.latest_time")?;
+        let index_range =
+            range_of(index_range, "dispatch.index_earliest", "dispatch.index_latest")?;
         let own = stanza.entries.iter().filter(|entry| entry.key.starts_with("args."));
         let arguments = own.map(|entry| (entry.key.clone(), entry.value.clone())).collect();
-        Ok(Self { text, arguments, range })
+        Ok(Self { text, arguments, range, index_range })
     }
 
     /// Returns its own value of `$name$`.

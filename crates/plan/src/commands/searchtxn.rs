@@ -66,5 +66,5 @@ pub(super) fn expand(
         let found = SearchCommand { expr: Some(expr.clone()), time: Vec::new() };
         commands.push(Spanned::new(Command::Search(found), span));
     }
-    Ok(Expanded { commands, range: env.context.range })
+    Ok(Expanded::of(commands, env))
 }

@@ -69,7 +69,7 @@ pub(super) fn expand(
         };
         Spanned::new(Command::Append(append), span)
     }));
-    Ok(Expanded { commands, range: env.context.range })
+    Ok(Expanded::of(commands, env))
 }
 
 /// Whether a pipeline returns events, newest first, without collecting them.

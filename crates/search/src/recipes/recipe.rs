@@ -113,6 +113,7 @@ impl Search {
             window: context.restriction.window,
             default_indexes: context.default_indexes.clone(),
             range: context.range,
+            index_range: context.index_range,
             ..self
         };
         within.understood(inner.text)
