@@ -8,7 +8,6 @@
 use frames::Frame;
 use knowledge::{Calculation, DataModel, Dataset};
 use serde_json::Value;
-use spl::Span;
 use spl::ast::{
     BinCommand, BinOptions, Command, ComparisonOperator, DatamodelCommand, DatamodelMode,
     FieldPattern, FillnullCommand, FromCommand, FromKind, InputlookupCommand, MultisearchCommand,
@@ -16,6 +15,7 @@ use spl::ast::{
     SearchExpr, SearchIn, SearchPattern, SearchValue, Spanned, StatsCommand, Subsearch,
     TstatsCommand,
 };
+use spl::{CommandKind, Span};
 
 use super::Expanded;
 use crate::{Error, Rows};
@@ -64,6 +64,12 @@ pub(super) async fn commands(
     let at = |command: Command| Spanned::new(command, span);
     if let Some(search) = &dataset.base_search {
         let mut commands = parsed(search, span, env).await?;
+        // Those of children: a dataset with a search has no others.
+        for constraint in &dataset.constraints {
+            let Some(expr) = terms(constraint, span, env)? else { continue };
+            let search = SearchCommand { expr: Some(expr), time: Vec::new() };
+            commands.push(at(Command::Search(search)));
+        }
         add_fields(&mut commands, dataset, prefixed, span, env).await?;
         if filter.expr.is_some() {
             commands.push(at(Command::Search(filter.clone())));
@@ -355,10 +361,25 @@ async fn by_node(
     env: &PlanningContext<'_>,
 ) -> Result<Commands, Error> {
     let model = model_of(model, span, env)?;
+    let nodes = model.datasets.iter().filter(|one| one.lineage.starts_with(&dataset.lineage));
+    let nodes: Vec<&Dataset> = nodes.collect();
     let mut searches = Vec::new();
-    for node in model.datasets.iter().filter(|one| one.lineage.starts_with(&dataset.lineage)) {
+    for node in &nodes {
         let mut read = commands(node, filter, true, span, env).await?;
-        let name = subsearch::quoted(&node.lineage.join("."));
+        let name = node.lineage.join(".");
+        let collects =
+            |command: &&Spanned<Command>| command.node.definition().kind != CommandKind::Streaming;
+        if nodes.len() > 1
+            && let Some(other) = read.iter().skip(1).find(collects)
+        {
+            let message = format!(
+                "BY nodename requires streaming commands if the dataset has children: the search of the \
+                 dataset \"{name}\" has the command {}",
+                other.node.name()
+            );
+            return Err(Error::at(message, span));
+        }
+        let name = subsearch::quoted(&name);
         let text = format!("search * | eval {NODENAME}={name}");
         read.extend(parsed(&text, span, env).await?.into_iter().skip(1));
         searches.push(Subsearch { pipeline: Box::new(Pipeline { commands: read }), span });
