@@ -75,20 +75,21 @@ impl Keys {
     /// Equal views within a column are equal texts, so most rows need one look into a small table.
     fn of_texts(&self, texts: &StringViewArray) -> ArrayRef {
         let mut known = vec![(NO_VIEW, 0); SLOTS];
-        let mut key = |row: usize, view: u128| {
-            let slot = &mut known[slot_of(view)];
-            if slot.0 != view {
-                *slot = (view, self.of_text(texts.value(row)));
+        // One loop for columns with and without nulls: the compiler inlines a closure that is called in two
+        // places only sometimes, and a call for each row costs half as much again.
+        let keys = texts.views().iter().enumerate().map(|(row, view)| {
+            let slot = &mut known[slot_of(*view)];
+            if slot.0 != *view {
+                // The view of a null may be that of a text, so its key is not kept. What key a null gets does
+                // not matter.
+                if texts.is_null(row) {
+                    return 0;
+                }
+                *slot = (*view, self.of_text(texts.value(row)));
             }
             slot.1
-        };
-        let views = texts.views().iter().enumerate();
-        let keys: Vec<i64> = match texts.nulls() {
-            None => views.map(|(row, view)| key(row, *view)).collect(),
-            Some(nulls) => views
-                .map(|(row, view)| if nulls.is_valid(row) { key(row, *view) } else { 0 })
-                .collect(),
-        };
+        });
+        let keys: Vec<i64> = keys.collect();
         Arc::new(Int64Array::new(keys.into(), texts.nulls().cloned()))
     }
 
@@ -211,6 +212,15 @@ impl PhysicalExpr for TextsOfKeys {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nulls_take_no_key_from_empty_texts_or_give_them_theirs() {
+        let keys = Keys::default();
+        for texts in [[None, Some(""), Some("a")], [Some(""), None, Some("")], [None; 3]] {
+            let found = keys.of_texts(&StringViewArray::from(texts.to_vec()));
+            assert_eq!(keys.texts_of(found.as_primitive()).iter().collect::<Vec<_>>(), texts);
+        }
+    }
 
     #[test]
     fn keys_stand_for_texts_in_all_batches() {
