@@ -38,18 +38,9 @@ impl<S: Summary> States<S> {
     }
 
     /// Returns the state of a group, creating it if necessary.
-    #[inline(always)]
     fn of_group(&mut self, group: usize) -> &mut S {
-        if self.places.is_none() {
-            return &mut self.states[group];
-        }
-        self.of_sparse_group(group)
-    }
-
-    /// The rare case is a call, so that the common one is inlined into the loop over the rows.
-    #[inline(never)]
-    fn of_sparse_group(&mut self, group: usize) -> &mut S {
-        let place = &mut self.places.get_or_insert_default()[group];
+        let Some(places) = &mut self.places else { return &mut self.states[group] };
+        let place = &mut places[group];
         if *place == 0 {
             self.states.push(self.empty.clone());
             *place = number(self.states.len());
@@ -117,36 +108,52 @@ impl<S: Summary> Groups<S> {
     }
 }
 
-/// Adds each row to the summary of its group, if the filter admits the row.
-struct ToGroups<'a, S> {
-    states: &'a mut States<S>,
-    of_row: &'a [usize],
+/// The group of each row that the filter admits.
+struct Admitted<'a> {
+    groups: &'a [usize],
     filter: Option<&'a BooleanArray>,
 }
 
-impl<S: Summary> Place<S> for ToGroups<'_, S> {
-    #[inline]
+impl Admitted<'_> {
+    #[inline(always)]
+    fn group(&self, row: usize) -> Option<usize> {
+        let is_admitted = self.filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row));
+        is_admitted.then(|| self.groups[row])
+    }
+}
+
+/// Adds rows to the summaries of their groups, each of which has one. The common case: its loop over the rows
+/// looks for neither missing states nor memory.
+struct ToEach<'a, S> {
+    states: &'a mut [S],
+    rows: Admitted<'a>,
+}
+
+impl<S: Summary> Place<S> for ToEach<'_, S> {
+    #[inline(always)]
     fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
-        if self.filter.is_none_or(|keep| keep.is_valid(row) && keep.value(row)) {
-            change(self.states.of_group(self.of_row[row]));
+        if let Some(group) = self.rows.group(row) {
+            change(&mut self.states[group]);
         }
     }
 }
 
-/// Adds rows to summaries and accounts for the memory of all groups.
-struct Weighed<'a, S> {
-    to: ToGroups<'a, S>,
-    heap: &'a mut usize,
+/// Adds rows to the summaries of their groups, and creates those that are missing.
+struct ToAny<'a, S> {
+    states: &'a mut States<S>,
+    rows: Admitted<'a>,
+    /// The memory of all groups; `None` if it is not measured on every change.
+    heap: Option<&'a mut usize>,
 }
 
-impl<S: Summary> Place<S> for Weighed<'_, S> {
+impl<S: Summary> Place<S> for ToAny<'_, S> {
     fn change(&mut self, row: usize, change: impl FnOnce(&mut S)) {
-        let heap = &mut *self.heap;
-        self.to.change(row, |summary| {
-            let before = summary.heap_size();
-            change(summary);
-            *heap = (*heap + summary.heap_size()).saturating_sub(before);
-        });
+        let Some(group) = self.rows.group(row) else { return };
+        let summary = self.states.of_group(group);
+        let Some(heap) = self.heap.as_deref_mut() else { return change(summary) };
+        let before = summary.heap_size();
+        change(summary);
+        *heap = (*heap + summary.heap_size()).saturating_sub(before);
     }
 }
 
@@ -191,14 +198,17 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
         self.states.grow(total_num_groups, is_sparse(values));
         let batch = self.order.read(values)?;
         let states = &mut self.states;
+        let rows = Admitted { groups: group_indices, filter: opt_filter };
         // With few groups, memory is measured once per batch; with many, on every change.
         let are_few = states.states.len() < batch.rows / 4;
-        let mut to = ToGroups { states, of_row: group_indices, filter: opt_filter };
-        if are_few {
-            batch.add_all(&mut to);
-            self.heap = self.states.heap_size();
+        if are_few && states.places.is_none() {
+            batch.add_all(&mut ToEach { states: &mut states.states, rows });
         } else {
-            batch.add_all(&mut Weighed { to, heap: &mut self.heap });
+            let heap = (!are_few).then_some(&mut self.heap);
+            batch.add_all(&mut ToAny { states, rows, heap });
+        }
+        if are_few {
+            self.heap = self.states.heap_size();
         }
         Ok(())
     }
@@ -240,9 +250,9 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
         let batch = self.order.read(values)?;
         let mut states = States::of(self.states.empty.clone());
         states.grow(batch.rows, is_sparse(values));
-        let of_row: Vec<usize> = (0..batch.rows).collect();
-        let mut to = ToGroups { states: &mut states, of_row: &of_row, filter: opt_filter };
-        batch.add_all(&mut to);
+        let groups: Vec<usize> = (0..batch.rows).collect();
+        let rows = Admitted { groups: &groups, filter: opt_filter };
+        batch.add_all(&mut ToAny { states: &mut states, rows, heap: None });
         self.states.empty.states(states.take(EmitTo::All))
     }
 
