@@ -80,7 +80,12 @@ pub(crate) fn read_numbers(states: &ArrayRef, row: usize) -> Vec<f64> {
     if lists.is_null(row) {
         return Vec::new();
     }
-    lists.value(row).as_primitive::<Float64Type>().iter().flatten().collect()
+    let values = lists.value(row);
+    let numbers = values.as_primitive::<Float64Type>();
+    match numbers.null_count() {
+        0 => numbers.values().to_vec(),
+        _ => numbers.iter().flatten().collect(),
+    }
 }
 
 /// Calls `visit` with each whole number of a list.
