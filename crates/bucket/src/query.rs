@@ -1,6 +1,7 @@
 //! Conditions on words: the part of a search that the term index can evaluate before any row is read.
 
 use hashbrown::HashSet;
+use serde::{Deserialize, Serialize};
 
 use crate::segment::{is_breaker, lower, segments};
 
@@ -15,7 +16,7 @@ use crate::segment::{is_breaker, lower, segments};
 /// segment of `_raw` or not in it at all. So `field=value` may use [`TermQuery::for_text`] on the
 /// value exactly when the rules are still those of the bucket, and a comparison as numbers only if
 /// it asks for the words of the value too (`status=200` then finds `200.0`, but not `2e2`).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum TermQuery {
     /// All of the conditions; an empty list is [`TermQuery::All`].
     And(Vec<TermQuery>),

@@ -311,6 +311,23 @@ impl BucketReader {
         Ok(resolved.evaluate(&known, &Found { granules, rows }))
     }
 
+    /// Reads the index data that a search with this query reads, besides what opening has read, so that it is
+    /// in a cache below: index blocks, the vocabulary for wildcards, and the page index if only some granules
+    /// may have matching rows.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] or [`Error::Store`].
+    pub async fn read_index_for(&self, query: &TermQuery) -> Result<(), Error> {
+        if *query == TermQuery::All {
+            return Ok(());
+        }
+        let granules = self.find_rows(query).await?.granules;
+        if !granules.is_empty() && !granules.is_all() {
+            self.single_pages().await?;
+        }
+        Ok(())
+    }
+
     /// Returns the vocabulary, if the bucket has one.
     async fn vocabulary(&self) -> Result<Option<&Vocabulary>, Error> {
         let opened = self.known.vocabulary.get_or_try_init(|| self.open_vocabulary()).await?;

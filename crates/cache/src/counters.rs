@@ -130,6 +130,8 @@ pub(crate) struct Account {
     pub(crate) search: Option<Arc<SearchReads>>,
     /// The name of the store, for messages.
     pub(crate) store: Arc<str>,
+    /// Whether blocks are read ahead of searches: such reads are not in the metrics of reads.
+    pub(crate) is_warming: bool,
 }
 
 impl Account {
@@ -148,6 +150,9 @@ impl Account {
     /// Counts blocks read from a tier.
     pub(crate) fn blocks(&self, tier: Tier, blocks: u64, bytes: u64, time: Duration) {
         self.each(|counters| counters.add(tier, blocks, bytes, time));
+        if self.is_warming {
+            return;
+        }
         metrics::counter!(names::CACHE_READS, "tier" => tier.name()).increment(blocks);
         metrics::counter!(names::CACHE_BYTES, "tier" => tier.name()).increment(bytes);
         let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);

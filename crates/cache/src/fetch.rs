@@ -168,7 +168,9 @@ async fn get(
     let (meta, bytes) = got?;
     drop(permit);
     account.answer(bytes.len() as u64, start.elapsed());
-    pool.reuse.fetched(run.wanted.len());
+    if !account.is_warming {
+        pool.reuse.fetched(run.wanted.len());
+    }
     blocks.remember(&meta);
     let path: Arc<str> = Arc::from(location.as_ref());
     let mut fetched = HashMap::new();

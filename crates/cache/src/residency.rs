@@ -64,4 +64,13 @@ impl CachedStore {
         }
         found
     }
+
+    /// Whether the cache has the end of an object with this path and size, where its footer is: the block
+    /// that opening the bucket reads first.
+    #[must_use]
+    pub fn has_end(&self, path: &str, size: u64) -> bool {
+        let pool = self.blocks().pool(Kind::Index);
+        let Some(number) = pool.blocks_of(size).checked_sub(1) else { return false };
+        pool.tier_of(&BlockKey { path: path.into(), number }) != Tier::Store
+    }
 }

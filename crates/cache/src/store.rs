@@ -77,7 +77,7 @@ impl CachedStore {
             settings,
             _lock: lock,
         };
-        let account = Account { total: Arc::default(), search: None, store };
+        let account = Account { total: Arc::default(), search: None, store, is_warming: false };
         Ok(Self { blocks: Arc::new(blocks), account })
     }
 
@@ -93,8 +93,33 @@ impl CachedStore {
     pub fn counted(&self, reads: &Arc<SearchReads>) -> Self {
         let total = Arc::clone(&self.account.total);
         let store = Arc::clone(&self.account.store);
-        let account = Account { total, search: Some(Arc::clone(reads)), store };
+        let search = Some(Arc::clone(reads));
+        let account = Account { total, search, store, is_warming: self.account.is_warming };
         Self { blocks: Arc::clone(&self.blocks), account }
+    }
+
+    /// The same cache for reads ahead of searches, which are counted in `reads` only: neither in the totals
+    /// of this process nor in the estimates for other sizes.
+    #[must_use]
+    pub fn warming(&self, reads: &Arc<SearchReads>) -> Self {
+        let (total, store) = (Arc::clone(reads), Arc::clone(&self.account.store));
+        let account = Account { total, search: None, store, is_warming: true };
+        Self { blocks: Arc::clone(&self.blocks), account }
+    }
+
+    /// Size of the part of the cache for footers and term indexes in bytes, in its larger tier.
+    #[must_use]
+    pub fn index_bytes(&self) -> u64 {
+        let settings = &self.blocks.settings;
+        let bytes = settings.dram_bytes.max(settings.nvme_bytes) / 100 * settings.index_percent;
+        bytes as u64
+    }
+
+    /// Whether more than half of the requests to the store that may run at the same time are running.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        let free = self.blocks.requests.available_permits();
+        free.saturating_mul(2) < self.blocks.settings.parallel_fetches
     }
 
     /// Total cost of the reads of this process.
@@ -204,7 +229,9 @@ impl CachedStore {
             blocks.extend(fetch(&self.blocks, kind, location, &missing, &self.account).await?);
         }
         let sizes = blocks.iter().map(|(number, block)| (*number, block.data.len() as u64));
-        pool.reuse.record(&path, sizes);
+        if !self.account.is_warming {
+            pool.reuse.record(&path, sizes);
+        }
         let seen = blocks.values().next().map(|block| block.meta(location));
         if let (None, Some(seen)) = (&meta, &seen) {
             self.blocks.remember(seen);

@@ -157,6 +157,27 @@ async fn each_search_counts_its_own_reads() {
 }
 
 #[tokio::test]
+async fn reads_ahead_of_searches_are_counted_for_themselves_only() {
+    let (cached, counting) = with_object(8 * BLOCK, settings(None)).await;
+    let reads: Arc<SearchReads> = Arc::default();
+    let size = 8 * BLOCK as u64;
+    let end = || {
+        let range = Some(GetRange::Bounded(size - 100..size));
+        let mut options = GetOptions { range, ..GetOptions::default() };
+        options.extensions.insert(model::IndexRead);
+        options
+    };
+    assert!(!cached.has_end(path().as_ref(), size));
+    cached.warming(&reads).get_opts(&path(), end()).await.unwrap();
+    assert!(cached.has_end(path().as_ref(), size) && !cached.has_end("buckets/other", size));
+    assert_eq!((reads.stats().store_reads, reads.stats().store_bytes), (1, BLOCK as u64));
+    assert_eq!((cached.stats().store_reads, cached.stats().store_requests), (0, 0));
+    assert!(cached.curves().iter().all(|curve| curve.reads == 0));
+    cached.get_opts(&path(), end()).await.unwrap();
+    assert_eq!((cached.stats().dram_hits, counting.hooks().requests()), (1, 1));
+}
+
+#[tokio::test]
 async fn the_misses_of_other_sizes_are_estimated_from_the_reads() {
     let (cached, _) = with_object(512 * BLOCK, settings(None)).await;
     for _ in 0..4 {

@@ -23,6 +23,7 @@ mod cut;
 mod describe;
 mod ipc;
 mod service;
+mod warm;
 
 use std::time::Duration;
 
@@ -33,11 +34,13 @@ pub use describe::describe;
 pub use service::{PartRunner, PartService, RunningPart};
 use tonic::codegen::http::uri::PathAndQuery;
 pub use tonic::transport::Channel;
+pub use warm::warm;
 
 /// The gRPC service.
 pub(crate) const SERVICE: &str = "karst.search.v1.MapParts";
 pub(crate) const RUN: &str = "/karst.search.v1.MapParts/Run";
 pub(crate) const DESCRIBE: &str = "/karst.search.v1.MapParts/Describe";
+pub(crate) const WARM: &str = "/karst.search.v1.MapParts/Warm";
 /// Maximum size of a message: fits the longest event, and a recipe with a million buckets.
 pub(crate) const MAX_MESSAGE: usize = 256 << 20;
 /// Maximum size of a recipe.

@@ -9,14 +9,16 @@ use datafusion::error::Result as PlanResult;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
-use protocol::search::{DescribeAnswer, DescribeRequest, RunAnswer, RunRequest};
+use protocol::search::{
+    DescribeAnswer, DescribeRequest, RunAnswer, RunRequest, WarmAnswer, WarmRequest,
+};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 use tonic::{Status, Streaming};
 use transport::{Answer, Call, Methods};
 
-use crate::{BEAT, CallContext, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, ipc};
+use crate::{BEAT, CallContext, DESCRIBE, MAX_MESSAGE, RUN, SERVICE, Valve, WARM, ipc};
 
 /// Maximum number of queued answers for a slow caller.
 const WAITING: usize = 4;
@@ -42,6 +44,13 @@ pub trait PartRunner: std::fmt::Debug + Send + Sync + 'static {
         question: Bytes,
         context: CallContext,
     ) -> BoxFuture<'a, Result<Bytes, String>>;
+
+    /// Takes hints about buckets that this process is likely to read soon, and returns the number of those
+    /// that it may read in advance. Returns at once.
+    fn warm(&self, hints: Bytes) -> usize {
+        let _ = hints;
+        0
+    }
 }
 
 /// A running part. Dropping this ends it.
@@ -270,6 +279,13 @@ impl Methods for PartService {
                 let describe =
                     async move |asked: DescribeRequest| Ok(self.describe(asked.question, context));
                 call.stream(describe).await
+            }
+            WARM => {
+                let warm = async move |told: WarmRequest| {
+                    let taken = self.runner.warm(told.hints);
+                    Ok(WarmAnswer { taken: u32::try_from(taken).unwrap_or(u32::MAX) })
+                };
+                call.unary(warm).await
             }
             _ => call.unknown(),
         }

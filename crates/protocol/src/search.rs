@@ -50,6 +50,18 @@ pub struct DescribeAnswer {
     pub alive: bool,
 }
 
+#[derive(Clone, PartialEq, Message)]
+pub struct WarmRequest {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub hints: Bytes,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct WarmAnswer {
+    #[prost(uint32, tag = "1")]
+    pub taken: u32,
+}
+
 #[cfg(test)]
 mod tests {
     #[test]
@@ -57,6 +69,6 @@ mod tests {
         let schema = include_str!("../../../schemas/proto/search.proto");
         let fields = crate::schema::in_code(include_str!("search.rs"));
         assert_eq!(fields, crate::schema::in_schema(schema));
-        assert_eq!(fields.len(), 14);
+        assert_eq!(fields.len(), 16);
     }
 }

@@ -226,6 +226,12 @@ metrics! {
         "Blocks kept in DRAM only because the file system of the cache has no free space.";
     CACHE_RETRIES Counter "karst_cache_retries_total"
         "Reads of blocks that were retried because the store failed.";
+    CACHE_WARM_HINTS Counter "karst_cache_warm_hints_total"
+        "Buckets of hints from or for other indexers, by outcome (read, skipped, dropped, failed).";
+    CACHE_WARMED_BLOCKS Counter "karst_cache_warmed_blocks_total"
+        "Blocks of index data read in advance, of buckets that other indexers read.";
+    CACHE_WARMED_BYTES Counter "karst_cache_warmed_bytes_total"
+        "Bytes of index data read in advance, of buckets that other indexers read.";
     CACHE_HEDGES Counter "karst_cache_hedges_total"
         "Hedged requests (second requests for slow reads of blocks), by outcome (first, second, failed).";
     SEARCHES Counter "karst_searches_total"

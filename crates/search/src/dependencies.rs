@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use apps::Apps;
 use bucket::{HotDirectory, OpenViews};
-use cache::{Residency, SearchReads};
+use cache::{CachedStore, Residency, SearchReads};
 use catalog::{Catalog, IndexNames};
 use object_store::ObjectStore;
 use runtime::Clock;
@@ -22,6 +22,11 @@ pub trait Objects: Send + Sync + std::fmt::Debug {
     /// `None` if that is unknown.
     fn residency(&self, path: &str, size: u64) -> Option<Residency> {
         let _ = (path, size);
+        None
+    }
+
+    /// Returns the cache, to read index data ahead of searches; `None` if there is none.
+    fn cache(&self) -> Option<CachedStore> {
         None
     }
 

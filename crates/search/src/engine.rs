@@ -11,6 +11,7 @@ use crate::archive::{Archive, LoadedJobs};
 use crate::current_settings::CurrentSettings;
 use crate::discovered::Discovered;
 use crate::ended::Ended;
+use crate::hints::Hints;
 use crate::jobs::{Job, Jobs, Uses};
 use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
@@ -35,6 +36,8 @@ pub(crate) struct Engine {
     /// for each other.
     pub(crate) part_memory: Memory,
     pub(crate) lost_workers: Arc<LostWorkers>,
+    /// Hints about buckets, to and from other processes.
+    pub(crate) hints: Hints,
     pub(crate) jobs: Jobs,
     /// Stored jobs in object storage.
     pub(crate) archive: Archive,

@@ -70,6 +70,10 @@ impl PartRunner for SearchService {
         })
     }
 
+    fn warm(&self, hints: Bytes) -> usize {
+        self.take_hints(&hints)
+    }
+
     fn start<'a>(
         &'a self,
         recipe: Bytes,
@@ -198,6 +202,7 @@ impl SearchService {
         compared: &Arc<Compared>,
     ) -> Result<PlanContext, Error> {
         let buckets = recipe.buckets();
+        self.engine().hints.inbox.lock().own(buckets.iter().map(|bucket| bucket.id));
         let search = &recipe.search;
         let namespace = Namespace::new(&search.owner, &search.app);
         let apps = &self.dependencies().apps;

@@ -24,6 +24,7 @@ use crate::cpu;
 use crate::current_settings::CurrentSettings;
 use crate::ended::Ended;
 use crate::engine::Engine;
+use crate::hints::Hints;
 use crate::hot_facts::{HotFacts, Planner};
 use crate::hot_rows::{HotRows, Met};
 use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
@@ -94,6 +95,8 @@ impl SearchService {
         let loaded = LoadedJobs::new(settings.kept_result_bytes / LOADED_PART);
         let (lookup_files, compiled_lookups) = lookup_files::within(settings.lookup_bytes);
         let (memory, part_memory) = (Memory::new(&settings), Memory::of_parts(&settings));
+        let index_bytes = deps.objects.cache().map_or(0, |cache| cache.index_bytes());
+        let hints = Hints::new(index_bytes / 100 * settings.warming.percent);
         let current = CurrentSettings::new(settings, &deps.apps.knowledge());
         let engine = Engine {
             deps,
@@ -106,6 +109,7 @@ impl SearchService {
             memory,
             part_memory,
             lost_workers: Arc::default(),
+            hints,
             jobs: Jobs::default(),
             archive,
             loaded,

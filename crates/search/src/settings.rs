@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use conf::{Layers, Setting, Type};
+use conf::{Layers, Setting, Type, Unit};
 
 use crate::Error;
 
@@ -101,6 +101,8 @@ conf::settings! {
             pub scripts: scripts::Settings;
             /// Settings of distributed searches.
             pub parts: PartSettings;
+            /// Settings of reads ahead of searches.
+            pub warming: WarmingSettings;
         }
     }
 }
@@ -124,11 +126,31 @@ conf::settings! {
     }
 }
 
+conf::settings! {
+    /// Settings of reads ahead of the searches that other processes run at the moment.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct WarmingSettings {
+        "server"["cachemanager"] {
+            /// Maximum share of the part for footers and term indexes (`index_percent`) that an indexer fills
+            /// with those of buckets that another indexer reads, so that it reads them from its cache if the
+            /// other one is lost. 0: they are not read in advance.
+            "warm_percent" => pub percent: u64 = "20", Type::of(Unit::Percent, 0, 90);
+            /// Maximum size of the footers and term indexes that are read in advance per second.
+            "max_warm_rate" => pub bytes_per_second: u64 = "8", Type::megabytes(1);
+        }
+    }
+}
+
 const PRICE: Type = Type::Decimal { least: 0.0, most: 1e6 };
 
 /// All setting declarations of this crate.
-pub const DECLARED: &[&[Setting]] =
-    &[Settings::SETTINGS, PartSettings::SETTINGS, scripts::Settings::SETTINGS, UNUSED];
+pub const DECLARED: &[&[Setting]] = &[
+    Settings::SETTINGS,
+    PartSettings::SETTINGS,
+    WarmingSettings::SETTINGS,
+    scripts::Settings::SETTINGS,
+    UNUSED,
+];
 
 /// Settings of Splunk's `limits.conf` that have no effect.
 const UNUSED: &[Setting] = &conf::without_effect(
@@ -181,6 +203,7 @@ impl Settings {
             plan: plan::Limits { plan_depth: self.plan.plan_depth, ..now.plan.clone() },
             scripts: self.scripts.clone(),
             parts: self.parts.clone(),
+            warming: self.warming.clone(),
             ..now.clone()
         }
     }

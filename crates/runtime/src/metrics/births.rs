@@ -93,6 +93,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     (CACHE_BYTES, &[("tier", &["dram", "nvme", "store"])]),
     (CACHE_READS, &[("tier", &["dram", "nvme", "store"])]),
     (CACHE_MICROS, &[("tier", &["dram", "nvme", "store"])]),
+    (CACHE_WARM_HINTS, &[("outcome", &["read", "skipped", "dropped", "failed"])]),
     (CACHE_HEDGES, &[("outcome", &["first", "second", "failed"])]),
     (SEARCHES, &[("outcome", &["done", "failed", "cancelled"])]),
     (SEARCH_PARTS, &[("outcome", &["done", "refused", "failed", "lost"])]),

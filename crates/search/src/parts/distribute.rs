@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
-use bucket::RemoteView;
+use bucket::{RemoteView, TermQuery};
 use bytes::Bytes;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result as PlanResult};
@@ -20,6 +21,7 @@ use super::gather::{Gathered, Shared, Task};
 use super::shares::{preference, shares};
 use crate::control::ScanControl;
 use crate::engine::Engine;
+use crate::hints::{bounded, count};
 use crate::preview::{self, PreviewState};
 use crate::recipes::{Answers, HotShare, PartOf, Recipe, Recording, Search};
 use crate::report::ScanReport;
@@ -200,7 +202,7 @@ impl Branches<'_> {
         let found = buckets_of(&cut.map)?;
         let mut shares = self.hot_shares(&found);
         if reads_all {
-            shares.extend(self.stored_shares(&found.stored));
+            shares.extend(self.stored_shares(&found.stored, &found.query));
         }
         if shares.is_empty() {
             return Ok(cut.map);
@@ -283,17 +285,22 @@ impl Branches<'_> {
         found.hot.iter().filter_map(share).collect()
     }
 
-    /// Divides the buckets of the catalog into shares.
-    fn stored_shares(&self, buckets: &[Arc<BucketHeader>]) -> Vec<Share> {
+    /// Divides the buckets of the catalog into shares, and notes hints for the next choices of the buckets.
+    fn stored_shares(&self, buckets: &[Arc<BucketHeader>], query: &TermQuery) -> Vec<Share> {
         if self.readers.is_empty() {
             return Vec::new();
         }
         let readers: Vec<&str> = self.readers.iter().map(|worker| worker.id.as_str()).collect();
         let sizes: Vec<_> = buckets.iter().map(|bucket| (bucket.id, bucket.rows)).collect();
         let mut of_reader = vec![Vec::new(); readers.len()];
-        for (bucket, reader) in buckets.iter().zip(shares(&sizes, &readers)) {
-            of_reader[reader].push(Arc::clone(bucket));
+        let mut hinted = vec![Vec::new(); readers.len()];
+        for (bucket, assigned) in buckets.iter().zip(shares(&sizes, &readers)) {
+            of_reader[assigned.reader].push(Arc::clone(bucket));
+            if let Some(next) = assigned.next {
+                hinted[next].push(bucket.id);
+            }
         }
+        self.note_hints(&of_reader, &hinted, query);
         let is_remote = |at: &usize| self.readers[*at].channel.is_some();
         let tasks = of_reader.into_iter().enumerate();
         let tasks = tasks.filter(|(at, share)| is_remote(at) && !share.is_empty());
@@ -308,6 +315,29 @@ impl Branches<'_> {
             }
         };
         tasks.map(with_order).collect()
+    }
+
+    /// Notes for each reader of which buckets it is the next choice, and for this process which ones it
+    /// reads.
+    fn note_hints(
+        &self,
+        of_reader: &[Vec<Arc<BucketHeader>>],
+        hinted: &[Vec<BucketId>],
+        query: &TermQuery,
+    ) {
+        let engine = &self.head.engine;
+        if engine.settings().warming.percent == 0 {
+            return;
+        }
+        let of_readers = self.readers.iter().zip(of_reader);
+        for (_, own) in of_readers.filter(|(reader, _)| reader.channel.is_none()) {
+            engine.hints.inbox.lock().own(own.iter().map(|bucket| bucket.id));
+        }
+        let (query, now) = (bounded(query.clone()), Instant::now());
+        let mut outbox = engine.hints.outbox.lock();
+        let hinted = self.readers.iter().zip(hinted);
+        let dropped = hinted.map(|(reader, buckets)| outbox.note(reader, &query, buckets, now));
+        count("dropped", dropped.sum());
     }
 }
 
@@ -334,21 +364,23 @@ impl Share {
 }
 
 /// The buckets of a branch that other processes can read.
-#[derive(Default)]
 struct Found {
     /// Buckets of the catalog, which any process can read.
     stored: Vec<Arc<BucketHeader>>,
+    /// The query for their term indexes.
+    query: TermQuery,
     /// Buckets that have stayed at their indexers, by view.
     hot: Vec<(Arc<dyn RemoteView>, Vec<BucketId>)>,
 }
 
 fn buckets_of(map: &Arc<dyn ExecutionPlan>) -> PlanResult<Found> {
-    let mut found = Found::default();
+    let mut found = Found { stored: Vec::new(), query: TermQuery::Nothing, hot: Vec::new() };
     map.apply(|node| {
         let Some(scan) = node.downcast_ref::<BucketScanExec>() else {
             return Ok(TreeNodeRecursion::Continue);
         };
         found.stored.extend(scan.stored().map(Arc::clone));
+        found.query = TermQuery::or(vec![found.query.clone(), scan.terms()]);
         for (bucket, view) in scan.remote() {
             match found.hot.iter_mut().find(|(known, _)| known.number() == view.number()) {
                 Some((_, buckets)) => buckets.push(bucket),

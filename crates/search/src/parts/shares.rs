@@ -14,9 +14,18 @@ use siphasher::sip::SipHasher13;
 /// Maximum load of a reader, relative to its equal share.
 const BOUND: f64 = 1.25;
 
-/// Assigns a reader to each bucket, given the number of events of the bucket.
+/// The readers of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Assigned {
+    /// The reader.
+    pub(super) reader: usize,
+    /// The reader if that one is lost, as far as the load allows; `None` if there is no other.
+    pub(super) next: Option<usize>,
+}
+
+/// Assigns readers to each bucket, given the number of events of the bucket.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-pub(super) fn shares(buckets: &[(BucketId, u64)], readers: &[&str]) -> Vec<usize> {
+pub(super) fn shares(buckets: &[(BucketId, u64)], readers: &[&str]) -> Vec<Assigned> {
     let total: u64 = buckets.iter().map(|(_, rows)| rows).sum();
     let most = (total as f64 / readers.len().max(1) as f64 * BOUND).ceil() as u64;
     let mut loads = vec![0_u64; readers.len()];
@@ -28,7 +37,8 @@ pub(super) fn shares(buckets: &[(BucketId, u64)], readers: &[&str]) -> Vec<usize
         if let Some(load) = loads.get_mut(reader) {
             *load += rows;
         }
-        reader
+        let next = order.iter().copied().find(|other| *other != reader);
+        Assigned { reader, next }
     };
     buckets.iter().map(&mut share).collect()
 }
@@ -65,7 +75,7 @@ mod tests {
         let (buckets, readers) = (buckets(1_000), ["a", "b", "c"]);
         let shares = shares(&buckets, &readers);
         for reader in 0..readers.len() {
-            let count = shares.iter().filter(|share| **share == reader).count();
+            let count = shares.iter().filter(|share| share.reader == reader).count();
             assert!((200..=417).contains(&count), "{count}");
         }
     }
@@ -74,9 +84,13 @@ mod tests {
     fn buckets_stay_where_they_are_when_a_reader_leaves() {
         let buckets = buckets(1_000);
         let (before, after) = (shares(&buckets, &["a", "b", "c"]), shares(&buckets, &["a", "b"]));
-        let left = before.iter().zip(&after).filter(|(before, _)| **before != 2);
-        let moved = left.clone().filter(|(before, after)| before != after).count();
+        let left = before.iter().zip(&after).filter(|(before, _)| before.reader != 2);
+        let moved = left.clone().filter(|(before, after)| before.reader != after.reader).count();
         assert!(moved * 10 < left.count(), "{moved}");
+        let lost = before.iter().zip(&after).filter(|(before, _)| before.reader == 2);
+        let expected =
+            lost.clone().filter(|(before, after)| before.next == Some(after.reader)).count();
+        assert!(expected * 10 > lost.count() * 9, "{expected}");
     }
 
     #[test]
@@ -97,5 +111,6 @@ mod tests {
     fn one_large_bucket_has_a_reader() {
         let large = (BucketId(uuid::Uuid::from_u128(7)), 1_000_000);
         assert_eq!(shares(&[large], &["a", "b", "c"]).len(), 1);
+        assert_eq!(shares(&[large], &["a"]), [Assigned { reader: 0, next: None }]);
     }
 }

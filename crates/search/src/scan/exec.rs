@@ -508,6 +508,11 @@ impl BucketScanExec {
         units.filter_map(Unit::header)
     }
 
+    /// Returns the query for the term indexes of buckets whose columns are made with the current rules.
+    pub(crate) fn terms(&self) -> TermQuery {
+        self.scan.pruning.terms(&Stale::Nothing)
+    }
+
     /// Returns the buckets that have stayed at their indexers, with their views.
     pub(crate) fn remote(&self) -> impl Iterator<Item = (BucketId, &Arc<dyn RemoteView>)> {
         let units = self.scan.queue.units().iter();

@@ -26,3 +26,4 @@ mod summaries;
 mod support;
 mod traces;
 mod typed;
+mod warming;

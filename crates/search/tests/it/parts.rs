@@ -81,6 +81,11 @@ impl RunningPart for BreaksOff {
 }
 
 impl PartRunner for Runner {
+    fn warm(&self, hints: Bytes) -> usize {
+        let service = self.service.lock().clone();
+        service.map_or(0, |service| service.warm(hints))
+    }
+
     fn describe<'a>(
         &'a self,
         question: Bytes,
@@ -155,6 +160,10 @@ impl Cluster {
 
     pub(crate) fn begun(&self) -> usize {
         self.runners.iter().map(|runner| runner.begun.load(Ordering::SeqCst)).sum()
+    }
+
+    pub(crate) fn channel(&self, worker: usize) -> Channel {
+        self.channels[worker].clone()
     }
 
     pub(crate) fn kill(&self, worker: usize) {

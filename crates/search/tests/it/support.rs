@@ -54,9 +54,9 @@ impl HotBuckets for HotRows {
     }
 }
 
-/// A store whose reads nobody asks about.
+/// A cache whose reads are counted.
 #[derive(Debug)]
-struct Counted(Arc<CachedStore>);
+pub(crate) struct Counted(pub(crate) Arc<CachedStore>);
 
 impl Objects for Counted {
     fn counted(&self, reads: &Arc<SearchReads>) -> Arc<dyn ObjectStore> {
@@ -65,6 +65,10 @@ impl Objects for Counted {
 
     fn residency(&self, path: &str, size: u64) -> Option<cache::Residency> {
         Some(self.0.residency(path, size))
+    }
+
+    fn cache(&self) -> Option<CachedStore> {
+        Some(CachedStore::clone(&self.0))
     }
 }
 

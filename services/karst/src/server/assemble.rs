@@ -241,6 +241,9 @@ pub(crate) async fn assemble(
         settings.search,
     )?;
     shutdown.spawn(search.clone().keep_saved_jobs(shutdown.clone()));
+    if cluster.is_one_of_many() {
+        shutdown.spawn(search.clone().keep_warm(shutdown.clone()));
+    }
     let failover = Failover {
         catalog: catalog.clone(),
         store: Arc::clone(&store),

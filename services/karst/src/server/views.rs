@@ -32,6 +32,10 @@ impl search::Objects for Objects {
         Some(self.cache.residency(path, size))
     }
 
+    fn cache(&self) -> Option<CachedStore> {
+        Some(CachedStore::clone(&self.cache))
+    }
+
     fn forget(&self, path: &str, size: u64) {
         self.cache.forget(&Path::from(path), size);
     }

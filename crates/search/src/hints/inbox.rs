@@ -1,0 +1,176 @@
+//! Hints that this process has been given, and the part of the cache that it has used for them.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use bucket::TermQuery;
+use model::BucketId;
+
+use super::{Hint, Recent, hash_of};
+
+/// Maximum number of buckets that wait to be read. 24 bytes each, besides their query.
+const WAITING: usize = 20_000;
+
+/// Number of buckets whose blocks are looked up at a time, to find out whether they were evicted.
+const LOOKED_UP: usize = 64;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    /// Maximum number of bytes of blocks that were read because of hints.
+    most_bytes: u64,
+    waiting: VecDeque<(Arc<TermQuery>, BucketId)>,
+    recent: Recent,
+    /// The bytes that were read of buckets, which may still be in the cache.
+    warmed: HashMap<BucketId, u64>,
+    /// The same buckets in the order in which they are looked up, and some that are not there any more.
+    order: VecDeque<BucketId>,
+    /// The sum of `warmed`.
+    bytes: u64,
+}
+
+/// The number of buckets in hints, by what becomes of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Taken {
+    /// They will be read.
+    pub(crate) taken: usize,
+    /// They have been told recently.
+    pub(crate) skipped: usize,
+    /// Too many buckets wait, or this process takes no hints.
+    pub(crate) dropped: usize,
+}
+
+impl Inbox {
+    pub(super) fn new(most_bytes: u64) -> Self {
+        Self {
+            most_bytes,
+            waiting: VecDeque::new(),
+            recent: Recent::default(),
+            warmed: HashMap::new(),
+            order: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
+    /// Adds the buckets of hints to those that are read in turn.
+    pub(crate) fn take(&mut self, hints: Vec<Hint>, now: Instant) -> Taken {
+        let mut counts = Taken::default();
+        for Hint { query, buckets } in hints {
+            let query = Arc::new(query);
+            let of_query = hash_of(&*query);
+            for bucket in buckets {
+                if self.most_bytes == 0 || self.waiting.len() >= WAITING {
+                    counts.dropped += 1;
+                } else if self.recent.is_new(hash_of((of_query, bucket)), now) {
+                    self.waiting.push_back((Arc::clone(&query), bucket));
+                    counts.taken += 1;
+                } else {
+                    counts.skipped += 1;
+                }
+            }
+        }
+        counts
+    }
+
+    /// The bucket to read next.
+    pub(crate) fn next(&mut self) -> Option<(Arc<TermQuery>, BucketId)> {
+        self.waiting.pop_front()
+    }
+
+    /// Whether the part of the cache for hints is not used up, after a look at some buckets whose blocks may
+    /// have been evicted since.
+    pub(crate) fn has_room(&mut self, is_cached: impl Fn(BucketId) -> bool) -> bool {
+        for _ in 0..LOOKED_UP.min(self.order.len()) {
+            if self.bytes < self.most_bytes {
+                break;
+            }
+            let Some(bucket) = self.order.pop_front() else { break };
+            if !self.warmed.contains_key(&bucket) {
+                continue;
+            }
+            match is_cached(bucket) {
+                true => self.order.push_back(bucket),
+                false => self.release(bucket),
+            }
+        }
+        self.bytes < self.most_bytes
+    }
+
+    /// Counts bytes that were read of a bucket.
+    pub(crate) fn note(&mut self, bucket: BucketId, bytes: u64) {
+        self.bytes += bytes;
+        let known = self.warmed.entry(bucket).or_insert_with(|| {
+            self.order.push_back(bucket);
+            0
+        });
+        *known += bytes;
+        // Buckets that were released are still in the order.
+        if self.order.len() > 2 * self.warmed.len() + LOOKED_UP {
+            self.order = self.warmed.keys().copied().collect();
+        }
+    }
+
+    /// Notes that searches of this process read these buckets: their blocks are no longer there for hints.
+    pub(crate) fn own(&mut self, buckets: impl IntoIterator<Item = BucketId>) {
+        if !self.warmed.is_empty() {
+            buckets.into_iter().for_each(|bucket| self.release(bucket));
+        }
+    }
+
+    fn release(&mut self, bucket: BucketId) {
+        self.bytes -= self.warmed.remove(&bucket).unwrap_or_default();
+        if self.warmed.is_empty() {
+            self.order.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(number: u128) -> BucketId {
+        BucketId(uuid::Uuid::from_u128(number))
+    }
+
+    fn hint(buckets: std::ops::Range<u128>) -> Vec<Hint> {
+        vec![Hint { query: TermQuery::All, buckets: buckets.map(id).collect() }]
+    }
+
+    #[test]
+    fn buckets_are_read_once_and_in_turn() {
+        let (mut inbox, now) = (Inbox::new(1), Instant::now());
+        let counts = |taken, skipped, dropped| Taken { taken, skipped, dropped };
+        assert_eq!(inbox.take(hint(0..3), now), counts(3, 0, 0));
+        assert_eq!(inbox.take(hint(2..4), now), counts(1, 1, 0));
+        let read: Vec<_> = std::iter::from_fn(|| inbox.next()).map(|(_, bucket)| bucket).collect();
+        assert_eq!(read, [0, 1, 2, 3].map(id));
+        assert_eq!(inbox.take(hint(10..20_020), now), counts(20_000, 0, 10));
+        assert_eq!(Inbox::new(0).take(hint(0..3), now), counts(0, 0, 3), "it takes no hints");
+    }
+
+    #[test]
+    fn blocks_for_hints_take_a_part_of_the_cache_until_they_are_evicted() {
+        let mut inbox = Inbox::new(100);
+        assert!(inbox.has_room(|_| true));
+        for (bucket, bytes) in [(1, 40), (2, 40), (1, 20)] {
+            inbox.note(id(bucket), bytes);
+        }
+        assert!(!inbox.has_room(|_| true), "nothing is evicted for a hint");
+        assert!(inbox.has_room(|bucket| bucket != id(2)));
+        assert_eq!((inbox.bytes, inbox.warmed.len()), (60, 1));
+    }
+
+    #[test]
+    fn the_blocks_of_buckets_that_become_own_do_not_count() {
+        let mut inbox = Inbox::new(100);
+        (0..200).for_each(|bucket| inbox.note(id(bucket), 1));
+        assert!(!inbox.has_room(|_| true));
+        inbox.own((0..150).map(id));
+        assert!(inbox.has_room(|_| true));
+        assert_eq!(inbox.bytes, 50);
+        inbox.own((150..300).map(id));
+        assert_eq!((inbox.bytes, inbox.order.len()), (0, 0));
+    }
+}

@@ -1,0 +1,165 @@
+//! Keeps the caches of indexers warm for each other: the search head tells the next choice of each bucket
+//! which buckets searches read, and this one reads their index data in advance. If the first choice is lost,
+//! the index data is in the cache of the process that reads the bucket from then on.
+//!
+//! Guarantees: no search waits for it; reads have a limit per second, few run at a time, and none begins
+//! while searches use more than half of the requests to the store. Hints that are lost or refused change
+//! nothing but the speed of later searches.
+//!
+//! Not here: what is told and remembered (`hints`), and which process is the next choice (`parts`).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bucket::{BucketReader, TermQuery};
+use cache::{CachedStore, SearchReads};
+use futures::future::join_all;
+use metrics::counter;
+use model::BucketId;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use parking_lot::Mutex;
+use runtime::{Shutdown, metrics as names};
+
+use crate::SearchService;
+use crate::hints::{Hint, Pace, Taken, count};
+use crate::workers::Worker;
+
+/// Interval in which hints are sent.
+const BATCH: Duration = Duration::from_secs(2);
+
+/// Time in which a process must take hints.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// Maximum number of buckets that are read in advance at the same time.
+const AT_A_TIME: usize = 4;
+
+/// Time until the next look for hints, or for fewer requests of searches.
+const LOOK: Duration = Duration::from_millis(500);
+
+impl SearchService {
+    /// Sends hints to other processes, and reads the buckets of their hints, until the shutdown.
+    pub async fn keep_warm(self, shutdown: Shutdown) {
+        let reading = async {
+            let Some(cache) = self.dependencies().objects.cache() else { return };
+            let pace = Mutex::new(Pace::new(self.settings().warming.bytes_per_second));
+            let readers = (0..AT_A_TIME).map(|_| self.read_hinted(&cache, &pace, &shutdown));
+            join_all(readers).await;
+        };
+        let working = async {
+            tokio::join!(Box::pin(self.send_hints(&shutdown)), Box::pin(reading));
+        };
+        tokio::select! {
+            () = shutdown.stopped() => {}
+            () = working => {}
+        }
+    }
+
+    /// Takes the hints of another process, and returns the number of buckets that are read in advance.
+    pub(crate) fn take_hints(&self, hints: &[u8]) -> usize {
+        match serde_json::from_slice(hints) {
+            Ok(hints) => self.take_readable(hints),
+            // Of a later release.
+            Err(error) => {
+                tracing::debug!(%error, "hints about buckets are unreadable");
+                0
+            }
+        }
+    }
+
+    fn take_readable(&self, hints: Vec<Hint>) -> usize {
+        let counts = self.engine().hints.inbox.lock().take(hints, Instant::now());
+        let Taken { taken, skipped, dropped } = counts;
+        count("skipped", skipped);
+        count("dropped", dropped);
+        taken
+    }
+
+    async fn send_hints(&self, shutdown: &Shutdown) {
+        while shutdown.sleep(BATCH).await {
+            let batches = self.engine().hints.outbox.lock().take();
+            for (worker, hints) in batches {
+                self.send(&worker, hints).await;
+            }
+        }
+    }
+
+    async fn send(&self, worker: &Worker, hints: Vec<Hint>) {
+        let Some(channel) = worker.channel.clone() else {
+            self.take_readable(hints);
+            return;
+        };
+        // Words and identities can always be serialized as JSON.
+        let hints = serde_json::to_vec(&hints).unwrap_or_default();
+        match distributed::warm(channel, hints.into(), ANSWER).await {
+            Ok(true) => {}
+            Ok(false) => self.engine().hints.outbox.lock().note_deaf(worker),
+            Err(failure) => {
+                tracing::debug!(indexer = %worker.name, %failure, "hints about buckets were not taken");
+            }
+        }
+    }
+
+    /// Reads buckets of hints, one after the other.
+    async fn read_hinted(&self, cache: &CachedStore, pace: &Mutex<Pace>, shutdown: &Shutdown) {
+        let mut pause = Duration::ZERO;
+        while shutdown.sleep(pause).await {
+            pause = LOOK;
+            if cache.is_busy() {
+                continue;
+            }
+            let Some((query, bucket)) = self.engine().hints.inbox.lock().next() else { continue };
+            if !self.has_room(cache) {
+                count("dropped", 1);
+                pause = Duration::ZERO;
+                continue;
+            }
+            let bytes = Box::pin(self.read_ahead(cache, &query, bucket)).await;
+            pause = pace.lock().after(bytes, Instant::now());
+        }
+    }
+
+    /// Whether blocks that are read because of hints may take more of the cache.
+    fn has_room(&self, cache: &CachedStore) -> bool {
+        let snapshot = self.dependencies().catalog.snapshot();
+        let is_cached = |id: BucketId| {
+            snapshot.bucket(id).is_some_and(|header| cache.has_end(&header.path(), header.size))
+        };
+        self.engine().hints.inbox.lock().has_room(is_cached)
+    }
+
+    /// Reads the index data of a bucket that a search with the query reads, as far as it is not in the cache.
+    /// Returns the number of bytes that were read from the store.
+    async fn read_ahead(&self, cache: &CachedStore, query: &TermQuery, bucket: BucketId) -> u64 {
+        let Some(header) = self.dependencies().catalog.snapshot().bucket(bucket) else {
+            // It was merged or frozen.
+            count("skipped", 1);
+            return 0;
+        };
+        let reads: Arc<SearchReads> = Arc::default();
+        let store: Arc<dyn ObjectStore> = Arc::new(cache.warming(&reads));
+        let path = Path::from(header.path());
+        let read = async {
+            let reader = BucketReader::open(store, &path, header.size).await?;
+            reader.read_index_for(query).await
+        };
+        let read: Result<(), bucket::Error> = read.await;
+        let stats = reads.stats();
+        let outcome = match &read {
+            Ok(()) if stats.store_bytes == 0 => "skipped",
+            Ok(()) => "read",
+            // A search that reads the bucket reports the error.
+            Err(error) => {
+                tracing::debug!(%error, "a bucket cannot be read in advance");
+                "failed"
+            }
+        };
+        count(outcome, 1);
+        counter!(names::CACHE_WARMED_BLOCKS).increment(stats.store_reads);
+        counter!(names::CACHE_WARMED_BYTES).increment(stats.store_bytes);
+        if stats.store_bytes > 0 {
+            self.engine().hints.inbox.lock().note(bucket, stats.store_bytes);
+        }
+        stats.store_bytes
+    }
+}
