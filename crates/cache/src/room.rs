@@ -115,7 +115,7 @@ async fn keep_looking(room: Weak<Room>) {
 }
 
 /// The allocated size of the files in a directory and its subdirectories.
-fn used(directory: &Path) -> u64 {
+pub(crate) fn used(directory: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
     let of = |entry: std::fs::DirEntry| match entry.metadata() {
         Ok(found) if found.is_dir() => used(&entry.path()),

@@ -30,7 +30,7 @@ use crate::fetch::fetch;
 use crate::hedge::Hedging;
 use crate::pool::{Pool, lock_directory};
 use crate::reuse::CacheCurve;
-use crate::room::Room;
+use crate::room::{Room, used};
 use crate::waits::Times;
 use crate::{CacheStats, Error, Settings};
 
@@ -63,6 +63,7 @@ impl CachedStore {
         settings.validate()?;
         let lock = settings.nvme_bytes > 0;
         let lock = lock.then(|| lock_directory(&settings.directory)).transpose()?;
+        let was_empty = is_empty(&settings);
         let room = (settings.nvme_bytes > 0).then(|| Room::open(&settings));
         let store: Arc<str> = inner.to_string().into();
         let hedging = Hedging::new(settings.hedge_percent, settings.hedge_min_delay);
@@ -75,6 +76,7 @@ impl CachedStore {
             metas: CacheBuilder::new(settings.objects).build(),
             io: Handle::current(),
             settings,
+            was_empty,
             _lock: lock,
         };
         let account = Account { total: Arc::default(), search: None, store, is_warming: false };
@@ -113,6 +115,13 @@ impl CachedStore {
         let settings = &self.blocks.settings;
         let bytes = settings.dram_bytes.max(settings.nvme_bytes) / 100 * settings.index_percent;
         bytes as u64
+    }
+
+    /// Whether NVMe had few blocks of an earlier process at the start: less than a twentieth of its size, and
+    /// less than 1 GiB. True if there is no NVMe tier.
+    #[must_use]
+    pub fn was_empty(&self) -> bool {
+        self.blocks.was_empty
     }
 
     /// Whether more than half of the requests to the store that may run at the same time are running.
@@ -327,6 +336,13 @@ impl CachedStore {
         let slices = self.slices(&loaded, &range);
         Ok(futures::stream::iter(slices.into_iter().map(Ok)).boxed())
     }
+}
+
+/// Whether the directory of the NVMe tier has few blocks.
+fn is_empty(settings: &Settings) -> bool {
+    const FILLED: u64 = 1 << 30;
+    let filled = (settings.nvme_bytes as u64 / 20).min(FILLED);
+    filled == 0 || used(&settings.directory) < filled
 }
 
 /// The loaded blocks of one object.

@@ -284,6 +284,21 @@ async fn fill_nvme(dir: &TestDir) -> Arc<CountingStore> {
     counting
 }
 
+#[tokio::test]
+async fn a_cache_was_empty_if_its_directory_has_less_than_a_twentieth_of_its_size() {
+    let dir = TestDir::new();
+    let (cached, _) = with_object(BLOCK, settings(None)).await;
+    assert!(cached.was_empty(), "it has no NVMe tier");
+    for (bytes, was_empty) in [(1 << 20, true), (4 << 20, false)] {
+        let path = dir.path().join("earlier");
+        std::fs::write(&path, vec![7; bytes]).unwrap();
+        std::fs::File::open(&path).unwrap().sync_all().unwrap();
+        let (cached, _) = with_object(BLOCK, settings(Some(dir.path()))).await;
+        assert_eq!(cached.was_empty(), was_empty, "{bytes}");
+        cached.close().await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nvme_is_warm_after_a_restart() {
     let dir = TestDir::new();

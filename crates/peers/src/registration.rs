@@ -55,6 +55,9 @@ pub struct Registration {
     /// Its ports for forwarders; none from a process of an older version, and from one that stops.
     #[serde(default)]
     pub forwarders: Vec<ForwarderPort>,
+    /// Whether it started with an empty cache. A process of an older version does not say so.
+    #[serde(default)]
+    pub cold: bool,
 }
 
 /// A process of an older version has none.
@@ -322,6 +325,7 @@ mod tests {
             local_acks: false,
             site: no_site(),
             forwarders: Vec::new(),
+            cold: false,
         }
     }
 

@@ -17,6 +17,7 @@
 
 mod distribute;
 mod gather;
+mod ramp;
 mod shares;
 
 pub(crate) use distribute::{Distribution, Head, Sharing, is_events};

@@ -138,6 +138,12 @@ conf::settings! {
             /// Maximum size of the footers and term indexes that are read in advance per second.
             "max_warm_rate" => pub bytes_per_second: u64 = "8", Type::megabytes(1);
         }
+        "server"["clustering"] {
+            /// Time in which an indexer that has started with an empty cache gets its share of the stored
+            /// buckets, step by step. Until it has a bucket, the indexer that had it before reads it. 0: it
+            /// gets its whole share at once.
+            "ramp_period" => pub ramp_period: Duration = "600", Type::seconds(0);
+        }
     }
 }
 

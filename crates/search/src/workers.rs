@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use distributed::Channel;
+use model::EventTime;
 use parking_lot::Mutex;
 
 /// The processes that read buckets for searches of this one.
@@ -30,6 +31,8 @@ pub struct Worker {
     /// Whether the worker is in the site of this process. If there are such workers, they read the
     /// stored buckets.
     pub is_near: bool,
+    /// When it started, if its cache was empty then: it gets its share of the stored buckets step by step.
+    pub cold_since: Option<EventTime>,
 }
 
 /// Returns the workers that read stored buckets: those in the same site, or all if there are none.
@@ -91,7 +94,7 @@ mod tests {
 
     fn worker(id: &str, is_near: bool) -> Worker {
         let (started, name) = ("then".to_owned(), id.to_owned());
-        Worker { id: id.to_owned(), started, name, channel: None, is_near }
+        Worker { id: id.to_owned(), started, name, channel: None, is_near, cold_since: None }
     }
 
     #[test]

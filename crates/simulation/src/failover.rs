@@ -101,6 +101,7 @@ pub(crate) fn registration(life: &Life, role: &str, local_acks: bool) -> Registr
         local_acks,
         site: cluster::NO_SITE.to_owned(),
         forwarders: Vec::new(),
+        cold: false,
     }
 }
 

@@ -90,7 +90,7 @@ mod tests {
 
     fn worker(id: &str, started: &str) -> Worker {
         let (id, started, name) = (id.to_owned(), started.to_owned(), String::new());
-        Worker { id, started, name, channel: None, is_near: true }
+        Worker { id, started, name, channel: None, is_near: true, cold_since: None }
     }
 
     fn ids(numbers: std::ops::Range<u128>) -> Vec<BucketId> {

@@ -18,7 +18,8 @@ use plan::{InnerSearch, LookedUp, MessageLog, PlanOf, Watch};
 use runtime::trace::TraceContext;
 
 use super::gather::{Gathered, Shared, Task};
-use super::shares::{preference, shares};
+use super::ramp::weights;
+use super::shares::{Reader, preference, shares};
 use crate::control::ScanControl;
 use crate::engine::Engine;
 use crate::hints::{bounded, count};
@@ -290,7 +291,7 @@ impl Branches<'_> {
         if self.readers.is_empty() {
             return Vec::new();
         }
-        let readers: Vec<&str> = self.readers.iter().map(|worker| worker.id.as_str()).collect();
+        let readers = self.weighted_readers();
         let sizes: Vec<_> = buckets.iter().map(|bucket| (bucket.id, bucket.rows)).collect();
         let mut of_reader = vec![Vec::new(); readers.len()];
         let mut hinted = vec![Vec::new(); readers.len()];
@@ -315,6 +316,15 @@ impl Branches<'_> {
             }
         };
         tasks.map(with_order).collect()
+    }
+
+    /// Returns the readers with the weights of their shares at the moment.
+    fn weighted_readers(&self) -> Vec<Reader<'_>> {
+        let engine = &self.head.engine;
+        let (now, period) = (engine.deps.clock.now(), engine.settings().warming.ramp_period);
+        let cold_since: Vec<_> = self.readers.iter().map(|worker| worker.cold_since).collect();
+        let readers = self.readers.iter().zip(weights(&cold_since, now, period));
+        readers.map(|(worker, weight)| Reader { id: &worker.id, weight }).collect()
     }
 
     /// Notes for each reader of which buckets it is the next choice, and for this process which ones it

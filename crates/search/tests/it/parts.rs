@@ -22,7 +22,7 @@ use karst_search::{
 };
 use karst_spectest::{SpecEvent, Topology, run_directory};
 use knowledge::Knowledge;
-use model::{BucketId, IndexName};
+use model::{BucketId, EventTime, IndexName};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use parking_lot::Mutex;
@@ -129,6 +129,8 @@ pub(crate) struct Cluster {
     channels: Vec<Channel>,
     /// The servers; one that is aborted is a process that was killed.
     servers: Mutex<Vec<JoinSet<()>>>,
+    /// Since when workers fill an empty cache.
+    pub(crate) cold_since: Mutex<[Option<EventTime>; WORKERS]>,
 }
 
 impl Cluster {
@@ -155,11 +157,16 @@ impl Cluster {
             });
             servers.push(serving);
         }
-        Arc::new(Self { runners, channels, servers: Mutex::new(servers) })
+        let (servers, cold_since) = (Mutex::new(servers), Mutex::default());
+        Arc::new(Self { runners, channels, servers, cold_since })
     }
 
     pub(crate) fn begun(&self) -> usize {
         self.runners.iter().map(|runner| runner.begun.load(Ordering::SeqCst)).sum()
+    }
+
+    pub(crate) fn begun_by(&self, worker: usize) -> usize {
+        self.runners[worker].begun.load(Ordering::SeqCst)
     }
 
     pub(crate) fn channel(&self, worker: usize) -> Channel {
@@ -184,6 +191,7 @@ impl Workers for Cluster {
             name: format!("indexer {at}"),
             channel: Some(channel.clone()),
             is_near: true,
+            cold_since: self.cold_since.lock()[at],
         };
         self.channels.iter().enumerate().map(worker).collect()
     }

@@ -13,7 +13,7 @@ use knowledge::Knowledge;
 use model::{BucketEntry, IndexName};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use runtime::Shutdown;
+use runtime::{Clock, Shutdown, SystemClock};
 use testkit::{CountingStore, Operation, wait_until};
 use tokio::task::JoinSet;
 use tonic::transport::{Channel, Endpoint, Server};
@@ -94,6 +94,19 @@ async fn the_next_choice_of_a_bucket_has_its_index_data_before_it_is_needed() {
     let before = world.reads();
     assert_eq!(rows(&run(&world.head, NOTHING).await), expected);
     assert_eq!(world.reads(), before, "nothing is read from the store");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_joins_reads_in_advance_before_it_gets_parts() {
+    let world = world(settings()).await;
+    world.cluster.cold_since.lock()[2] = Some(SystemClock.now());
+    run(&world.head, NOTHING).await;
+    let is_warm = async || world.copies().iter().all(|copies| *copies == 2);
+    assert!(wait_until(is_warm, Duration::from_secs(60)).await, "{:?}", world.copies());
+    let newcomer = &world.caches[2];
+    assert!(world.buckets.iter().any(|bucket| newcomer.has_end(&bucket.path, bucket.size)));
+    assert_eq!(world.cluster.begun_by(2), 0);
+    world.shutdown.finish(Duration::from_secs(10)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]

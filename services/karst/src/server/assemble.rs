@@ -517,6 +517,11 @@ impl Karst {
         &self.catalog
     }
 
+    /// Whether the cache was empty at the start.
+    pub(crate) fn is_cold(&self) -> bool {
+        self.cache.was_empty()
+    }
+
     /// Another server has the catalog, or that of this process has ended, for the reason: takes nothing in
     /// and changes nothing any more.
     pub(crate) fn fence(&self, reason: &Arc<str>) {

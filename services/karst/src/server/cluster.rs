@@ -425,6 +425,7 @@ impl Cluster {
             local_acks: (self.roles.indexer && ingest.acknowledges_locally())
                 || *ingest.local_acks().borrow(),
             site: self.site,
+            cold: karst.is_cold(),
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
         shutdown.spawn(advertised::watch(

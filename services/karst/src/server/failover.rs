@@ -549,6 +549,7 @@ mod tests {
             local_acks: false,
             site: cluster::NO_SITE.to_owned(),
             forwarders: Vec::new(),
+            cold: false,
         };
         let (all, answered) = ([(control_plane.to_string(), registration)], BTreeSet::new());
         let others = Others::new(&all, &answered);

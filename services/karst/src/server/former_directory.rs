@@ -145,6 +145,7 @@ mod tests {
             local_acks,
             site: cluster::NO_SITE.to_owned(),
             forwarders: Vec::new(),
+            cold: false,
         };
         let name = FORMER.to_string();
         entry("control-plane", false).write(&catalog, &name).await.unwrap();

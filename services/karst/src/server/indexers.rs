@@ -5,6 +5,8 @@ use std::fmt;
 
 use catalog::Catalog;
 use distributed::Channel;
+use jiff::Timestamp;
+use model::EventTime;
 use parking_lot::Mutex;
 use peers::Registration;
 use search::{Worker, Workers};
@@ -66,8 +68,10 @@ impl Workers for Indexers {
                 false => Some(self.channel(&known.name, &known.address)?),
             };
             let is_near = self.site.as_ref().is_none_or(|site| known.site == *site);
-            let Registration { started, name, .. } = known;
-            Some(Worker { id, started, name, channel, is_near })
+            let Registration { started, name, cold, .. } = known;
+            let began = started.parse::<Timestamp>().ok().filter(|_| cold);
+            let cold_since = began.map(|began| EventTime(began.as_microsecond()));
+            Some(Worker { id, started, name, channel, is_near, cold_since })
         };
         indexers.filter_map(worker).collect()
     }

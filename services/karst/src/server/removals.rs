@@ -116,6 +116,7 @@ mod tests {
             local_acks: true,
             site: ::cluster::NO_SITE.to_owned(),
             forwarders: Vec::new(),
+            cold: false,
         }
     }
 
