@@ -52,6 +52,14 @@ def test_a_search_and_its_end_are_in_the_index_as_splunk_has_them(server, index)
     assert float(ended["total_run_time"]) >= 0
 
 
+def test_the_record_of_a_search_has_its_index_times_and_now(server, index):
+    times = {"index_earliest": "-1h", "index_latest": "now", "now": "1800000000"}
+    assert server.rows(f"search index={index} nowhere", **times) == []
+    (begun,) = indexed(server, f"action=search info=granted search=*{index}*nowhere* NOT _audit")
+    assert (begun["api_index_et"], begun["api_index_lt"]) == ("-1h", "now")
+    assert begun["now"] == "1800000000.000"
+
+
 def test_the_last_value_of_a_record_is_a_field_of_its_own(server):
     """Records of searches end with the text of the search, here a single word."""
     assert server.rows("endword") == []

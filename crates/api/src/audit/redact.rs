@@ -46,7 +46,10 @@ pub(super) fn add(record: Record, path: &str, params: &Params, search: bool) -> 
         return record
             .with_some("search", text)
             .with_some("api_et", params.text("earliest_time").or(params.text("earliest")))
-            .with_some("api_lt", params.text("latest_time").or(params.text("latest")));
+            .with_some("api_lt", params.text("latest_time").or(params.text("latest")))
+            .with_some("api_index_et", params.text("index_earliest"))
+            .with_some("api_index_lt", params.text("index_latest"))
+            .with_some("now", params.text("now"));
     }
     if FROM_PROVIDERS.iter().any(|begin| path.starts_with(begin)) {
         return record;

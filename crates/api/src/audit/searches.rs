@@ -290,6 +290,15 @@ impl StartedSearch {
         for (name, text) in range {
             self.add(name, text.clone().unwrap_or_else(|| "N/A".to_owned()));
         }
+        // Most searches have none of these.
+        let range =
+            [("api_index_et", &request.index_earliest), ("api_index_lt", &request.index_latest)];
+        for (name, text) in range {
+            text.iter().for_each(|text| self.add(name, text.clone()));
+        }
+        if let Some(now) = request.now {
+            self.add("now", format!("{:.3}", now.seconds()));
+        }
         self.add("app", request.app.clone());
         self.add("provenance", request.provenance.clone().unwrap_or_else(|| "N/A".to_owned()));
         self.add("savedsearch_name", request.label.clone().unwrap_or_default());

@@ -1,5 +1,6 @@
 //! A job in the form that Splunk's clients expect: about seventy keys, a few of which affect their behaviour.
 
+use knowledge::time::parse_time;
 use model::EventTime;
 use search::{Job, JobStatus, ScanCounts};
 use serde_json::{Map, Value, json};
@@ -209,7 +210,14 @@ fn description(job: &Job) -> Map<String, Value> {
     };
     // Clients compute with these numbers: the bounds of all time are not such times.
     let earliest = if range.earliest == EventTime::MIN { EventTime(0) } else { range.earliest };
-    let latest = if range.latest == EventTime::MAX { job.created() } else { range.latest };
+    let now = request.now.unwrap_or_else(|| job.created());
+    let latest = if range.latest == EventTime::MAX { now.max(earliest) } else { range.latest };
+    // The request was accepted, so its bounds are times.
+    let index_time = |text: &Option<String>| {
+        let text = text.as_deref().filter(|text| !matches!(*text, "" | "0"));
+        let time = text.and_then(|text| parse_time(text, now, &request.timezone).ok());
+        time.map_or(0.0, EventTime::seconds)
+    };
     let normalized = job.normalized_search();
     let report = if job.finds_events() { Value::Null } else { json!(normalized) };
     feed::content(json!({
@@ -225,8 +233,8 @@ fn description(job: &Job) -> Map<String, Value> {
         "label": request.label,
         "earliestTime": bound(range.earliest.0),
         "latestTime": bound(range.latest.0),
-        "indexEarliestTime": 0,
-        "indexLatestTime": 0,
+        "indexEarliestTime": index_time(&request.index_earliest),
+        "indexLatestTime": index_time(&request.index_latest),
         "searchEarliestTime": earliest.seconds(),
         "searchLatestTime": latest.seconds(),
         "cursorTime": bound(range.earliest.0),

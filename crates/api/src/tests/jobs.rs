@@ -378,4 +378,27 @@ async fn a_job_over_all_time_has_times_of_the_calendar() {
     let latest = content["searchLatestTime"].as_f64().unwrap();
     assert!((1e9..1e11).contains(&latest), "{latest}");
     assert_eq!(content["earliestTime"], "", "{content}");
+    assert_eq!(content["indexEarliestTime"], 0.0, "{content}");
+    assert_eq!(content["indexLatestTime"], 0.0, "{content}");
+    let form = [
+        ("search", "search index=open"),
+        ("exec_mode", "blocking"),
+        ("now", "1800000000"),
+        ("earliest_time", "+1d"),
+        ("index_earliest", "-1h"),
+        ("index_latest", "now"),
+    ];
+    let told = server.post("admin", "/services/search/jobs", &form).await.json();
+    let sid = told["sid"].as_str().unwrap_or_else(|| panic!("{told}"));
+    let path = format!("/services/search/jobs/{sid}?output_mode=json");
+    let told = server.get("admin", &path).await.json();
+    let content = &told["entry"][0]["content"];
+    for (name, time) in [
+        ("searchEarliestTime", 1_800_086_400.0),
+        ("searchLatestTime", 1_800_086_400.0),
+        ("indexEarliestTime", 1_799_996_400.0),
+        ("indexLatestTime", 1_800_000_000.0),
+    ] {
+        assert_eq!(content[name], time, "{name}: {content}");
+    }
 }

@@ -65,6 +65,13 @@ pub(crate) struct Facts {
     search: String,
     earliest: Option<String>,
     latest: Option<String>,
+    /// Earlier versions do not store these three.
+    #[serde(default)]
+    index_earliest: Option<String>,
+    #[serde(default)]
+    index_latest: Option<String>,
+    #[serde(default)]
+    now: Option<EventTime>,
     timezone: Option<String>,
     max_count: Option<usize>,
     status_buckets: usize,
@@ -177,6 +184,9 @@ impl SavedJob {
         let request = JobRequest {
             earliest: facts.earliest,
             latest: facts.latest,
+            index_earliest: facts.index_earliest,
+            index_latest: facts.index_latest,
+            now: facts.now,
             timezone: timezone.clone(),
             max_count: facts.max_count,
             status_buckets: facts.status_buckets,
@@ -281,6 +291,9 @@ impl Job {
             search: request.search.clone(),
             earliest: request.earliest.clone(),
             latest: request.latest.clone(),
+            index_earliest: request.index_earliest.clone(),
+            index_latest: request.index_latest.clone(),
+            now: request.now,
             timezone: request.timezone.iana_name().map(str::to_owned),
             max_count: request.max_count,
             status_buckets: request.status_buckets,

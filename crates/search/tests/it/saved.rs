@@ -152,6 +152,25 @@ async fn a_saved_job_shows_the_same_at_another_head() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_saved_job_keeps_the_times_of_its_request() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let (one, two) = (cluster.head(), cluster.head());
+    let request = JobRequest {
+        index_earliest: Some("-1h".to_owned()),
+        index_latest: Some("now".to_owned()),
+        now: Some(EventTime(1_800_000_000_000_000)),
+        ..JobRequest::new("| makeresults", "ann")
+    };
+    let job = one.dispatch(request.clone()).await.unwrap();
+    job.finished().await.unwrap();
+    save(&one, &job).await.unwrap();
+    let saved = two.saved_job(job.sid()).unwrap();
+    let kept = saved.request();
+    assert_eq!(kept.index_earliest, request.index_earliest);
+    assert_eq!((&kept.index_latest, kept.now), (&request.index_latest, request.now));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_saved_job_is_found_by_the_name_of_its_search_and_listed_once() {
     let cluster = Cluster::new(Settings::default()).await;
     let (one, two) = (cluster.head(), cluster.head());
