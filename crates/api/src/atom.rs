@@ -155,6 +155,12 @@ impl Entry {
         self
     }
 
+    /// Adds the link of an object that the caller may only read.
+    pub(crate) fn readable(mut self) -> Self {
+        self.links.push(("list".to_owned(), self.id.clone()));
+        self
+    }
+
     /// Adds the links of a changeable object: read, edit, and remove.
     pub(crate) fn editable(mut self) -> Self {
         let id = self.id.clone();

@@ -245,13 +245,16 @@ fn entry(call: &Call, Index { name, known, held, is_complete }: &Index) -> Entry
         content.insert(key.to_owned(), if is_shown { value } else { Value::Null });
     }
     content.insert("isCountComplete".to_owned(), json!(is_complete));
-    let removable = known.configured.is_none();
+    let writable = call.caller.may("indexes_edit");
+    let removable = writable && known.configured.is_none();
     let disable = if known.disabled() { "enable" } else { "disable" };
-    Entry::new(PATH, name.as_str(), content)
-        .with_acl(Acl { removable, writable: call.caller.may("indexes_edit"), ..Acl::system() })
-        .with_attributes(Attributes::new(&[], &EDITABLE, &[]))
-        .editable()
-        .linking(&[disable, "roll-hot-buckets"])
+    let entry = Entry::new(PATH, name.as_str(), content)
+        .with_acl(Acl { removable, writable, ..Acl::system() })
+        .with_attributes(Attributes::new(&[], &EDITABLE, &[]));
+    match writable {
+        true => entry.editable().linking(&[disable, "roll-hot-buckets"]),
+        false => entry.readable(),
+    }
 }
 
 /// Returns the settings from `indexes.conf` and REST, under Splunk's names.

@@ -84,6 +84,12 @@ async fn users_roles_indexes_and_tokens_of_others_are_not_told() {
         let acl = &told["entry"][0]["acl"];
         assert_eq!(acl["can_write"], may, "{user}: {acl}");
         assert_eq!(acl["can_change_perms"], may, "{user}: {acl}");
+        assert_eq!(acl["removable"], may, "{user}: {acl}");
+        let links = &told["entry"][0]["links"];
+        for rel in ["edit", "remove", "disable", "roll-hot-buckets"] {
+            assert_eq!(links[rel].is_string(), may, "{user}: {rel}: {links}");
+        }
+        assert!(links["list"].is_string(), "{user}: {links}");
     }
     let closed = server.get("watcher", "/services/data/indexes/closed").await;
     assert_eq!(closed.status, StatusCode::NOT_FOUND);
