@@ -115,9 +115,12 @@ pub(super) fn call(call: &Call, span: Span, scope: &dyn Scope) -> Result<Typed, 
         let time = (row.len() > inputs).then(|| row.number(inputs)).flatten();
         let texts: Vec<_> = (0..inputs).map(|at| row.text(at)).collect();
         let texts: Vec<Option<&str>> = texts.iter().map(|text| text.as_deref()).collect();
+        // As the command: without any input there is no default.
+        if texts.iter().all(Option::is_none) {
+            return None;
+        }
         let rows = lookup.find(&texts, time);
-        let has_input = texts.iter().any(Option::is_some);
-        let default = lookup.default_match(rows.len()).filter(|_| has_input);
+        let default = lookup.default_match(rows.len());
         if rows.is_empty() && default.is_none() {
             return None;
         }

@@ -246,8 +246,9 @@ impl Group {
 }
 
 impl Asked {
-    /// Whether the event has none of the input fields. Splunk's documentation says that a null value counts
-    /// as a match and is not replaced with `default_match`.
+    /// Whether the event has none of the input fields. The default of an add-on is for values that its table
+    /// lacks, not for events of another kind, which do not have the field. By Splunk's documentation, null
+    /// values are not replaced with `default_match`.
     fn lacks_input(&self, event: Event<'_>) -> bool {
         self.inputs.iter().all(|at| matches!(event.value(*at), Value::Null))
     }
