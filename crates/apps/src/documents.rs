@@ -12,6 +12,7 @@ use crate::{Apps, Collection, ConfObject, Error, MAX_BATCH, Namespace};
 /// The types of a collection's fields (`field.<name>` of `collections.conf`).
 #[derive(Debug, Clone, Default)]
 pub struct FieldTypes {
+    /// Fields with their types, as they are declared. Unknown types are those of any value.
     types: Vec<(String, String)>,
     /// `enforceTypes`: whether documents with values of other types are refused.
     enforced: bool,
@@ -42,7 +43,8 @@ impl FieldTypes {
             let Some(value) = document.get_mut(field) else { continue };
             convert(value, kind, self.enforced);
             if self.enforced && !has_type(value, kind) {
-                let text = format!("{field}: expected the type {kind} (enforceTypes), not {value}");
+                let given = type_of(value);
+                let text = format!("{field}: expected the type {kind} (enforceTypes), not {given}");
                 return Err(Error::Invalid(text));
             }
         }
@@ -61,6 +63,18 @@ fn has_type(value: &Value, kind: &str) -> bool {
             "array" => value.is_array(),
             _ => true,
         }
+}
+
+/// Returns the type of a value for messages: the value may have megabytes.
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
 }
 
 fn convert(value: &mut Value, kind: &str, enforced: bool) {
@@ -225,6 +239,8 @@ mod tests {
             let refused = types.apply(wrong.clone(), "ann").unwrap_err().to_string();
             assert!(refused.contains("enforceTypes"), "{wrong}: {refused}");
         }
+        let refused = types.apply(json!({"n": "secret"}), "ann").unwrap_err().to_string();
+        assert!(refused.contains("not a text") && !refused.contains("secret"), "{refused}");
     }
 
     #[test]
