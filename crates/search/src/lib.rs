@@ -91,7 +91,7 @@ pub use reads::{Reads, TierReads};
 pub use render::Value;
 pub use report::{PartCounts, PartPhase, ScanCounts};
 pub use saved::Keeping;
-pub use service::{SearchLoad, SearchService};
+pub use service::{SearchLoad, SearchService, range_of};
 pub use settings::{DECLARED, PartSettings, Settings, WarmingSettings};
 pub use sql::{SQL_CATALOG, SQL_SCHEMA, SqlRequest, SqlResult, SqlRows, SqlStream};
 pub use stream::{Export, ExportRun};

@@ -620,7 +620,11 @@ fn index_time_range(request: &JobRequest, now: EventTime) -> Result<TimeRange, E
     range_of(["index_earliest", "index_latest"], bounds, now, &request.timezone)
 }
 
-fn range_of(
+/// Returns the time range between two parameters with these names; either end may be missing.
+///
+/// # Errors
+/// [`Error::Request`] naming the parameter.
+pub fn range_of(
     names: [&str; 2],
     [earliest, latest]: [Option<&str>; 2],
     now: EventTime,

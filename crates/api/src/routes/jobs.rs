@@ -333,19 +333,10 @@ pub(super) fn range_of_events(
 ) -> Result<Option<TimeRange>, RestError> {
     let zone = &job.request().timezone;
     let format = time_format(params)?;
-    let time = |name: &str, missing: EventTime| -> Result<EventTime, RestError> {
-        let bound = bound_of(params, name, format.as_ref(), (zone, now))?;
-        match bound.as_deref() {
-            None => Ok(missing),
-            Some("0") if missing == EventTime::MIN => Ok(missing),
-            Some(text) => knowledge::time::parse_time(text, now, zone)
-                .map_err(|error| RestError::invalid(format!("{name}: {error}"))),
-        }
-    };
-    let range = TimeRange {
-        earliest: time("earliest_time", EventTime::MIN)?,
-        latest: time("latest_time", EventTime::MAX)?,
-    };
+    let bound = |name: &str| bound_of(params, name, format.as_ref(), (zone, now));
+    let (earliest, latest) = (bound("earliest_time")?, bound("latest_time")?);
+    let bounds = [earliest.as_deref(), latest.as_deref()];
+    let range = search::range_of(["earliest_time", "latest_time"], bounds, now, zone)?;
     Ok((range != TimeRange::ALL).then_some(range))
 }
 

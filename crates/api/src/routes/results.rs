@@ -256,18 +256,23 @@ async fn page_response(
 
 /// `f=` (or `field_list=`) names the only fields wanted.
 fn wanted_of(mut fields: Vec<String>, params: &Params) -> Vec<String> {
-    if let Some(wanted) = wanted_fields(params) {
+    let is_field = |name: &str| fields.iter().any(|field| field == name);
+    if let Some(wanted) = wanted_fields(params, is_field) {
         fields.retain(|field| wanted.contains(&field.as_str()));
     }
     fields
 }
 
-/// Returns the names of the only fields wanted; `None` for all fields.
-fn wanted_fields(params: &Params) -> Option<Vec<&str>> {
-    // The names of computed fields may have commas, as in `list(a,b)`.
-    let named = params.all("f");
-    let mut wanted: Vec<&str> =
-        named.flat_map(|list| std::iter::once(list).chain(list.split(','))).collect();
+/// Returns the names of the only fields wanted; `None` for all fields. `f` is a list, unless it is the name of
+/// a field: names of computed fields may have commas, as in `list(a,b)`.
+fn wanted_fields(params: &Params, is_field: impl Fn(&str) -> bool) -> Option<Vec<&str>> {
+    let mut wanted = Vec::new();
+    for list in params.all("f") {
+        match is_field(list) {
+            true => wanted.push(list),
+            false => wanted.extend(list.split(',')),
+        }
+    }
     wanted.extend(params.text("field_list").into_iter().flat_map(|list| list.split(',')));
     (!wanted.is_empty() && !wanted.contains(&"*")).then_some(wanted)
 }
@@ -309,8 +314,10 @@ async fn summary(call: Call) -> Result<Response, RestError> {
     let Call { state, caller, params, .. } = &call;
     let sid = call.segment("sid");
     let job = find(state, caller, sid).await?;
-    for name in ["search", "histogram"] {
-        if params.text(name).is_some_and(|text| !matches!(text, "0" | "false")) {
+    for (name, is_set) in
+        [("search", params.text("search").is_some()), ("histogram", params.flag("histogram"))]
+    {
+        if is_set {
             return Err(RestError::invalid(format!("summary does not support {name}")));
         }
     }
@@ -322,7 +329,7 @@ async fn summary(call: Call) -> Result<Response, RestError> {
     let fields = tokio::task::spawn_blocking(move || summarized.field_summary(top, range)).await;
     let (events, mut fields) = fields
         .map_err(|error| RestError::of_kind(model::ErrorKind::Internal, error.to_string()))?;
-    if let Some(wanted) = wanted_fields(params) {
+    if let Some(wanted) = wanted_fields(params, |name| fields.contains_key(name)) {
         fields.retain(|name, _| wanted.contains(&name.as_str()));
     }
     fields.retain(|_, counts| occurs(counts.count, events) >= least);
@@ -389,6 +396,8 @@ pub(super) fn cases() -> Vec<Case> {
         ("summary?latest_time=soon", "latest_time: "),
         ("summary?min_freq=2", "min_freq must be"),
         ("summary?histogram=1", "does not support histogram"),
+        ("summary?search=0", "does not support search"),
+        ("events?earliest_time=now&latest_time=-1d", "must not be later than latest_time"),
     ] {
         all.push(case(&format!("GET {job}/{query}"), "", 400, text));
     }

@@ -356,6 +356,16 @@ async fn events_and_summary_are_those_of_the_range_of_the_request() {
         let names = names.map(String::as_str).filter(|name| "host index n old".contains(name));
         assert_eq!(names.collect::<Vec<_>>().join(","), fields, "{query}: {told}");
     }
+    let named = "| makeresults | eval \"x(a,b)\"=1, \"b)\"=2 | table \"x(a,b)\" \"b)\"";
+    let named = format!("/services/search/jobs/{}", server.job("admin", named).await);
+    for (wanted, both) in [("x(a,b)", false), ("b),x(a,b)", false), ("b)&f=x(a,b)", true)] {
+        let path = format!("{named}/results?output_mode=json&f={wanted}");
+        let told = server.get("admin", &path).await;
+        let has = |cell: &str| told.text.contains(cell);
+        let found = (has("\"x(a,b)\":\"1\""), has("\"b)\":\"2\""));
+        assert_eq!(found.0 && found.1, both, "{wanted}: {told:?}");
+        assert!(found.0 || found.1, "{wanted}: {told:?}");
+    }
     for below in ["events", "results", "results_preview"] {
         let path = format!("{job}/{below}?output_mode=json&f=_time&output_time_format=t%25s.%256N");
         let told = server.get("admin", &path).await;
