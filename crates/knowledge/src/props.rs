@@ -93,10 +93,10 @@ impl Props {
                     if let StanzaMatcher::Sourcetype(name) = &matcher
                         && looks_like_pattern(name)
                     {
+                        let remedy = remedy(name);
                         let text = format!(
                             "stanza [{name}] {LOOKS_LIKE_PATTERN}, but applies only to the source \
-                             type of exactly this name; patterns begin with source::, host:: or \
-                             (?::){{0}}"
+                             type of exactly this name; {remedy}"
                         );
                         warnings.push(Warning { place: stanza.place.clone(), text });
                     }
@@ -193,6 +193,14 @@ fn sourcetype_pattern(name: &str) -> Option<&str> {
 /// Whether the name of a source type was probably meant as a pattern.
 fn looks_like_pattern(name: &str) -> bool {
     ["*", "...", "::", "{0}", "(?"].iter().any(|part| name.contains(part))
+}
+
+/// Returns what to write instead of such a name.
+fn remedy(name: &str) -> String {
+    match name.strip_prefix("sourcetype::").filter(|name| !looks_like_pattern(name)) {
+        Some(name) => format!("a source type has no prefix: write [{name}]"),
+        None => "patterns begin with source::, host:: or (?::){0}".to_owned(),
+    }
 }
 
 /// Translates Splunk's patterns: `...` matches anything, `*` anything but a path separator, `.` itself; the
@@ -435,6 +443,8 @@ mod tests {
         let lines: Vec<u32> = warnings.iter().map(|warning| warning.place.line).collect();
         assert_eq!(lines, [1, 3, 5, 7], "{warnings:?}");
         assert!(warnings[0].text.contains("stanza [app*] looks like a pattern"), "{warnings:?}");
+        assert!(warnings[0].text.ends_with("or (?::){0}"), "{warnings:?}");
+        assert!(warnings[2].text.ends_with("write [a]"), "{warnings:?}");
     }
 
     #[test]
