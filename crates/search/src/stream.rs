@@ -31,6 +31,11 @@ const HELD_ROWS: usize = 1_000;
 /// Maximum number of pages buffered for a slow reader; the search waits beyond that.
 const PAGES_IN_FLIGHT: usize = 4;
 
+/// How the rows of an export show times.
+fn renderer_of(request: &JobRequest) -> Renderer {
+    Renderer::new(request.timezone.clone()).with_times(request.output_time_format.as_deref())
+}
+
 impl SearchService {
     /// Starts a search and streams all of its rows. Dropping the receiver cancels the search.
     ///
@@ -86,8 +91,7 @@ impl SearchService {
                         filter: planned.hidden_fields.clone(),
                         batches,
                         knowledge: Arc::clone(&knowledge),
-                        renderer: Renderer::new(request.timezone.clone())
-                            .with_times(request.output_time_format.as_deref()),
+                        renderer: renderer_of(&request),
                         known: KnownFields::default(),
                         shown: OnceLock::from(fields.flatten()),
                     };
