@@ -4,8 +4,8 @@
 //! the next call; there is nothing to expire, and nothing to close. Rows come as they are found, all of
 //! them: a reader that waits makes the query wait, and one that leaves ends it.
 //!
-//! The range of time and the zone come as headers, as connections of ADBC and JDBC can set them:
-//! `karst-earliest`, `karst-latest`, `karst-timezone`.
+//! The range of time, the zone and the app come as headers, as connections of ADBC and JDBC can set them:
+//! `karst-earliest`, `karst-latest`, `karst-timezone`, `karst-app`.
 
 mod metadata;
 mod statement;

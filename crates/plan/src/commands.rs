@@ -42,8 +42,8 @@ use context::rights;
 use context::sql::{Layer, NO_EQUIVALENT, Reason, SqlText};
 use context::stage::Breaker;
 
-pub(crate) use enrich::Enrichment;
 pub use enrich::check_calculated_field;
+pub(crate) use enrich::{Enrichment, Events};
 pub(crate) use search::FIXED;
 
 /// How a command treats the fields of the source that it does not name.

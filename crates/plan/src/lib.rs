@@ -17,7 +17,7 @@
 //! `context::planning`:
 //!
 //! ```text
-//! shown                               fields of events that are looked at
+//! shown, sql_table                    fields of events that are looked at; columns of SQL
 //! pipeline, execute, report           all commands: planning, running, outline and SQL
 //! commands                            one file each
 //! arguments                           arguments of a command, for clients of the parser
@@ -33,6 +33,7 @@ mod execute;
 mod pipeline;
 mod report;
 mod shown;
+mod sql_table;
 
 pub use arguments::{AggregateCall, Arguments};
 pub use commands::{check_calculated_field, place_of};
@@ -71,3 +72,4 @@ pub use spl::{
     CommandKind, CustomCommands, Suggestion, begins_with_command, complete, with_implied_search,
     with_pipe,
 };
+pub use sql_table::{OpenEvents, SqlColumns, sql_table};

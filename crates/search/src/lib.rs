@@ -58,6 +58,7 @@ mod shown;
 mod slices;
 mod source;
 mod sql;
+mod sql_columns;
 mod sql_depth;
 mod sql_errors;
 mod sql_plan;

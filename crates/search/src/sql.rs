@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use access::Rights;
+use apps::Namespace;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::catalog::{CatalogProvider, MemoryCatalogProvider, SchemaProvider};
@@ -15,7 +16,10 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
-use plan::{EventSource, EventsRequest, PlanningTime, SourceField, Waiting};
+use plan::{
+    EventSource, EventsRequest, Message, MessageLog, PlanContext, PlanningTime, SourceField,
+    SqlColumns, Waiting,
+};
 use runtime::trace::TraceContext;
 
 use crate::handover;
@@ -24,12 +28,15 @@ use crate::jobs::{JobRequest, Page};
 use crate::memory::MemoryGrant;
 use crate::panics::caught;
 use crate::queries::Running;
+use crate::recipes::Lookups;
 use crate::render::Renderer;
 use crate::report::{Outcome, ScanReport};
 use crate::scan::{EventsTable, FIXED};
+use crate::search_host::{SearchHost, namespace};
 use crate::service::{restriction, time_range, within};
 use crate::slices::{self, Slices};
 use crate::source::StoredEvents;
+use crate::sql_columns;
 use crate::sql_errors::{planning_error, sql_error};
 use crate::sql_plan::{self, PlannedQuery};
 use crate::threads::Assigned;
@@ -54,6 +61,9 @@ pub struct SqlRequest {
     pub latest: Option<String>,
     /// The time zone with whose offset times are written.
     pub timezone: TimeZone,
+    /// The app whose knowledge objects apply, in addition to those of the user and those that other apps
+    /// share.
+    pub app: String,
     /// The rights of the user: the indexes that become tables, the quota, the time window, the filter.
     pub rights: Arc<Rights>,
     /// The limit on the number of rows.
@@ -80,6 +90,8 @@ pub struct SqlResult {
     pub batches: Vec<RecordBatch>,
     /// Whether rows are missing because of the limit `maxresultrows`.
     pub truncated: bool,
+    /// Messages about knowledge objects.
+    pub messages: Vec<Message>,
     renderer: Renderer,
 }
 
@@ -138,7 +150,8 @@ impl SearchService {
             batches.push(batch);
         }
         let truncated = stream.is_truncated();
-        Ok(SqlResult { schema: stream.schema, batches, truncated, renderer })
+        let messages = stream.messages();
+        Ok(SqlResult { schema: stream.schema, batches, truncated, messages, renderer })
     }
 
     /// Starts a query and streams its rows. Dropping the stream cancels the query.
@@ -156,15 +169,18 @@ impl SearchService {
             kind: "sql",
             sid: None,
             user: request.rights.user(),
-            app: None,
+            app: Some(&request.app),
             text: &request.query,
         };
         let traced = Arc::new(Traced::begin(self.tracer(), &request.trace, about));
         let own_traced = Arc::clone(&traced);
+        let log = MessageLog::default();
+        let own_log = log.clone();
         let begin = async move {
             let granted = service.grant(&planning).await?;
             let report = Arc::new(ScanReport::default());
-            let planned = service.plan_sql(&request, &granted.session, &report);
+            let found = Found { report: &report, planning: &planning, log: &own_log };
+            let planned = service.plan_sql(&request, &granted.session, found);
             let planned = planning.counted(Box::pin(planned));
             let PlannedQuery { frame, schema, held } = planned.await?;
             let rows = planning.counted(Box::pin(frame.execute_stream())).await;
@@ -187,7 +203,7 @@ impl SearchService {
         let begun = within(&threads, Box::pin(begin)).await;
         let begun = begun.inspect_err(|error| traced.fail(error));
         let (schema, limit, batches, truncated) = begun?;
-        Ok(SqlStream { schema, limit, batches, truncated, _waiting: waiting })
+        Ok(SqlStream { schema, limit, batches, truncated, log, _waiting: waiting })
     }
 
     /// Returns the names and types of the result columns of a query.
@@ -197,14 +213,17 @@ impl SearchService {
     pub async fn sql_schema(&self, request: SqlRequest) -> Result<SchemaRef, Error> {
         let service = self.clone();
         let plan = async move {
-            let planned = service.plan_sql(&request, service.session(), &Arc::default()).await?;
+            let planning = PlanningTime::new(service.settings().plan.plan_time);
+            let (report, log) = (Arc::default(), MessageLog::default());
+            let found = Found { report: &report, planning: &planning, log: &log };
+            let planned = service.plan_sql(&request, service.session(), found).await?;
             Ok::<_, Error>(planned.schema)
         };
         within(&self.assign_threads(), Box::pin(plan)).await
     }
 
-    /// Returns the columns of an index, which are those of `SELECT *`; `None` if it is not a table for the
-    /// user.
+    /// Returns the columns of an index, which are those of `SELECT *` in the default app; `None` if it is not
+    /// a table for the user.
     ///
     /// # Errors
     /// If the fields of stored events cannot be read.
@@ -213,12 +232,13 @@ impl SearchService {
         table: &str,
         rights: &Rights,
     ) -> Result<Option<SchemaRef>, Error> {
-        let knowledge = self.dependencies().apps.knowledge();
+        let seen_from = Namespace::new(rights.user(), apps::SEARCH);
+        let knowledge = self.dependencies().apps.view_without(&seen_from, &rights.hidden());
         let mut events = self.stored_events(&Arc::default(), &Arc::default(), knowledge, None);
         events.indexes.retain(|index| rights.may_search(index));
         // A filter of the user changes the rows only. Planning `SELECT *` over a million fields took 18 s.
         let (range, restriction) = (TimeRange::ALL, plan::Restriction::default());
-        let indexes = Indexes { events, range, restriction };
+        let indexes = Indexes { events: Arc::new(events), range, restriction, computed: None };
         let name = table.to_owned();
         let columns = async move {
             let found = indexes.open(&name).await.map_err(sql_error)?;
@@ -249,21 +269,58 @@ impl SearchService {
         &self,
         request: &SqlRequest,
         session: &plan::Session,
-        report: &Arc<ScanReport>,
+        found: Found<'_>,
     ) -> Result<PlannedQuery, Error> {
-        let mut times = JobRequest::new("", "");
-        times.earliest = request.earliest.clone();
-        times.latest = request.latest.clone();
-        times.timezone = request.timezone.clone();
-        let knowledge = self.dependencies().apps.knowledge();
-        let restriction = restriction(&request.rights, self.now(), &knowledge)?;
-        let range = restriction.within(time_range(&times, self.now())?, self.now());
-        let mut events = self.stored_events(&Arc::default(), report, knowledge, None);
+        let mut asked = JobRequest::of(request.query.as_str(), &request.rights);
+        asked.app.clone_from(&request.app);
+        asked.earliest.clone_from(&request.earliest);
+        asked.latest.clone_from(&request.latest);
+        asked.timezone = request.timezone.clone();
+        let apps = &self.dependencies().apps;
+        let seen_from = namespace(&asked);
+        let (knowledge, files) = apps.view_with_files(&seen_from, &request.rights.hidden());
+        let now = self.now();
+        let restriction = restriction(&request.rights, now, &apps.knowledge())?;
+        let range = restriction.within(time_range(&asked, now)?, now);
+        let shown = Arc::clone(&knowledge);
+        let mut events = self.stored_events(&Arc::default(), found.report, shown, None);
         events.indexes.retain(|index| request.rights.may_search(index));
-        let context = context_over(session, Indexes { events, range, restriction })?;
-        let limit = self.settings().plan.plan_depth;
-        let planned = sql_plan::planned(&request.query, &context, session, limit);
-        let planned = Box::pin(planned).await?;
+        let events = Arc::new(events);
+        let sql = session.sql(SQL_CATALOG, SQL_SCHEMA);
+        let statement = sql_plan::parsed(&request.query, &sql, self.settings().plan.plan_depth)?;
+        let columns = sql_columns::of(&request.query, &statement);
+        let search_host = SearchHost {
+            engine: Arc::clone(self.engine()),
+            hot: Arc::clone(&events.context.hot),
+            namespace: seen_from,
+            files,
+            rights: Arc::clone(&request.rights),
+            read_only: true,
+            sid: String::new(),
+            search: request.query.clone(),
+            lookups: Lookups::default(),
+        };
+        let source: Arc<dyn EventSource> = Arc::<StoredEvents>::clone(&events);
+        let context = PlanContext {
+            source,
+            host: Arc::new(search_host),
+            knowledge,
+            rules: apps.rules(),
+            now,
+            timezone: request.timezone.clone(),
+            range,
+            index_range: TimeRange::ALL,
+            default_indexes: Vec::new(),
+            limits: self.settings().plan.clone(),
+            restriction: restriction.clone(),
+            sid: String::new(),
+            search_name: None,
+            planning: found.planning.clone(),
+        };
+        let computed = Some(Computed { context, columns, log: found.log.clone() });
+        put_tables(&sql, Indexes { events, range, restriction, computed })?;
+        let planned = Box::pin(sql_plan::planned(statement, &sql, session)).await;
+        let planned = planned.map_err(|error| with_reason(error, found.log))?;
         if hides_events(&request.rights) && planned.explains() {
             let text = "EXPLAIN tells what a plan reads: also events that the srchFilter of your \
                         roles hides";
@@ -271,6 +328,14 @@ impl SearchService {
         }
         Ok(planned)
     }
+}
+
+/// What planning adds to, beside the plan.
+#[derive(Clone, Copy)]
+struct Found<'a> {
+    report: &'a Arc<ScanReport>,
+    planning: &'a PlanningTime,
+    log: &'a MessageLog,
 }
 
 /// A stream of the rows of a query.
@@ -282,6 +347,7 @@ pub struct SqlStream {
     pub limit: usize,
     batches: handover::Receiver<RecordBatch>,
     truncated: Arc<AtomicBool>,
+    log: MessageLog,
     /// Cancels a wait for memory when the reader disconnects.
     _waiting: Waiting,
 }
@@ -290,6 +356,12 @@ impl SqlStream {
     /// Returns the next rows; `None` at the end.
     pub async fn next(&mut self) -> Option<Result<RecordBatch, Error>> {
         self.batches.next().await
+    }
+
+    /// Returns the messages about knowledge objects; all of them after the last row.
+    #[must_use]
+    pub fn messages(&self) -> Vec<Message> {
+        self.log.all()
     }
 
     /// Whether rows are missing because of the limit; known after the last row.
@@ -352,23 +424,42 @@ impl Forward {
     }
 }
 
-/// Creates a context whose tables are the indexes, and which shares memory and functions with all other
-/// queries.
-fn context_over(session: &plan::Session, indexes: Indexes) -> Result<SessionContext, Error> {
-    let context = session.sql(SQL_CATALOG, SQL_SCHEMA);
-    let indexes = Arc::new(indexes);
+/// Adds to an error the first message about knowledge objects: a column may be missing because of a mistake
+/// in the object that would compute it.
+fn with_reason(error: Error, log: &MessageLog) -> Error {
+    match (error, log.all().first()) {
+        (Error::Search { kind: ErrorKind::Invalid, text }, Some(message)) => {
+            let text = format!("{text} ({})", message.text);
+            Error::Search { kind: ErrorKind::Invalid, text }
+        }
+        (error, _) => error,
+    }
+}
+
+/// Makes the indexes the tables of a context.
+fn put_tables(context: &SessionContext, indexes: Indexes) -> Result<(), Error> {
     let catalog = MemoryCatalogProvider::new();
-    catalog.register_schema(SQL_SCHEMA, indexes).map_err(sql_error)?;
+    catalog.register_schema(SQL_SCHEMA, Arc::new(indexes)).map_err(sql_error)?;
     context.register_catalog(SQL_CATALOG, Arc::new(catalog));
-    Ok(context)
+    Ok(())
 }
 
 /// The indexes as tables.
 #[derive(Debug)]
 struct Indexes {
-    events: StoredEvents,
+    events: Arc<StoredEvents>,
     range: TimeRange,
     restriction: plan::Restriction,
+    /// The columns that knowledge objects may compute; `None` for those of `SELECT *` only.
+    computed: Option<Computed>,
+}
+
+/// The columns that a query may mean, and the knowledge objects that compute them.
+#[derive(Debug)]
+struct Computed {
+    context: PlanContext,
+    columns: SqlColumns,
+    log: MessageLog,
 }
 
 /// Written as the attribute `async_trait` writes it: see docs/decisions/0042-boxed-futures.md.
@@ -415,8 +506,15 @@ impl Indexes {
                 .collect();
             let sourcetypes = None;
             let request = EventsRequest { indexes, range: self.range, fields, sourcetypes };
-            let table = EventsTable::within_range(self.events.context.clone(), request);
-            Ok(Some(self.restriction.table(Arc::new(table))?))
+            let open = |request: EventsRequest| -> Arc<dyn TableProvider> {
+                Arc::new(EventsTable::within_range(self.events.context.clone(), request))
+            };
+            if let Some(Computed { context, columns, log }) = &self.computed
+                && let Some(table) = plan::sql_table(context, log, &request, columns, &open).await?
+            {
+                return Ok(Some(table));
+            }
+            Ok(Some(self.restriction.table(open(request))?))
         })
     }
 }

@@ -35,13 +35,12 @@ impl PlannedQuery {
     }
 }
 
-/// Returns the plan of a query over the tables of a context; the plan has at most `limit` steps.
-pub(crate) async fn planned(
+/// Parses a query that only reads and whose plan has at most `limit` steps.
+pub(crate) fn parsed(
     query: &str,
     context: &SessionContext,
-    session: &plan::Session,
     limit: usize,
-) -> Result<PlannedQuery, Error> {
+) -> Result<Statement, Error> {
     sql_depth::check(query, limit)?;
     let state = context.state();
     let dialect = state.config_options().sql_parser.dialect;
@@ -52,6 +51,16 @@ pub(crate) async fn planned(
         return Err(Error::Search { kind: ErrorKind::Invalid, text });
     }
     sql_size::check(&statement, limit)?;
+    Ok(statement)
+}
+
+/// Returns the plan of a parsed query over the tables of a context.
+pub(crate) async fn planned(
+    statement: Statement,
+    context: &SessionContext,
+    session: &plan::Session,
+) -> Result<PlannedQuery, Error> {
+    let state = context.state();
     let plan = Box::pin(state.statement_to_plan(statement)).await.map_err(planning_error)?;
     // What the kind of a statement does not show: a part that writes within one that reads.
     let options =

@@ -311,6 +311,7 @@ impl StartedSearch {
         for (name, text) in range {
             self.add(name, text.clone().unwrap_or_else(|| "N/A".to_owned()));
         }
+        self.add("app", request.app.clone());
         self.add("search", request.query.clone());
         self
     }

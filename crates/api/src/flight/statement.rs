@@ -22,10 +22,12 @@ pub(super) struct Statement {
     latest: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     timezone: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    app: Option<String>,
 }
 
 impl Statement {
-    /// Creates a statement from a query and the time range and zone in the headers.
+    /// Creates a statement from a query and the time range, zone and app in the headers.
     pub(super) fn of(query: String, headers: &MetadataMap) -> Result<Self, Status> {
         let header = |name: &str| {
             let text = headers.get(name).map(|value| value.to_str().map(str::to_owned)).transpose();
@@ -36,6 +38,7 @@ impl Statement {
             earliest: header("karst-earliest")?,
             latest: header("karst-latest")?,
             timezone: header("karst-timezone")?,
+            app: header("karst-app")?,
         })
     }
 
@@ -65,6 +68,7 @@ impl Statement {
             earliest: self.earliest,
             latest: self.latest,
             timezone,
+            app: self.app.unwrap_or_else(|| apps::SEARCH.to_owned()),
             rights: Arc::clone(rights),
             rows: SqlRows::All,
             trace: TraceContext::default(),
@@ -81,13 +85,14 @@ mod tests {
     fn handles_hold_the_query_and_its_range() {
         let mut headers = MetadataMap::new();
         headers.insert("karst-earliest", "-1h".parse().unwrap());
+        headers.insert("karst-app", "sales".parse().unwrap());
         let statement = Statement::of("SELECT 1".to_owned(), &headers).unwrap();
         let again = Statement::from_handle(&statement.handle()).unwrap();
         assert_eq!(again, statement);
         let request = again.request(&Arc::new(Rights::of_system("admin"))).unwrap();
         assert_eq!(
-            (request.query.as_str(), request.earliest.as_deref()),
-            ("SELECT 1", Some("-1h"))
+            (request.query.as_str(), request.earliest.as_deref(), request.app.as_str()),
+            ("SELECT 1", Some("-1h"), "sales")
         );
         assert!(Statement::from_handle(b"x").is_err());
     }

@@ -1,4 +1,5 @@
-//! `POST /api/v1/sql`: `{"query": "...", "earliest": "-1h", "latest": "now"}`, or the same as a form.
+//! `POST /api/v1/sql`: `{"query": "...", "earliest": "-1h", "latest": "now", "app": "search"}`, or the same as a
+//! form.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use jiff::tz::TimeZone;
 use runtime::trace::TraceContext;
-use search::{Page, SqlRequest, SqlResult, SqlRows};
+use search::{Message, MessageKind, Page, SqlRequest, SqlResult, SqlRows};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -49,6 +50,8 @@ struct Query {
     latest: Option<String>,
     #[serde(default)]
     timezone: Option<String>,
+    #[serde(default)]
+    app: Option<String>,
 }
 
 async fn query(
@@ -70,6 +73,7 @@ async fn query(
         earliest: query.earliest,
         latest: query.latest,
         timezone,
+        app: query.app.unwrap_or_else(|| apps::SEARCH.to_owned()),
         rights: Arc::clone(&caller.rights),
         rows: SqlRows::Limited,
         trace: TraceContext::default(),
@@ -118,13 +122,14 @@ fn body_of(format: Box<dyn RowFormat>, result: SqlResult) -> Body {
     work_on_rows(result.rows(), || whole(format, &result.page())).into()
 }
 
-/// Columns with their types, rows as objects, whether some are missing.
+/// Columns with their types, rows as objects, whether some are missing, messages if there are any.
 struct SqlObjects {
     columns: Vec<Value>,
     fields: Vec<String>,
     /// Columns of numbers.
     numbers: Vec<String>,
     truncated: bool,
+    messages: Vec<Value>,
     has_rows: bool,
 }
 
@@ -133,12 +138,20 @@ impl SqlObjects {
         let columns = result.schema.fields().iter();
         let column =
             |field: &FieldRef| json!({"name": field.name(), "type": field.data_type().to_string()});
+        let message = |message: &Message| {
+            let kind = match message.kind {
+                MessageKind::Info => "INFO",
+                MessageKind::Warning => "WARN",
+            };
+            json!({"type": kind, "text": message.text})
+        };
         let numbers = columns.clone().filter(|field| field.data_type().is_numeric());
         Self {
             numbers: numbers.map(|field| field.name().clone()).collect(),
             columns: columns.map(column).collect(),
             fields: names(result),
             truncated: result.truncated,
+            messages: result.messages.iter().map(message).collect(),
             has_rows: false,
         }
     }
@@ -162,7 +175,13 @@ impl RowFormat for SqlObjects {
     }
 
     fn end(&mut self) -> Vec<Vec<u8>> {
-        vec![format!("],\"truncated\":{}}}", self.truncated).into_bytes()]
+        let mut end = format!("],\"truncated\":{}", self.truncated).into_bytes();
+        if !self.messages.is_empty() {
+            end.extend_from_slice(b",\"messages\":");
+            write_json(&self.messages, &mut end);
+        }
+        end.push(b'}');
+        vec![end]
     }
 }
 
@@ -216,6 +235,7 @@ fn read(params: &Params, bytes: &[u8]) -> Result<Query, RestError> {
         earliest: text("earliest").or_else(|| text("earliest_time")),
         latest: text("latest").or_else(|| text("latest_time")),
         timezone: text("timezone"),
+        app: text("app"),
     })
 }
 

@@ -364,6 +364,7 @@ async fn a_quota_of_jobs_refuses_one_more() {
         earliest: None,
         latest: None,
         timezone: TimeZone::UTC,
+        app: "search".to_owned(),
         rights: Arc::new(server.state.authority.of("busy")),
         rows: SqlRows::All,
         trace: Default::default(),

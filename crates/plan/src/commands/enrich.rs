@@ -42,10 +42,10 @@ pub(crate) struct Enrichment {
 
 /// The events that a search reads.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Events<'a> {
-    pub(super) indexes: &'a [IndexName],
-    pub(super) range: &'a TimeRange,
-    pub(super) filter: Option<&'a SearchExpr>,
+pub(crate) struct Events<'a> {
+    pub(crate) indexes: &'a [IndexName],
+    pub(crate) range: &'a TimeRange,
+    pub(crate) filter: Option<&'a SearchExpr>,
 }
 
 /// Calculated fields and automatic lookups.
@@ -61,7 +61,7 @@ struct Objects {
 
 impl Enrichment {
     /// Returns the part that a search requires. Adds the fields that it reads to the required fields.
-    pub(super) async fn of(
+    pub(crate) async fn of(
         required: &mut RequiredFields,
         events: Events<'_>,
         env: &PlanningContext<'_>,
@@ -103,7 +103,7 @@ impl Enrichment {
     }
 
     /// The source types that events may have; objects of other source types were skipped. `None` if none was.
-    pub(super) fn sourcetypes(&self) -> Option<Arc<HashSet<String>>> {
+    pub(crate) fn sourcetypes(&self) -> Option<Arc<HashSet<String>>> {
         self.sourcetypes.clone()
     }
 
@@ -126,7 +126,7 @@ impl Enrichment {
     }
 
     /// Whether a filter reads a field that is set here.
-    pub(super) fn sets(&self, expr: &SearchExpr) -> bool {
+    pub(crate) fn sets(&self, expr: &SearchExpr) -> bool {
         let mut read = RequiredFields::default();
         read.search(expr);
         read.names.iter().any(|name| self.objects.set.contains(name))
@@ -134,7 +134,7 @@ impl Enrichment {
 
     /// Returns a condition on stored fields that holds for all events that may satisfy a filter on fields set
     /// here; `None` if that condition excludes no event.
-    pub(super) fn narrowed(&self, expr: &SearchExpr) -> Option<SearchExpr> {
+    pub(crate) fn narrowed(&self, expr: &SearchExpr) -> Option<SearchExpr> {
         narrow::narrowed(expr, &self.objects)
     }
 

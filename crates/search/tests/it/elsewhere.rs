@@ -97,6 +97,7 @@ async fn without_an_indexer_the_results_are_incomplete_and_say_so() {
         earliest: None,
         latest: None,
         timezone: jiff::tz::TimeZone::UTC,
+        app: "search".to_owned(),
         rights: Arc::new(access::Rights::of_system("admin")),
         rows: SqlRows::Limited,
         trace: Default::default(),

@@ -203,6 +203,7 @@ fn count() -> SqlRequest {
         earliest: None,
         latest: None,
         timezone: jiff::tz::TimeZone::UTC,
+        app: "search".to_owned(),
         rights: Arc::new(access::Rights::of_system("admin")),
         rows: SqlRows::Limited,
         trace: Default::default(),

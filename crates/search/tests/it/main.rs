@@ -21,6 +21,7 @@ mod saved;
 mod shortcuts;
 mod specs;
 mod sql;
+mod sql_objects;
 mod stale;
 mod summaries;
 mod support;

@@ -16,6 +16,7 @@ fn request(query: &str) -> SqlRequest {
         earliest: None,
         latest: None,
         timezone: jiff::tz::TimeZone::UTC,
+        app: "search".to_owned(),
         rights: Arc::new(access::Rights::of_system("admin")),
         rows: SqlRows::Limited,
         trace: Default::default(),
