@@ -10,5 +10,6 @@ pytest=("$python" -m pytest -c tests/clients/pytest.ini --rootdir tests/clients)
 if (($#)); then
   exec "${pytest[@]}" "$@"
 fi
-# Most tests wait for processes: two files at a time, each with servers of its own.
-exec "${pytest[@]}" -n 2 --dist loadfile tests/clients
+# Most tests wait for processes: three files at a time, each with servers of its own, those that take long first
+# (tests/clients/conftest.py).
+exec "${pytest[@]}" -n 3 --dist loadfile --no-loadscope-reorder tests/clients

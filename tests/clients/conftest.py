@@ -18,7 +18,33 @@ def pytest_configure(config):
     assert karst.BINARY.exists(), f"{karst.BINARY} is missing: make build"
 
 
+# They take minutes, most of them waiting. Files are run in this order (ci/clients.sh), so that none of these is the
+# last one, beside which nothing runs.
+LONGEST = [
+    "test_console_pages.py",
+    "test_failover.py",
+    "test_cluster.py",
+    "test_dashboards.py",
+    "test_console.py",
+    "test_stopping.py",
+    "test_kill_ingest.py",
+    "test_losses.py",
+    "test_discovery.py",
+    "test_s3.py",
+    "test_disk_full.py",
+    "test_cluster_joining.py",
+    "test_large_answers.py",
+]
+
+
+def place(item):
+    """The place of a test's file among those that take long; the others follow them in their order."""
+    name = item.path.name
+    return LONGEST.index(name) if name in LONGEST else len(LONGEST)
+
+
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=place)
     if clustered.IS_WANTED:
         clustered.choose(config, items)
 

@@ -1,10 +1,8 @@
 """The web console in a real browser."""
 
-import os
-import subprocess
 import time
 
-from karst import PASSWORD, ROOT, TOKEN, USER
+from browser import in_a_browser
 
 
 def test_the_console_serves_its_page_and_its_files(server):
@@ -21,40 +19,6 @@ def test_a_link_to_a_view_is_the_page(server):
         assert page.status == 200 and "<html" in page.text.lower()
     missing = server.request(server.web_port, "GET", "/assets/missing.js", headers=browser)
     assert missing.status == 404
-
-
-def in_a_browser(server, tmp_path, script, patience):
-    """Runs one of the console's browser tests over an index with 120 events."""
-    index = server.create_index("console_" + script.replace(":", "_"))
-    now = time.time()
-    events = [
-        {"event": f"console event {n} status={200 + n % 3}", "time": now - 30 * n, "index": index}
-        for n in range(120)
-    ]
-    assert server.hec(events).status == 200
-    chromium = subprocess.run(
-        [ROOT / "ci/tools/chromium.sh"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    environment = {
-        **os.environ,
-        "CHROMIUM": chromium,
-        "KARST_URL": f"http://127.0.0.1:{server.web_port}",
-        "KARST_HEC_URL": f"http://127.0.0.1:{server.hec_port}",
-        "KARST_HEC_TOKEN": TOKEN,
-        "KARST_USER": USER,
-        "KARST_PASSWORD": PASSWORD,
-        "KARST_E2E_QUERY": f"index={index}",
-        "KARST_SCREENSHOTS": str(tmp_path),
-    }
-    done = subprocess.run(
-        ["npm", "run", "--silent", script],
-        cwd=ROOT / "services/console",
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=patience,
-    )
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
 def test_a_person_walks_through_the_console(server, tmp_path):
@@ -106,10 +70,6 @@ def test_the_pages_of_performance_and_cost_count_own_events(server, tmp_path):
     ]
     assert server.hec(events).status == 200
     in_a_browser(server, tmp_path, "e2e:monitor", 600)
-
-
-def test_every_page_is_accessible_in_both_schemes_at_every_width(server, tmp_path):
-    in_a_browser(server, tmp_path, "e2e:pages", 900)
 
 
 def test_hostile_content_neither_runs_nor_stops_the_page(own_server, tmp_path):
