@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # make bench-catalog: commits a second over a directory and over S3; then opening a catalog of BENCH_BUCKETS buckets
-# of BENCH_HOSTS hosts each, and planning searches over it.
+# of BENCH_HOSTS hosts each, header by header and from packs, and planning searches over it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
@@ -14,5 +14,6 @@ directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 printf '\n%s buckets of %s hosts: ' "$buckets" "$hosts"
 "$examples/rates" fill "$directory" "$buckets" "$hosts"
+"$examples/rates" reopen "$directory" headers
 "$examples/rates" reopen "$directory"
 "$examples/planning" "$directory"

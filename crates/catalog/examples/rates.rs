@@ -51,10 +51,15 @@ async fn main() -> Result<(), Error> {
         let number = |text: &str| text.parse().unwrap_or(1_000);
         return fill(directory.as_ref(), number(buckets), number(hosts)).await;
     }
-    if let [command, directory] = &arguments[..]
+    if let [command, directory, rest @ ..] = &arguments[..]
         && command == "reopen"
     {
-        return reopen(directory.as_ref()).await;
+        return reopen(directory.as_ref(), rest.is_empty()).await;
+    }
+    if let [command, directory] = &arguments[..]
+        && command == "pack"
+    {
+        return pack(directory.as_ref()).await;
     }
     let seconds = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(5);
     let time = Duration::from_secs(seconds);
@@ -276,7 +281,7 @@ fn look_up(catalog: &Catalog) {
 /// Makes a catalog in a directory.
 async fn fill(directory: &Path, buckets: usize, hosts: usize) -> Result<(), Error> {
     // Without the syncs that make each commit durable: only opening is measured.
-    let catalog = open(directory).await?;
+    let catalog = open(directory, true).await?;
     let numbers: Vec<u128> = (0..buckets as u128).collect();
     for some in numbers.chunks(1_000) {
         let add = some.iter().map(|number| bucket(*number, hosts)).collect();
@@ -289,22 +294,38 @@ async fn fill(directory: &Path, buckets: usize, hosts: usize) -> Result<(), Erro
 async fn open_large(buckets: usize, hosts: usize) -> Result<(), Error> {
     let directory = TestDir::new();
     fill(directory.path(), buckets, hosts).await?;
-    print!("{buckets} buckets of {hosts} hosts: ");
     let program = std::env::current_exe().expect("this program has a path");
-    let mut child = std::process::Command::new(program);
-    child.arg("reopen").arg(directory.path()).status().expect("it runs");
+    // The second one may find the files in the memory of the system.
+    for how in [&["headers"][..], &[]] {
+        print!("{buckets} buckets of {hosts} hosts: ");
+        let mut child = std::process::Command::new(&program);
+        child.arg("reopen").arg(directory.path()).args(how).status().expect("it runs");
+    }
     Ok(())
 }
 
-async fn reopen(directory: &Path) -> Result<(), Error> {
+/// Packs all headers of a catalog.
+async fn pack(directory: &Path) -> Result<(), Error> {
+    let catalog = open(directory, true).await?;
+    let begun = Instant::now();
+    catalog.pack().await?;
+    let (seconds, buckets) = (begun.elapsed().as_secs_f64(), catalog.snapshot().len());
+    let peak = memory("VmHWM:");
+    println!("{buckets} packed in {seconds:.2} s, {peak} MB at most");
+    catalog.close().await
+}
+
+/// Opens a catalog from its packs, or header by header.
+async fn reopen(directory: &Path, uses_packs: bool) -> Result<(), Error> {
     let before = resident();
     let begun = Instant::now();
-    let catalog = open(directory).await?;
+    let catalog = open(directory, uses_packs).await?;
     let seconds = begun.elapsed().as_secs_f64();
     let buckets = catalog.snapshot().len();
     let megabytes = resident() - before;
     let peak = memory("VmHWM:");
-    println!("{buckets} open in {seconds:.2} s, {megabytes} MB, {peak} MB at most");
+    let how = if uses_packs { "from packs" } else { "header by header" };
+    println!("{buckets} open {how} in {seconds:.2} s, {megabytes} MB, {peak} MB at most");
     look_up(&catalog);
     let all = buckets as i64 * BUCKET_TIME;
     let hour = 3_600_000_000;
@@ -337,13 +358,15 @@ async fn prune(catalog: &Catalog, name: &str, range: TimeRange) -> Result<(), Er
     Ok(())
 }
 
-async fn open(directory: &Path) -> Result<Catalog, Error> {
+async fn open(directory: &Path, uses_packs: bool) -> Result<Catalog, Error> {
     let store = LocalFileSystem::new_with_prefix(directory).expect("it exists");
+    let default = Settings::default();
     let settings = Settings {
         fold_commits: 8,
         // Filling writes faster than anything else.
         compaction_interval: Duration::from_secs(1),
-        ..Settings::default()
+        pack_changes: if uses_packs { default.pack_changes } else { 0 },
+        ..default
     };
     Catalog::open(Arc::new(store), "c", settings, Arc::new(runtime::SystemClock)).await
 }

@@ -4,11 +4,12 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use model::{BucketHeader, BucketId, BucketShape, BucketState, EventTime, IndexName, TimeRange};
 
 mod by_id;
+mod columns;
 mod numbers;
 
 pub(crate) use by_id::{ById, Place};
@@ -26,7 +27,7 @@ const FROZEN: u8 = 1 << 3;
 /// Adjacent buckets in the order of an index, oldest first, because new buckets mostly go to the end. Each
 /// column has one value per bucket.
 #[derive(Debug, Clone)]
-struct Chunk {
+pub(crate) struct Chunk {
     index: IndexName,
     /// Lower bound of the event times of its buckets.
     earliest: EventTime,
@@ -44,6 +45,9 @@ struct Chunk {
     flags: Vec<u8>,
     /// Paths of buckets whose path does not follow from their ID.
     other_paths: BTreeMap<BucketId, Box<str>>,
+    /// The pack of the database that has exactly these buckets, if there is one ([`crate::packs`]). Every
+    /// change removes it.
+    pack: OnceLock<u64>,
 }
 
 /// Applies the same operation to every column of a chunk that has one value per bucket.
@@ -65,6 +69,7 @@ macro_rules! for_each_column {
             shapes,
             flags,
             other_paths: _,
+            pack: _,
         } = $chunk;
         for_each_column!(@ $column => $do; ids first_times last_times first_index_times last_index_times
             fingerprints sizes rows raw_bytes versions shapes flags);
@@ -93,7 +98,30 @@ impl Chunk {
             shapes: Vec::new(),
             flags: Vec::new(),
             other_paths: BTreeMap::new(),
+            pack: OnceLock::new(),
         }
+    }
+
+    /// Returns the index of its buckets.
+    pub(crate) fn index(&self) -> &IndexName {
+        &self.index
+    }
+
+    /// Iterates over the IDs of its buckets, with their newest event times.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = (BucketId, EventTime)> {
+        self.ids.iter().copied().zip(self.last_times.iter().copied())
+    }
+
+    /// Returns the pack that has exactly these buckets.
+    pub(crate) fn pack(&self) -> Option<u64> {
+        self.pack.get().copied()
+    }
+
+    /// Sets the pack that has exactly these buckets. The chunk may be shared with newer snapshots, which have
+    /// not changed it either.
+    pub(crate) fn set_pack(&self, pack: u64) {
+        // A chunk is packed once, until it is changed.
+        let _ = self.pack.set(pack);
     }
 
     fn len(&self) -> usize {
@@ -140,6 +168,7 @@ impl Chunk {
     }
 
     fn insert(&mut self, at: usize, header: BucketHeader) {
+        self.pack = OnceLock::new();
         let flags = flags(&header);
         self.earliest = self.earliest.min(header.first_time);
         self.ids.insert(at, header.id);
@@ -160,6 +189,7 @@ impl Chunk {
     }
 
     fn remove(&mut self, at: usize) -> BucketHeader {
+        self.pack = OnceLock::new();
         let removed = self.header(at);
         self.other_paths.remove(&removed.id);
         for_each_column!(self, column => { column.remove(at); });
@@ -168,6 +198,7 @@ impl Chunk {
 
     /// Keeps the older half, and returns the newer one.
     fn split(&mut self) -> Self {
+        self.pack = OnceLock::new();
         let (half, mut newer) = (self.len() / 2, Self::new(self.index.clone()));
         for at in half..self.len() {
             newer.insert(at - half, self.header(at));
@@ -416,6 +447,39 @@ impl Buckets {
         let chunk = Arc::make_mut(&mut self.chunks[at]);
         chunk.insert(chunk.position(&key), header);
         self.starts[at] = chunk.last_times[0];
+    }
+
+    /// Returns the chunks, oldest buckets first.
+    pub(crate) fn chunks(&self) -> &[Arc<Chunk>] {
+        &self.chunks
+    }
+
+    /// Appends the buckets of a chunk, which is not empty. Returns false, without a change, if they are not
+    /// all after those that are present. Small chunks, which removals leave, are joined.
+    pub(crate) fn append(&mut self, chunk: Arc<Chunk>) -> bool {
+        let last = self.chunks.last();
+        if last.is_some_and(|last| last.key(last.len() - 1) >= chunk.key(0)) {
+            return false;
+        }
+        let fits = last.is_some_and(|last| last.len() + chunk.len() <= CHUNK);
+        self.len += chunk.len();
+        for at in 0..chunk.len() {
+            self.searchable += usize::from(state(chunk.flags[at]).is_searchable());
+            self.totals.size = self.totals.size.wrapping_add(chunk.sizes.get(at));
+            self.totals.rows = self.totals.rows.wrapping_add(chunk.rows.get(at));
+            self.totals.raw_bytes = self.totals.raw_bytes.wrapping_add(chunk.raw_bytes.get(at));
+        }
+        match self.chunks.last_mut() {
+            Some(last) if fits => {
+                let last = Arc::make_mut(last);
+                (0..chunk.len()).for_each(|at| last.insert(last.len(), chunk.header(at)));
+            }
+            _ => {
+                self.starts.push(chunk.last_times[0]);
+                self.chunks.push(chunk);
+            }
+        }
+        true
     }
 
     /// Removes the bucket with this ID and this newest event time.

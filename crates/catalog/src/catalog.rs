@@ -20,6 +20,8 @@ use crate::codec;
 use crate::commit::{Documents, NamedDocument, violated_by_name};
 use crate::error::{Result, chain, opened};
 use crate::follower::Follower;
+use crate::load::Loaded;
+use crate::packs::Packed;
 use crate::rules::Changes;
 use crate::store_id::{PLACE, StoreId, contradiction};
 use crate::summaries::Source;
@@ -85,10 +87,11 @@ impl Catalog {
         settings.validate()?;
         let failure = LastFailure::default();
         let database = open_database(store, path, (&settings, ticks), &failure).await?;
-        let (snapshot, headers) = read(&database, path, &settings, &failure).await?;
+        let Loaded { snapshot, shared: headers, packed } =
+            read(&database, path, &settings, &failure).await?;
         let snapshot = Snapshot { changed: clock.now(), ..snapshot };
         let view = Arc::new(watch::Sender::new(Arc::new(snapshot)));
-        let opened = Opened { database, failure, headers, view: Arc::clone(&view) };
+        let opened = Opened { database, failure, headers, packed, view: Arc::clone(&view) };
         let writer = Writer::new(path.to_owned(), settings, clock, opened);
         Ok(Self::with(view, Role::Writer(Arc::new(writer))))
     }
@@ -173,18 +176,19 @@ impl Catalog {
             let _ = Box::pin(database.close()).await;
             return Err(other_catalog(path, &reason));
         }
-        let mut headers = codec::Shared::default();
-        let mut newer = None;
-        if followed.number() != number {
-            let (snapshot, shared) = read(&database, path, &settings, &failure).await?;
-            headers = shared;
-            newer = Some(Snapshot { changed: clock.now(), ..snapshot });
-        }
+        let (newer, headers, packed) = if followed.number() == number {
+            let packed = Box::pin(Packed::of(&database, path, &followed)).await?;
+            (None, codec::Shared::default(), packed)
+        } else {
+            let Loaded { snapshot, shared, packed } =
+                read(&database, path, &settings, &failure).await?;
+            (Some(Snapshot { changed: clock.now(), ..snapshot }), shared, packed)
+        };
         follower.end().await;
         if let Some(newer) = newer {
             view.send_replace(Arc::new(newer));
         }
-        let opened = Opened { database, failure, headers, view };
+        let opened = Opened { database, failure, headers, packed, view };
         let writer = Arc::new(Writer::new(path.to_owned(), settings, clock, opened));
         writer.feed_followers();
         self.inner.role.send_replace(Role::Writer(writer));
@@ -474,6 +478,16 @@ impl Catalog {
         }
     }
 
+    /// Packs the headers of all buckets, so that the catalog opens fast, and waits for it. The process that
+    /// has the catalog open also does this by itself, after many changes.
+    ///
+    /// # Errors
+    /// [`Error::NotLeading`] at a follower; [`Error::Fenced`], [`Error::Closed`] or [`Error::Store`]. Nothing
+    /// is lost in any case.
+    pub async fn pack(&self) -> Result<()> {
+        self.writer()?.pack().await
+    }
+
     fn settings(&self) -> Settings {
         match self.role() {
             Role::Writer(writer) => writer.settings.clone(),
@@ -581,10 +595,10 @@ async fn read(
     path: &str,
     settings: &Settings,
     failure: &LastFailure,
-) -> Result<(Snapshot, codec::Shared)> {
+) -> Result<Loaded> {
     let loading = Box::pin(async {
         migration::split_buckets(database, path).await?;
-        load::load(database, path).await
+        load::load(database, path, settings.pack_changes > 0).await
     });
     patiently((settings.slow_commit, failure), "reading the catalog", loading).await
 }

@@ -31,6 +31,13 @@ impl Writes {
         self.bytes += key.len();
         self.entries.insert(key, None);
     }
+
+    /// Adds the entry of the log that repeats the headers. Returns their number.
+    pub(crate) fn log(&mut self, number: u64) -> u64 {
+        let (value, count) = codec::log_value(&self.entries);
+        self.put(codec::log_key(number), value);
+        count
+    }
 }
 
 /// An encoded bucket.

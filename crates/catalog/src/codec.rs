@@ -5,6 +5,7 @@
 //! are binary compressed with zstd, because hosts and fields repeat much. Old versions stay readable.
 //!
 //! ```text
+//! c <pack, 8>                                                -> 3 zstd(columns of headers)
 //! d <kind> 0 <name>                                          -> 1 zstd(json)
 //! g <path>                                                   -> 1 <delete after, microseconds, 8>
 //! h <index> 0 <id, 16 bytes>                                 -> 2 header
@@ -12,9 +13,12 @@
 //! p <indexer, 16 bytes> <set, 2> <lane, 1>       <index>     -> 1 <position, 8>
 //! s <id, 16 bytes>                                           -> 2 zstd(summary)
 //! v                                                          -> 2 <number of the last write, 8>
+//! w <number of a write, 8>                                   -> 3 <the headers that it has changed>
+//! x                                                          -> 3 <the list of the packs>
 //! ```
-//! Numbers are big-endian. Until version 2, a bucket was one entry, which opening replaces
-//! ([`crate::migration`]):
+//! Numbers are big-endian. The kinds `c`, `w` and `x` repeat headers, so that a large catalog opens fast
+//! ([`crate::packs`]); a release that does not know them ignores them. Until version 2, a bucket was one
+//! entry, which opening replaces ([`crate::migration`]):
 //!
 //! ```text
 //! b <id, 16 bytes>                                           -> 1 zstd(json BucketEntry)
@@ -22,8 +26,9 @@
 //! A release that only knows version 1 refuses a catalog with headers, and reports that the release is too
 //! old.
 
-mod fields;
+pub(crate) mod fields;
 mod header;
+mod packs;
 mod summary;
 
 use std::sync::Arc;
@@ -33,7 +38,11 @@ use model::{
     JournalPosition, Lane, StreamId,
 };
 
-pub(crate) use self::header::Shared;
+pub(crate) use self::header::{Shared, encode_shape};
+pub(crate) use self::packs::{
+    PACK_LIST, PackList, is_repetition, log_key, log_keys, log_value, number_in, pack_body,
+    pack_key, pack_keys, pack_list, pack_list_value, pack_value, read_log,
+};
 use crate::Error;
 
 /// Version of documents, garbage objects, positions, and buckets as one entry.
@@ -49,7 +58,7 @@ const POSITION: u8 = b'p';
 const SUMMARY: u8 = b's';
 /// The key of the number of the last write.
 pub(crate) const NUMBER: &[u8] = b"v";
-/// All kinds, in key order.
+/// All kinds, in key order, except those that repeat headers.
 pub(crate) const KINDS: [u8; 8] =
     [BUCKET, DOCUMENT, DISCARDED, HEADER, OWNER, POSITION, SUMMARY, NUMBER[0]];
 /// Keys of entries that are in memory: all but summaries and the number.

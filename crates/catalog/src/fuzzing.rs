@@ -1,5 +1,6 @@
 //! Entry points for fuzzing: encoded entries.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -8,11 +9,25 @@ use model::{
     FieldSummary, IndexName, IndexerId, JournalPosition, Lane, StreamId, ValueCount,
 };
 
+use crate::buckets::{Buckets, Chunk};
 use crate::codec;
 
 /// Decodes an entry.
 pub fn entry(key: &[u8], value: &[u8]) {
-    let _ = black_box(codec::decode(key, value, &mut codec::Shared::default()));
+    let mut shared = codec::Shared::default();
+    if !codec::is_repetition(key) {
+        let _ = black_box(codec::decode(key, value, &mut shared));
+        return;
+    }
+    let _ = black_box(codec::number_in(key));
+    let _ = black_box(codec::pack_list(value));
+    let _ = black_box(codec::read_log(value, |key, header| {
+        let decoded = header.map(|header| codec::decode(key, header, &mut shared));
+        black_box(decoded).transpose().map(drop)
+    }));
+    if let Ok(columns) = codec::pack_body(value) {
+        let _ = black_box(Chunk::decode(&columns, &mut shared));
+    }
 }
 
 /// Valid entries.
@@ -36,8 +51,17 @@ pub fn entries() -> Vec<(Vec<u8>, Vec<u8>)> {
         entries.push((codec::bucket_key(BucketId(uuid::Uuid::from_u128(2))), value));
     }
     let bucket = bucket();
-    let header = codec::header_value(&BucketHeader::of(&bucket));
-    entries.push((codec::header_key(&bucket.index, bucket.id), header));
+    let header = BucketHeader::of(&bucket);
+    let (key, value) = (codec::header_key(&bucket.index, bucket.id), codec::header_value(&header));
+    let log = BTreeMap::from([(key.clone(), Some(value.clone())), (vec![b'h', b'x'], None)]);
+    entries.push((codec::log_key(7), codec::log_value(&log).0));
+    entries.push((key, value));
+    let mut buckets = Buckets::default();
+    buckets.insert(header);
+    let packs = buckets.chunks().iter().map(|chunk| codec::pack_value(&chunk.encoded()));
+    entries.extend(packs.flatten().map(|value| (codec::pack_key(7), value)));
+    let list = codec::PackList { number: 7, cleaned: 3, next: 8, packs: vec![7, 2] };
+    entries.push((codec::PACK_LIST.to_vec(), codec::pack_list_value(&list)));
     if let Ok((value, _)) = codec::summary_value(&bucket.summary) {
         entries.push((codec::summary_key(bucket.id), value));
     }

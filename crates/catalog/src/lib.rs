@@ -3,7 +3,8 @@
 //! The crate does not read or write bucket objects, and does not decide which buckets are merged or frozen.
 //! The catalog is a small key-value database (SlateDB) below one prefix of the store. All of it is also in
 //! memory, so reading needs no request. The exception are the summaries of buckets, most of the data: they
-//! are read when they are needed ([`Catalog::summaries`]; docs/decisions/0028).
+//! are read when they are needed ([`Catalog::summaries`]; docs/decisions/0028). A large catalog is opened
+//! from packs, which repeat the headers of buckets in fewer entries (docs/decisions/0055).
 //!
 //! ```text
 //! ingest: roll -> put the bucket's object -> Catalog::commit(add, ranges) -> release the journal
@@ -68,6 +69,7 @@ mod indexes;
 mod lease;
 mod load;
 mod migration;
+mod packs;
 mod rules;
 pub mod salvage;
 mod service;

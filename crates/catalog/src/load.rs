@@ -1,8 +1,11 @@
 //! Reads all entries that are kept in memory, when a catalog is opened.
 //!
-//! The database returns its entries one by one, at some microseconds each. So the keys of a large catalog are
+//! Headers are read from packs if possible ([`packed`]). Without packs, each header is an entry. The
+//! database returns its entries one by one, at some microseconds each. So the keys of a large catalog are
 //! divided into ranges that are read concurrently, and decoded in their order: buckets in the order of their
 //! IDs are mostly appended, while any other order would move existing ones.
+
+mod packed;
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -11,12 +14,13 @@ use bytes::Bytes;
 use slatedb::config::ScanOptions;
 use slatedb::{Db, IterationOrder};
 use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::Snapshot;
-use crate::codec::{self, Entry};
+use crate::codec::{self, Damage, Entry};
 use crate::contents::Contents;
 use crate::error::{Error, Result};
+use crate::packs::{self, Packed};
 use crate::store_id::StoreId;
 
 /// Read-ahead while opening a catalog, in bytes.
@@ -36,10 +40,40 @@ const WAITING: usize = 64;
 type Batch = Vec<(Bytes, Bytes)>;
 type Keys = Range<Vec<u8>>;
 
-/// Loads everything except summaries, and the parts that headers share.
-pub(crate) async fn load(database: &Db, path: &str) -> Result<(Snapshot, codec::Shared)> {
+/// Applies an entry, its key and value, to what has been read.
+type Take<T> = fn(&mut T, &[u8], &[u8]) -> std::result::Result<(), Damage>;
+
+/// What has been read from a database.
+pub(crate) struct Loaded {
+    pub(crate) snapshot: Snapshot,
+    /// The parts that headers share.
+    pub(crate) shared: codec::Shared,
+    pub(crate) packed: Packed,
+}
+
+/// Loads everything except summaries.
+pub(crate) async fn load(database: &Db, path: &str, uses_packs: bool) -> Result<Loaded> {
+    let list = Box::pin(packs::list_of(database, path)).await?;
+    if uses_packs && let Some(known) = &list {
+        let loaded = Box::pin(packed::load(database, path, known)).await;
+        match loaded {
+            Ok((snapshot, shared, logged)) => {
+                return Ok(Loaded { snapshot, shared, packed: Packed { list, logged } });
+            }
+            // Every header also has an entry, which is read now. If the store is away, that fails, too.
+            Err(error) => {
+                let reason = match error {
+                    Error::Corrupt { reason, .. } => reason,
+                    other => other.to_string(),
+                };
+                tracing::warn!(path, reason, "the packed headers of the catalog are not used");
+            }
+        }
+    }
     let ranges = ranges(database, path).await?;
-    load_ranges(database, path, ranges).await
+    let (snapshot, shared) = load_ranges(database, path, ranges).await?;
+    let logged = snapshot.len() as u64;
+    Ok(Loaded { snapshot, shared, packed: Packed { list, logged } })
 }
 
 async fn load_ranges(
@@ -47,11 +81,38 @@ async fn load_ranges(
     path: &str,
     ranges: Vec<Keys>,
 ) -> Result<(Snapshot, codec::Shared)> {
+    let none = (Contents::default(), codec::Shared::default());
+    let read = read_ranges(database, path, (ranges, AT_A_TIME), none, take_entry);
+    let (contents, shared) = read.await?;
+    let number = number_of(database, path).await?;
+    Ok((contents.into_snapshot(number), shared))
+}
+
+fn take_entry(
+    (contents, shared): &mut (Contents, codec::Shared),
+    key: &[u8],
+    value: &[u8],
+) -> std::result::Result<(), Damage> {
+    contents.take(codec::decode(key, value, shared)?);
+    Ok(())
+}
+
+/// Reads ranges of keys, several at the same time, a number of entries at a time. Their entries are taken in
+/// the order of the ranges, on a thread that may be busy for long.
+async fn read_ranges<T: Send + 'static>(
+    database: &Db,
+    path: &str,
+    (ranges, at_a_time): (Vec<Keys>, usize),
+    mut taken: T,
+    take: Take<T>,
+) -> Result<T> {
     // One range is decoded while the others are read.
     let beside = std::thread::available_parallelism().map_or(1, NonZero::get).min(SIDE_BY_SIDE);
     let (sender, receiver) = mpsc::channel(beside.saturating_sub(1).max(1));
     let place = path.to_owned();
-    let decoding = tokio::task::spawn_blocking(move || decode_all(receiver, &place));
+    let decoding = tokio::task::spawn_blocking(move || {
+        take_all(receiver, &place, &mut taken, take).map(|()| taken)
+    });
     // The tasks are aborted when this is dropped.
     let mut reading = JoinSet::new();
     for range in ranges {
@@ -60,21 +121,21 @@ async fn load_ranges(
             break;
         };
         let (batches, waiting) = mpsc::channel(WAITING);
-        reading.spawn(read(database.clone(), path.to_owned(), range, batches));
+        reading.spawn(read(database.clone(), path.to_owned(), (range, at_a_time), batches));
         permit.send(waiting);
     }
     drop(sender);
-    let ended = |error: tokio::task::JoinError| {
-        let reason = error.to_string();
-        Error::Store { path: path.to_owned(), what: "decode the catalog", reason }
-    };
-    let (contents, shared) = decoding.await.map_err(ended)??;
+    let taken = decoding.await.map_err(|error| ended(path, &error))??;
     // A task that has panicked has not sent all of its entries.
     while let Some(read) = reading.join_next().await {
-        read.map_err(ended)?;
+        read.map_err(|error| ended(path, &error))?;
     }
-    let number = number_of(database, path).await?;
-    Ok((contents.into_snapshot(number), shared))
+    Ok(taken)
+}
+
+fn ended(path: &str, error: &JoinError) -> Error {
+    let (path, reason) = (path.to_owned(), error.to_string());
+    Error::Store { path, what: "decode the catalog", reason }
 }
 
 /// Returns ranges of keys, in order, that together cover everything that is kept in memory.
@@ -151,7 +212,12 @@ async fn first_key(
 }
 
 /// Reads the entries of a range and sends them.
-async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Result<Batch>>) {
+async fn read(
+    database: Db,
+    path: String,
+    (range, at_a_time): (Keys, usize),
+    batches: mpsc::Sender<Result<Batch>>,
+) {
     let entries = async |some: &mut Batch| {
         // Reads perhaps over a slow link: without read-ahead, 2,000 buckets took minutes at 50 ms per block.
         let ahead =
@@ -159,8 +225,8 @@ async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Res
         let mut entries = database.scan_with_options(range.clone(), &ahead).await?;
         while let Some(pair) = entries.next().await? {
             some.push((pair.key, pair.value));
-            if some.len() == AT_A_TIME {
-                let some = std::mem::replace(some, Vec::with_capacity(AT_A_TIME));
+            if some.len() == at_a_time {
+                let some = std::mem::replace(some, Vec::with_capacity(at_a_time));
                 if batches.send(Ok(some)).await.is_err() {
                     // Decoding has failed and reports the error.
                     break;
@@ -169,7 +235,7 @@ async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Res
         }
         Ok(())
     };
-    let mut some = Vec::with_capacity(AT_A_TIME);
+    let mut some = Vec::with_capacity(at_a_time);
     let last = match entries(&mut some).await {
         Ok(()) => Ok(some),
         Err(error) => Err(Error::from_database(&path, "read", &error)),
@@ -177,20 +243,20 @@ async fn read(database: Db, path: String, range: Keys, batches: mpsc::Sender<Res
     let _ = batches.send(last).await;
 }
 
-fn decode_all(
+fn take_all<T>(
     mut ranges: mpsc::Receiver<mpsc::Receiver<Result<Batch>>>,
     path: &str,
-) -> Result<(Contents, codec::Shared)> {
-    let (mut contents, mut shared) = (Contents::default(), codec::Shared::default());
+    taken: &mut T,
+    take: Take<T>,
+) -> Result<()> {
     while let Some(mut range) = ranges.blocking_recv() {
         while let Some(some) = range.blocking_recv() {
             for (key, value) in some? {
-                let entry = codec::decode(&key, &value, &mut shared);
-                contents.take(entry.map_err(|damage| damage.at(path, &key))?);
+                take(taken, &key, &value).map_err(|damage| damage.at(path, &key))?;
             }
         }
     }
-    Ok((contents, shared))
+    Ok(())
 }
 
 /// Returns the number of the last write.

@@ -40,6 +40,8 @@ async fn split_some(database: &Db, path: &str, from: &[u8]) -> Result<Option<(us
     let mut entries = database.scan_with_options(range, &ahead).await.map_err(read)?;
     let (mut count, mut last) = (0, None);
     let mut batch = WriteBatch::new();
+    // This write is not in the log, so no packs may be read.
+    batch.delete(codec::PACK_LIST);
     while count < AT_A_TIME
         && let Some(pair) = entries.next().await.map_err(read)?
     {

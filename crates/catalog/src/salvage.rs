@@ -61,6 +61,9 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
     let mut shared = Shared::default();
     let (mut headers, mut summaries) = (Vec::new(), HashMap::new());
     for (key, value) in pairs {
+        if codec::is_repetition(&key) {
+            continue;
+        }
         match codec::decode(&key, &value, &mut shared) {
             Ok(Entry::Bucket(entry)) => salvaged.buckets.push(*entry),
             Ok(Entry::Header(header)) => headers.push(*header),

@@ -40,6 +40,10 @@ conf::settings! {
             /// compacted into one sorted file (three requests). Opening reads each later write-ahead file;
             /// one request each.
             pub fold_commits: u32 = 256;
+            /// Number of logged writes, and of headers that they have changed, after which the headers are
+            /// packed again; in a large catalog, a 32nd of its buckets if that is more. Opening reads one
+            /// entry for each of these writes. 0: packs are neither written nor read.
+            pub pack_changes: usize = 16_384;
             /// Largest document (user, token, index definition) in bytes.
             pub document_bytes: usize = 1 << 20;
             /// Deadline of a document change: after it, the caller gets an error that the change is still

@@ -12,7 +12,7 @@ use model::{
 use serde_json::Value;
 
 use crate::Takeover;
-use crate::buckets::{Buckets, ById, Place, Selected};
+use crate::buckets::{Buckets, ById, Chunk, Place, Selected};
 
 /// The epoch in which an indexer owns its hot sets itself, before the first takeover.
 pub const OWN_EPOCH: u64 = 0;
@@ -215,6 +215,22 @@ impl Snapshot {
                 self.indexes.insert(name, Arc::new(buckets));
             }
         }
+    }
+
+    /// Iterates over the chunks of all buckets: those of an index one after the other, oldest buckets first.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = &Arc<Chunk>> {
+        self.indexes.values().flat_map(|buckets| buckets.chunks())
+    }
+
+    /// Appends a chunk of buckets that must not be present. Returns false if those of its index are not all
+    /// before them.
+    pub(crate) fn append(&mut self, chunk: Arc<Chunk>) -> bool {
+        let index = self.number_of(chunk.index());
+        for (id, last_time) in chunk.ids() {
+            self.by_id.insert(id, Place { index, last_time });
+        }
+        let buckets = self.indexes.entry(chunk.index().clone()).or_default();
+        Arc::make_mut(buckets).append(chunk)
     }
 
     fn number_of(&mut self, index: &IndexName) -> u32 {

@@ -19,15 +19,16 @@ use parking_lot::Mutex;
 use runtime::{Clock, metrics as names};
 use slatedb::config::{CloseOptions, FlushOptions, FlushType};
 use slatedb::{CloseReason, Db, DbStatus, WriteBatch};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
+use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use crate::adapter::LastFailure;
 use crate::change::{Change, Writes};
-use crate::codec::{self, Shared};
+use crate::codec::{self, PackList, Shared};
 use crate::commit::{Documents, violated_by_name};
 use crate::error::{Result, chain};
 use crate::feed::{Delta, Feed};
 use crate::lease::Renewals;
+use crate::packs::{self, Packed};
 use crate::summaries::{Source, Summaries};
 use crate::{Commit, Error, Settings, Snapshot, Stalled};
 
@@ -63,6 +64,8 @@ struct State {
     shared: Shared,
     /// Writes since the write-ahead files were last compacted.
     unfolded: u32,
+    /// Number of writes, and of headers that they have changed, since the headers were last packed.
+    logged: u64,
     /// The permanent write failure, if any; every later change returns it.
     failed: Option<Error>,
 }
@@ -73,6 +76,7 @@ pub(crate) struct Opened {
     pub(crate) failure: LastFailure,
     /// The parts that headers have in common.
     pub(crate) headers: Shared,
+    pub(crate) packed: Packed,
     /// The sender of the newest state.
     pub(crate) view: Arc<watch::Sender<Arc<Snapshot>>>,
 }
@@ -94,6 +98,8 @@ pub(crate) struct Writer {
     queue: Mutex<Queue>,
     places: Arc<Semaphore>,
     state: tokio::sync::Mutex<State>,
+    /// The list of the packs that the database has. Locked by the task that packs.
+    packs: Arc<tokio::sync::Mutex<Option<PackList>>>,
     failure: LastFailure,
     /// The start of the pending write.
     writing: Mutex<Option<Instant>>,
@@ -110,13 +116,14 @@ impl Writer {
         path: String,
         settings: Settings,
         clock: Arc<dyn Clock>,
-        Opened { database, failure, headers: shared, view }: Opened,
+        Opened { database, failure, headers: shared, packed, view }: Opened,
     ) -> Self {
         let snapshot = Snapshot::clone(&view.borrow());
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
         // The first write compacts write-ahead files that earlier processes may have left.
         let unfolded = settings.fold_commits - 1;
-        let state = State { next: snapshot, shared, unfolded, failed: None };
+        let Packed { list, logged } = packed;
+        let state = State { next: snapshot, shared, unfolded, logged, failed: None };
         let places = Arc::new(Semaphore::new(settings.waiting_commits));
         Self {
             path,
@@ -131,6 +138,7 @@ impl Writer {
             queue: Mutex::default(),
             places,
             state: tokio::sync::Mutex::new(state),
+            packs: Arc::new(tokio::sync::Mutex::new(list)),
             failure,
             writing: Mutex::new(None),
         }
@@ -254,12 +262,12 @@ impl Writer {
         }
         let mut failed = None;
         if !writes.entries.is_empty() {
-            let number = codec::number_value(state.next.number + 1);
-            writes.put(codec::NUMBER.to_vec(), number);
             let number = state.next.number + 1;
+            let changed = writes.log(number);
+            writes.put(codec::NUMBER.to_vec(), codec::number_value(number));
             let delta = self.feed.lock().is_some().then(|| Delta::of(number, &writes));
             match self.write(writes).await {
-                Ok(()) => self.publish(state, delta),
+                Ok(()) => self.publish(state, delta, changed),
                 Err(error) => {
                     // The database itself retries without limit, so this error is permanent.
                     self.ended.send_replace(Some(error.clone()));
@@ -298,7 +306,8 @@ impl Writer {
         written.map_err(|error| Error::from_database(&self.path, "commit", &error))
     }
 
-    fn publish(self: &Arc<Self>, state: &mut State, delta: Option<Delta>) {
+    /// Publishes a state that is durable. `changed` is the number of headers that its write has changed.
+    fn publish(self: &Arc<Self>, state: &mut State, delta: Option<Delta>, changed: u64) {
         // Before the snapshot: a reader that sees its number must find the write.
         if let (Some(feed), Some(delta)) = (&mut *self.feed.lock(), delta) {
             feed.push(delta);
@@ -312,6 +321,48 @@ impl Writer {
             state.unfolded = 0;
             runtime::detached(Arc::clone(self).fold());
         }
+        state.logged += changed + 1;
+        self.pack_if_due(state);
+    }
+
+    /// Starts to pack the headers, unless that is under way, or little has changed since the last time.
+    fn pack_if_due(self: &Arc<Self>, state: &mut State) {
+        let least = self.settings.pack_changes;
+        let limit = least.max(state.next.len() / packs::PART) as u64;
+        if least == 0 || state.logged < limit {
+            return;
+        }
+        if let Ok(list) = Arc::clone(&self.packs).try_lock_owned() {
+            state.logged = 0;
+            runtime::detached(Arc::clone(self).write_packs(list));
+        }
+    }
+
+    /// Packs the headers of the published state. A failure loses nothing.
+    async fn write_packs(
+        self: Arc<Self>,
+        mut list: OwnedMutexGuard<Option<PackList>>,
+    ) -> Result<()> {
+        let snapshot = Arc::clone(&self.view.borrow());
+        let writing = packs::write(&self.database, &self.path, &snapshot, &mut list);
+        let written = Box::pin(writing).await;
+        if let Err(error) = &written
+            && !matches!(error, Error::Closed { .. } | Error::Fenced { .. })
+        {
+            tracing::warn!(path = self.path, %error, "the headers of the catalog cannot be packed");
+        }
+        written
+    }
+
+    /// Packs the headers now, and waits for it.
+    pub(crate) async fn pack(self: &Arc<Self>) -> Result<()> {
+        let list = Arc::clone(&self.packs).lock_owned().await;
+        // A task of its own, because packing must not be cancelled.
+        let packing = runtime::detached(Arc::clone(self).write_packs(list));
+        packing.await.unwrap_or_else(|panic| {
+            let (path, reason) = (self.path.clone(), panic.to_string());
+            Err(Error::Store { path, what: "pack headers", reason })
+        })
     }
 
     /// Compacts write-ahead files, so that opening stays fast. A failure loses nothing.

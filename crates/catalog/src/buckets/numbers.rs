@@ -14,6 +14,10 @@ impl Default for Numbers {
 }
 
 impl Numbers {
+    pub(super) fn with_capacity(len: usize) -> Self {
+        Self::Narrow(Vec::with_capacity(len))
+    }
+
     pub(super) fn get(&self, at: usize) -> u64 {
         match self {
             Self::Narrow(numbers) => numbers[at].into(),

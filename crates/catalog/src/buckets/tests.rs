@@ -4,6 +4,7 @@ use model::{BucketState, IndexName};
 use proptest::prelude::*;
 
 use super::*;
+use crate::codec::Shared;
 
 fn entry(number: u128, last: i64) -> BucketHeader {
     let time = EventTime(last);
@@ -48,6 +49,80 @@ fn of(entries: impl IntoIterator<Item = BucketHeader>) -> Buckets {
 
 fn ids(buckets: &Buckets) -> Vec<u128> {
     buckets.iter().map(|entry| entry.id.0.as_u128()).collect()
+}
+
+/// The same buckets, from encoded chunks.
+fn reread(buckets: &Buckets) -> Buckets {
+    let (mut again, mut shared) = (Buckets::default(), Shared::default());
+    for chunk in buckets.chunks() {
+        let decoded = Chunk::decode(&chunk.encoded(), &mut shared).expect("it was encoded");
+        decoded.set_pack(1);
+        assert!(again.append(Arc::new(decoded)));
+    }
+    again
+}
+
+fn packed(buckets: &Buckets) -> usize {
+    buckets.chunks().iter().filter(|chunk| chunk.pack().is_some()).count()
+}
+
+#[test]
+fn a_chunk_has_a_pack_until_it_is_changed() {
+    let time = |n: u128| i64::try_from(n).unwrap_or(0);
+    let buckets = of((0..3 * CHUNK as u128).map(|n| entry(n * 2, time(n * 2))));
+    assert_eq!(packed(&buckets), 0);
+    let buckets = reread(&buckets);
+    assert_eq!(packed(&buckets), 3);
+    let mut changed = buckets.clone();
+    changed.remove(entry(8, 8).id, EventTime(8));
+    assert_eq!((packed(&changed), packed(&buckets)), (2, 3));
+    changed.insert(entry(9, 9));
+    assert_eq!(packed(&changed), 2);
+    // It splits the full chunk in the middle.
+    let middle = 3 * CHUNK as u128 + 1;
+    changed.insert(entry(middle, time(middle)));
+    assert_eq!((packed(&changed), changed.chunks.len()), (1, 4));
+    changed.insert(entry(1_000_001, time(1_000_001)));
+    assert_eq!((packed(&changed), changed.chunks.len()), (1, 5));
+    let before = changed.chunks[0].clone();
+    before.set_pack(7);
+    assert_eq!(changed.chunks[0].pack(), Some(7), "it is the same chunk");
+}
+
+#[test]
+fn small_chunks_are_joined_when_they_are_read() {
+    let mut buckets = of((0..5 * CHUNK as u128).map(|n| entry(n, i64::try_from(n).unwrap_or(0))));
+    for n in (0..5 * CHUNK as u128).filter(|n| !n.is_multiple_of(10)) {
+        buckets.remove(entry(n, 0).id, EventTime(i64::try_from(n).unwrap_or(0)));
+    }
+    assert_eq!(buckets.chunks.len(), 5);
+    let again = reread(&buckets);
+    assert_eq!((again.chunks.len(), packed(&again)), (1, 0));
+    assert_eq!(again.starts, [EventTime(0)]);
+    assert_eq!(again.iter().collect::<Vec<_>>(), buckets.iter().collect::<Vec<_>>());
+    assert_eq!(again.totals(), buckets.totals());
+}
+
+#[test]
+fn damaged_columns_and_chunks_in_another_order_are_refused() {
+    let time = |n: u128| i64::try_from(n).unwrap_or(0);
+    let buckets = of((0..20).map(|n| entry(n, time(n))));
+    let encoded = buckets.chunks[0].encoded();
+    let mut shared = Shared::default();
+    for cut in 0..encoded.len() {
+        assert!(Chunk::decode(&encoded[..cut], &mut shared).is_err(), "{cut} bytes");
+    }
+    let longer = [encoded.as_slice(), &[0]].concat();
+    assert!(Chunk::decode(&longer, &mut shared).is_err());
+    let mut twice = buckets.clone();
+    assert!(!twice.append(Arc::clone(&buckets.chunks[0])));
+    assert_eq!(twice.len(), 20);
+    for at in 0..encoded.len() {
+        let mut damaged = encoded.clone();
+        damaged[at] ^= 0x81;
+        // It is refused, or other buckets are read.
+        let _ = Chunk::decode(&damaged, &mut shared);
+    }
 }
 
 #[test]
@@ -125,6 +200,10 @@ proptest! {
             prop_assert_eq!((buckets.len(), by_id.len()), (plain.len(), plain.len()));
             let searchable = plain.iter().filter(|entry| entry.state.is_searchable()).count();
             prop_assert_eq!(buckets.searchable(), searchable);
+            let again = reread(&buckets);
+            prop_assert_eq!(again.iter().collect::<Vec<_>>(), plain.clone());
+            prop_assert_eq!((again.len(), again.searchable()), (plain.len(), searchable));
+            prop_assert_eq!((again.totals(), &again.starts), (totals, &buckets.starts));
             prop_assert_eq!(ids(&before.0), before.1);
             let range = TimeRange { earliest: EventTime(4), latest: EventTime(7) };
             let expected = plain.iter().filter(|entry| entry.overlaps(&range)).count();

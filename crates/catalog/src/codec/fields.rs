@@ -4,7 +4,7 @@
 use super::{Damage, content};
 
 /// Appends an unsigned number, 7 bits per byte, the lowest first.
-pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         #[allow(clippy::cast_possible_truncation)]
         bytes.push(number as u8 | 0x80);
@@ -15,40 +15,40 @@ pub(super) fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Appends a signed number; small absolute values take few bytes.
-pub(super) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
+pub(crate) fn put_signed(bytes: &mut Vec<u8>, number: i64) {
     #[allow(clippy::cast_sign_loss)]
     put_number(bytes, ((number << 1) ^ (number >> 63)) as u64);
 }
 
 /// Appends a text after its length.
-pub(super) fn put_text(bytes: &mut Vec<u8>, text: &str) {
+pub(crate) fn put_text(bytes: &mut Vec<u8>, text: &str) {
     put_bytes(bytes, text.as_bytes());
 }
 
 /// Appends bytes after their length.
-pub(super) fn put_bytes(bytes: &mut Vec<u8>, content: &[u8]) {
+pub(crate) fn put_bytes(bytes: &mut Vec<u8>, content: &[u8]) {
     put_number(bytes, content.len() as u64);
     bytes.extend_from_slice(content);
 }
 
 /// A reader of values that the functions above have written.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn of(rest: &'a [u8]) -> Self {
+    pub(crate) fn of(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8, Damage> {
+    pub(crate) fn byte(&mut self) -> Result<u8, Damage> {
         let (first, rest) = self.rest.split_first().ok_or_else(ends_early)?;
         self.rest = rest;
         Ok(*first)
     }
 
-    pub(super) fn number(&mut self) -> Result<u64, Damage> {
+    pub(crate) fn number(&mut self) -> Result<u64, Damage> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -65,31 +65,36 @@ impl<'a> Fields<'a> {
     }
 
     #[allow(clippy::cast_possible_wrap)]
-    pub(super) fn signed(&mut self) -> Result<i64, Damage> {
+    pub(crate) fn signed(&mut self) -> Result<i64, Damage> {
         let number = self.number()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    pub(super) fn bytes(&mut self) -> Result<&'a [u8], Damage> {
+    pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Damage> {
         let length = self.count()?;
         let (taken, rest) = self.rest.split_at(length);
         self.rest = rest;
         Ok(taken)
     }
 
-    pub(super) fn text(&mut self) -> Result<&'a str, Damage> {
+    pub(crate) fn text(&mut self) -> Result<&'a str, Damage> {
         std::str::from_utf8(self.bytes()?).map_err(content)
     }
 
     /// Reads a number of parts that take at least one byte each.
-    pub(super) fn count(&mut self) -> Result<usize, Damage> {
+    pub(crate) fn count(&mut self) -> Result<usize, Damage> {
         let count = self.number()?;
         let fits = usize::try_from(count).ok().filter(|count| *count <= self.rest.len());
         fits.ok_or_else(ends_early)
     }
 
+    /// Whether all bytes have been read.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Fails if there are left-over bytes.
-    pub(super) fn end(self) -> Result<(), Damage> {
+    pub(crate) fn end(self) -> Result<(), Damage> {
         match self.rest.len() {
             0 => Ok(()),
             left => Err(content(format!("{left} bytes are left over"))),

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn index(&mut self, name: &[u8]) -> Result<IndexName, Damage> {
+    pub(crate) fn index(&mut self, name: &[u8]) -> Result<IndexName, Damage> {
         if let Some(index) = self.indexes.get(name) {
             return Ok(index.clone());
         }
@@ -38,7 +38,7 @@ impl Shared {
         Ok(index)
     }
 
-    fn shape(&mut self, encoded: &[u8]) -> Result<Arc<BucketShape>, Damage> {
+    pub(crate) fn shape(&mut self, encoded: &[u8]) -> Result<Arc<BucketShape>, Damage> {
         if let Some(shape) = self.shapes.get(encoded) {
             return Ok(Arc::clone(shape));
         }
@@ -63,7 +63,7 @@ impl Shared {
 }
 
 /// Encodes a shape; returns `None` if it is too large for a header.
-fn encode_shape(shape: &BucketShape) -> Option<Vec<u8>> {
+pub(crate) fn encode_shape(shape: &BucketShape) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     put_number(&mut bytes, shape.sourcetypes.len() as u64);
     shape.sourcetypes.iter().for_each(|name| put_text(&mut bytes, name));

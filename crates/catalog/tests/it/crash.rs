@@ -66,6 +66,11 @@ fn settings() -> Settings {
     Settings { fold_commits: 2, ..Settings::default() }
 }
 
+/// Headers are read one by one.
+fn without_packs() -> Settings {
+    Settings { pack_changes: 0, ..settings() }
+}
+
 async fn position(catalog: &Catalog) -> u64 {
     let positions = catalog.positions(indexer()).await;
     positions.into_iter().next().map_or(0, |(_, JournalPosition(position))| position)
@@ -88,6 +93,10 @@ async fn the_child_commits_until_it_is_killed() {
         catalog.commit(commit(k)).await.unwrap();
         assert_eq!(ids(&catalog), buckets_after(k));
         writeln!(log, "{k}").unwrap();
+        // Every second commit is in the log only.
+        if k % 2 == 0 {
+            catalog.pack().await.unwrap();
+        }
     }
     catalog.close().await.unwrap();
 }
@@ -129,11 +138,15 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
                 run_child(CHILD, &url, &variables, (number, moment), &log);
             let options = Options { variables: variables.clone(), ..Options::default() };
             let store = runtime::store::open(&url, &options).unwrap().store;
-            let catalog = open(store, settings()).await.unwrap();
+            let catalog = open(Arc::clone(&store), without_packs()).await.unwrap();
             let found = position(&catalog).await;
             let place = format!("{moment} operation {number}, acknowledged {acknowledged}");
             assert!((acknowledged..=acknowledged + 1).contains(&found), "{found} {place}");
             assert_eq!(ids(&catalog), buckets_after(found), "{place}");
+            let single = entries(&catalog).await;
+            let catalog = open(Arc::clone(&store), settings()).await.unwrap();
+            assert_eq!(ids(&catalog), buckets_after(found), "{place}, from packs");
+            assert!(entries(&catalog).await == single, "{place}, from packs");
             let owned = catalog.snapshot().owner(indexer(), stream().set);
             assert_eq!(owned, (epoch(found), owner(found)), "{place}");
             if survived {
@@ -141,9 +154,12 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
                 break;
             }
             crashes += 1;
-            // It goes on from there.
+            // It goes on from there, and packs.
+            catalog.pack().await.unwrap();
             catalog.commit(commit(found + 1)).await.unwrap();
             assert_eq!(ids(&catalog), buckets_after(found + 1), "{place}");
+            let catalog = open(store, settings()).await.unwrap();
+            assert_eq!(ids(&catalog), buckets_after(found + 1), "{place}, from packs");
         }
     }
     crashes
@@ -153,7 +169,7 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
 async fn every_crash_on_a_directory_leaves_whole_commits() {
     let dir = TestDir::new();
     let crashes = check_every_crash(&dir.path().display().to_string(), BTreeMap::new()).await;
-    assert!(crashes > 20, "only {crashes} places to crash");
+    assert!(crashes > 30, "only {crashes} places to crash");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -13,7 +13,7 @@ use testkit::{FailingStore, Moment};
 use tokio::task::JoinSet;
 
 use super::followers::{Server, compare, follow, quick};
-use super::support::{at, bucket, id, open, records};
+use super::support::{at, bucket, id, ids, open, records};
 
 async fn lead(catalog: &Catalog, store: &Arc<dyn ObjectStore>) -> Result<(), Error> {
     catalog.lead(Arc::clone(store), "catalog", Arc::new(SystemClock)).await
@@ -100,6 +100,35 @@ async fn writes_that_it_has_not_seen_are_there_once_it_leads() {
     let snapshot = standby.snapshot();
     assert_eq!((snapshot.len(), snapshot.documents("role").len()), (12, 10));
     assert_eq!(snapshot.documents("user").len(), 1);
+}
+
+/// Its chunks are not those of the former leader, so it packs all headers again; the log goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_continues_with_the_packs_and_the_log_of_the_former_leader() {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let old = open(Arc::clone(&store), Settings::default()).await.unwrap();
+    let server = Server::start(&old, None).await;
+    let standby = follow(&[server.url()], quick()).await.unwrap();
+    for number in 0..10 {
+        old.commit(add(number)).await.unwrap();
+    }
+    old.pack().await.unwrap();
+    old.commit(add(10)).await.unwrap();
+    assert!(matches!(standby.pack().await, Err(Error::NotLeading { .. })));
+    compare(&standby, &old).await;
+    lead(&standby, &store).await.unwrap();
+    assert!(matches!(old.pack().await, Err(Error::Fenced { .. } | Error::Closed { .. })));
+    standby.commit(add(11)).await.unwrap();
+    standby.pack().await.unwrap();
+    standby.commit(add(12)).await.unwrap();
+    let expected = ids(&standby);
+    assert_eq!(expected.len(), 13);
+    server.stop().await;
+    for pack_changes in [0, 1_000] {
+        let settings = Settings { pack_changes, ..Settings::default() };
+        let reopened = open(Arc::clone(&store), settings).await.unwrap();
+        assert_eq!(ids(&reopened), expected, "{pack_changes}");
+    }
 }
 
 /// The store is away: the standby goes on following, and takes over later.

@@ -1,0 +1,162 @@
+//! Reads the headers of a catalog from packs and from the log of later writes ([`crate::packs`]).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use slatedb::Db;
+
+use super::{AT_A_TIME, Keys, SIDE_BY_SIDE, ended, load_ranges, number_of, read_ranges};
+use crate::Snapshot;
+use crate::buckets::Chunk;
+use crate::codec::{self, Damage, PackList, Shared, content};
+use crate::error::Result;
+
+/// Number of packs that are decoded at a time: they are larger than other entries, about 45 KB each.
+const PACKS_AT_A_TIME: usize = 4;
+
+/// The packs that have been read.
+struct Packs {
+    /// Their places in the list.
+    places: HashMap<u64, usize>,
+    /// The packs by their places.
+    chunks: Vec<Option<Arc<Chunk>>>,
+    shared: Shared,
+}
+
+/// The log that has been read.
+struct Log {
+    /// Number of the next write.
+    next: u64,
+    writes: Vec<Vec<u8>>,
+}
+
+/// Loads everything except summaries. Returns the state, the parts that headers share, and the number of
+/// writes and changed headers that the packs lack. Fails if the packs or the log are incomplete.
+pub(super) async fn load(
+    database: &Db,
+    path: &str,
+    list: &PackList,
+) -> Result<(Snapshot, Shared, u64)> {
+    let number = number_of(database, path).await?;
+    let others = vec![
+        codec::IN_MEMORY.start.to_vec()..codec::HEADERS.start.to_vec(),
+        codec::HEADERS.end.to_vec()..codec::IN_MEMORY.end.to_vec(),
+    ];
+    let (log, packs, (others, _)) = tokio::try_join!(
+        Box::pin(read_log(database, path, (list.number, number))),
+        Box::pin(read_packs(database, path, list)),
+        Box::pin(load_ranges(database, path, others)),
+    )?;
+    let joining = tokio::task::spawn_blocking(move || join(others, packs, &log));
+    let joined = joining.await.map_err(|error| ended(path, &error))?;
+    joined.map_err(|damage| damage.at(path, codec::PACK_LIST))
+}
+
+/// Reads the log of the writes after one, up to another one.
+async fn read_log(database: &Db, path: &str, (after, upto): (u64, u64)) -> Result<Vec<Vec<u8>>> {
+    if after == upto {
+        return Ok(Vec::new());
+    }
+    if after > upto {
+        let damage = content(format!("the packs are of write {after}, and the last is {upto}"));
+        return Err(damage.at(path, codec::PACK_LIST));
+    }
+    let range = codec::log_keys(after + 1..upto + 1);
+    let log = Log { next: after + 1, writes: Vec::new() };
+    let log = read_ranges(database, path, (vec![range], AT_A_TIME), log, take_log).await?;
+    if log.next != upto + 1 {
+        return Err(gap(log.next).at(path, &codec::log_key(log.next)));
+    }
+    Ok(log.writes)
+}
+
+fn take_log(log: &mut Log, key: &[u8], value: &[u8]) -> std::result::Result<(), Damage> {
+    if codec::number_in(key)? != log.next {
+        return Err(gap(log.next));
+    }
+    log.next += 1;
+    // A copy, because the value is a part of what was read at a time.
+    log.writes.push(value.to_vec());
+    Ok(())
+}
+
+fn gap(number: u64) -> Damage {
+    content(format!(
+        "write {number} is not in the log of headers; a release that keeps no log has made it"
+    ))
+}
+
+async fn read_packs(database: &Db, path: &str, list: &PackList) -> Result<Packs> {
+    let places: HashMap<u64, usize> =
+        list.packs.iter().enumerate().map(|(place, pack)| (*pack, place)).collect();
+    let chunks = vec![None; list.packs.len()];
+    let packs = Packs { places, chunks, shared: Shared::default() };
+    let ranges = ranges_of(&list.packs);
+    read_ranges(database, path, (ranges, PACKS_AT_A_TIME), packs, take_pack).await
+}
+
+/// Returns ranges of keys with equal numbers of these packs.
+fn ranges_of(packs: &[u64]) -> Vec<Keys> {
+    let mut packs = packs.to_vec();
+    packs.sort_unstable();
+    let each = packs.len().div_ceil(SIDE_BY_SIDE).max(1);
+    let ends = packs.chunks(each).filter_map(|some| some.first().copied().zip(some.last()));
+    ends.map(|(first, last)| codec::pack_keys(first..last.saturating_add(1))).collect()
+}
+
+fn take_pack(packs: &mut Packs, key: &[u8], value: &[u8]) -> std::result::Result<(), Damage> {
+    let pack = codec::number_in(key)?;
+    // The others are left over from a process that was killed.
+    if let Some(place) = packs.places.get(&pack).copied() {
+        let chunk = Chunk::decode(&codec::pack_body(value)?, &mut packs.shared)?;
+        chunk.set_pack(pack);
+        packs.chunks[place] = Some(Arc::new(chunk));
+    }
+    Ok(())
+}
+
+/// Adds the headers of packs and log to a state without headers.
+fn join(
+    mut snapshot: Snapshot,
+    packs: Packs,
+    log: &[Vec<u8>],
+) -> std::result::Result<(Snapshot, Shared, u64), Damage> {
+    let Packs { chunks, mut shared, .. } = packs;
+    for chunk in chunks {
+        let chunk = chunk.ok_or_else(|| content("a pack of the list is missing"))?;
+        if !snapshot.append(chunk) {
+            return Err(content("the packs of an index are not in order"));
+        }
+    }
+    let mut logged = 0;
+    for write in log {
+        logged += 1;
+        codec::read_log(write, |key, header| {
+            logged += 1;
+            match header {
+                Some(value) => snapshot.put(codec::decode(key, value, &mut shared)?),
+                None => snapshot.delete(codec::deleted(key)?),
+            }
+            Ok(())
+        })?;
+    }
+    Ok((snapshot, shared, logged))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_equal_numbers_of_packs_in_any_order() {
+        let packs: Vec<u64> = (0..40).map(|at| 1_000 - at * 7).collect();
+        let ranges = ranges_of(&packs);
+        assert_eq!(ranges.len(), SIDE_BY_SIDE);
+        for pack in packs {
+            let key = codec::pack_key(pack);
+            assert_eq!(ranges.iter().filter(|range| range.contains(&key)).count(), 1, "{pack}");
+        }
+        assert_eq!(ranges_of(&[7]), [codec::pack_keys(7..8)]);
+        assert!(ranges_of(&[]).is_empty());
+    }
+}
