@@ -215,6 +215,9 @@ async fn changes_of_an_earlier_release_are_read() {
     assert_eq!(count(&catalog, codec::log_keys(0..u64::MAX)).await, 1);
 }
 
+/// An entry that is written over the packs that the list names, or removed.
+type Damage = fn(&PackList) -> (Vec<u8>, Option<Vec<u8>>);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leftovers_are_ignored_and_missing_or_damaged_packs_do_no_harm() {
     let store = memory();
@@ -230,7 +233,7 @@ async fn leftovers_are_ignored_and_missing_or_damaged_packs_do_no_harm() {
     catalog.pack().await.unwrap();
     check(&catalog, Some(0)).await;
 
-    let damages: [fn(&PackList) -> (Vec<u8>, Option<Vec<u8>>); 4] = [
+    let damages: [Damage; 4] = [
         |list| (codec::pack_key(list.packs[0]), None),
         |list| (codec::pack_key(list.packs[0]), Some(b"\x03damaged".to_vec())),
         // Of a later release.
