@@ -74,7 +74,11 @@ impl Default for SessionSettings {
 /// The session in which planned searches and SQL queries run. Clones share everything.
 #[derive(Clone)]
 pub struct Session {
+    /// The state for searches. The functions of a search are in its plan, so none are registered here: each
+    /// search copies the state, and their map would be most of the copy.
     state: TypeErased<SessionState>,
+    /// The state for SQL, with all functions.
+    of_sql: TypeErased<SessionState>,
     /// Its memory pool and spill directory.
     runtime: Arc<RuntimeEnv>,
     /// The options that operators read.
@@ -147,10 +151,15 @@ impl Session {
         }
         let mut state = context.state();
         state.register_function_rewrite(Arc::new(CountedConcat))?;
+        let of_sql = state.clone();
+        for function in of_sql.scalar_functions().keys() {
+            state.deregister_udf(function)?;
+        }
         let config = config_for(&state, settings.memory_bytes);
         let planning = PlanningTime::default();
         Ok(Self {
             state: state.into(),
+            of_sql: of_sql.into(),
             runtime,
             config,
             total,
@@ -181,6 +190,7 @@ impl Session {
         state.mark_start_execution();
         Ok(Self {
             state: state.into(),
+            of_sql: self.of_sql.clone(),
             runtime,
             config,
             total: Arc::clone(&self.total),
@@ -206,7 +216,7 @@ impl Session {
     #[must_use]
     pub fn sql(&self, catalog: &str, schema: &str) -> SessionContext {
         let config = self.config.clone().with_default_catalog_and_schema(catalog, schema);
-        let state = SessionStateBuilder::new_from_existing((*self.state).clone())
+        let mut state = SessionStateBuilder::new_from_existing((*self.of_sql).clone())
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(Arc::new(checked::CheckedArithmetic))
@@ -214,6 +224,8 @@ impl Session {
             // range.
             .with_catalog_list(Arc::new(MemoryCatalogProviderList::new()))
             .build();
+        // Functions read the options of the session from here.
+        state.mark_start_execution();
         SessionContext::new_with_state(state)
     }
 
