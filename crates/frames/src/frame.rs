@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::DataType;
-use datafusion::common::{Column, DFSchema};
+use datafusion::common::{Column, DFSchema, TableReference};
 use datafusion::logical_expr::expr::Sort as SortExpr;
 use datafusion::logical_expr::{
     EmptyRelation, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast, lit,
@@ -131,7 +131,9 @@ impl Frame {
         columns: Vec<FrameColumn>,
         order: Vec<(&str, bool)>,
     ) -> Result<Self, Error> {
-        let of = |name: &str| Expr::Column(Column::new(Some(table), name));
+        // Names of tables are parsed as SQL: once, not for each column.
+        let table = TableReference::from(table);
+        let of = |name: &str| Expr::Column(Column::new(Some(table.clone()), name));
         let schema = scan.schema().clone();
         let types: HashMap<&str, &DataType> = schema
             .fields()
