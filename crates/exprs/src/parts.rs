@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, new_null_array};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, Float64Type};
 use datafusion::error::Result;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::expressions::Column;
@@ -91,12 +91,18 @@ impl FieldPart {
     pub fn of_column(self, column: &ArrayRef) -> Result<ArrayRef> {
         Ok(match (column.data_type(), self) {
             (DataType::Int64, Self::Whole) => Arc::clone(column),
-            (DataType::Int64, Self::Number) => cast(column, &self.data_type())?,
+            (DataType::Int64, Self::Number) => numbers_of(column.as_primitive()),
             (DataType::Int64, Self::Other) => new_null_array(&self.data_type(), column.len()),
             (DataType::Utf8View, _) => self.of_each(column.as_string_view().iter()),
             _ => self.of_each(cast(column, &DataType::Utf8View)?.as_string_view().iter()),
         })
     }
+}
+
+/// Converts integers. The cast of Arrow checks each row whether it can be converted, which these always can.
+#[allow(clippy::cast_precision_loss)]
+fn numbers_of(integers: &Int64Array) -> ArrayRef {
+    Arc::new(integers.unary::<_, Float64Type>(|integer| integer as f64))
 }
 
 /// Returns the part and the column, if an expression reads a part.
