@@ -183,11 +183,11 @@ impl<S> Place<S> for ToOne<'_, S> {
 /// Adds the values of a column. The type is dispatched once, not per value.
 fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S>) {
     macro_rules! each {
-        ($array:expr, $values:expr, $kind:path) => {
+        ($array:expr, $kind:path) => {
             if $array.null_count() == 0 {
-                for (row, value) in $values.enumerate() {
-                    place.change(row, |to| to.add_value($kind(value)));
-                }
+                // By index: an iterator's `next` was a call for each row.
+                (0..rows)
+                    .for_each(|row| place.change(row, |to| to.add_value($kind($array.value(row)))));
             } else if $array.null_count() < rows {
                 for row in (0..rows).filter(|row| $array.is_valid(*row)) {
                     place.change(row, |to| to.add_value($kind($array.value(row))));
@@ -197,9 +197,9 @@ fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S
     }
     match values {
         Values::Null => {}
-        Values::Text(array) => each!(array, (0..rows).map(|row| array.value(row)), Value::Text),
-        Values::Integer(array) => each!(array, array.values().iter().copied(), Value::Integer),
-        Values::Float(array) => each!(array, array.values().iter().copied(), Value::Float),
+        Values::Text(array) => each!(array, Value::Text),
+        Values::Integer(array) => each!(array, Value::Integer),
+        Values::Float(array) => each!(array, Value::Float),
         other => {
             let values = (0..rows).map(|row| (row, other.get(row)));
             for (row, value) in values.filter(|(_, value)| !value.is_null()) {
