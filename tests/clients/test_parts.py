@@ -24,9 +24,8 @@ PARTS = re.compile(r'^karst_search_parts_total\{outcome="(\w+)"\} (\d+)', re.MUL
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     """Three indexers whose events are in object storage, in several buckets each."""
-    # Merged buckets would be too few for all indexers. One that comes back has its whole share at once.
-    server = "[ingest]\nmergeMinAgeSecs = 3600\n[clustering]\nramp_period = 0\n"
-    conf = {**ALWAYS_SHARED, "server": server}
+    # Merged buckets would be too few for all indexers.
+    conf = {**ALWAYS_SHARED, "server": "[ingest]\nmergeMinAgeSecs = 3600\n"}
     cluster = Cluster(tmp_path_factory.mktemp("parts"), conf=conf).start()
     try:
         for number, indexer in enumerate(cluster.indexers):

@@ -30,8 +30,8 @@ pub(crate) struct Blocks {
     pub(crate) metas: Cache<String, ObjectMeta>,
     /// The runtime on which requests to the store run.
     pub(crate) io: Handle,
-    /// Whether NVMe had no blocks worth mentioning at the start.
-    pub(crate) was_empty: bool,
+    /// Size of the blocks that an earlier process left on NVMe, in bytes.
+    pub(crate) found_at_start: u64,
     /// The lock on the directory, held while the cache is open.
     pub(crate) _lock: Option<File>,
 }

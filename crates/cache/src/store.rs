@@ -63,7 +63,7 @@ impl CachedStore {
         settings.validate()?;
         let lock = settings.nvme_bytes > 0;
         let lock = lock.then(|| lock_directory(&settings.directory)).transpose()?;
-        let was_empty = is_empty(&settings);
+        let found_at_start = if lock.is_some() { used(&settings.directory) } else { 0 };
         let room = (settings.nvme_bytes > 0).then(|| Room::open(&settings));
         let store: Arc<str> = inner.to_string().into();
         let hedging = Hedging::new(settings.hedge_percent, settings.hedge_min_delay);
@@ -76,7 +76,7 @@ impl CachedStore {
             metas: CacheBuilder::new(settings.objects).build(),
             io: Handle::current(),
             settings,
-            was_empty,
+            found_at_start,
             _lock: lock,
         };
         let account = Account { total: Arc::default(), search: None, store, is_warming: false };
@@ -117,11 +117,18 @@ impl CachedStore {
         bytes as u64
     }
 
-    /// Whether NVMe had few blocks of an earlier process at the start: less than a twentieth of its size, and
-    /// less than 1 GiB. True if there is no NVMe tier.
+    /// Size of the blocks that an earlier process left on NVMe, in bytes; 0 if there is no NVMe tier.
     #[must_use]
-    pub fn was_empty(&self) -> bool {
-        self.blocks.was_empty
+    pub fn found_at_start(&self) -> u64 {
+        self.blocks.found_at_start
+    }
+
+    /// Whether this process has to fill its cache with much data, given the size of its share of the stored
+    /// data: NVMe was empty at the start, and tier and share are large. DRAM alone does not count: it is
+    /// filled within a short time, and is empty after every start.
+    #[must_use]
+    pub fn starts_cold(&self, share: u64) -> bool {
+        is_cold(self.blocks.found_at_start, self.blocks.settings.nvme_bytes as u64, share)
     }
 
     /// Whether more than half of the requests to the store that may run at the same time are running.
@@ -338,11 +345,11 @@ impl CachedStore {
     }
 }
 
-/// Whether the directory of the NVMe tier has few blocks.
-fn is_empty(settings: &Settings) -> bool {
-    const FILLED: u64 = 1 << 30;
-    let filled = (settings.nvme_bytes as u64 / 20).min(FILLED);
-    filled == 0 || used(&settings.directory) < filled
+/// Whether a tier of this size, of which `found` bytes are filled, has yet to be filled with much data.
+fn is_cold(found: u64, nvme_bytes: u64, share: u64) -> bool {
+    const EMPTY: u64 = 64 << 20;
+    const MUCH: u64 = 1 << 30;
+    found < EMPTY && nvme_bytes.min(share) >= MUCH
 }
 
 /// The loaded blocks of one object.
@@ -468,4 +475,19 @@ fn join(mut slices: Vec<Bytes>) -> Bytes {
         joined.extend_from_slice(slice);
     }
     joined.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_cold;
+
+    #[test]
+    fn a_cache_is_cold_if_it_is_empty_and_has_much_to_read() {
+        const GIB: u64 = 1 << 30;
+        assert!(is_cold(0, 4 * GIB, 100 * GIB));
+        assert!(is_cold(63 << 20, 500 * GIB, GIB));
+        assert!(!is_cold(64 << 20, 4 * GIB, 100 * GIB), "it has some blocks");
+        assert!(!is_cold(0, 4 * GIB, GIB - 1), "the share is small");
+        assert!(!is_cold(0, 0, 100 * GIB), "there is no NVMe tier");
+    }
 }

@@ -285,16 +285,18 @@ async fn fill_nvme(dir: &TestDir) -> Arc<CountingStore> {
 }
 
 #[tokio::test]
-async fn a_cache_was_empty_if_its_directory_has_less_than_a_twentieth_of_its_size() {
+async fn the_size_of_the_blocks_of_an_earlier_process_is_known() {
     let dir = TestDir::new();
     let (cached, _) = with_object(BLOCK, settings(None)).await;
-    assert!(cached.was_empty(), "it has no NVMe tier");
-    for (bytes, was_empty) in [(1 << 20, true), (4 << 20, false)] {
+    assert_eq!(cached.found_at_start(), 0, "it has no NVMe tier");
+    for (bytes, least, most) in [(0, 0, 1 << 20), (4 << 20, 4 << 20, u64::MAX)] {
         let path = dir.path().join("earlier");
         std::fs::write(&path, vec![7; bytes]).unwrap();
         std::fs::File::open(&path).unwrap().sync_all().unwrap();
         let (cached, _) = with_object(BLOCK, settings(Some(dir.path()))).await;
-        assert_eq!(cached.was_empty(), was_empty, "{bytes}");
+        let found = cached.found_at_start();
+        assert!((least..=most).contains(&found), "{bytes}: {found}");
+        assert!(!cached.starts_cold(u64::MAX), "the tier is small");
         cached.close().await.unwrap();
     }
 }

@@ -55,7 +55,8 @@ pub struct Registration {
     /// Its ports for forwarders; none from a process of an older version, and from one that stops.
     #[serde(default)]
     pub forwarders: Vec<ForwarderPort>,
-    /// Whether it started with an empty cache. A process of an older version does not say so.
+    /// Whether it started with an empty cache although there is much to read. A process of an older version
+    /// does not say so.
     #[serde(default)]
     pub cold: bool,
 }

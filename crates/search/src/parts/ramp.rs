@@ -11,13 +11,10 @@ use std::time::Duration;
 use model::{BucketId, EventTime};
 use siphasher::sip::SipHasher13;
 
-/// Readers that have joined this many microseconds after each other, or less, have joined together: their
-/// shares are equal, as none has more in its cache than the others.
-const TOGETHER: i64 = 60_000_000;
-
 /// Returns the weights of readers, from 0 to 1, given since when each has filled an empty cache; `None` if
-/// its cache was not empty. A reader that has joined after the others has the part of the period that has
-/// passed. At least one reader has 1.
+/// its cache was not empty. A reader has the part of the period that has passed if at least half of the
+/// readers had filled their caches when it joined. Otherwise, it has its whole share at once: fewer readers
+/// would have more than twice their shares. At least one reader has 1.
 #[allow(clippy::cast_precision_loss)]
 pub(super) fn weights(
     cold_since: &[Option<EventTime>],
@@ -25,15 +22,18 @@ pub(super) fn weights(
     period: Duration,
 ) -> Vec<f64> {
     let period = i64::try_from(period.as_micros()).unwrap_or(i64::MAX);
-    // A start that is further ahead than the period says that a clock is wrong.
-    let age_in_period = |since: &Option<EventTime>| {
-        let age = since.map(|since| now.0.saturating_sub(since.0));
-        age.filter(|micros| (-period..period).contains(micros))
+    let age_of = |since: &Option<EventTime>| since.map(|since| now.0.saturating_sub(since.0));
+    let ages: Vec<Option<i64>> = cold_since.iter().map(age_of).collect();
+    // The comparison is with the start of the reader, not with the present time: a reader that has its whole
+    // share keeps it when others reach the end of the period.
+    let had_warm_others = |micros: i64| {
+        let was_warm =
+            |other: &&Option<i64>| other.is_none_or(|age| age.saturating_sub(micros) >= period);
+        ages.iter().filter(was_warm).count() * 2 >= ages.len()
     };
-    let ages: Vec<Option<i64>> = cold_since.iter().map(age_in_period).collect();
-    let oldest = ages.iter().map(|age| age.unwrap_or(i64::MAX)).max().unwrap_or_default();
     let weight = |age: &Option<i64>| match *age {
-        Some(micros) if oldest.saturating_sub(micros) > TOGETHER => {
+        // A start that is further ahead than the period says that a clock is wrong.
+        Some(micros) if (-period..period).contains(&micros) && had_warm_others(micros) => {
             micros.max(0) as f64 / period as f64
         }
         _ => 1.0,
@@ -83,16 +83,45 @@ mod tests {
     #[test]
     fn readers_that_join_together_share_equally() {
         assert_eq!(weights_of(&[Some(999), Some(990), Some(940)], 600), [1.0; 3]);
-        assert_eq!(weights_of(&[Some(940), Some(870), Some(850)], 600), [0.1, 1.0, 1.0]);
         assert_eq!(weights_of(&[Some(999)], 600), [1.0]);
         assert_eq!(weights_of(&[Some(999), None], 0), [1.0; 2], "no ramp");
         assert!(weights_of(&[], 600).is_empty());
+        // Ten that are started again within five minutes, all with empty caches.
+        let restarted: Vec<_> = (0..10).map(|at| Some(1_000 - 30 * at)).collect();
+        assert_eq!(weights_of(&restarted, 600), [1.0; 10]);
+    }
+
+    #[test]
+    fn a_reader_keeps_its_whole_share_when_the_oldest_one_ends_its_period() {
+        assert_eq!(weights_of(&[Some(400), Some(450), Some(455)], 600), [1.0; 3]);
+        assert_eq!(weights_of(&[Some(390), Some(400), Some(455), Some(600)], 600), [1.0; 4]);
+    }
+
+    #[test]
+    fn nobody_has_more_than_twice_its_share_for_those_that_join() {
+        let joined = |warm: usize, count: usize| {
+            let cold_since = [vec![None; warm], vec![Some(940); count]].concat();
+            weights_of(&cold_since, 600)
+        };
+        assert_eq!(joined(2, 6), [1.0; 8]);
+        assert_eq!(joined(1, 2), [1.0; 3]);
+        assert_eq!(joined(2, 2), [1.0, 1.0, 0.1, 0.1]);
+        assert_eq!(joined(1, 1), [1.0, 0.1]);
+    }
+
+    #[test]
+    fn a_reader_that_has_filled_its_cache_is_warm_for_those_that_join_later() {
+        assert_eq!(weights_of(&[Some(100), Some(340), Some(940)], 600), [1.0, 1.0, 0.1]);
+        assert_eq!(weights_of(&[Some(341), Some(360), Some(940)], 600), [1.0; 3]);
     }
 
     #[test]
     fn clocks_that_differ_do_not_keep_a_reader_from_its_share() {
         // A clock that is ahead by some seconds, and one that is wrong.
-        assert_eq!(weights_of(&[None, Some(1_010), Some(9_000)], 600), [1.0, 0.0, 1.0]);
+        assert_eq!(weights_of(&[None, Some(1_010), Some(9_000)], 600), [1.0; 3]);
+        assert_eq!(weights_of(&[None, None, Some(1_010), Some(9_000)], 600), [1.0, 1.0, 0.0, 1.0]);
+        // In a new cluster, the others do not wait for the one whose clock is wrong.
+        assert_eq!(weights_of(&[Some(990), Some(9_000)], 600), [1.0; 2]);
     }
 
     #[test]

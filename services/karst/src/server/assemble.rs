@@ -517,9 +517,10 @@ impl Karst {
         &self.catalog
     }
 
-    /// Whether the cache was empty at the start.
-    pub(crate) fn is_cold(&self) -> bool {
-        self.cache.was_empty()
+    /// Whether the cache has yet to be filled with much data, if searches of this process read `share` bytes
+    /// of stored data.
+    pub(crate) fn starts_cold(&self, share: u64) -> bool {
+        self.cache.starts_cold(share)
     }
 
     /// Another server has the catalog, or that of this process has ended, for the reason: takes nothing in

@@ -425,7 +425,7 @@ impl Cluster {
             local_acks: (self.roles.indexer && ingest.acknowledges_locally())
                 || *ingest.local_acks().borrow(),
             site: self.site,
-            cold: karst.is_cold(),
+            cold: karst.starts_cold(share_of_stored(catalog, id)),
         };
         registration.write(catalog, id).await.context("cannot join the cluster")?;
         shutdown.spawn(advertised::watch(
@@ -619,6 +619,17 @@ pub(crate) async fn leave(catalog: &Catalog, id: &str) {
             tracing::warn!("this process stays in the list of the cluster: no answer in time")
         }
     }
+}
+
+/// Returns the size of the stored data that searches of this process would read in bytes, if it were divided
+/// equally among the indexers of the list and this process.
+fn share_of_stored(catalog: &Catalog, id: &str) -> u64 {
+    let snapshot = catalog.snapshot();
+    let sizes = snapshot.indexes().map(|index| snapshot.buckets(index).totals().size);
+    let stored = sizes.fold(0, u64::saturating_add);
+    let all = Registration::all(&snapshot);
+    let others = all.iter().filter(|(other, known)| other != id && known.is_indexer()).count();
+    stored / (others as u64 + 1)
 }
 
 /// Returns the address for others.
