@@ -333,15 +333,17 @@ async fn events_and_summary_are_those_of_the_range_of_the_request() {
         let found = (told.text.contains("word_old"), told.text.contains("word_open"));
         assert_eq!(found, (is_old, is_new), "{query}: {told:?}");
     }
-    // Among texts, `_time` has times, too.
-    let mixed = "search index=open | eval _time=if(like(_raw, \"%old%\"), _time, \"never\")";
-    let mixed = format!("/services/search/jobs/{}", server.job("admin", mixed).await);
-    for query in ["", "&search=table%20_raw"] {
-        let path =
-            format!("{mixed}/events?output_mode=json&earliest_time=0&latest_time=now{query}");
-        let told = server.get("admin", &path).await;
-        let found = (told.text.contains("word_old"), told.text.contains("word_open"));
-        assert_eq!(found, (true, false), "{query}: {told:?}");
+    // Among texts, `_time` has times and numbers, too.
+    for time in ["_time", "\"7\""] {
+        let mixed = "search index=open | eval _time=if(like(_raw, \"%old%\"), ";
+        let sid = server.job("admin", &format!("{mixed}{time}, \"never\")")).await;
+        for query in ["", "&search=table%20_raw"] {
+            let events = format!("/services/search/jobs/{sid}/events?output_mode=json");
+            let path = format!("{events}&earliest_time=0&latest_time=now{query}");
+            let told = server.get("admin", &path).await;
+            let found = (told.text.contains("word_old"), told.text.contains("word_open"));
+            assert_eq!(found, (true, false), "{time} {query}: {told:?}");
+        }
     }
     for (query, events, fields) in [
         ("earliest_time=-1h", 1, "host,index,n"),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
 use arrow::datatypes::TimestampMicrosecondType;
+use exprs::column::read;
 use knowledge::time::TimeFormat;
 use model::{EventTime, TimeRange, columns};
-use plan::value::read_time_among_texts;
+use plan::value::{Value, read_time_among_texts};
 
 use super::results::NamesOnce;
 use super::{Page, Results};
@@ -127,7 +128,8 @@ impl ResultRows {
     }
 }
 
-/// Returns for each row of a batch whether its `_time` is in a range. A column of texts may have times, too.
+/// Returns for each row of a batch whether its `_time` is in a range. Commands may have made it a column of
+/// texts or numbers: what `isnum` accepts is a time.
 fn times_within(batch: &RecordBatch, range: TimeRange) -> BooleanArray {
     let is_within =
         |time: Option<i64>| Some(time.is_some_and(|time| range.contains(EventTime(time))));
@@ -136,11 +138,21 @@ fn times_within(batch: &RecordBatch, range: TimeRange) -> BooleanArray {
     if let Some(times) = times {
         return times.iter().map(is_within).collect();
     }
-    if let Some(texts) = column.and_then(|column| column.as_string_view_opt()) {
-        let times = texts.iter().map(|text| text.and_then(read_time_among_texts));
-        return times.map(is_within).collect();
-    }
-    BooleanArray::from(vec![false; batch.num_rows()])
+    let Some(values) = column.and_then(|column| read(column).ok()) else {
+        return BooleanArray::from(vec![false; batch.num_rows()]);
+    };
+    (0..batch.num_rows()).map(|row| is_within(time_of(values.get(row)))).collect()
+}
+
+/// Returns a number as a time in microseconds.
+#[allow(clippy::cast_possible_truncation)]
+fn time_of(value: Value<'_>) -> Option<i64> {
+    let exact = match value {
+        Value::Text(text) => read_time_among_texts(text),
+        _ => None,
+    };
+    let number = || value.number().map(|seconds| (seconds * 1e6).round() as i64);
+    exact.or_else(number)
 }
 
 #[cfg(test)]
@@ -149,7 +161,9 @@ mod tests {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    use arrow::array::{ArrayRef, StringViewArray, TimestampMicrosecondArray};
+    use arrow::array::{
+        ArrayRef, Float64Array, Int64Array, StringViewArray, TimestampMicrosecondArray,
+    };
     use jiff::tz::TimeZone;
     use knowledge::Knowledge;
     use plan::{FieldFilter, OutputColumn, ResultKind, ValueType};
@@ -230,6 +244,8 @@ mod tests {
         results.batches = columns.into_iter().map(batch).collect();
         let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
         let range = TimeRange { earliest: EventTime(2), latest: EventTime(9) };
+        let seconds = TimeRange { earliest: EventTime(6_500_000), latest: EventTime(7_500_000) };
+        assert_eq!(rows.within(seconds, 0, 9).len(), 1, "a number is a time");
         let lengths = |offset: usize, count: usize| -> Vec<usize> {
             let page = rows.within(range, offset, count);
             page.batches.iter().map(RecordBatch::num_rows).collect()
@@ -241,6 +257,21 @@ mod tests {
         let last = last.batches[0].column(0).as_string_view().value(0).to_owned();
         assert_eq!(last, "0.000002");
         assert!(lengths(4, 5).is_empty() && lengths(0, 0).is_empty());
+    }
+
+    #[test]
+    fn times_may_be_numbers() {
+        let columns: [ArrayRef; 3] = [
+            Arc::new(Float64Array::from(vec![Some(1.5), None, Some(2.5)])),
+            Arc::new(Int64Array::from(vec![2, 1, 3])),
+            Arc::new(StringViewArray::from(vec!["1.5", " 2e0", "1.5x"])),
+        ];
+        let range = TimeRange { earliest: EventTime(1_500_000), latest: EventTime(2_500_000) };
+        let found = columns.map(|column| {
+            let batch = RecordBatch::try_from_iter([("_time", column)]).unwrap();
+            times_within(&batch, range).values().set_indices().collect::<Vec<_>>()
+        });
+        assert_eq!(found, [vec![0], vec![0], vec![0, 1]]);
     }
 
     #[test]
