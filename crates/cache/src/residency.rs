@@ -73,4 +73,17 @@ impl CachedStore {
         let Some(number) = pool.blocks_of(size).checked_sub(1) else { return false };
         pool.tier_of(&BlockKey { path: path.into(), number }) != Tier::Store
     }
+
+    /// Size of the blocks that the cache has without a gap at the end of an object with this path and size,
+    /// where the index data of a bucket is, in bytes.
+    #[must_use]
+    pub fn end_bytes(&self, path: &str, size: u64) -> u64 {
+        let pool = self.blocks().pool(Kind::Index);
+        let (block_bytes, path) = (pool.block_bytes as u64, Arc::<str>::from(path));
+        let has = |number: &u64| {
+            pool.tier_of(&BlockKey { path: Arc::clone(&path), number: *number }) != Tier::Store
+        };
+        let blocks = (0..pool.blocks_of(size)).rev().take_while(has);
+        blocks.map(|number| block_bytes.min(size - number * block_bytes)).sum()
+    }
 }

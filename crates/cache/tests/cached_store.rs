@@ -170,6 +170,9 @@ async fn reads_ahead_of_searches_are_counted_for_themselves_only() {
     assert!(!cached.has_end(path().as_ref(), size));
     cached.warming(&reads).get_opts(&path(), end()).await.unwrap();
     assert!(cached.has_end(path().as_ref(), size) && !cached.has_end("buckets/other", size));
+    let end_bytes = |size| cached.end_bytes(path().as_ref(), size);
+    assert_eq!([end_bytes(size), end_bytes(size - 1)], [BLOCK as u64, BLOCK as u64 - 1]);
+    assert_eq!([end_bytes(0), end_bytes(size - BLOCK as u64)], [0, 0]);
     assert_eq!((reads.stats().store_reads, reads.stats().store_bytes), (1, BLOCK as u64));
     assert_eq!((cached.stats().store_reads, cached.stats().store_requests), (0, 0));
     assert!(cached.curves().iter().all(|curve| curve.reads == 0));

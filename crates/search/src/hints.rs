@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! search head:  shares of a search -> Outbox -- batches --> indexer: Inbox -> buckets to read, in turn
-//!                                                                     '-> bytes that such reads have cached
+//!                                                                     '-> bytes that they have in the cache
 //! ```
 //!
 //! Guarantees: what waits and what is remembered is bounded; a bucket is not told or read again for the same
@@ -23,6 +23,7 @@ use model::BucketId;
 use parking_lot::Mutex;
 use runtime::metrics as names;
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 
 pub(crate) use inbox::{Inbox, Taken};
 pub(crate) use outbox::Outbox;
@@ -33,14 +34,37 @@ const AGAIN: Duration = Duration::from_secs(600);
 /// Maximum number of hints that are remembered so that they are not repeated. 24 bytes each.
 const REMEMBERED: usize = 1 << 16;
 
-/// Maximum size of a query of a hint in bytes, as JSON. `IN (...)` may have 100,000 values.
-const MAX_QUERY: usize = 16 << 10;
+/// Maximum size of a query of a hint in bytes, as JSON: about 50 words. `IN (...)` may have 100,000 values,
+/// and each waiting bucket may have a query of its own.
+const MAX_QUERY: usize = 1 << 10;
 
 /// Buckets that another process has read, and the query that their indexes were asked.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Hint {
     pub(crate) query: TermQuery,
     pub(crate) buckets: Vec<BucketId>,
+}
+
+/// A hint whose query is not read yet.
+#[derive(Deserialize)]
+struct Received<'a> {
+    #[serde(borrow)]
+    query: &'a RawValue,
+    buckets: Vec<BucketId>,
+}
+
+/// Reads hints of another process. A query that this release does not know is replaced by
+/// [`TermQuery::All`].
+///
+/// # Errors
+/// If they are not JSON of this form.
+pub(crate) fn received(json: &[u8]) -> serde_json::Result<Vec<Hint>> {
+    let hints: Vec<Received<'_>> = serde_json::from_slice(json)?;
+    let hint = |Received { query, buckets }: Received<'_>| {
+        let query = serde_json::from_str(query.get()).unwrap_or(TermQuery::All);
+        Hint { query, buckets }
+    };
+    Ok(hints.into_iter().map(hint).collect())
 }
 
 /// The hints of a process.
@@ -60,7 +84,7 @@ impl Hints {
 
 /// Returns the query for a hint: a long one is replaced by [`TermQuery::All`], for which only footers are
 /// read.
-pub(crate) fn bounded(query: TermQuery) -> TermQuery {
+fn bounded(query: TermQuery) -> TermQuery {
     let length = serde_json::to_vec(&query).map_or(usize::MAX, |json| json.len());
     if length <= MAX_QUERY { query } else { TermQuery::All }
 }
@@ -159,8 +183,24 @@ mod tests {
         let query = TermQuery::And(vec![words(10), TermQuery::Prefix("err".to_owned()).in_raw()]);
         let hint = Hint { query: bounded(query.clone()), buckets: Vec::new() };
         let sent = serde_json::to_vec(&hint).unwrap_or_default();
-        assert_eq!(serde_json::from_slice::<Hint>(&sent).ok(), Some(hint.clone()));
+        let list = [b"[".as_slice(), sent.as_slice(), b"]".as_slice()].concat();
+        assert_eq!(received(&list).ok(), Some(vec![hint.clone()]));
         assert_eq!(hint.query, query);
+        assert_eq!(bounded(words(100)), TermQuery::All);
         assert_eq!(bounded(words(10_000)), TermQuery::All);
+    }
+
+    #[test]
+    fn a_query_that_is_not_known_is_left_out_and_the_other_hints_are_read() {
+        let id = "00000000-0000-0000-0000-000000000007";
+        let deep = format!("{}\"All\"{}", "{\"InRaw\":".repeat(200), "}".repeat(200));
+        let hints = [r#"{"Near":["a","b"]}"#, deep.as_str(), r#"{"Word":"a"}"#]
+            .map(|query| format!(r#"{{"query":{query},"buckets":["{id}"]}}"#));
+        let hints = received(format!("[{}]", hints.join(",")).as_bytes()).unwrap_or_default();
+        let queries: Vec<_> = hints.iter().map(|hint| hint.query.clone()).collect();
+        let known = TermQuery::Word("a".to_owned());
+        assert_eq!(queries, [TermQuery::All, TermQuery::All, known]);
+        assert!(hints.iter().all(|hint| hint.buckets == [BucketId(uuid::Uuid::from_u128(7))]));
+        assert!(received(b"{}").is_err());
     }
 }

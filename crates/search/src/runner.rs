@@ -202,7 +202,7 @@ impl SearchService {
         compared: &Arc<Compared>,
     ) -> Result<PlanContext, Error> {
         let buckets = recipe.buckets();
-        self.engine().hints.inbox.lock().own(buckets.iter().map(|bucket| bucket.id));
+        self.engine().hints.inbox.lock().note_own(buckets.iter().map(|bucket| bucket.id));
         let search = &recipe.search;
         let namespace = Namespace::new(&search.owner, &search.app);
         let apps = &self.dependencies().apps;

@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use runtime::{Shutdown, metrics as names};
 
 use crate::SearchService;
-use crate::hints::{Hint, Pace, Taken, count};
+use crate::hints::{Hint, Pace, Taken, count, received};
 use crate::workers::Worker;
 
 /// Interval in which hints are sent.
@@ -32,10 +32,14 @@ const BATCH: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(2);
 
 /// Maximum number of buckets that are read in advance at the same time.
-const AT_A_TIME: usize = 4;
+const AT_A_TIME: u32 = 4;
 
-/// Time until the next look for hints, or for fewer requests of searches.
+/// Time until the next look for hints, or for fewer requests of searches, and after a read that failed.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// Pause after a bucket whose index data was in the cache, as a multiple of the time that it took to find
+/// this out: the buckets that are looked at at the same time take half of a core at most.
+const REST: u32 = 2 * AT_A_TIME;
 
 impl SearchService {
     /// Sends hints to other processes, and reads the buckets of their hints, until the shutdown.
@@ -57,7 +61,7 @@ impl SearchService {
 
     /// Takes the hints of another process, and returns the number of buckets that are read in advance.
     pub(crate) fn take_hints(&self, hints: &[u8]) -> usize {
-        match serde_json::from_slice(hints) {
+        match received(hints) {
             Ok(hints) => self.take_readable(hints),
             // Of a later release.
             Err(error) => {
@@ -78,13 +82,12 @@ impl SearchService {
     async fn send_hints(&self, shutdown: &Shutdown) {
         while shutdown.sleep(BATCH).await {
             let batches = self.engine().hints.outbox.lock().take();
-            for (worker, hints) in batches {
-                self.send(&worker, hints).await;
-            }
+            // Those that do not answer delay no others.
+            join_all(batches.into_iter().map(|(worker, hints)| self.send(worker, hints))).await;
         }
     }
 
-    async fn send(&self, worker: &Worker, hints: Vec<Hint>) {
+    async fn send(&self, worker: Worker, hints: Vec<Hint>) {
         let Some(channel) = worker.channel.clone() else {
             self.take_readable(hints);
             return;
@@ -93,7 +96,7 @@ impl SearchService {
         let hints = serde_json::to_vec(&hints).unwrap_or_default();
         match distributed::warm(channel, hints.into(), ANSWER).await {
             Ok(true) => {}
-            Ok(false) => self.engine().hints.outbox.lock().note_deaf(worker),
+            Ok(false) => self.engine().hints.outbox.lock().note_refusal(&worker),
             Err(failure) => {
                 tracing::debug!(indexer = %worker.name, %failure, "hints about buckets were not taken");
             }
@@ -108,34 +111,46 @@ impl SearchService {
             if cache.is_busy() {
                 continue;
             }
-            let Some((query, bucket)) = self.engine().hints.inbox.lock().next() else { continue };
-            if !self.has_room(cache) {
-                count("dropped", 1);
-                pause = Duration::ZERO;
-                continue;
-            }
-            let bytes = Box::pin(self.read_ahead(cache, &query, bucket)).await;
-            pause = pace.lock().after(bytes, Instant::now());
+            let Some((query, bucket)) = self.next_hint(cache) else { continue };
+            let start = Instant::now();
+            let read = Box::pin(self.read_ahead(cache, &query, bucket)).await;
+            pause = match read {
+                None => LOOK,
+                Some(0) => start.elapsed() * REST,
+                Some(bytes) => pace.lock().after(bytes, Instant::now()),
+            };
         }
     }
 
-    /// Whether blocks that are read because of hints may take more of the cache.
-    fn has_room(&self, cache: &CachedStore) -> bool {
+    /// The bucket to read next; `None` if none waits, or blocks that are read because of hints may not take
+    /// more of the cache.
+    fn next_hint(&self, cache: &CachedStore) -> Option<(Arc<TermQuery>, BucketId)> {
         let snapshot = self.dependencies().catalog.snapshot();
         let is_cached = |id: BucketId| {
             snapshot.bucket(id).is_some_and(|header| cache.has_end(&header.path(), header.size))
         };
-        self.engine().hints.inbox.lock().has_room(is_cached)
+        self.engine().hints.inbox.lock().next(is_cached)
     }
 
     /// Reads the index data of a bucket that a search with the query reads, as far as it is not in the cache.
-    /// Returns the number of bytes that were read from the store.
-    async fn read_ahead(&self, cache: &CachedStore, query: &TermQuery, bucket: BucketId) -> u64 {
+    /// Returns the number of bytes that were read from the store; `None` if the bucket cannot be read.
+    async fn read_ahead(
+        &self,
+        cache: &CachedStore,
+        query: &TermQuery,
+        bucket: BucketId,
+    ) -> Option<u64> {
         let Some(header) = self.dependencies().catalog.snapshot().bucket(bucket) else {
             // It was merged or frozen.
             count("skipped", 1);
-            return 0;
+            return Some(0);
         };
+        let cached = cache.end_bytes(&header.path(), header.size);
+        if cached > 0 && *query == TermQuery::All {
+            self.engine().hints.inbox.lock().note(bucket, 0, cached);
+            count("skipped", 1);
+            return Some(0);
+        }
         let reads: Arc<SearchReads> = Arc::default();
         let store: Arc<dyn ObjectStore> = Arc::new(cache.warming(&reads));
         let path = Path::from(header.path());
@@ -157,9 +172,7 @@ impl SearchService {
         count(outcome, 1);
         counter!(names::CACHE_WARMED_BLOCKS).increment(stats.store_reads);
         counter!(names::CACHE_WARMED_BYTES).increment(stats.store_bytes);
-        if stats.store_bytes > 0 {
-            self.engine().hints.inbox.lock().note(bucket, stats.store_bytes);
-        }
-        stats.store_bytes
+        self.engine().hints.inbox.lock().note(bucket, stats.store_bytes, cached);
+        read.is_ok().then_some(stats.store_bytes)
     }
 }

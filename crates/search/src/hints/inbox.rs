@@ -9,7 +9,8 @@ use model::BucketId;
 
 use super::{Hint, Recent, hash_of};
 
-/// Maximum number of buckets that wait to be read. 24 bytes each, besides their query.
+/// Maximum number of buckets that wait to be read. 24 bytes each, and up to 3 KB if each has another long
+/// query.
 const WAITING: usize = 20_000;
 
 /// Number of buckets whose blocks are looked up at a time, to find out whether they were evicted.
@@ -73,14 +74,21 @@ impl Inbox {
         counts
     }
 
-    /// The bucket to read next.
-    pub(crate) fn next(&mut self) -> Option<(Arc<TermQuery>, BucketId)> {
+    /// The bucket to read next; `None` if none waits, or the part of the cache for hints is used up. In that
+    /// case, buckets wait until blocks have been evicted.
+    pub(crate) fn next(
+        &mut self,
+        is_cached: impl Fn(BucketId) -> bool,
+    ) -> Option<(Arc<TermQuery>, BucketId)> {
+        if self.waiting.is_empty() || !self.has_room(is_cached) {
+            return None;
+        }
         self.waiting.pop_front()
     }
 
     /// Whether the part of the cache for hints is not used up, after a look at some buckets whose blocks may
     /// have been evicted since.
-    pub(crate) fn has_room(&mut self, is_cached: impl Fn(BucketId) -> bool) -> bool {
+    fn has_room(&mut self, is_cached: impl Fn(BucketId) -> bool) -> bool {
         for _ in 0..LOOKED_UP.min(self.order.len()) {
             if self.bytes < self.most_bytes {
                 break;
@@ -97,14 +105,19 @@ impl Inbox {
         self.bytes < self.most_bytes
     }
 
-    /// Counts bytes that were read of a bucket.
-    pub(crate) fn note(&mut self, bucket: BucketId, bytes: u64) {
-        self.bytes += bytes;
-        let known = self.warmed.entry(bucket).or_insert_with(|| {
+    /// Counts bytes that were read of a bucket, and the bytes that the cache had of it before, if none were
+    /// counted: those that were read in advance before a restart.
+    pub(crate) fn note(&mut self, bucket: BucketId, read: u64, cached: u64) {
+        let is_new = !self.warmed.contains_key(&bucket);
+        let bytes = if is_new { read + cached } else { read };
+        if bytes == 0 {
+            return;
+        }
+        if is_new {
             self.order.push_back(bucket);
-            0
-        });
-        *known += bytes;
+        }
+        self.bytes += bytes;
+        *self.warmed.entry(bucket).or_default() += bytes;
         // Buckets that were released are still in the order.
         if self.order.len() > 2 * self.warmed.len() + LOOKED_UP {
             self.order = self.warmed.keys().copied().collect();
@@ -112,7 +125,7 @@ impl Inbox {
     }
 
     /// Notes that searches of this process read these buckets: their blocks are no longer there for hints.
-    pub(crate) fn own(&mut self, buckets: impl IntoIterator<Item = BucketId>) {
+    pub(crate) fn note_own(&mut self, buckets: impl IntoIterator<Item = BucketId>) {
         if !self.warmed.is_empty() {
             buckets.into_iter().for_each(|bucket| self.release(bucket));
         }
@@ -144,7 +157,8 @@ mod tests {
         let counts = |taken, skipped, dropped| Taken { taken, skipped, dropped };
         assert_eq!(inbox.take(hint(0..3), now), counts(3, 0, 0));
         assert_eq!(inbox.take(hint(2..4), now), counts(1, 1, 0));
-        let read: Vec<_> = std::iter::from_fn(|| inbox.next()).map(|(_, bucket)| bucket).collect();
+        let read = std::iter::from_fn(|| inbox.next(|_| true));
+        let read: Vec<_> = read.map(|(_, bucket)| bucket).collect();
         assert_eq!(read, [0, 1, 2, 3].map(id));
         assert_eq!(inbox.take(hint(10..20_020), now), counts(20_000, 0, 10));
         assert_eq!(Inbox::new(0).take(hint(0..3), now), counts(0, 0, 3), "it takes no hints");
@@ -155,22 +169,32 @@ mod tests {
         let mut inbox = Inbox::new(100);
         assert!(inbox.has_room(|_| true));
         for (bucket, bytes) in [(1, 40), (2, 40), (1, 20)] {
-            inbox.note(id(bucket), bytes);
+            inbox.note(id(bucket), bytes, 0);
         }
-        assert!(!inbox.has_room(|_| true), "nothing is evicted for a hint");
-        assert!(inbox.has_room(|bucket| bucket != id(2)));
+        inbox.take(hint(7..9), Instant::now());
+        assert!(inbox.next(|_| true).is_none(), "nothing more is read for hints");
+        assert!(inbox.next(|bucket| bucket != id(2)).is_some(), "the buckets wait for room");
         assert_eq!((inbox.bytes, inbox.warmed.len()), (60, 1));
+    }
+
+    #[test]
+    fn blocks_that_were_in_the_cache_count_once() {
+        let mut inbox = Inbox::new(100);
+        for (bucket, read, cached) in [(1, 0, 30), (1, 5, 35), (2, 10, 20), (3, 0, 0)] {
+            inbox.note(id(bucket), read, cached);
+        }
+        assert_eq!((inbox.bytes, inbox.order.len()), (65, 2));
     }
 
     #[test]
     fn the_blocks_of_buckets_that_become_own_do_not_count() {
         let mut inbox = Inbox::new(100);
-        (0..200).for_each(|bucket| inbox.note(id(bucket), 1));
+        (0..200).for_each(|bucket| inbox.note(id(bucket), 1, 0));
         assert!(!inbox.has_room(|_| true));
-        inbox.own((0..150).map(id));
+        inbox.note_own((0..150).map(id));
         assert!(inbox.has_room(|_| true));
         assert_eq!(inbox.bytes, 50);
-        inbox.own((150..300).map(id));
+        inbox.note_own((150..300).map(id));
         assert_eq!((inbox.bytes, inbox.order.len()), (0, 0));
     }
 }

@@ -6,14 +6,14 @@ use std::time::Instant;
 use bucket::TermQuery;
 use model::BucketId;
 
-use super::{Hint, Recent, hash_of};
+use super::{Hint, Recent, bounded, hash_of};
 use crate::workers::Worker;
 
-/// Maximum number of buckets that wait: about 400 KB of JSON.
+/// Maximum number of buckets that wait: about 400 KB of JSON, and 10 MB if each has another long query.
 const WAITING: usize = 10_000;
 
 /// Maximum number of starts of processes that are known not to take hints.
-const DEAF: usize = 1_000;
+const REFUSING: usize = 1_000;
 
 /// The start of a process: its identity, which a restart keeps, and that of the start.
 type Start = (String, String);
@@ -29,13 +29,55 @@ pub(crate) struct Outbox {
     /// The number of waiting buckets.
     buckets: usize,
     recent: Recent,
-    deaf: HashSet<Start>,
+    /// The queries of recent searches.
+    searched: Recent,
+    /// The number of searches so far.
+    searches: u64,
+    refusing: HashSet<Start>,
+}
+
+/// Returns all items, from one on that differs from search to search: those at the end are not always the
+/// ones that do not fit.
+fn rotated<T>(items: &[T], search: u64) -> impl Iterator<Item = &T> {
+    let start = hash_of(search) % (items.len() as u64).max(1);
+    let (before, after) = items.split_at(usize::try_from(start).unwrap_or_default());
+    after.iter().chain(before)
 }
 
 impl Outbox {
+    /// Adds the buckets of a search for their next choices, one list per worker. Returns the number of
+    /// buckets that do not fit; a later search over them tells the worker of these.
+    pub(crate) fn note_search(
+        &mut self,
+        query: &TermQuery,
+        workers: &[Worker],
+        buckets: &[Vec<BucketId>],
+        now: Instant,
+    ) -> usize {
+        let query = self.query_to_tell(query, now);
+        let search = self.searches;
+        self.searches += 1;
+        let lists: Vec<_> = workers.iter().zip(buckets).collect();
+        let note = |(worker, buckets): &(&Worker, &Vec<BucketId>)| {
+            let buckets: Vec<_> = rotated(buckets, search).copied().collect();
+            self.note(worker, &query, &buckets, now)
+        };
+        rotated(&lists, search).map(note).sum()
+    }
+
+    /// Returns the query for the hints of a search. A query is told when it is searched for the second time
+    /// within some minutes; the hints of its first search are about footers, which all later searches need,
+    /// while most words are not searched again soon.
+    fn query_to_tell(&mut self, query: &TermQuery, now: Instant) -> TermQuery {
+        match self.searched.is_new(hash_of(query), now) {
+            true => TermQuery::All,
+            false => bounded(query.clone()),
+        }
+    }
+
     /// Adds buckets that are read elsewhere, for the worker that would read them next. Returns the number of
-    /// buckets that do not fit; the next search over them tells the worker of these.
-    pub(crate) fn note(
+    /// buckets that do not fit.
+    fn note(
         &mut self,
         worker: &Worker,
         query: &TermQuery,
@@ -43,7 +85,7 @@ impl Outbox {
         now: Instant,
     ) -> usize {
         let start = start_of(worker);
-        if self.deaf.contains(&start) {
+        if self.refusing.contains(&start) {
             return 0;
         }
         let of_query = hash_of((&start, query));
@@ -74,11 +116,11 @@ impl Outbox {
     }
 
     /// Notes that a process does not take hints until it is restarted, perhaps as another release.
-    pub(crate) fn note_deaf(&mut self, worker: &Worker) {
-        if self.deaf.len() >= DEAF {
-            self.deaf.clear();
+    pub(crate) fn note_refusal(&mut self, worker: &Worker) {
+        if self.refusing.len() >= REFUSING {
+            self.refusing.clear();
         }
-        self.deaf.insert(start_of(worker));
+        self.refusing.insert(start_of(worker));
     }
 }
 
@@ -129,9 +171,38 @@ mod tests {
     }
 
     #[test]
+    fn words_are_told_when_they_are_searched_again_within_some_minutes() {
+        let (mut outbox, now, a) = (Outbox::default(), Instant::now(), [worker("a", "1")]);
+        let mut told = |text, seconds| {
+            let at = now + Duration::from_secs(seconds);
+            assert_eq!(outbox.note_search(&word(text), &a, &[ids(0..3)], at), 0);
+            let batches = outbox.take();
+            let hints = batches.into_iter().flat_map(|(_, hints)| hints);
+            hints.map(|hint| (hint.query, hint.buckets.len())).collect::<Vec<_>>()
+        };
+        assert_eq!(told("x", 0), [(TermQuery::All, 3)]);
+        assert!(told("y", 10).is_empty(), "it was told of the footers");
+        assert_eq!(told("x", 60), [(word("x"), 3)]);
+        assert!(told("x", 120).is_empty());
+        assert_eq!(told("y", 700), [(TermQuery::All, 3)], "it was not searched for a long time");
+    }
+
+    #[test]
+    fn not_always_the_same_of_many_buckets_are_told() {
+        let (mut outbox, now, a) = (Outbox::default(), Instant::now(), [worker("a", "1")]);
+        let mut told = |seconds| {
+            let at = now + Duration::from_secs(seconds);
+            let buckets = [ids(0..40_000)];
+            assert_eq!(outbox.note_search(&TermQuery::All, &a, &buckets, at), 30_000);
+            outbox.take()[0].1[0].buckets.clone()
+        };
+        assert_ne!(told(0), told(3_600));
+    }
+
+    #[test]
     fn a_process_of_an_earlier_release_is_not_told_again_until_it_restarts() {
         let (mut outbox, now) = (Outbox::default(), Instant::now());
-        outbox.note_deaf(&worker("a", "1"));
+        outbox.note_refusal(&worker("a", "1"));
         outbox.note(&worker("a", "1"), &TermQuery::All, &ids(0..2), now);
         assert!(outbox.take().is_empty());
         outbox.note(&worker("a", "2"), &TermQuery::All, &ids(0..2), now);

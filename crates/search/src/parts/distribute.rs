@@ -22,7 +22,7 @@ use super::ramp::weights;
 use super::shares::{Reader, preference, shares};
 use crate::control::ScanControl;
 use crate::engine::Engine;
-use crate::hints::{bounded, count};
+use crate::hints::count;
 use crate::preview::{self, PreviewState};
 use crate::recipes::{Answers, HotShare, PartOf, Recipe, Recording, Search};
 use crate::report::ScanReport;
@@ -341,13 +341,11 @@ impl Branches<'_> {
         }
         let of_readers = self.readers.iter().zip(of_reader);
         for (_, own) in of_readers.filter(|(reader, _)| reader.channel.is_none()) {
-            engine.hints.inbox.lock().own(own.iter().map(|bucket| bucket.id));
+            engine.hints.inbox.lock().note_own(own.iter().map(|bucket| bucket.id));
         }
-        let (query, now) = (bounded(query.clone()), Instant::now());
         let mut outbox = engine.hints.outbox.lock();
-        let hinted = self.readers.iter().zip(hinted);
-        let dropped = hinted.map(|(reader, buckets)| outbox.note(reader, &query, buckets, now));
-        count("dropped", dropped.sum());
+        let dropped = outbox.note_search(query, &self.readers, hinted, Instant::now());
+        count("dropped", dropped);
     }
 }
 
@@ -390,7 +388,7 @@ fn buckets_of(map: &Arc<dyn ExecutionPlan>) -> PlanResult<Found> {
             return Ok(TreeNodeRecursion::Continue);
         };
         found.stored.extend(scan.stored().map(Arc::clone));
-        found.query = TermQuery::or(vec![found.query.clone(), scan.terms()]);
+        found.query = TermQuery::or(vec![found.query.clone(), scan.hinted_terms()]);
         for (bucket, view) in scan.remote() {
             match found.hot.iter_mut().find(|(known, _)| known.number() == view.number()) {
                 Some((_, buckets)) => buckets.push(bucket),

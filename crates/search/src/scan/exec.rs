@@ -508,9 +508,10 @@ impl BucketScanExec {
         units.filter_map(Unit::header)
     }
 
-    /// Returns the query for the term indexes of buckets whose columns are made with the current rules.
-    pub(crate) fn terms(&self) -> TermQuery {
-        self.scan.pruning.terms(&Stale::Nothing)
+    /// Returns the query for the term indexes of buckets whose columns are made with the current rules;
+    /// [`TermQuery::All`] if their summaries are usually enough.
+    pub(crate) fn hinted_terms(&self) -> TermQuery {
+        self.scan.pruning.hinted_terms(self.scan.work.only_counts())
     }
 
     /// Returns the buckets that have stayed at their indexers, with their views.

@@ -102,6 +102,15 @@ impl Pruning {
     pub(super) fn terms(&self, stale: &Stale) -> TermQuery {
         self.condition.terms(stale)
     }
+
+    /// As [`Self::terms`], for buckets of the current rules and for index data that is read in advance: a
+    /// scan that only counts rows needs no term index where the summary has the number.
+    pub(super) fn hinted_terms(&self, only_counts: bool) -> TermQuery {
+        match only_counts && self.counts_buckets() {
+            true => TermQuery::All,
+            false => self.terms(&Stale::Nothing),
+        }
+    }
 }
 
 impl fmt::Display for Pruning {
@@ -428,4 +437,27 @@ fn bound(expr: &Expr) -> Option<TimeRange> {
         _ => return None,
     };
     Some(TimeRange { earliest, latest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_not_read_in_advance_where_summaries_have_the_number_of_rows() {
+        let of = |word: Option<&str>| {
+            let test = MetadataTest::Exactly(vec!["web1".to_owned()]);
+            let countable = Countable { names: Vec::new(), word: word.map(str::to_owned) };
+            Pruning {
+                range: TimeRange::ALL,
+                condition: Condition::Metadata { column: columns::HOST.to_owned(), test },
+                countable: Some(countable),
+            }
+        };
+        let words = of(None).terms(&Stale::Nothing);
+        assert_ne!(words, TermQuery::All);
+        assert_eq!(of(None).hinted_terms(true), TermQuery::All);
+        assert_eq!(of(None).hinted_terms(false), words);
+        assert_eq!(of(Some("error")).hinted_terms(true), words, "the term index counts its rows");
+    }
 }

@@ -85,6 +85,8 @@ impl World {
 async fn the_next_choice_of_a_bucket_has_its_index_data_before_it_is_needed() {
     let world = world(settings()).await;
     let expected = rows(&run(&world.head, NOTHING).await);
+    // Words are told when they are searched again.
+    assert_eq!(rows(&run(&world.head, NOTHING).await), expected);
     let is_warm = async || world.copies().iter().all(|copies| *copies == 2);
     assert!(wait_until(is_warm, Duration::from_secs(60)).await, "{:?}", world.copies());
     world.cluster.kill(1);
