@@ -24,10 +24,9 @@ use crate::{Error, Ingest, Keep};
 const KIND: &str = "indexes";
 /// The index that a search without `index=` reads (`srchIndexesDefault` of Splunk's roles).
 pub const DEFAULT_INDEX: &str = "main";
-/// `frozenTimePeriodInSecs` of an index that says nothing.
-const FROZEN_SECONDS: u64 = 188_697_600;
-/// `maxTotalDataSizeMB` of an index that says nothing.
-const TOTAL_MB: u64 = 500_000;
+/// `frozenTimePeriodInSecs` and `maxTotalDataSizeMB` of an index that neither `indexes.conf` nor REST limits: the
+/// highest value of both. Its events are kept.
+const UNLIMITED: u64 = 4_294_967_295;
 
 /// What was set of an index at run time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,14 +80,14 @@ impl KnownIndex {
     #[must_use]
     pub fn frozen_seconds(&self) -> u64 {
         let configured = self.configured.as_ref().map(|index| index.frozen_after.as_secs());
-        self.definition.frozen_seconds.or(configured).unwrap_or(FROZEN_SECONDS)
+        self.definition.frozen_seconds.or(configured).unwrap_or(UNLIMITED)
     }
 
     /// `maxTotalDataSizeMB` in force.
     #[must_use]
     pub fn total_mb(&self) -> u64 {
         let configured = self.configured.as_ref().map(|index| index.max_total_size >> 20);
-        self.definition.total_mb.or(configured).unwrap_or(TOTAL_MB)
+        self.definition.total_mb.or(configured).unwrap_or(UNLIMITED)
     }
 
     /// What ingest has to be told; none if `indexes.conf` says it.
@@ -440,9 +439,15 @@ mod tests {
     }
 
     #[test]
-    fn an_index_without_settings_has_splunks_defaults() {
+    fn an_index_without_settings_keeps_its_events() {
         let known = KnownIndex { configured: None, definition: IndexDefinition::default() };
         assert!(!known.disabled());
-        assert_eq!((known.frozen_seconds(), known.total_mb()), (FROZEN_SECONDS, TOTAL_MB));
+        assert_eq!((known.frozen_seconds(), known.total_mb()), (UNLIMITED, UNLIMITED));
+        assert_eq!(known.keep(), None);
+        // Setting what is shown changes nothing.
+        let definition = IndexDefinition { frozen_seconds: Some(UNLIMITED), ..Default::default() };
+        let keep = KnownIndex { configured: None, definition }.keep().unwrap();
+        let longest = Duration::from_secs(UNLIMITED);
+        assert_eq!((keep.period, keep.total), (longest, UNLIMITED << 20));
     }
 }

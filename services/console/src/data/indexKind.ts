@@ -12,16 +12,14 @@ const number = (entry: Entry, name: string): number => Number(entry.content[name
 /** A time of the server to the minute. */
 export const minute = (text: string): string => text.slice(0, 16).replace('T', ' ');
 
-/** A retention of so many days, and more, has no end. */
-const ENDLESS_DAYS = 365_000;
-/** The same of a size: more than any object storage has. */
-const ENDLESS_MB = 2 ** 40;
+/** The highest retention in seconds and maximum size in MB: of an index without limits. */
+const ENDLESS = 4_294_967_295;
 
 /** `30 days`, `6 years`, `12 hours`. */
 export function keptFor(seconds: number): string {
   if (seconds <= 0) return 'not kept';
   const days = seconds / DAY;
-  if (days >= ENDLESS_DAYS) return 'unlimited';
+  if (seconds >= ENDLESS) return 'unlimited';
   if (days >= 36_500) return `${Math.round(days / 365)} years`;
   if (days >= 730) return `${Math.round((10 * days) / 365) / 10} years`;
   if (days >= 2) return `${Math.round(days)} days`;
@@ -32,7 +30,7 @@ export function keptFor(seconds: number): string {
 
 /** The maximum size of an index; 0 is none. */
 export const largest = (megabytes: number): string =>
-  megabytes <= 0 || megabytes >= ENDLESS_MB ? 'unlimited' : size(megabytes * 1024 * 1024);
+  megabytes <= 0 || megabytes >= ENDLESS ? 'unlimited' : size(megabytes * 1024 * 1024);
 
 export function lossOfIndex(entry: Entry): string {
   const events = number(entry, 'totalEventCount');
