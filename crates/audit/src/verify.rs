@@ -241,7 +241,12 @@ impl Verifier {
         }
         let ahead = self.anchors.iter().filter(|anchor| anchor.seq > self.head.seq);
         if let Some(anchor) = ahead.max_by_key(|anchor| anchor.seq) {
-            let text = format!("{} has noted record {}", anchor.noted, anchor.seq);
+            let mut text = format!("{} has noted record {}", anchor.noted, anchor.seq);
+            if self.head.seq == 0 {
+                text.push_str(
+                    "; there are no records at all, as after a restore without DATA_DIR/audit",
+                );
+            }
             let seq = self.head.seq + 1;
             return Err(Finding { kind: Kind::Truncated, seq, place: at_end(), text });
         }

@@ -81,6 +81,10 @@ fn each_kind_of_change_is_named_with_its_record() {
     assert_eq!(found(&edit(|lines| lines.truncate(6)), head()), (Kind::Truncated, 7));
     assert_eq!(found(&edit(|lines| drop(lines.drain(0..2))), head()), (Kind::Removed, 1));
     assert_eq!(found(&[], head()), (Kind::Truncated, 1));
+    let text = |lines: &[Vec<u8>]| verify(lines, head()).unwrap_err().to_string();
+    assert!(text(&[]).contains("after a restore without DATA_DIR/audit"), "{}", text(&[]));
+    let cut = text(&edit(|lines| lines.truncate(6)));
+    assert!(!cut.contains("restore"), "{cut}");
 }
 
 #[test]
