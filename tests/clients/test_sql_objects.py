@@ -38,6 +38,22 @@ def test_another_app_has_other_objects(server, index):
 
 def test_flight_sees_them_too(server, index):
     with connect(server) as connection, connection.cursor() as cursor:
+def test_an_unknown_app_is_refused_and_no_app_is_the_default(server, index):
+    for app in ("", "-", "search"):
+        body = json.dumps({"query": QUERY.format(index), "app": app})
+        answer = server.rest("POST", "/api/v1/sql", body=body)
+        assert answer.status == 200, answer
+    answer = server.rest("POST", "/api/v1/sql", {"query": QUERY.format(index), "app": "serach"})
+    assert answer.status == 400, answer
+    assert 'there is no app "serach"' in answer.json()["messages"][0]["text"]
+
+
+def test_lists_are_arrays_with_one_value_too(server):
+    query = "SELECT ['a'] AS one, ['a', NULL] AS two, [['a'], NULL] AS deep, NULL AS nothing"
+    answer = server.rest("POST", "/api/v1/sql", {"query": query})
+    assert answer.json()["rows"] == [{"one": ["a"], "two": ["a", None], "deep": [["a"], None]}], answer
+
+
         cursor.execute(QUERY.format(index))
         assert cursor.fetchall() == [("slow", 50)]
         cursor.execute(f"SELECT * FROM {index} LIMIT 1")

@@ -22,6 +22,8 @@ pub enum Value {
     One(String),
     /// A multivalue field.
     Many(Vec<String>),
+    /// A list of SQL, with its nulls and the lists in it.
+    List(Vec<Option<Value>>),
 }
 
 impl Value {
@@ -31,6 +33,17 @@ impl Value {
         match self {
             Self::One(text) => text.clone(),
             Self::Many(texts) => texts.join("\n"),
+            Self::List(_) => self.clone().into_texts().join("\n"),
+        }
+    }
+
+    /// All values, without nulls.
+    #[must_use]
+    pub fn into_texts(self) -> Vec<String> {
+        match self {
+            Self::One(text) => vec![text],
+            Self::Many(texts) => texts,
+            Self::List(items) => items.into_iter().flatten().flat_map(Self::into_texts).collect(),
         }
     }
 }
@@ -41,6 +54,8 @@ pub(crate) struct Renderer {
     timezone: TimeZone,
     /// Whether times include non-zero microseconds.
     has_micros: bool,
+    /// Whether lists are kept as they are; otherwise they are multivalue fields.
+    keeps_lists: bool,
     /// The requested form of `_time`, and the clock of the zone; `None` is ISO 8601.
     form: Option<Arc<(TimeFormat, LocalClock)>>,
 }
@@ -50,13 +65,14 @@ impl Renderer {
     /// does.
     #[must_use]
     pub(crate) fn new(timezone: TimeZone) -> Self {
-        Self { timezone, has_micros: false, form: None }
+        Self { timezone, has_micros: false, keeps_lists: false, form: None }
     }
 
-    /// Keeps the microseconds of times, so that a time in a result of SQL identifies its event.
+    /// Keeps the microseconds of times, so that a time in a result of SQL identifies its event, and lists of
+    /// one value, whose column is a list in every row.
     #[must_use]
     pub(crate) fn exact(timezone: TimeZone) -> Self {
-        Self { timezone, has_micros: true, form: None }
+        Self { timezone, has_micros: true, keeps_lists: true, form: None }
     }
 
     /// Writes `_time` in this format, if there is one. The format decides about fractions of seconds.
@@ -68,13 +84,15 @@ impl Renderer {
     }
 
     /// Renders the value of a row; `None` if it is null. A multivalue field with one value becomes a single
-    /// value, as clients of Splunk expect.
+    /// value, as clients of Splunk expect, unless lists are kept.
     #[must_use]
     pub(crate) fn value(&self, name: &str, column: &ArrayRef, row: usize) -> Option<Value> {
         if column.is_null(row) {
             return None;
         }
         let one = match column.data_type() {
+            // Such a column has no bitmap of nulls.
+            DataType::Null => return None,
             DataType::Utf8View => self.text(name, column.as_string_view().value(row)),
             DataType::Utf8 => column.as_string::<i32>().value(row).to_owned(),
             DataType::LargeUtf8 => column.as_string::<i64>().value(row).to_owned(),
@@ -95,14 +113,11 @@ impl Renderer {
             }
             DataType::List(_) => {
                 let items = column.as_list::<i32>().value(row);
-                let texts =
-                    (0..items.len()).filter_map(|item| self.value(name, &items, item)).map(|v| {
-                        match v {
-                            Value::One(text) => text,
-                            many @ Value::Many(_) => many.joined(),
-                        }
-                    });
-                let mut texts: Vec<String> = texts.collect();
+                let values = (0..items.len()).map(|item| self.value(name, &items, item));
+                if self.keeps_lists {
+                    return Some(Value::List(values.collect()));
+                }
+                let mut texts: Vec<String> = values.flatten().map(|value| value.joined()).collect();
                 return match texts.len() {
                     0 => None,
                     1 => texts.pop().map(Value::One),
@@ -182,8 +197,8 @@ fn dictionary_text(column: &ArrayRef, row: usize) -> Option<String> {
 mod tests {
     use super::*;
     use arrow::array::{
-        Float64Array, StringViewArray, TimestampMicrosecondArray, TimestampMillisecondArray,
-        TimestampNanosecondArray,
+        Float64Array, ListBuilder, NullArray, StringViewArray, StringViewBuilder,
+        TimestampMicrosecondArray, TimestampMillisecondArray, TimestampNanosecondArray,
     };
 
     fn text(name: &str, column: ArrayRef) -> Option<Value> {
@@ -247,6 +262,39 @@ mod tests {
         let nanos = Arc::new(TimestampNanosecondArray::from(vec![1_500_000_000]));
         let millis = Arc::new(TimestampMillisecondArray::from(vec![1_500]));
         assert_eq!((text("t", nanos), text("t", millis)), (expected.clone(), expected));
+    }
+
+    #[test]
+    fn lists_of_sql_keep_their_nulls_and_have_one_value_too() {
+        let mut lists = ListBuilder::new(StringViewBuilder::new());
+        lists.append_value([Some("a")]);
+        lists.append_value([Some("a"), None, Some("b")]);
+        lists.append_value([None::<&str>]);
+        lists.append_value(std::iter::empty::<Option<&str>>());
+        lists.append_null();
+        let column: ArrayRef = Arc::new(lists.finish());
+        let shown = |renderer: &Renderer| -> Vec<Option<String>> {
+            let value = |row| renderer.value("t", &column, row);
+            let json = |value: Value| serde_json::to_string(&value).expect("texts are JSON");
+            (0..column.len()).map(|row| value(row).map(json)).collect()
+        };
+        let texts = |texts: [Option<&str>; 5]| texts.map(|text| text.map(str::to_owned)).to_vec();
+        let exact = [Some("[\"a\"]"), Some("[\"a\",null,\"b\"]"), Some("[null]"), Some("[]"), None];
+        assert_eq!(shown(&Renderer::exact(TimeZone::UTC)), texts(exact));
+        let multivalue = [Some("\"a\""), Some("[\"a\",\"b\"]"), None, None, None];
+        assert_eq!(shown(&Renderer::new(TimeZone::UTC)), texts(multivalue));
+        let nested = Value::List(vec![None, Some(Value::List(vec![None, text_of("b")]))]);
+        assert_eq!(nested.joined(), "b");
+    }
+
+    #[test]
+    fn a_column_of_nulls_has_no_values() {
+        let column: ArrayRef = Arc::new(NullArray::new(1));
+        assert_eq!(text("x", column), None);
+    }
+
+    fn text_of(text: &str) -> Option<Value> {
+        Some(Value::One(text.to_owned()))
     }
 
     #[test]

@@ -72,7 +72,7 @@ pub(super) fn text(cell: Option<&Value>) -> Cow<'_, str> {
     match cell {
         None => Cow::Borrowed(""),
         Some(Value::One(text)) => Cow::Borrowed(text),
-        Some(many @ Value::Many(_)) => Cow::Owned(many.joined()),
+        Some(many @ (Value::Many(_) | Value::List(_))) => Cow::Owned(many.joined()),
     }
 }
 

@@ -212,7 +212,7 @@ impl Serialize for RowObject<'_> {
 fn number(value: &Value) -> Option<Json> {
     match value {
         Value::One(text) => serde_json::from_str(text).ok(),
-        Value::Many(_) => None,
+        Value::Many(_) | Value::List(_) => None,
     }
 }
 

@@ -68,6 +68,8 @@ fn write_field(field: &str, value: &Value, out: &mut Vec<u8>) {
         }
         Value::One(text) => write_text(text, out),
         Value::Many(texts) => texts.iter().for_each(|text| write_text(text, out)),
+        // Only SQL has lists, and it is not written as XML.
+        Value::List(_) => write_text(&value.joined(), out),
     }
     let _ = writeln!(out, "</field>");
 }

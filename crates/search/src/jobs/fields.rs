@@ -82,7 +82,8 @@ impl Counter {
         self.count += 1;
         match value {
             Value::One(text) => self.add_text(text, max_values),
-            Value::Many(texts) => {
+            several => {
+                let texts = several.into_texts();
                 texts.into_iter().for_each(|text| self.add_text(text, max_values));
             }
         }

@@ -317,7 +317,8 @@ fn add_value(cells: &mut Vec<Option<Value>>, slot: usize, text: String) {
     cells[slot] = Some(match cells[slot].take() {
         None => Value::One(text),
         Some(Value::One(first)) => Value::Many(vec![first, text]),
-        Some(Value::Many(mut texts)) => {
+        Some(several) => {
+            let mut texts = several.into_texts();
             texts.push(text);
             Value::Many(texts)
         }
