@@ -61,6 +61,7 @@ mod sql;
 mod sql_columns;
 mod sql_depth;
 mod sql_errors;
+mod sql_misread;
 mod sql_plan;
 mod sql_size;
 mod stream;

@@ -415,6 +415,11 @@ fn wrong_pattern(text: &str) -> Option<String> {
         return None;
     }
     // The library prints the pattern and a marker below it; the last line has the cause.
+    if text == "Cannot cast timezone to different timezone" {
+        let said = "a local time does not exist, or exists twice, where clocks change in its time zone: write \
+                    the time with its offset, such as '2026-10-25T02:30:00+02:00'";
+        return Some(said.to_owned());
+    }
     if let Some(reason) = text.lines().find_map(|line| line.trim().strip_prefix("error: ")) {
         return Some(format!("the regular expression is invalid: {reason}"));
     }

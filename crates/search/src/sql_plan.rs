@@ -16,7 +16,7 @@ use exprs::ledger::Charge;
 use model::ErrorKind;
 
 use crate::sql_errors::planning_error;
-use crate::{Error, sql_depth, sql_size};
+use crate::{Error, sql_depth, sql_misread, sql_size};
 
 /// A query that can run.
 pub(crate) struct PlannedQuery {
@@ -50,6 +50,7 @@ pub(crate) fn parsed(
             "SQL is read-only: only SELECT, EXPLAIN, SHOW and DESCRIBE are possible".to_owned();
         return Err(Error::Search { kind: ErrorKind::Invalid, text });
     }
+    sql_misread::check(&statement)?;
     sql_size::check(&statement, limit)?;
     Ok(statement)
 }

@@ -53,6 +53,16 @@ async fn mistakes_are_said_in_words_of_sql() {
         ("SET datafusion.execution.batch_size = 1", "SQL is read-only"),
         ("SELECT $1", "parameters are not supported"),
         ("SELECT 1 AS a, 2 AS a", "two columns have the same name"),
+        ("SELECT 'abc' SIMILAR TO 'b'", "SIMILAR TO is not supported: use LIKE"),
+        ("SELECT true IS DISTINCT FROM false AND false", "need parentheses next to AND"),
+        (
+            "SELECT TIMESTAMP '2026-10-25 02:30:00' AT TIME ZONE 'Europe/Berlin'",
+            "a local time does not exist, or exists twice",
+        ),
+        (
+            "SELECT TIMESTAMP '2026-03-29 02:30:00' AT TIME ZONE 'Europe/Berlin'",
+            "a local time does not exist, or exists twice",
+        ),
         ("SELECT 1; SELECT 2", "only one statement is possible"),
         (nested.as_str(), "the query is nested deeper than 50 levels"),
     ] {
