@@ -16,6 +16,8 @@ def index(server):
     form = {"name": "level", "stanza": "sqlobjects", "value": 'if(ms<500, "fast", "slow")'}
     answer = server.rest("POST", "/servicesNS/admin/search/data/props/calcfields", form)
     assert answer.status == 201, answer
+    answer = server.rest("POST", "/services/apps/local", {"name": "sqlother"})
+    assert answer.status == 201, answer
     return name
 
 
@@ -30,14 +32,12 @@ def test_rows_are_those_of_the_search(server, index):
 
 
 def test_another_app_has_other_objects(server, index):
-    body = json.dumps({"query": QUERY.format(index), "app": "launcher"})
+    body = json.dumps({"query": QUERY.format(index), "app": "sqlother"})
     answer = server.rest("POST", "/api/v1/sql", body=body)
     assert answer.status == 400, answer
     assert 'there is no column "level"' in answer.json()["messages"][0]["text"]
 
 
-def test_flight_sees_them_too(server, index):
-    with connect(server) as connection, connection.cursor() as cursor:
 def test_an_unknown_app_is_refused_and_no_app_is_the_default(server, index):
     for app in ("", "-", "search"):
         body = json.dumps({"query": QUERY.format(index), "app": app})
@@ -54,11 +54,13 @@ def test_lists_are_arrays_with_one_value_too(server):
     assert answer.json()["rows"] == [{"one": ["a"], "two": ["a", None], "deep": [["a"], None]}], answer
 
 
+def test_flight_sees_them_too(server, index):
+    with connect(server) as connection, connection.cursor() as cursor:
         cursor.execute(QUERY.format(index))
         assert cursor.fetchall() == [("slow", 50)]
         cursor.execute(f"SELECT * FROM {index} LIMIT 1")
         assert "level" not in cursor.fetch_arrow_table().column_names
-    with connect(server, karst_app="launcher") as connection, connection.cursor() as cursor:
+    with connect(server, karst_app="sqlother") as connection, connection.cursor() as cursor:
         with pytest.raises(Exception, match="level"):
             cursor.execute(QUERY.format(index))
             cursor.fetchall()

@@ -49,6 +49,7 @@ use crate::audit::searches::{self, Rows};
 use crate::error::RestError;
 use crate::portable::{portable, portable_batch};
 use crate::routes::health::text_for;
+use crate::routes::sql::{MESSAGE, header_messages};
 use crate::session::{self, Caller};
 use statement::Statement;
 
@@ -215,10 +216,18 @@ impl Flight {
         let caller = self.caller(request).await?;
         let query = self.request(statement, &caller)?;
         let rows = self.0.rows(query, &caller, seen(request.extensions())).await?;
+        let messages = header_messages(&rows.messages());
         let schema = SchemaRef::new(portable(rows.schema()));
         let batches = portable_rows(rows, SchemaRef::clone(&schema));
         let encoded = FlightDataEncoderBuilder::new().with_schema(schema).build(batches);
-        Ok(Response::new(encoded.map_err(Status::from).boxed()))
+        let mut response: Response<FlightStream> =
+            Response::new(encoded.map_err(Status::from).boxed());
+        for message in messages {
+            if let Ok(text) = MetadataValue::try_from(message.as_bytes()) {
+                response.metadata_mut().append(MESSAGE, text);
+            }
+        }
+        Ok(response)
     }
 
     /// Returns metadata of the server for a caller who may search.

@@ -60,7 +60,7 @@ mod search_peers;
 mod server;
 mod settings;
 mod single_sign_on;
-mod sql;
+pub(crate) mod sql;
 mod users;
 
 use crate::routing::Routes;

@@ -64,6 +64,7 @@ pub use frames::{
     Restriction, ResultKind, Rows, SearchMemory, Session, SessionSettings, SourceField, TypeErased,
     Waiting, batch_bytes, collected,
 };
+pub use pipeline::depth::check as check_depth;
 pub use pipeline::{plan_after, plan_inner, plan_search, plan_search_watched};
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use shown::{ShownFields, ShownPlan, shown_fields};
@@ -72,4 +73,4 @@ pub use spl::{
     CommandKind, CustomCommands, Suggestion, begins_with_command, complete, with_implied_search,
     with_pipe,
 };
-pub use sql_table::{OpenEvents, SqlColumns, sql_table};
+pub use sql_table::{OpenEvents, SqlColumns, SqlLogs, sql_table};

@@ -1,12 +1,13 @@
 //! Tables of SQL whose columns knowledge objects compute.
 //!
-//! A table has a column for each stored and extracted field. If a query names others, or some that calculated
-//! fields, automatic lookups, event types or tags set, the table becomes a view: the scan, these objects as
-//! in a search, and a projection to the columns. The engine inlines it, so only what a query reads is
-//! computed, and its filters meet the computed values. The restriction of the user is applied below all
-//! objects.
+//! A table has a column for each stored and extracted field. If a query names columns that calculated fields,
+//! automatic lookups, event types or tags set, the table becomes a view: the scan, these objects as in a
+//! search, and a projection to the columns. The engine inlines it, so only what a query reads is computed,
+//! and its filters meet the computed values. Columns that objects set but the query does not name keep the
+//! stored values: their values do not depend on which other columns a query names. The restriction of the
+//! user is applied below all objects.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::TableReference;
@@ -30,10 +31,21 @@ use context::renames::{ORIGINAL, Renames};
 /// What a query says about the columns of its tables.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SqlColumns {
-    /// Names that may be those of columns, each once.
+    /// Columns that the query reads and that objects may compute, each once.
     pub names: Vec<String>,
+    /// Words that include the names of all columns that the query needs; `None` if it needs every column.
+    pub words: Option<HashSet<String>>,
     /// Columns with texts, one of which they have in every row that the query does not filter out.
     pub texts: Vec<(String, Vec<String>)>,
+}
+
+/// Where messages about objects go.
+#[derive(Debug, Clone, Copy)]
+pub struct SqlLogs<'a> {
+    /// About the objects that compute the columns.
+    pub applied: &'a MessageLog,
+    /// About all objects that could set a column of these names, also if they are invalid.
+    pub tried: &'a MessageLog,
 }
 
 /// Makes the table of the events of a request.
@@ -45,67 +57,106 @@ const TIMES: [&str; 2] = [columns::TIME, columns::INDEX_TIME];
 /// Returns the events of a request, whose fields are the columns of `SELECT *`, as a table with those of the
 /// named columns that knowledge objects compute; `None` if they compute none of them. The columns depend on
 /// the source types of all events of the indexes, not on the time range. Objects that are skipped because of
-/// a mistake are reported to `log`.
+/// a mistake are reported to the logs.
 ///
 /// # Errors
 /// If the columns cannot be planned, or the source cannot be asked.
 pub async fn sql_table(
     context: &PlanContext,
-    log: &MessageLog,
+    logs: SqlLogs<'_>,
     request: &EventsRequest,
     asked: &SqlColumns,
     open: OpenEvents<'_>,
 ) -> Result<Option<Arc<dyn TableProvider>>, Error> {
-    let env = PlanningContext::new(context, log, None, &PIPELINES);
-    context.planning.counted(Box::pin(planned(&env, request, asked, open))).await
+    let tried = PlanningContext::new(context, logs.tried, None, &PIPELINES);
+    let found = Box::pin(computed(&tried, request, asked));
+    let computed = context.planning.counted(found).await?;
+    if computed.is_empty() {
+        return Ok(None);
+    }
+    let env = PlanningContext::new(context, logs.applied, None, &PIPELINES);
+    let planned = Box::pin(planned(&env, request, (asked, computed.as_slice()), open));
+    Ok(Some(context.planning.counted(planned).await?))
+}
+
+/// Returns the columns of the query that objects compute.
+async fn computed(
+    env: &PlanningContext<'_>,
+    request: &EventsRequest,
+    asked: &SqlColumns,
+) -> Result<Vec<String>, Error> {
+    let named = asked.names.iter().filter(|name| !TIMES.contains(&name.as_str())).cloned();
+    let names: Vec<String> = named.collect();
+    // Lookups whose output is not listed would be opened for a query without columns, too.
+    if names.is_empty() {
+        return Ok(names);
+    }
+    let mut all = RequiredFields { names: names.clone(), ..RequiredFields::default() };
+    let read = Events { indexes: &request.indexes, range: &TimeRange::ALL, filter: None };
+    let set = Box::pin(Enrichment::of(&mut all, read, env)).await?.fields(env);
+    let set: HashSet<String> = set.into_iter().collect();
+    Ok(names.into_iter().filter(|name| set.contains(name)).collect())
 }
 
 async fn planned(
     env: &PlanningContext<'_>,
     request: &EventsRequest,
-    asked: &SqlColumns,
+    (asked, computed): (&SqlColumns, &[String]),
     open: OpenEvents<'_>,
-) -> Result<Option<Arc<dyn TableProvider>>, Error> {
-    let named = asked.names.iter().filter(|name| !TIMES.contains(&name.as_str())).cloned();
-    let mut all = RequiredFields { names: named.collect(), ..RequiredFields::default() };
-    let names = all.names.clone();
+) -> Result<Arc<dyn TableProvider>, Error> {
     let read = Events { indexes: &request.indexes, range: &TimeRange::ALL, filter: None };
-    let set = Box::pin(Enrichment::of(&mut all, read, env)).await?.fields(env);
-    let set: HashSet<String> = set.into_iter().collect();
-    let computed: Vec<String> = names.into_iter().filter(|name| set.contains(name)).collect();
-    if computed.is_empty() {
-        return Ok(None);
-    }
-    // The words of the query that are no computed columns would be read as fields, too.
-    let mut required = RequiredFields { names: computed.clone(), ..RequiredFields::default() };
+    // The columns of the query that are not computed would be read as fields, too.
+    let mut required = RequiredFields { names: computed.to_vec(), ..RequiredFields::default() };
     let enrichment = Box::pin(Enrichment::of(&mut required, read, env)).await?;
-    let (scan, fields) = scanned(env, request, &required, &enrichment, open)?;
+    let mut request = request.clone();
+    if let Some(words) = &asked.words {
+        // Plans over all fields of a large index take hundreds of megabytes.
+        let by_objects: HashSet<&String> = required.names.iter().collect();
+        let is_needed = |name: &String| words.contains(name) || by_objects.contains(name);
+        request.fields.retain(|field| is_needed(&field.name));
+    }
+    let (scan, fields) = scanned(env, &request, &required, &enrichment, open)?;
     let scan = narrowed(scan, &fields, asked, &enrichment, env)?;
     let mut frame = Frame::of_table(scan, TABLE, fields, Vec::new())?;
     frame.open = true;
-    let kept = [columns::TIME, columns::INDEX_TIME, columns::SOURCETYPE];
-    let (mut frame, hidden) =
-        frame.with_hidden(kept.iter().map(|name| ("stored", column(name))).collect())?;
+    let listed = listed(&request, computed);
+    let unchanged = stored(&frame, &listed, computed, &enrichment.fields(env));
+    let values = unchanged.iter().map(|(name, _)| ("stored", column(name))).collect();
+    let (mut frame, hidden) = frame.with_hidden(values)?;
     let wants_original = required.names.iter().any(|name| name == ORIGINAL);
     frame = Renames::of(&env.context.knowledge).apply(frame, wants_original)?;
     frame = enrichment.apply(frame, env)?;
-    let listed = listed(request, &computed);
-    let outputs = listed.into_iter().map(|name| {
-        let stored = kept.iter().zip(&hidden).find(|(kept, _)| **kept == name);
-        let value = match stored {
-            // SQL shows the stored source type, also if it is renamed, but not if it is calculated.
-            Some((_, hidden)) if !computed.contains(&name) => {
-                let is_time = TIMES.contains(&name.as_str());
-                Typed::column(hidden, if is_time { ValueType::Time } else { ValueType::Text })
-            }
-            _ => as_text(frame.field(&name)),
-        };
-        (name, value)
+    let kept: HashMap<&String, Typed> = unchanged
+        .iter()
+        .zip(&hidden)
+        .map(|((name, kind), hidden)| (name, Typed::column(hidden, *kind)))
+        .collect();
+    let outputs = listed.iter().map(|name| {
+        let value = kept.get(name).cloned().unwrap_or_else(|| as_text(frame.field(name)));
+        (name.clone(), value)
     });
     let outputs: Vec<(String, Typed)> = outputs.collect();
     let frame = frame.without_hidden(&hidden).project(outputs)?;
     depth::check(frame.plan(), env.context.limits.plan_depth)?;
-    Ok(Some(Arc::new(ViewTable::new(frame.plan().clone(), None))))
+    Ok(Arc::new(ViewTable::new(frame.plan().clone(), None)))
+}
+
+/// Returns the columns that show stored values although objects may set them, with their types: the times,
+/// the source type, which may be renamed, and what objects set beside the columns that the query names.
+fn stored(
+    frame: &Frame,
+    listed: &[String],
+    computed: &[String],
+    set: &[String],
+) -> Vec<(String, ValueType)> {
+    let set: HashSet<&str> = set.iter().map(String::as_str).collect();
+    let always = [columns::TIME, columns::INDEX_TIME, columns::SOURCETYPE];
+    let is_stored = |name: &String| {
+        let may_change = always.contains(&name.as_str()) || set.contains(name.as_str());
+        may_change && !computed.contains(name)
+    };
+    let names = listed.iter().filter(|name| is_stored(name));
+    names.map(|name| (name.clone(), frame.field(name).kind)).collect()
 }
 
 /// Returns the events with the fields of the request and those that the objects read, and their columns.

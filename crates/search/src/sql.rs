@@ -12,13 +12,14 @@ use datafusion::datasource::TableProvider;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::execution::context::SessionContext;
+use datafusion::sql::parser::Statement;
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt};
 use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
 use plan::{
     EventSource, EventsRequest, Message, MessageLog, PlanContext, PlanningTime, SourceField,
-    SqlColumns, Waiting,
+    SqlColumns, SqlLogs, Waiting,
 };
 use runtime::trace::TraceContext;
 
@@ -37,7 +38,7 @@ use crate::service::{restriction, time_range, within};
 use crate::slices::{self, Slices};
 use crate::source::StoredEvents;
 use crate::sql_columns;
-use crate::sql_errors::{planning_error, sql_error};
+use crate::sql_errors::{missing_column, planning_error, sql_error};
 use crate::sql_plan::{self, PlannedQuery};
 use crate::threads::Assigned;
 use crate::traced::{About, Traced};
@@ -61,8 +62,8 @@ pub struct SqlRequest {
     pub latest: Option<String>,
     /// The time zone with whose offset times are written.
     pub timezone: TimeZone,
-    /// The app whose knowledge objects apply, in addition to those of the user and those that other apps
-    /// share.
+    /// The app whose knowledge objects apply, with the user's own in it, besides those that other apps export
+    /// ([`sql_app`]).
     pub app: String,
     /// The rights of the user: the indexes that become tables, the quota, the time window, the filter.
     pub rights: Arc<Rights>,
@@ -70,6 +71,15 @@ pub struct SqlRequest {
     pub rows: SqlRows,
     /// The parent span; without one, the query begins a trace.
     pub trace: TraceContext,
+}
+
+/// Returns the app of a query from the parameter of a client: as for searches, none, an empty one and `-`
+/// stand for the default app.
+#[must_use]
+pub fn sql_app(parameter: Option<String>) -> String {
+    parameter
+        .filter(|app| !matches!(app.as_str(), "" | "-"))
+        .unwrap_or_else(|| apps::SEARCH.to_owned())
 }
 
 /// The limit on the number of rows of a query.
@@ -277,6 +287,11 @@ impl SearchService {
         asked.latest.clone_from(&request.latest);
         asked.timezone = request.timezone.clone();
         let apps = &self.dependencies().apps;
+        // Another app would silently have other values.
+        if request.app != apps::SEARCH && !apps.apps().iter().any(|app| app.name == request.app) {
+            let text = format!("there is no app \"{}\"", request.app);
+            return Err(Error::Search { kind: ErrorKind::Invalid, text });
+        }
         let seen_from = namespace(&asked);
         let (knowledge, files) = apps.view_with_files(&seen_from, &request.rights.hidden());
         let now = self.now();
@@ -287,7 +302,8 @@ impl SearchService {
         events.indexes.retain(|index| request.rights.may_search(index));
         let events = Arc::new(events);
         let sql = session.sql(SQL_CATALOG, SQL_SCHEMA);
-        let statement = sql_plan::parsed(&request.query, &sql, self.settings().plan.plan_depth)?;
+        let depth = self.settings().plan.plan_depth;
+        let statement = sql_plan::parsed(&request.query, &sql, depth)?;
         let columns = sql_columns::of(&request.query, &statement);
         let search_host = SearchHost {
             engine: Arc::clone(self.engine()),
@@ -317,10 +333,12 @@ impl SearchService {
             search_name: None,
             planning: found.planning.clone(),
         };
-        let computed = Some(Computed { context, columns, log: found.log.clone() });
-        put_tables(&sql, Indexes { events, range, restriction, computed })?;
-        let planned = Box::pin(sql_plan::planned(statement, &sql, session)).await;
-        let planned = planned.map_err(|error| with_reason(error, found.log))?;
+        let (log, tried) = (found.log.clone(), MessageLog::default());
+        let computed = Computed { context, columns, log, tried: tried.clone() };
+        let indexes = Indexes { events, range, restriction, computed: Some(computed) };
+        let contexts = Contexts { sql: &sql, session, depth };
+        let planned = Box::pin(contexts.plan(statement, indexes)).await;
+        let planned = planned.map_err(|error| with_reason(error, &tried))?;
         if hides_events(&request.rights) && planned.explains() {
             let text = "EXPLAIN tells what a plan reads: also events that the srchFilter of your \
                         roles hides";
@@ -424,15 +442,54 @@ impl Forward {
     }
 }
 
-/// Adds to an error the first message about knowledge objects: a column may be missing because of a mistake
-/// in the object that would compute it.
+/// Adds to an error about a missing column a message about knowledge objects, preferably one that names the
+/// column: it may be missing because of a mistake in the object that would compute it.
 fn with_reason(error: Error, log: &MessageLog) -> Error {
-    match (error, log.all().first()) {
-        (Error::Search { kind: ErrorKind::Invalid, text }, Some(message)) => {
-            let text = format!("{text} ({})", message.text);
-            Error::Search { kind: ErrorKind::Invalid, text }
+    let (kind, text) = match error {
+        Error::Search { kind, text } => (kind, text),
+        other => return other,
+    };
+    let messages = log.all();
+    let reason = missing_column(&text).and_then(|column| {
+        messages.iter().find(|message| message.text.contains(column)).or(messages.first())
+    });
+    let text = match reason {
+        Some(message) => format!("{text} ({})", message.text),
+        None => text,
+    };
+    Error::Search { kind, text }
+}
+
+/// Where queries are planned.
+struct Contexts<'a> {
+    sql: &'a SessionContext,
+    session: &'a plan::Session,
+    /// Maximum depth of a plan.
+    depth: usize,
+}
+
+impl Contexts<'_> {
+    /// Plans a query over the indexes as tables.
+    async fn plan(
+        &self,
+        statement: Statement,
+        mut indexes: Indexes,
+    ) -> Result<PlannedQuery, Error> {
+        let Self { sql, session, depth } = *self;
+        put_tables(sql, indexes.clone())?;
+        let planned = Box::pin(sql_plan::planned(statement.clone(), sql, session, depth)).await;
+        let lacks_column = match &planned {
+            Err(Error::Search { text, .. }) => missing_column(text).is_some(),
+            _ => false,
+        };
+        let words = indexes.computed.as_mut().and_then(|computed| computed.columns.words.take());
+        if !lacks_column || words.is_none() {
+            return planned;
         }
-        (error, _) => error,
+        drop(planned);
+        // The message lists similar names, of which a table of the named columns has few.
+        put_tables(sql, indexes)?;
+        Box::pin(sql_plan::planned(statement, sql, session, depth)).await
     }
 }
 
@@ -445,7 +502,7 @@ fn put_tables(context: &SessionContext, indexes: Indexes) -> Result<(), Error> {
 }
 
 /// The indexes as tables.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Indexes {
     events: Arc<StoredEvents>,
     range: TimeRange,
@@ -455,11 +512,14 @@ struct Indexes {
 }
 
 /// The columns that a query may mean, and the knowledge objects that compute them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Computed {
     context: PlanContext,
     columns: SqlColumns,
+    /// Messages about the objects that compute columns.
     log: MessageLog,
+    /// Messages about all objects that could.
+    tried: MessageLog,
 }
 
 /// Written as the attribute `async_trait` writes it: see docs/decisions/0042-boxed-futures.md.
@@ -509,10 +569,12 @@ impl Indexes {
             let open = |request: EventsRequest| -> Arc<dyn TableProvider> {
                 Arc::new(EventsTable::within_range(self.events.context.clone(), request))
             };
-            if let Some(Computed { context, columns, log }) = &self.computed
-                && let Some(table) = plan::sql_table(context, log, &request, columns, &open).await?
-            {
-                return Ok(Some(table));
+            if let Some(Computed { context, columns, log, tried }) = &self.computed {
+                let logs = SqlLogs { applied: log, tried };
+                let table = plan::sql_table(context, logs, &request, columns, &open).await?;
+                if table.is_some() {
+                    return Ok(table);
+                }
             }
             Ok(Some(self.restriction.table(open(request))?))
         })

@@ -1,8 +1,8 @@
-//! What the text of a query says about the columns of its tables, before the tables are opened.
+//! What a query says about the columns of its tables, before the tables are opened.
 //!
 //! A table of SQL has to list its columns, but those that knowledge objects compute are too many for a list:
-//! it has those that the query names. The words of the query stand for them; a word that is something else
-//! costs a look into a set of names.
+//! it has those that the query names (`sql_names`). Where one is computed, a table has the other fields that
+//! the query names only: plans over all fields of a large index take much memory.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,64 +13,26 @@ use datafusion::sql::sqlparser::ast::{
     Value, Visit, Visitor,
 };
 use datafusion::sql::sqlparser::dialect::GenericDialect;
-use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Word};
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use plan::SqlColumns;
 
-/// Words after which expressions follow that are not those of `GROUP BY` or `ORDER BY`.
-const AFTER_BY: [&str; 3] = ["SELECT", "HAVING", "QUALIFY"];
+use crate::sql_names;
 
 /// Returns what a statement and its text say about columns.
 pub(crate) fn of(query: &str, statement: &Statement) -> SqlColumns {
-    SqlColumns { names: names(query), texts: texts(statement) }
+    let names = sql_names::of(statement);
+    let words = (!names.all).then(|| words(query));
+    SqlColumns { names: names.read, words, texts: texts(statement) }
 }
 
-/// Returns the words that may be names of columns, in order. After `BY`, a name that the query gives with
-/// `AS` is that of the result.
-fn names(query: &str) -> Vec<String> {
+/// Returns all words of a query, which are more than the names of its columns.
+fn words(query: &str) -> HashSet<String> {
     let tokens = Tokenizer::new(&GenericDialect {}, query).tokenize().unwrap_or_default();
-    let mut tokens =
-        tokens.into_iter().filter(|token| !matches!(token, Token::Whitespace(_))).peekable();
-    let (mut columns, mut after_by, mut given) = (Vec::new(), Vec::new(), HashSet::new());
-    // For every open bracket, whether this is a list after BY.
-    let mut open = vec![false];
-    while let Some(token) = tokens.next() {
-        let is_by = open.last().copied().unwrap_or_default();
-        match token {
-            Token::LParen => open.push(is_by),
-            Token::RParen => {
-                open.pop();
-            }
-            Token::Word(word) if is(&word, "AS") => {
-                if let Some(Token::Word(name)) =
-                    tokens.next_if(|next| matches!(next, Token::Word(_)))
-                {
-                    given.insert(name.value);
-                }
-            }
-            Token::Word(word) if is(&word, "BY") => turn(&mut open, true),
-            Token::Word(word) => {
-                if AFTER_BY.iter().any(|keyword| is(&word, keyword)) {
-                    turn(&mut open, false);
-                }
-                let list = if is_by { &mut after_by } else { &mut columns };
-                list.push(word.value);
-            }
-            _ => {}
-        }
-    }
-    after_by.retain(|name| !given.contains(name));
-    let mut known = HashSet::new();
-    columns.into_iter().chain(after_by).filter(|name| known.insert(name.clone())).collect()
-}
-
-fn is(word: &Word, keyword: &str) -> bool {
-    word.quote_style.is_none() && word.value.eq_ignore_ascii_case(keyword)
-}
-
-fn turn(open: &mut [bool], is_by: bool) {
-    if let Some(last) = open.last_mut() {
-        *last = is_by;
-    }
+    let words = tokens.into_iter().filter_map(|token| match token {
+        Token::Word(word) => Some(word.value),
+        _ => None,
+    });
+    words.collect()
 }
 
 /// Returns the texts of which a column has one in all rows that a query reads and does not filter out. These
@@ -165,37 +127,15 @@ mod tests {
     }
 
     #[test]
-    fn words_are_names_and_texts_are_not() {
-        let found = names(
-            "SELECT m.action, \"tag::user\", upper(app) FROM main m WHERE status = 'action2' -- note",
-        );
-        for name in ["action", "tag::user", "app", "status"] {
-            assert!(found.iter().any(|known| known == name), "{name}: {found:?}");
-        }
-        for name in ["action2", "note"] {
-            assert!(!found.iter().any(|known| known == name), "{name}: {found:?}");
-        }
-    }
-
-    #[test]
-    fn names_of_the_result_are_not_columns_after_by() {
-        let has = |query: &str| names(query).iter().any(|name| name == "day");
-        for query in [
-            "SELECT date_trunc('day', _time) AS day, count(*) FROM main GROUP BY day ORDER BY day",
-            "SELECT max(host) AS day FROM main GROUP BY (day)",
-        ] {
-            assert!(!has(query), "{query}");
-        }
-        for query in [
-            "SELECT day FROM main",
-            "SELECT upper(day) AS day FROM main GROUP BY day",
-            "SELECT host AS day FROM main GROUP BY host HAVING max(day) > 'a'",
-            "SELECT count(*) FROM main GROUP BY day",
-            "SELECT row_number() OVER (ORDER BY host), day FROM main",
-            "SELECT row_number() OVER (ORDER BY day) AS n FROM main",
-        ] {
-            assert!(has(query), "{query}");
-        }
+    fn fields_that_a_query_does_not_name_are_needed_for_a_star_only() {
+        let words_of = |query: &str| {
+            of(query, &DFParser::parse_sql(query).unwrap().pop_front().unwrap()).words
+        };
+        let words =
+            words_of("SELECT upper(a) AS b, count(*) FROM main m GROUP BY \"b{}\"").unwrap();
+        assert!(["a", "b", "b{}", "main"].iter().all(|word| words.contains(*word)), "{words:?}");
+        assert_eq!(words_of("SELECT * FROM main WHERE a = 'b'"), None);
+        assert_eq!(words_of("SELECT a FROM (SELECT m.* FROM main m) q"), None);
     }
 
     #[test]

@@ -161,6 +161,15 @@ fn no_column(field: &Column, known: &[Column]) -> String {
     format!("{missing}; similar: {} (DESCRIBE <index> lists all)", near.join(", "))
 }
 
+/// Returns the column that an error of planning says is missing.
+pub(crate) fn missing_column(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("there is no column ")?;
+    match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => rest.split(':').next().map(|flat| flat.rsplit('.').next().unwrap_or(flat)),
+    }
+}
+
 /// Returns the most similar names: those that share half of the letters, or contain each other.
 fn similar<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let own = name.to_lowercase();
@@ -406,6 +415,11 @@ fn wrong_value(text: &str) -> Option<String> {
         let (value, of_type) = rest.rsplit_once(" to type ")?;
         return Some(format!("out of range: {value} does not fit into {of_type}"));
     }
+    if text == "Cannot cast timezone to different timezone" {
+        let said = "a local time does not exist, or exists twice, where clocks change in its time zone: write \
+                    the time with its offset, such as '2026-10-25T02:30:00+02:00'";
+        return Some(said.to_owned());
+    }
     let value = between(text, "Error parsing timestamp from '", "'")?;
     Some(format!("\"{value}\" is not a time such as '2026-06-08T00:00:00Z'"))
 }
@@ -415,11 +429,6 @@ fn wrong_pattern(text: &str) -> Option<String> {
         return None;
     }
     // The library prints the pattern and a marker below it; the last line has the cause.
-    if text == "Cannot cast timezone to different timezone" {
-        let said = "a local time does not exist, or exists twice, where clocks change in its time zone: write \
-                    the time with its offset, such as '2026-10-25T02:30:00+02:00'";
-        return Some(said.to_owned());
-    }
     if let Some(reason) = text.lines().find_map(|line| line.trim().strip_prefix("error: ")) {
         return Some(format!("the regular expression is invalid: {reason}"));
     }

@@ -55,14 +55,18 @@ pub(crate) fn parsed(
     Ok(statement)
 }
 
-/// Returns the plan of a parsed query over the tables of a context.
+/// Returns the plan of a parsed query over the tables of a context, which has at most `limit` steps on its
+/// longest way: calculated fields in tables add theirs to those of the query.
 pub(crate) async fn planned(
     statement: Statement,
     context: &SessionContext,
     session: &plan::Session,
+    limit: usize,
 ) -> Result<PlannedQuery, Error> {
     let state = context.state();
     let plan = Box::pin(state.statement_to_plan(statement)).await.map_err(planning_error)?;
+    plan::check_depth(&plan, limit)
+        .map_err(|error| Error::Search { kind: ErrorKind::Invalid, text: error.to_string() })?;
     // What the kind of a statement does not show: a part that writes within one that reads.
     let options =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

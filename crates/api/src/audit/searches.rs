@@ -12,7 +12,8 @@ use arrow::datatypes::SchemaRef;
 use model::ErrorKind;
 use runtime::Health;
 use search::{
-    DispatchState, Error, ExportRun, Job, JobRequest, Page, SqlRequest, SqlResult, SqlStream,
+    DispatchState, Error, ExportRun, Job, JobRequest, Message, Page, SqlRequest, SqlResult,
+    SqlStream,
 };
 
 use super::Observed;
@@ -160,6 +161,11 @@ pub(crate) struct Rows {
 impl Rows {
     pub(crate) fn schema(&self) -> &SchemaRef {
         &self.rows.schema
+    }
+
+    /// Returns the messages about knowledge objects that planning has found.
+    pub(crate) fn messages(&self) -> Vec<Message> {
+        self.rows.messages()
     }
 
     /// Returns the next rows; `None` at the end. An error is the last item.

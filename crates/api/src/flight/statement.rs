@@ -68,7 +68,7 @@ impl Statement {
             earliest: self.earliest,
             latest: self.latest,
             timezone,
-            app: self.app.unwrap_or_else(|| apps::SEARCH.to_owned()),
+            app: search::sql_app(self.app),
             rights: Arc::clone(rights),
             rows: SqlRows::All,
             trace: TraceContext::default(),

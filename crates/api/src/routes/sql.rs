@@ -40,6 +40,13 @@ pub(super) fn routes() -> Routes {
 /// Set where rows are missing because of `maxresultrows`.
 const TRUNCATED: HeaderName = HeaderName::from_static("karst-truncated");
 
+/// A message about knowledge objects, in formats whose body has rows only; one header for each.
+pub(crate) const MESSAGE: &str = "karst-message";
+/// Maximum number of such headers; one more has the number of the others.
+const MESSAGES: usize = 10;
+/// Maximum length of such a header: servers and proxies limit those of a response to 8 KiB or more.
+const MESSAGE_BYTES: usize = 500;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Query {
@@ -73,7 +80,7 @@ async fn query(
         earliest: query.earliest,
         latest: query.latest,
         timezone,
-        app: query.app.unwrap_or_else(|| apps::SEARCH.to_owned()),
+        app: search::sql_app(query.app),
         rights: Arc::clone(&caller.rights),
         rows: SqlRows::Limited,
         trace: TraceContext::default(),
@@ -84,19 +91,20 @@ async fn query(
 
 /// The answer in the format that is asked for.
 fn answer(params: &Params, result: SqlResult) -> Result<Response, RestError> {
-    let truncated = result.truncated;
+    let (truncated, messages) = (result.truncated, header_messages(&result.messages));
     match params.text("output_mode") {
         Some("csv") => {
             let mode = OutputMode::of(params)?;
             let body = body_of(mode.format(ResponseMeta::default(), names(&result)), result);
-            Ok(marked(mode.respond(StatusCode::OK, body), truncated))
+            Ok(marked(mode.respond(StatusCode::OK, body), truncated, messages))
         }
         Some("arrow") => {
             let kind = HeaderValue::from_static("application/vnd.apache.arrow.stream");
             let body = arrow_body(result).map_err(|error| {
                 RestError::new(StatusCode::INTERNAL_SERVER_ERROR, "FATAL", error.to_string())
             })?;
-            Ok(marked(([(header::CONTENT_TYPE, kind)], body).into_response(), truncated))
+            let response = ([(header::CONTENT_TYPE, kind)], body).into_response();
+            Ok(marked(response, truncated, messages))
         }
         None | Some("json") => {
             let body = body_of(Box::new(SqlObjects::of(&result)), result);
@@ -216,12 +224,29 @@ fn arrow_pieces(
     }))
 }
 
-/// Adds a header for missing rows, for formats whose body cannot contain this message.
-fn marked(mut response: Response, truncated: bool) -> Response {
+/// Adds headers for missing rows and for messages, for formats whose body cannot contain them.
+fn marked(mut response: Response, truncated: bool, messages: Vec<HeaderValue>) -> Response {
     if truncated {
         response.headers_mut().insert(TRUNCATED, HeaderValue::from_static("true"));
     }
+    for message in messages {
+        response.headers_mut().append(HeaderName::from_static(MESSAGE), message);
+    }
     response
+}
+
+/// Returns messages about knowledge objects as values of [`MESSAGE`], which have printable ASCII only.
+pub(crate) fn header_messages(messages: &[Message]) -> Vec<HeaderValue> {
+    let is_printable = |character: char| character == ' ' || character.is_ascii_graphic();
+    let line = |text: &str| -> String {
+        text.chars().map(|c| if is_printable(c) { c } else { '?' }).take(MESSAGE_BYTES).collect()
+    };
+    let mut lines: Vec<String> =
+        messages.iter().take(MESSAGES).map(|message| line(&message.text)).collect();
+    if messages.len() > MESSAGES {
+        lines.push(format!("{} more: ask for output_mode=json", messages.len() - MESSAGES));
+    }
+    lines.iter().filter_map(|line| HeaderValue::from_str(line).ok()).collect()
 }
 
 fn read(params: &Params, bytes: &[u8]) -> Result<Query, RestError> {
@@ -248,5 +273,24 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {path}"), "query=SELECT+7+AS+a", 200, "\"a\""),
         case(&format!("POST {path}"), r#"{"q": 1}"#, 400, "the body is invalid"),
         case(&format!("POST {path}"), "query=SELECT", 400, ""),
+        case(&format!("POST {path}"), "query=SELECT+7+AS+a&app=-", 200, "\"a\""),
+        case(&format!("POST {path}"), r#"{"query": "SELECT 7 AS a", "app": ""}"#, 200, "\"a\""),
+        case(&format!("POST {path}"), "query=SELECT+7+AS+a&app=serach", 400, "there is no app"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_headers_of_printable_characters() {
+        let message = |text: String| Message { kind: MessageKind::Warning, text };
+        let one = header_messages(&[message("left\nout: \u{e9}t\u{e9}".to_owned())]);
+        assert_eq!(one, ["left?out: ?t?"]);
+        let many: Vec<Message> = (0..12).map(|at| message(format!("{at}"))).collect();
+        let headers = header_messages(&many);
+        assert_eq!(headers.len(), 11);
+        assert_eq!(headers[10], "2 more: ask for output_mode=json");
+    }
 }

@@ -9,7 +9,10 @@ use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use crate::Error;
 
 /// Refuses a plan that is deeper than `limit`.
-pub(crate) fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
+///
+/// # Errors
+/// [`Error::Exhausted`] if it is deeper.
+pub fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
     let depth = of(plan);
     if depth <= limit {
         return Ok(());

@@ -145,8 +145,86 @@ async fn columns_are_added_for_queries_that_name_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_of_results_hide_no_query_that_groups_by_them() {
+    let service = with(PROPS).await;
+    for (query, rows) in [
+        (
+            "WITH t AS (SELECT date_trunc('year', _time) AS date_hour, count(*) AS n FROM main \
+             GROUP BY date_hour) SELECT date_hour, n FROM t",
+            1,
+        ),
+        (
+            "SELECT date_trunc('year', _time) AS date_mday, count(*) AS n FROM main \
+             GROUP BY date_mday HAVING date_mday > '2001-01-01'",
+            1,
+        ),
+        (
+            "SELECT twice, n FROM (SELECT CASE WHEN host = 'host0' THEN 'a' ELSE 'b' END AS twice, \
+             count(*) AS n FROM main GROUP BY twice) q",
+            2,
+        ),
+        ("SELECT date_trunc('year', _time) date_hour, count(*) FROM main GROUP BY date_hour", 1),
+        (
+            "WITH t AS (SELECT *, upper(host) AS twice FROM main) \
+             SELECT twice, count(*) FROM t GROUP BY twice",
+            3,
+        ),
+        (
+            "WITH d AS (SELECT host, count(*) AS linecount FROM main GROUP BY host) \
+             SELECT m.host, max(linecount) FROM main m JOIN d USING (host) GROUP BY m.host",
+            3,
+        ),
+    ] {
+        assert_eq!(sql(&service, query).await.rows(), rows, "{query}");
+    }
+    // Windows and other parts of a UNION do not see these names.
+    let search = "search index=main | stats count BY level | stats max(count)";
+    let expected = format!("{:?}", done(&service, search).await.page(0, 1).rows);
+    for query in [
+        "SELECT max(n) FROM (SELECT upper(host) AS level, \
+         row_number() OVER (PARTITION BY level ORDER BY _time) AS n FROM main)",
+        "SELECT max(n) FROM (SELECT 'all' AS level, 1 AS n FROM main UNION ALL \
+         SELECT 'x', count(*) FROM main GROUP BY level)",
+    ] {
+        assert_eq!(format!("{:?}", sql(&service, query).await.page().rows), expected, "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_a_query_does_not_name_keep_their_values() {
+    let both = "OUTPUT owner, owner AS n";
+    let service = with(&PROPS.replace("OUTPUT owner", both)).await;
+    let named = sql(&service, "SELECT n FROM main WHERE owner = 'bob' AND n = 'bob'").await;
+    assert!(named.rows() > 0);
+    let all = sql(&service, "SELECT * FROM main WHERE owner = 'bob'").await;
+    let place = names(&all).iter().position(|name| *name == "n").unwrap();
+    let page = all.page();
+    assert_eq!(page.rows.len(), named.rows());
+    for row in &page.rows {
+        let number = row[place].clone().unwrap().joined();
+        assert!(number.parse::<u32>().is_ok(), "{number}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn errors_name_similar_fields_and_no_other_cause() {
+    let service = with(&PROPS.replace("\"other\"", "if(")).await;
+    let told = async |query: &str| match service.sql(request(query)).await {
+        Err(error) => error.to_string(),
+        Ok(result) => panic!("{query} gave {} rows", result.rows()),
+    };
+    let similar = told("SELECT level, usr FROM main").await;
+    assert!(similar.contains("similar: ") && similar.contains("user"), "{similar}");
+    let function = told("SELECT nosuchfunction(level) FROM main").await;
+    assert!(!function.contains("left out"), "{function}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn objects_are_those_of_the_app() {
     let service = with(PROPS).await;
+    let typo = SqlRequest { app: "sale".to_owned(), ..request("SELECT 1") };
+    let error = service.sql(typo).await.map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("there is no app \"sale\""), "{error}");
     let query = "SELECT region, count(*) FROM main WHERE region IS NOT NULL GROUP BY region";
     let error = service.sql(request(query)).await.map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("there is no column \"region\""), "{error}");
