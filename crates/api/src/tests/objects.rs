@@ -217,13 +217,22 @@ async fn permissions_hold_in_searches() {
         let rows = told.text.replace(search, "");
         assert!(!rows.contains("\"hidden"), "{search} by user: {told:?}");
     }
-    for write in ["kvlk", "priv.csv", "privlk", "new_shared.csv"] {
+    for write in ["kvlk", "priv.csv", "privlk"] {
         let search = format!("| makeresults | eval k=\"x\" | outputlookup {write}");
         let told = server.search("user", &search).await;
         assert!(!told.status.is_success(), "{search} by user: {told:?}");
     }
     let kept = server.search("admin", "| inputlookup kvlk").await;
     assert!(kept.text.contains("hidden"), "{kept:?}");
+    // A new file of a user who may not write in the app is the user's own.
+    let own = "| makeresults | eval k=\"x\" | outputlookup new_own.csv";
+    let told = server.search("user", own).await;
+    assert!(told.status.is_success(), "{told:?}");
+    for (name, path) in [("user", "/servicesNS/user/search"), ("admin", SHARED)] {
+        let path = format!("{path}/data/lookup-table-files/new_own.csv");
+        let is_there = server.get(name, &path).await.status.is_success();
+        assert_eq!(is_there, name == "user", "{path}");
+    }
     let rest = server.get("user", &format!("{SHARED}/data/lookup-table-files/priv.csv")).await;
     assert_eq!(rest.status, StatusCode::NOT_FOUND);
 }
