@@ -255,11 +255,10 @@ def test_a_token_of_some_indexes_searches_no_others(house):
     assert house.rest("POST", jobs, wide, auth=ADMIN).status == 201
     narrow = {"search": search, "exec_mode": "blocking", "id": "narrow", **JSON}
     assert bearer(house, "POST", jobs, token, narrow).status == 201
-    path = f"{jobs}?output_mode=json&count=0"
     listed = lambda answer: {job["content"]["sid"] for job in answer.json()["entry"]}
-    own = listed(bearer(house, "GET", path, token))
+    own = listed(bearer(house, "GET", jobs, token, {"count": 0}))
     assert "narrow" in own and "wide" not in own, own
-    assert {"narrow", "wide"} <= listed(house.rest("GET", path, auth=ADMIN))
+    assert {"narrow", "wide"} <= listed(house.rest("GET", f"{jobs}?output_mode=json&count=0", auth=ADMIN))
     # Nor does `history` have their texts.
     form = {"search": "| history", "exec_mode": "oneshot", **JSON}
     past = lambda answer: {row["sid"] for row in answer.json()["results"]}
