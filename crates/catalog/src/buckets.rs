@@ -112,6 +112,12 @@ impl Chunk {
         self.ids.iter().copied().zip(self.last_times.iter().copied())
     }
 
+    /// Adds its buckets to their number and to the exclusive or of their IDs.
+    pub(crate) fn counted(&self, (buckets, ids): (u64, u128)) -> (u64, u128) {
+        let ids = self.ids.iter().fold(ids, |ids, id| ids ^ id.0.as_u128());
+        (buckets + self.len() as u64, ids)
+    }
+
     /// Returns the pack that has exactly these buckets.
     pub(crate) fn pack(&self) -> Option<u64> {
         self.pack.get().copied()

@@ -488,6 +488,13 @@ impl Catalog {
         self.writer()?.pack().await
     }
 
+    /// Whether this process has opened the catalog, and has read the headers of all buckets from packs.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn opened_from_packs(&self) -> bool {
+        self.writer().is_ok_and(|writer| writer.from_packs)
+    }
+
     fn settings(&self) -> Settings {
         match self.role() {
             Role::Writer(writer) => writer.settings.clone(),
@@ -643,6 +650,7 @@ mod tests {
     use super::*;
 
     const YEAR: i64 = 365 * 86_400 * 1000;
+    const HOUR: i64 = 3_600 * 1000;
     const LONG: Duration = Duration::from_secs(60);
 
     async fn open_by(store: &Arc<dyn ObjectStore>, ticks: Arc<Ticks>) -> Catalog {
@@ -651,13 +659,15 @@ mod tests {
         Box::pin(opening).await.unwrap()
     }
 
-    /// Writes a document on a machine whose clock is a year ahead. Closing folds the write into files that
-    /// the manifest knows.
+    /// Writes a document on a machine whose clock is a year ahead, and packs the headers an hour later.
+    /// Closing folds the writes into files that the manifest knows.
     async fn write_ahead_of_time(store: &Arc<dyn ObjectStore>, is_closed: bool) -> Catalog {
         let ticks = Arc::new(Ticks::default());
         ticks.go_on_from(ticks.now().timestamp_millis() + YEAR);
-        let ahead = open_by(store, ticks).await;
+        let ahead = open_by(store, Arc::clone(&ticks)).await;
         ahead.put_document("user", "a", json!(1)).await.unwrap();
+        ticks.go_on_from(ticks.now().timestamp_millis() + HOUR);
+        ahead.pack().await.unwrap();
         if is_closed {
             ahead.close().await.unwrap();
         }
@@ -705,7 +715,8 @@ mod tests {
             let shown = Ticks::default();
             let adapter = Arc::new(Adapter::new(Arc::clone(&store), LastFailure::default()));
             shown.go_on_from_files(adapter, "catalog").await.unwrap();
-            let is_shown = shown.ahead() > LONG;
+            let latest = Duration::from_millis((YEAR + HOUR).unsigned_abs());
+            let is_shown = shown.ahead() > latest - LONG;
             assert!(is_shown || !is_closed);
             let before = epoch(&store).await;
             let after = open_by(&store, Arc::default()).await;

@@ -12,13 +12,14 @@
 //! o <indexer, 16 bytes> <set, 2>                             -> 2 <epoch, 8> <owner, 16>
 //! p <indexer, 16 bytes> <set, 2> <lane, 1>       <index>     -> 1 <position, 8>
 //! s <id, 16 bytes>                                           -> 2 zstd(summary)
+//! u                                                          -> 3
 //! v                                                          -> 2 <number of the last write, 8>
 //! w <number of a write, 8>                                   -> 3 <the headers that it has changed>
 //! x                                                          -> 3 <the list of the packs>
 //! ```
 //! Numbers are big-endian. The kinds `c`, `w` and `x` repeat headers, so that a large catalog opens fast
-//! ([`crate::packs`]); a release that does not know them ignores them. Until version 2, a bucket was one
-//! entry, which opening replaces ([`crate::migration`]):
+//! ([`crate::packs`]), and `u` is written with `c` and `x`; a release that does not know them ignores them.
+//! Until version 2, a bucket was one entry, which opening replaces ([`crate::migration`]):
 //!
 //! ```text
 //! b <id, 16 bytes>                                           -> 1 zstd(json BucketEntry)
@@ -40,8 +41,9 @@ use model::{
 
 pub(crate) use self::header::{Shared, encode_shape};
 pub(crate) use self::packs::{
-    PACK_LIST, PackList, is_repetition, log_key, log_keys, log_value, number_in, pack_body,
-    pack_key, pack_keys, pack_list, pack_list_value, pack_value, read_log,
+    PACK_LIST, PACKING, PACKING_VALUE, PackList, REPETITIONS, is_repetition, log_key, log_keys,
+    log_value, number_in, pack_body, pack_key, pack_keys, pack_list, pack_list_value, pack_value,
+    read_log,
 };
 use crate::Error;
 

@@ -276,6 +276,9 @@ impl State {
         if number != expected {
             return Err(codec::content(format!("write {number} came instead of {expected}")));
         }
+        // A write has its entries in the order of their keys. Deletions are first, because that of a bucket's
+        // header only names the ID, and the write may add the bucket to another index.
+        self.write.sort_by_key(|change| matches!(change, Change::Put(_)));
         for change in self.write.drain(..) {
             match change {
                 Change::Put(entry) => self.next.put(entry),
@@ -289,5 +292,38 @@ impl State {
         }
         self.next.number = number;
         Ok(true)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use model::{BucketHeader, IndexName};
+    use protocol::catalog::Entry as Pair;
+
+    use super::*;
+    use crate::fuzzing;
+
+    #[test]
+    fn a_bucket_that_a_write_moves_to_another_index_is_in_that_one() {
+        let entries = fuzzing::entries();
+        let (key, value) = entries.into_iter().find(|(key, _)| key[0] == b'h').unwrap();
+        let mut state = State::default();
+        let Entry::Header(header) = codec::decode(&key, &value, &mut state.shared).unwrap() else {
+            panic!("it is a header");
+        };
+        let web = IndexName::new("web").unwrap();
+        state.next.insert_new(BucketHeader { index: web.clone(), ..(*header).clone() });
+        let deleted = codec::header_key(&web, header.id);
+        assert!(key < deleted, "the deletion is the last entry");
+        let entries = vec![
+            Pair { key: key.into(), value: Some(value.into()) },
+            Pair { key: deleted.into(), value: None },
+        ];
+        let response =
+            FollowResponse { number: 1, ends: true, entries, ..FollowResponse::default() };
+        assert!(state.take(response, &Summaries::new(1 << 20)).unwrap());
+        assert_eq!(state.next.bucket(header.id), Some(*header));
+        assert_eq!(state.next.len(), 1);
     }
 }

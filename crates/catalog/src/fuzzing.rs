@@ -60,7 +60,8 @@ pub fn entries() -> Vec<(Vec<u8>, Vec<u8>)> {
     buckets.insert(header);
     let packs = buckets.chunks().iter().map(|chunk| codec::pack_value(&chunk.encoded()));
     entries.extend(packs.flatten().map(|value| (codec::pack_key(7), value)));
-    let list = codec::PackList { number: 7, cleaned: 3, next: 8, packs: vec![7, 2] };
+    let (cleaned, next, packs) = (3, 8, vec![7, 2]);
+    let list = codec::PackList { number: 7, buckets: 2, ids: 9, cleaned, next, packs };
     entries.push((codec::PACK_LIST.to_vec(), codec::pack_list_value(&list)));
     if let Ok((value, _)) = codec::summary_value(&bucket.summary) {
         entries.push((codec::summary_key(bucket.id), value));

@@ -5,7 +5,7 @@
 //! divided into ranges that are read concurrently, and decoded in their order: buckets in the order of their
 //! IDs are mostly appended, while any other order would move existing ones.
 
-mod packed;
+pub(crate) mod packed;
 
 use std::num::NonZero;
 use std::ops::Range;
@@ -58,22 +58,18 @@ pub(crate) async fn load(database: &Db, path: &str, uses_packs: bool) -> Result<
         let loaded = Box::pin(packed::load(database, path, known)).await;
         match loaded {
             Ok((snapshot, shared, logged)) => {
-                return Ok(Loaded { snapshot, shared, packed: Packed { list, logged } });
+                let packed = Packed { list, logged, is_read: true };
+                return Ok(Loaded { snapshot, shared, packed });
             }
             // Every header also has an entry, which is read now. If the store is away, that fails, too.
-            Err(error) => {
-                let reason = match error {
-                    Error::Corrupt { reason, .. } => reason,
-                    other => other.to_string(),
-                };
-                tracing::warn!(path, reason, "the packed headers of the catalog are not used");
-            }
+            Err(error) => packs::not_used(path, &error),
         }
     }
     let ranges = ranges(database, path).await?;
     let (snapshot, shared) = load_ranges(database, path, ranges).await?;
     let logged = snapshot.len() as u64;
-    Ok(Loaded { snapshot, shared, packed: Packed { list, logged } })
+    let packed = Packed { list, logged, is_read: false };
+    Ok(Loaded { snapshot, shared, packed })
 }
 
 async fn load_ranges(

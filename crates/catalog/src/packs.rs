@@ -16,8 +16,9 @@
 //! The entries of single headers remain the truth. Packs and log are only used if the log has every write
 //! after that of the list: an earlier release, which writes neither, leaves a gap, and the headers are then
 //! read one by one. A pack is never overwritten while a list has it, so a crash during packing leaves the
-//! list before or the list after; packs that belong to no list are overwritten later. Packing is not a write
-//! of the catalog: it has no number, and followers do not see it (docs/decisions/0055).
+//! list before or the list after; packs that a killed process has left in no list are overwritten later.
+//! Packing is not a write of the catalog: it has no number, and followers do not see it
+//! (docs/decisions/0055).
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -34,8 +35,6 @@ use crate::snapshot::Snapshot;
 /// The headers are packed again when this part of them has changed: a 32nd. It bounds the bytes that packing
 /// writes: all headers, at about 45 bytes each, per 32nd that has changed are 1.4 KB per changed header.
 pub(crate) const PART: usize = 32;
-/// Number of packs that are written together: about 1 MB, so that commits do not wait long behind them.
-const WRITTEN_TOGETHER: usize = 24;
 /// Number of entries that are deleted together.
 const DELETED_TOGETHER: usize = 4_096;
 /// Size of one request when entries to be deleted are looked for, in bytes.
@@ -49,46 +48,89 @@ pub(crate) struct Packed {
     /// Number of writes since the state of the packs, and of the headers that they have changed. Without
     /// usable packs, the number of all headers.
     pub(crate) logged: u64,
+    /// Whether the state was read from the packs.
+    pub(crate) is_read: bool,
 }
 
 impl Packed {
     /// Returns what the database has, for a process that already has the newest state.
     pub(crate) async fn of(database: &Db, path: &str, snapshot: &Snapshot) -> Result<Self> {
         let list = list_of(database, path).await?;
-        let logged = match &list {
+        let mut logged = snapshot.len() as u64;
+        if let Some(list) = &list
+            && has_log(database, path, list.number, snapshot.number()).await?
+        {
             // The headers that these writes have changed are not counted: that would mean reading them.
-            Some(list) => snapshot.number().saturating_sub(list.number),
-            None => snapshot.len() as u64,
-        };
-        Ok(Self { list, logged })
+            logged = snapshot.number() - list.number;
+        }
+        Ok(Self { list, logged, is_read: false })
     }
+}
+
+/// Whether the log has the first and the last of the writes after one, up to another one. A release that
+/// keeps no log may have made them.
+async fn has_log(database: &Db, path: &str, after: u64, upto: u64) -> Result<bool> {
+    if after >= upto {
+        return Ok(after == upto);
+    }
+    for write in [after + 1, upto] {
+        let entry = database.get(codec::log_key(write)).await;
+        match entry.map_err(|error| Error::from_database(path, "read", &error)) {
+            Ok(Some(_)) => {}
+            Ok(None) | Err(Error::Corrupt { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
 }
 
 /// Returns the list of the packs, if there is one that this release can read.
 pub(crate) async fn list_of(database: &Db, path: &str) -> Result<Option<PackList>> {
     let value = database.get(codec::PACK_LIST).await;
-    let value = value.map_err(|error| Error::from_database(path, "read", &error))?;
-    let Some(value) = value else { return Ok(None) };
-    match codec::pack_list(&value) {
-        Ok(list) => Ok(Some(list)),
-        Err(damage) => {
-            let error = damage.at(path, codec::PACK_LIST);
-            tracing::warn!(path, %error, "the list of packed headers is not used");
-            Ok(None)
+    let list = match value.map_err(|error| Error::from_database(path, "read", &error)) {
+        Ok(None) => return Ok(None),
+        Ok(Some(value)) => {
+            codec::pack_list(&value).map_err(|damage| damage.at(path, codec::PACK_LIST))
         }
-    }
+        // A block of the database is damaged. The entries of single headers may be intact.
+        Err(error @ Error::Corrupt { .. }) => Err(error),
+        Err(error) => return Err(error),
+    };
+    Ok(list.inspect_err(|error| not_used(path, error)).ok())
 }
 
-/// Writes the headers of a state as packs: the chunks that have no pack yet, and the list. `list` is the one
-/// that the database has. It must not be cancelled, because `list` would be out of date.
+/// Logs why packs are not used. It is no reason to restore the catalog, which the error advises.
+pub(crate) fn not_used(path: &str, error: &Error) {
+    let reason = match error {
+        Error::Corrupt { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    };
+    tracing::warn!(path, reason, "the packed headers of the catalog are not used");
+}
+
+/// Writes the headers of a state as packs: the chunks that have no pack yet, some at a time, and the list.
+/// `list` is the one that the database has. It must not be cancelled, because `list` would be out of date.
+/// After an error, it is not known whether the database has the new list. Then `list` is the former one, with
+/// a number of the next pack that is above those of both, so that the packs of neither are overwritten.
 pub(crate) async fn write(
     database: &Db,
     path: &str,
-    snapshot: &Snapshot,
+    (snapshot, together): (Arc<Snapshot>, usize),
     list: &mut Option<PackList>,
 ) -> Result<()> {
-    if list.as_ref().is_some_and(|known| known.number == snapshot.number()) {
+    let number = snapshot.number();
+    if list.as_ref().is_some_and(|known| known.number == number) {
         return Ok(());
+    }
+    let (buckets, ids) = snapshot.chunks().fold((0, 0), |sum, chunk| chunk.counted(sum));
+    if buckets != snapshot.len() as u64 {
+        // Packs of such a state would be what the next process reads.
+        let known = snapshot.len();
+        let reason = format!(
+            "its indexes have {buckets} buckets in memory, and the table of IDs has {known}; restart this \
+             process"
+        );
+        return Err(Error::Store { path: path.to_owned(), what: "pack headers", reason });
     }
     if list.is_none() {
         *list = Some(Box::pin(begin(database, path)).await?);
@@ -104,14 +146,22 @@ pub(crate) async fn write(
         });
         packs.push(pack);
     }
-    for some in unpacked.chunks(WRITTEN_TOGETHER) {
-        let batch = encoded(path, some.to_vec()).await?;
+    // Commits copy what they change of a state that is in use.
+    drop(snapshot);
+    let (all, written) = (packs.len(), unpacked.len());
+    let mut unpacked = unpacked.into_iter();
+    loop {
+        let some: Vec<_> = unpacked.by_ref().take(together.max(1)).collect();
+        if some.is_empty() {
+            break;
+        }
+        let batch = encoded(path, some.clone()).await?;
         put(database, path, batch).await?;
         some.iter().for_each(|(pack, chunk)| chunk.set_pack(*pack));
     }
     let kept: HashSet<u64> = packs.iter().copied().collect();
-    let (number, cleaned, next) = (snapshot.number(), list.cleaned, list.next);
-    let new = PackList { number, cleaned, next, packs };
+    let (cleaned, next) = (list.cleaned, list.next);
+    let new = PackList { number, buckets, ids, cleaned, next, packs };
     let mut batch = WriteBatch::new();
     for pack in list.packs.iter().filter(|pack| !kept.contains(*pack)) {
         batch.delete(codec::pack_key(*pack));
@@ -124,18 +174,27 @@ pub(crate) async fn write(
         Box::pin(delete(database, path, entries)).await?;
         list.cleaned = list.number;
     }
-    let (all, written) = (list.packs.len(), unpacked.len());
     tracing::debug!(path, number, packs = all, written, "the headers of buckets are packed");
     Ok(())
 }
 
 /// Prepares a database whose packs have no list that this release can read: deletes the list, then the packs.
+/// It must not be cancelled either.
 async fn begin(database: &Db, path: &str) -> Result<PackList> {
     let mut batch = WriteBatch::new();
     batch.delete(codec::PACK_LIST);
     put(database, path, batch).await?;
-    Box::pin(delete(database, path, codec::pack_keys(0..u64::MAX))).await?;
-    Ok(PackList { next: 1, ..PackList::default() })
+    let packs = codec::pack_keys(0..u64::MAX);
+    let next = match Box::pin(delete(database, path, packs)).await {
+        Ok(()) => 1,
+        // Packs in a damaged block stay. New ones have numbers far above those that are counted from 1.
+        Err(error @ Error::Corrupt { .. }) => {
+            not_used(path, &error);
+            (1 << 62) | (runtime::random::uuid().as_u64_pair().0 >> 2)
+        }
+        Err(error) => return Err(error),
+    };
+    Ok(PackList { next, ..PackList::default() })
 }
 
 /// Encodes packs on a thread that may be busy for long.
@@ -155,7 +214,9 @@ async fn encoded(path: &str, chunks: Vec<(u64, Arc<Chunk>)>) -> Result<WriteBatc
 }
 
 /// Writes a batch; returns once it is durable.
-async fn put(database: &Db, path: &str, batch: WriteBatch) -> Result<()> {
+async fn put(database: &Db, path: &str, mut batch: WriteBatch) -> Result<()> {
+    // The next process reads when it was written, for its clock ([`crate::ticks`]).
+    batch.put(codec::PACKING, codec::PACKING_VALUE);
     let writing = async {
         let handle = database.write(batch).await?;
         database.flush().await?;

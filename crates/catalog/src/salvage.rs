@@ -22,7 +22,8 @@ use theirs::memory::InMemory;
 
 use crate::codec::{self, Entry, Shared};
 use crate::error::{Result, chain, opened};
-use crate::{Error, Takeover};
+use crate::load::packed;
+use crate::{Error, Snapshot, Takeover};
 
 /// Maximum number of manifests to try, the newest first.
 const MANIFESTS: usize = 16;
@@ -42,6 +43,9 @@ pub struct Salvaged {
     pub discarded: Vec<(String, EventTime)>,
     /// What could not be read. If empty, the catalog is complete.
     pub damage: Vec<String>,
+    /// How the headers that opening reads from packs differ from their own entries, if they do. The buckets
+    /// above are those of the entries.
+    pub difference: Option<String>,
     /// Objects below the catalog's prefix.
     pub objects: usize,
 }
@@ -58,6 +62,7 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
     }
     let mut pairs = compacted(&objects, path, &mut salvaged.damage).await;
     apply_write_ahead(&objects, path, &mut pairs, &mut salvaged.damage).await;
+    let packed = packed::of_entries(&pairs);
     let mut shared = Shared::default();
     let (mut headers, mut summaries) = (Vec::new(), HashMap::new());
     for (key, value) in pairs {
@@ -82,6 +87,7 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
             Err(damage) => salvaged.damage.push(damage.at(path, &key).to_string()),
         }
     }
+    salvaged.difference = packed.and_then(|packed| difference(path, &packed, &headers));
     for header in headers {
         match summaries.remove(&header.id) {
             Some(summary) => salvaged.buckets.push(header.with_summary(summary)),
@@ -94,6 +100,24 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
         }),
     );
     Ok(salvaged)
+}
+
+/// Compares the buckets that opening reads from packs with the headers that have entries.
+fn difference(path: &str, packed: &Snapshot, headers: &[BucketHeader]) -> Option<String> {
+    let is_other = |header: &&BucketHeader| packed.bucket(header.id).as_ref() != Some(*header);
+    let mut others = headers.iter().filter(is_other);
+    let first = others.next();
+    if first.is_none() && packed.len() == headers.len() {
+        return None;
+    }
+    let example = first.map(|first| format!(", for example of bucket {}", first.id));
+    let (other, all) = (usize::from(first.is_some()) + others.count(), headers.len());
+    Some(format!(
+        "catalog \"{path}\" is opened from the packed headers of {} buckets, but has entries of {all} \
+         headers, and {other} of them differ{}",
+        packed.len(),
+        example.unwrap_or_default()
+    ))
 }
 
 /// Describes the loss of a bucket that only has a header.
@@ -164,7 +188,11 @@ async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> P
 /// Reads all entries, kind by kind, so that damage in one kind does not affect the others.
 async fn scan(reader: &DbReader, damage: &mut Vec<String>) -> Pairs {
     let mut pairs = Pairs::new();
-    for kind in codec::KINDS {
+    for kind in codec::KINDS.into_iter().chain(codec::REPETITIONS) {
+        // Opening does not need all kinds.
+        let mut ignored = Vec::new();
+        let is_needed = codec::KINDS.contains(&kind);
+        let damage = if is_needed { &mut *damage } else { &mut ignored };
         let failed = |error: &slatedb::Error| {
             let kind = char::from(kind);
             format!("entries of kind '{kind}': {}", chain(error))

@@ -6,7 +6,8 @@
 //!
 //! Measured with a counting store and the defaults: an idle catalog makes about 75 GETs and 4 LISTs
 //! an hour, which is less than 0.05 USD a month. A commit is one PUT (plus about 4 requests every
-//! 256 commits), opening is about 40 requests. On a directory a commit takes 4 to 30 ms, two fsyncs.
+//! 256 commits), opening is about 40 requests. On a directory a commit takes 4 to 30 ms, two fsyncs. Not
+//! measured: packing is one PUT for each `packs_together` packs, and at least two for list and log.
 
 use std::time::Duration;
 
@@ -42,8 +43,12 @@ conf::settings! {
             pub fold_commits: u32 = 256;
             /// Number of logged writes, and of headers that they have changed, after which the headers are
             /// packed again; in a large catalog, a 32nd of its buckets if that is more. Opening reads one
-            /// entry for each of these writes. 0: packs are neither written nor read.
+            /// entry for each of these writes. 0: packs are neither written nor read, but the log is written
+            /// all the same, and grows.
             pub pack_changes: usize = 16_384;
+            /// Number of packs that are written in one request: about 1 MB, so that commits do not wait long
+            /// behind it.
+            pub packs_together: usize = 24;
             /// Largest document (user, token, index definition) in bytes.
             pub document_bytes: usize = 1 << 20;
             /// Deadline of a document change: after it, the caller gets an error that the change is still

@@ -90,11 +90,15 @@ impl SystemClock for Ticks {
 }
 
 /// Returns when an open database was last written, in milliseconds. This time may only be in a write-ahead
-/// file.
+/// file. Packing does not change the number of the last write, so it has an entry of its own.
 pub(crate) async fn last_write(database: &Db, path: &str) -> Result<Option<i64>> {
-    let last = database.get_key_value(codec::NUMBER).await;
-    let last = last.map_err(|error| Error::from_database(path, "read", &error))?;
-    Ok(last.map(|last| last.create_ts))
+    let mut latest: Option<i64> = None;
+    for key in [codec::NUMBER, codec::PACKING] {
+        let last = database.get_key_value(key).await;
+        let last = last.map_err(|error| Error::from_database(path, "read", &error))?;
+        latest = latest.max(last.map(|last| last.create_ts));
+    }
+    Ok(latest)
 }
 
 /// Returns the latest time in the manifest, and in the names of the files and compactions that the database

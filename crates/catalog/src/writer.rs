@@ -100,6 +100,8 @@ pub(crate) struct Writer {
     state: tokio::sync::Mutex<State>,
     /// The list of the packs that the database has. Locked by the task that packs.
     packs: Arc<tokio::sync::Mutex<Option<PackList>>>,
+    /// Whether the catalog was opened from packs.
+    pub(crate) from_packs: bool,
     failure: LastFailure,
     /// The start of the pending write.
     writing: Mutex<Option<Instant>>,
@@ -122,7 +124,7 @@ impl Writer {
         metrics::gauge!(names::CATALOG_BUCKETS).set(count(snapshot.len()));
         // The first write compacts write-ahead files that earlier processes may have left.
         let unfolded = settings.fold_commits - 1;
-        let Packed { list, logged } = packed;
+        let Packed { list, logged, is_read: from_packs } = packed;
         let state = State { next: snapshot, shared, unfolded, logged, failed: None };
         let places = Arc::new(Semaphore::new(settings.waiting_commits));
         Self {
@@ -139,6 +141,7 @@ impl Writer {
             places,
             state: tokio::sync::Mutex::new(state),
             packs: Arc::new(tokio::sync::Mutex::new(list)),
+            from_packs,
             failure,
             writing: Mutex::new(None),
         }
@@ -343,8 +346,8 @@ impl Writer {
         self: Arc<Self>,
         mut list: OwnedMutexGuard<Option<PackList>>,
     ) -> Result<()> {
-        let snapshot = Arc::clone(&self.view.borrow());
-        let writing = packs::write(&self.database, &self.path, &snapshot, &mut list);
+        let state = (Arc::clone(&self.view.borrow()), self.settings.packs_together);
+        let writing = packs::write(&self.database, &self.path, state, &mut list);
         let written = Box::pin(writing).await;
         if let Err(error) = &written
             && !matches!(error, Error::Closed { .. } | Error::Fenced { .. })

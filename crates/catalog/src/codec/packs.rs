@@ -13,13 +13,22 @@ const PACK: u8 = b'c';
 const LOG: u8 = b'w';
 /// The key of the list of packs.
 pub(crate) const PACK_LIST: &[u8] = b"x";
+/// Kinds that repeat headers.
+pub(crate) const REPETITIONS: [u8; 3] = [PACK, LOG, PACK_LIST[0]];
+/// The key of an entry that is in each batch of packing. Only the time at which it was written is read.
+pub(crate) const PACKING: &[u8] = b"u";
+pub(crate) const PACKING_VALUE: &[u8] = &[PACKED];
 
 /// The packs that together have the headers of all buckets after a write.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PackList {
     /// Number of the write.
     pub(crate) number: u64,
-    /// The log has no entries up to this write, because they have been deleted.
+    /// Number of the buckets, and the exclusive or of their IDs: packs are only used if they have these.
+    pub(crate) buckets: u64,
+    pub(crate) ids: u128,
+    /// The log has no entries up to this write for certain. Those up to `number` are deleted after the list
+    /// is written.
     pub(crate) cleaned: u64,
     /// Number of the next pack. Packs with this or a greater number belong to no list.
     pub(crate) next: u64,
@@ -55,9 +64,10 @@ pub(crate) fn number_in(key: &[u8]) -> Result<u64, Damage> {
     number.map(u64::from_be_bytes).ok_or_else(|| content("the key has no number"))
 }
 
-/// Whether the entry of this key repeats headers that have entries of their own.
+/// Whether the entry of this key repeats headers that have entries of their own, or is written with these.
 pub(crate) fn is_repetition(key: &[u8]) -> bool {
-    key == PACK_LIST || key.first().is_some_and(|kind| [PACK, LOG].contains(kind))
+    [PACK_LIST, PACKING].contains(&key)
+        || key.first().is_some_and(|kind| [PACK, LOG].contains(kind))
 }
 
 /// Returns the content of a value. A value of another release is not read, because opening does not need it.
@@ -87,9 +97,11 @@ pub(crate) fn pack_body(value: &[u8]) -> Result<Vec<u8>, Damage> {
 
 pub(crate) fn pack_list_value(list: &PackList) -> Vec<u8> {
     let mut bytes = vec![PACKED];
-    for number in [list.number, list.cleaned, list.next, list.packs.len() as u64] {
+    for number in [list.number, list.buckets, list.cleaned, list.next] {
         put_number(&mut bytes, number);
     }
+    put_bytes(&mut bytes, &list.ids.to_be_bytes());
+    put_number(&mut bytes, list.packs.len() as u64);
     let mut before = 0;
     for pack in &list.packs {
         put_signed(&mut bytes, pack.wrapping_sub(before).cast_signed());
@@ -100,7 +112,10 @@ pub(crate) fn pack_list_value(list: &PackList) -> Vec<u8> {
 
 pub(crate) fn pack_list(value: &[u8]) -> Result<PackList, Damage> {
     let mut fields = Fields::of(body(value)?);
-    let (number, cleaned, next) = (fields.number()?, fields.number()?, fields.number()?);
+    let (number, buckets) = (fields.number()?, fields.number()?);
+    let (cleaned, next) = (fields.number()?, fields.number()?);
+    let ids: [u8; 16] = fields.bytes()?.try_into().map_err(content)?;
+    let ids = u128::from_be_bytes(ids);
     let count = fields.count()?;
     let mut packs = Vec::with_capacity(count);
     let mut pack = 0_u64;
@@ -109,7 +124,7 @@ pub(crate) fn pack_list(value: &[u8]) -> Result<PackList, Damage> {
         packs.push(pack);
     }
     fields.end()?;
-    Ok(PackList { number, cleaned, next, packs })
+    Ok(PackList { number, buckets, ids, cleaned, next, packs })
 }
 
 /// Encodes the entry of the log for a write: its headers as they are written, key and value, and without a
@@ -154,6 +169,8 @@ mod tests {
     fn a_list_is_read_as_it_was_written() {
         let list = PackList {
             number: 900,
+            buckets: 4_000,
+            ids: u128::MAX - 7,
             cleaned: 850,
             next: 77,
             packs: vec![7, 3, 76, 75, 0, u64::MAX],
@@ -200,7 +217,7 @@ mod tests {
         assert!(pack_key(255) < pack_key(256) && log_key(1) < log_key(u64::MAX));
         assert_eq!(number_in(&log_key(70_000)).unwrap(), 70_000);
         assert!(number_in(b"w").is_err() && number_in(b"").is_err());
-        for key in [pack_key(1), log_key(1), PACK_LIST.to_vec()] {
+        for key in [pack_key(1), log_key(1), PACK_LIST.to_vec(), PACKING.to_vec()] {
             assert!(is_repetition(&key) && !super::super::is_in_memory(&key));
         }
         assert!(!is_repetition(b"hmain") && !is_repetition(b""));

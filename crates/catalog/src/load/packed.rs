@@ -1,14 +1,15 @@
 //! Reads the headers of a catalog from packs and from the log of later writes ([`crate::packs`]).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use slatedb::Db;
 
 use super::{AT_A_TIME, Keys, SIDE_BY_SIDE, ended, load_ranges, number_of, read_ranges};
 use crate::Snapshot;
 use crate::buckets::Chunk;
-use crate::codec::{self, Damage, PackList, Shared, content};
+use crate::codec::{self, Damage, Entry, PackList, Shared, content};
 use crate::error::Result;
 
 /// Number of packs that are decoded at a time: they are larger than other entries, about 45 KB each.
@@ -21,6 +22,14 @@ struct Packs {
     /// The packs by their places.
     chunks: Vec<Option<Arc<Chunk>>>,
     shared: Shared,
+}
+
+impl Packs {
+    /// None of the packs of a list.
+    fn none_of(list: &PackList) -> Self {
+        let places = list.packs.iter().enumerate().map(|(place, pack)| (*pack, place)).collect();
+        Self { places, chunks: vec![None; list.packs.len()], shared: Shared::default() }
+    }
 }
 
 /// The log that has been read.
@@ -47,7 +56,8 @@ pub(super) async fn load(
         Box::pin(read_packs(database, path, list)),
         Box::pin(load_ranges(database, path, others)),
     )?;
-    let joining = tokio::task::spawn_blocking(move || join(others, packs, &log));
+    let expected = (list.buckets, list.ids);
+    let joining = tokio::task::spawn_blocking(move || join(others, packs, expected, &log));
     let joined = joining.await.map_err(|error| ended(path, &error))?;
     joined.map_err(|damage| damage.at(path, codec::PACK_LIST))
 }
@@ -87,12 +97,32 @@ fn gap(number: u64) -> Damage {
 }
 
 async fn read_packs(database: &Db, path: &str, list: &PackList) -> Result<Packs> {
-    let places: HashMap<u64, usize> =
-        list.packs.iter().enumerate().map(|(place, pack)| (*pack, place)).collect();
-    let chunks = vec![None; list.packs.len()];
-    let packs = Packs { places, chunks, shared: Shared::default() };
-    let ranges = ranges_of(&list.packs);
+    let (ranges, packs) = (ranges_of(&list.packs), Packs::none_of(list));
     read_ranges(database, path, (ranges, PACKS_AT_A_TIME), packs, take_pack).await
+}
+
+/// Returns the buckets that are read from the packs and the log of these entries; `None` if packs or log are
+/// incomplete, so that they are not used.
+pub(crate) fn of_entries(entries: &BTreeMap<Vec<u8>, Bytes>) -> Option<Snapshot> {
+    let list = codec::pack_list(entries.get(codec::PACK_LIST)?).ok()?;
+    let number = entries.get(codec::NUMBER)?;
+    let number = codec::decode(codec::NUMBER, number, &mut Shared::default()).ok()?;
+    let Entry::Number(number) = number else { return None };
+    let mut packs = Packs::none_of(&list);
+    for pack in &list.packs {
+        let key = codec::pack_key(*pack);
+        take_pack(&mut packs, &key, entries.get(&key)?).ok()?;
+    }
+    if number < list.number {
+        return None;
+    }
+    let mut log = Log { next: list.number + 1, writes: Vec::new() };
+    for write in list.number..number {
+        let key = codec::log_key(write + 1);
+        take_log(&mut log, &key, entries.get(&key)?).ok()?;
+    }
+    let joined = join(Snapshot::default(), packs, (list.buckets, list.ids), &log.writes);
+    joined.ok().map(|(snapshot, ..)| snapshot)
 }
 
 /// Returns ranges of keys with equal numbers of these packs.
@@ -115,27 +145,41 @@ fn take_pack(packs: &mut Packs, key: &[u8], value: &[u8]) -> std::result::Result
     Ok(())
 }
 
-/// Adds the headers of packs and log to a state without headers.
+/// Adds the headers of packs and log to a state without headers. The packs must have as many buckets as the
+/// list says, and this exclusive or of their IDs.
 fn join(
     mut snapshot: Snapshot,
     packs: Packs,
+    expected: (u64, u128),
     log: &[Vec<u8>],
 ) -> std::result::Result<(Snapshot, Shared, u64), Damage> {
     let Packs { chunks, mut shared, .. } = packs;
+    let mut found = (0, 0);
     for chunk in chunks {
         let chunk = chunk.ok_or_else(|| content("a pack of the list is missing"))?;
+        found = chunk.counted(found);
         if !snapshot.append(chunk) {
             return Err(content("the packs of an index are not in order"));
         }
     }
+    if found != expected {
+        return Err(content("the packs have other buckets than their list says"));
+    }
     let mut logged = 0;
     for write in log {
         logged += 1;
+        // Deletions are first, because that of a header only names the ID of its bucket, and the write may
+        // add the bucket to another index.
         codec::read_log(write, |key, header| {
             logged += 1;
-            match header {
-                Some(value) => snapshot.put(codec::decode(key, value, &mut shared)?),
-                None => snapshot.delete(codec::deleted(key)?),
+            if header.is_none() {
+                snapshot.delete(codec::deleted(key)?);
+            }
+            Ok(())
+        })?;
+        codec::read_log(write, |key, header| {
+            if let Some(value) = header {
+                snapshot.put(codec::decode(key, value, &mut shared)?);
             }
             Ok(())
         })?;
@@ -144,8 +188,39 @@ fn join(
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use model::{BucketHeader, IndexName};
+
     use super::*;
+    use crate::buckets::Buckets;
+    use crate::fuzzing;
+
+    #[test]
+    fn a_bucket_that_a_write_moves_to_another_index_is_in_that_one() {
+        let entries = fuzzing::entries();
+        let (key, value) = entries.into_iter().find(|(key, _)| key[0] == b'h').unwrap();
+        let entry = codec::decode(&key, &value, &mut Shared::default()).unwrap();
+        let Entry::Header(header) = entry else { panic!("it is a header") };
+        let web = IndexName::new("web").unwrap();
+        let mut buckets = Buckets::default();
+        buckets.insert(BucketHeader { index: web.clone(), ..(*header).clone() });
+        let deleted = codec::header_key(&web, header.id);
+        assert!(key < deleted, "the deletion is the last entry");
+        let (log, _) = codec::log_value(&BTreeMap::from([(key, Some(value)), (deleted, None)]));
+        let joined = |expected, log: &[Vec<u8>]| {
+            let chunks = buckets.chunks().iter().map(|chunk| Some(Arc::clone(chunk))).collect();
+            let packs = Packs { places: HashMap::new(), chunks, shared: Shared::default() };
+            join(Snapshot::default(), packs, expected, log)
+        };
+        let ids = header.id.0.as_u128();
+        let (snapshot, _, logged) = joined((1, ids), &[log]).unwrap();
+        assert_eq!((snapshot.len(), logged), (1, 3));
+        assert_eq!(snapshot.bucket(header.id), Some(*header));
+        for expected in [(2, ids), (0, ids), (1, ids + 1)] {
+            assert!(joined(expected, &[]).is_err(), "{expected:?}");
+        }
+    }
 
     #[test]
     fn ranges_have_equal_numbers_of_packs_in_any_order() {

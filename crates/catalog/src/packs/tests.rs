@@ -3,12 +3,14 @@
 
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use model::{
     BucketEntry, BucketHeader, BucketId, BucketState, BucketSummary, EventTime, IndexName,
     TimeRange,
 };
-use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt};
 use proptest::prelude::*;
 use runtime::SystemClock;
 use serde_json::json;
@@ -16,8 +18,9 @@ use testkit::wait_until;
 use uuid::Uuid;
 
 use super::*;
+use crate::buckets::Place;
 use crate::load::{Loaded, load};
-use crate::{Catalog, Commit, Settings};
+use crate::{Catalog, Commit, Settings, salvage};
 
 /// Packs are written when a test asks for it.
 const NEVER: usize = 1_000_000;
@@ -27,7 +30,9 @@ fn memory() -> Arc<dyn ObjectStore> {
 }
 
 async fn open(store: &Arc<dyn ObjectStore>, pack_changes: usize) -> Catalog {
-    let (settings, clock) = (Settings { pack_changes, ..Settings::default() }, SystemClock);
+    // Few, so that there are commits between two batches of packs.
+    let settings = Settings { pack_changes, packs_together: 1, ..Settings::default() };
+    let clock = SystemClock;
     let opening = Catalog::open(Arc::clone(store), "catalog", settings, Arc::new(clock));
     Box::pin(opening).await.unwrap()
 }
@@ -95,6 +100,7 @@ async fn check(catalog: &Catalog, logged: Option<u64>) {
     let loaded = compare(catalog).await;
     let expected = logged.unwrap_or(loaded.snapshot.len() as u64);
     assert_eq!(loaded.packed.logged, expected, "{logged:?}");
+    assert_eq!(loaded.packed.is_read, logged.is_some());
 }
 
 async fn list(catalog: &Catalog) -> Option<PackList> {
@@ -180,6 +186,104 @@ async fn only_changed_chunks_are_packed_again_and_nothing_is_left_over() {
     check(&catalog, Some(2)).await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn commits_during_packing_are_in_the_log_and_not_in_the_list() {
+    let store = memory();
+    let catalog = open(&store, NEVER).await;
+    for from in (0..12_000).step_by(1_000) {
+        add(&catalog, from..from + 1_000).await;
+    }
+    let packing = tokio::spawn({
+        let catalog = catalog.clone();
+        async move { catalog.pack().await }
+    });
+    let mut number = 12_000;
+    while !packing.is_finished() {
+        let (add, remove) = (vec![bucket(number)], vec![id(number - 12_000)]);
+        catalog.commit(Commit { add, remove, ..Commit::default() }).await.unwrap();
+        number += 1;
+    }
+    packing.await.unwrap().unwrap();
+    let packed = list(&catalog).await.unwrap();
+    assert!(packed.packs.len() > 10, "several batches");
+    let later = catalog.snapshot().number() - packed.number;
+    assert!(later > 1, "commits ran beside it");
+    // Three each: the write, the new header, and the removed one.
+    check(&catalog, Some(later * 3)).await;
+    let reopened = open(&store, NEVER).await;
+    assert!(reopened.opened_from_packs());
+    check(&reopened, Some(later * 3)).await;
+    reopened.pack().await.unwrap();
+    check(&reopened, Some(0)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_state_whose_indexes_lack_a_bucket_is_not_packed() {
+    let store = memory();
+    let catalog = open(&store, NEVER).await;
+    add(&catalog, 0..10).await;
+    catalog.pack().await.unwrap();
+    add(&catalog, 10..11).await;
+    let known = list(&catalog).await;
+    let (mut wrong, mut found) = (Snapshot::clone(&catalog.snapshot()), known.clone());
+    wrong.by_id.insert(id(77), Place { index: 0, last_time: EventTime(7) });
+    let (writer, state) = (catalog.writer().unwrap(), (Arc::new(wrong), 1));
+    let error = write(&writer.database, "catalog", state, &mut found).await.unwrap_err();
+    assert!(error.to_string().contains("11 buckets in memory"), "{error}");
+    assert_eq!((&list(&catalog).await, &found), (&known, &known));
+    check(&catalog, Some(2)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_finds_packs_that_differ_from_single_headers() {
+    let store = memory();
+    let catalog = open(&store, NEVER).await;
+    add(&catalog, 0..10).await;
+    catalog.pack().await.unwrap();
+    add(&catalog, 10..11).await;
+    let found = salvage(&store, "catalog").await.unwrap();
+    assert_eq!((found.difference, found.damage), (None, Vec::new()));
+    for number in [3, 10] {
+        let wrong = BucketHeader { size: 7, ..BucketHeader::of(&bucket(number)) };
+        let key = codec::header_key(&wrong.index, wrong.id);
+        write_raw(&catalog, vec![(key, Some(codec::header_value(&wrong)))]).await;
+    }
+    let found = salvage(&store, "catalog").await.unwrap();
+    assert_eq!((found.buckets.len(), found.damage), (11, Vec::new()));
+    let difference = found.difference.unwrap();
+    assert!(difference.contains("2 of them differ"), "{difference}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_block_of_the_list_does_not_prevent_opening() {
+    const PART: [u8; 100] = [b'#'; 100];
+    let store = memory();
+    let catalog = open(&store, NEVER).await;
+    add(&catalog, 0..100).await;
+    catalog.pack().await.unwrap();
+    // An entry that is larger than a block has one of its own.
+    let list = (codec::PACK_LIST.to_vec(), Some(vec![b'#'; 40_000]));
+    write_raw(&catalog, vec![list]).await;
+    catalog.close().await.unwrap();
+    let files = store.list(Some(&Path::from("catalog/compacted")));
+    let files: Vec<_> = files.try_collect().await.unwrap();
+    for file in files {
+        let bytes = store.get(&file.location).await.unwrap().bytes().await.unwrap();
+        let mut bytes = bytes.to_vec();
+        if let Some(at) = bytes.windows(PART.len()).position(|some| some == PART) {
+            bytes[at + 1_000] ^= 1;
+            store.put(&file.location, bytes.into()).await.unwrap();
+        }
+    }
+    let catalog = open(&store, NEVER).await;
+    let reading = catalog.writer().unwrap().database.get(codec::PACK_LIST).await;
+    reading.expect_err("the block is damaged");
+    check(&catalog, None).await;
+    add(&catalog, 100..101).await;
+    catalog.pack().await.unwrap();
+    check(&catalog, Some(0)).await;
+}
+
 /// An earlier release knows neither packs nor log.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_of_an_earlier_release_are_read() {
@@ -203,6 +307,10 @@ async fn changes_of_an_earlier_release_are_read() {
     assert!(snapshot.bucket(id(200)).is_some() && snapshot.bucket(id(7)).is_none());
     assert_eq!((snapshot.len(), snapshot.number()), (101, number));
     check(&catalog, None).await;
+    // A process that has followed does not read the headers again when it leads.
+    let writer = catalog.writer().unwrap();
+    let packed = Packed::of(&writer.database, "catalog", &snapshot).await.unwrap();
+    assert_eq!(packed.logged, 101);
     // The log of later writes does not close the gap.
     add(&catalog, 300..310).await;
     check(&catalog, None).await;
@@ -217,6 +325,10 @@ async fn changes_of_an_earlier_release_are_read() {
 
 /// An entry that is written over the packs that the list names, or removed.
 type Damage = fn(&PackList) -> (Vec<u8>, Option<Vec<u8>>);
+
+fn listed(list: PackList) -> (Vec<u8>, Option<Vec<u8>>) {
+    (codec::PACK_LIST.to_vec(), Some(codec::pack_list_value(&list)))
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn leftovers_are_ignored_and_missing_or_damaged_packs_do_no_harm() {
@@ -233,12 +345,14 @@ async fn leftovers_are_ignored_and_missing_or_damaged_packs_do_no_harm() {
     catalog.pack().await.unwrap();
     check(&catalog, Some(0)).await;
 
-    let damages: [Damage; 4] = [
+    let damages: [Damage; 6] = [
         |list| (codec::pack_key(list.packs[0]), None),
         |list| (codec::pack_key(list.packs[0]), Some(b"\x03damaged".to_vec())),
         // Of a later release.
         |_| (codec::PACK_LIST.to_vec(), Some(vec![9, 1, 2, 3])),
         |_| (codec::PACK_LIST.to_vec(), None),
+        |list| listed(PackList { buckets: list.buckets + 1, ..list.clone() }),
+        |list| listed(PackList { ids: list.ids ^ 1, ..list.clone() }),
     ];
     for (number, damage) in (4_000..).zip(damages) {
         let known = list(&catalog).await.unwrap();

@@ -16,6 +16,10 @@ use runtime::store::Options;
 use testkit::{CrashingStore, Moment, S3Server, TestDir};
 
 const COMMITS: u64 = 4;
+/// Buckets that the first commit adds besides, so that there are two packs.
+const OTHERS: std::ops::Range<u128> = 1_000..2_100;
+/// Line in the log of a child that has packed the headers.
+const PACKED: &str = "packed";
 const CHILD: &str = "crash::the_child_commits_until_it_is_killed";
 const OPENING_CHILD: &str = "crash::the_child_opens_an_earlier_version_until_it_is_killed";
 
@@ -25,11 +29,14 @@ fn epoch(k: u64) -> u64 {
 }
 
 /// Commit `k` (from 1) adds two buckets, removes one of the commit before, and moves the stream; each second
-/// one takes the set over.
+/// one takes the set over. The first one adds others, too.
 fn commit(k: u64) -> Commit {
     let new = u128::from(k) * 2;
     let remove = if k > 1 { vec![id(new - 2)] } else { vec![] };
-    let add = vec![bucket(new, 0, 9), bucket(new + 1, 5, 12)];
+    let mut add = vec![bucket(new, 0, 9), bucket(new + 1, 5, 12)];
+    if k == 1 {
+        add.extend(OTHERS.zip(20..).map(|(other, time)| bucket(other, time, time)));
+    }
     let mut ranges = at(k);
     ranges[0].epoch = epoch(k);
     let (indexer, set) = (indexer(), stream().set);
@@ -56,14 +63,15 @@ fn buckets_after(k: u64) -> Vec<u128> {
     let mut ids: Vec<u128> = (1..=u128::from(k)).map(|k| k * 2 + 1).collect();
     if k > 0 {
         ids.push(u128::from(k) * 2);
+        ids.extend(OTHERS);
     }
     ids.sort_unstable();
     ids
 }
 
 fn settings() -> Settings {
-    // Folds happen within the few commits, so that crashes hit them too.
-    Settings { fold_commits: 2, ..Settings::default() }
+    // Folds happen within the few commits, so that crashes hit them too, and also come between two packs.
+    Settings { fold_commits: 2, packs_together: 1, ..Settings::default() }
 }
 
 /// Headers are read one by one.
@@ -89,13 +97,19 @@ async fn the_child_commits_until_it_is_killed() {
     let store = runtime::store::open(&url, &Options { variables, ..Options::default() }).unwrap();
     let store = Arc::new(CrashingStore::new(store.store, number, moment));
     let catalog = open(store, settings()).await.unwrap();
+    let mut packing = None;
     for k in position(&catalog).await + 1..=COMMITS {
         catalog.commit(commit(k)).await.unwrap();
         assert_eq!(ids(&catalog), buckets_after(k));
         writeln!(log, "{k}").unwrap();
-        // Every second commit is in the log only.
+        // Every second commit is made during packing.
         if k % 2 == 0 {
-            catalog.pack().await.unwrap();
+            let catalog = catalog.clone();
+            packing = Some(tokio::spawn(async move { catalog.pack().await }));
+        }
+        if let Some(packing) = packing.take_if(|_| k % 2 == 1 || k == COMMITS) {
+            packing.await.unwrap().unwrap();
+            writeln!(log, "{PACKED}").unwrap();
         }
     }
     catalog.close().await.unwrap();
@@ -123,7 +137,8 @@ fn run_child(
     use std::os::unix::process::ExitStatusExt;
     assert!(status.success() || status.signal() == Some(9), "the child failed: {status} at {at:?}");
     let acknowledged = std::fs::read_to_string(log).unwrap_or_default();
-    (acknowledged.lines().last().map_or(0, |line| line.parse().unwrap()), status.success())
+    let last = acknowledged.lines().rev().find_map(|line| line.parse().ok());
+    (last.unwrap_or(0), status.success())
 }
 
 /// Kills at operation 1, 2, 3, ... of a new catalog each, until a child survives.
@@ -138,6 +153,8 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
                 run_child(CHILD, &url, &variables, (number, moment), &log);
             let options = Options { variables: variables.clone(), ..Options::default() };
             let store = runtime::store::open(&url, &options).unwrap().store;
+            let salvaged = karst_catalog::salvage(&store, "catalog").await.unwrap();
+            assert_eq!(salvaged.difference, None, "{moment} operation {number}");
             let catalog = open(Arc::clone(&store), without_packs()).await.unwrap();
             let found = position(&catalog).await;
             let place = format!("{moment} operation {number}, acknowledged {acknowledged}");
@@ -147,6 +164,9 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
             let catalog = open(Arc::clone(&store), settings()).await.unwrap();
             assert_eq!(ids(&catalog), buckets_after(found), "{place}, from packs");
             assert!(entries(&catalog).await == single, "{place}, from packs");
+            // Once there are packs, every crash leaves some with the log of later writes.
+            let has_packed = std::fs::read_to_string(&log).is_ok_and(|log| log.contains(PACKED));
+            assert!(!has_packed || catalog.opened_from_packs(), "{place}");
             let owned = catalog.snapshot().owner(indexer(), stream().set);
             assert_eq!(owned, (epoch(found), owner(found)), "{place}");
             if survived {
@@ -159,6 +179,7 @@ async fn check_every_crash(base: &str, variables: BTreeMap<String, String>) -> u
             catalog.commit(commit(found + 1)).await.unwrap();
             assert_eq!(ids(&catalog), buckets_after(found + 1), "{place}");
             let catalog = open(store, settings()).await.unwrap();
+            assert!(catalog.opened_from_packs(), "{place}");
             assert_eq!(ids(&catalog), buckets_after(found + 1), "{place}, from packs");
         }
     }

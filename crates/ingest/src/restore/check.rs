@@ -49,7 +49,8 @@ pub struct Checked {
 pub async fn check(store: &Arc<dyn ObjectStore>, path: &str, deep: bool) -> Result<Checked, Error> {
     let salvaged = catalog::salvage(store, path).await;
     let salvaged = salvaged.map_err(|error| Error::Catalog(Arc::new(error)))?;
-    let Salvaged { buckets, positions, owners, documents, discarded, damage, objects } = salvaged;
+    let Salvaged { buckets, positions, owners, documents, discarded, damage, .. } = salvaged;
+    let (difference, objects) = (salvaged.difference, salvaged.objects);
     let mut checked = Checked {
         buckets: buckets.len(),
         events: buckets.iter().map(|bucket| bucket.summary.rows).sum(),
@@ -57,7 +58,7 @@ pub async fn check(store: &Arc<dyn ObjectStore>, path: &str, deep: bool) -> Resu
         positions: positions.len(),
         discarded: discarded.len(),
         taken_over: owners,
-        problems: damage,
+        problems: damage.into_iter().chain(difference).collect(),
         ..Checked::default()
     };
     if objects == 0 {
