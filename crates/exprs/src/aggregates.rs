@@ -250,8 +250,9 @@ fn argument(call: &StatsCall, scope: &dyn Scope) -> Result<Option<Typed>, Error>
     }
 }
 
-/// Returns the number of events. The engine makes an array of the argument for each batch; one of Booleans has
-/// a 64th of the size of one of integers, and batches that are only counted have tens of thousands of rows.
+/// Returns the number of events. The engine makes an array of the argument for each batch; one of Booleans
+/// has a 64th of the size of one of integers, and batches that are only counted have tens of thousands of
+/// rows.
 fn count_rows() -> Typed {
     let row = Expr::Literal(datafusion::common::ScalarValue::Boolean(Some(true)), None);
     Typed::new(count_udaf().call(vec![row]), ValueType::Integer)

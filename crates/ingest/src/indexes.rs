@@ -24,8 +24,8 @@ use crate::{Error, Ingest, Keep};
 const KIND: &str = "indexes";
 /// The index that a search without `index=` reads (`srchIndexesDefault` of Splunk's roles).
 pub const DEFAULT_INDEX: &str = "main";
-/// `frozenTimePeriodInSecs` and `maxTotalDataSizeMB` of an index that neither `indexes.conf` nor REST limits: the
-/// highest value of both. Its events are kept.
+/// `frozenTimePeriodInSecs` and `maxTotalDataSizeMB` of an index that neither `indexes.conf` nor REST
+/// limits: the highest value of both. Its events are kept.
 const UNLIMITED: u64 = 4_294_967_295;
 
 /// What was set of an index at run time.

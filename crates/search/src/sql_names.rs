@@ -2,10 +2,10 @@
 //!
 //! An index has a column for each computed field that a query names (`plan::sql_table`), and such a column
 //! hides what else the query calls so: in `GROUP BY`, the engine prefers a column of the input to a name
-//! given with `AS`. So a name counts only where an index can be meant: not if it is the name of a result, nor if a
-//! query in `FROM` or `WITH` has a result of this name. Through the `*` of such a query, names reach the
-//! relations within it. All indexes of a query have the same names: which index a column without its table
-//! belongs to is known only once they are open.
+//! given with `AS`. So a name counts only where an index can be meant: not if it is the name of a result,
+//! nor if a query in `FROM` or `WITH` has a result of this name. Through the `*` of such a query, names
+//! reach the relations within it. All indexes of a query have the same names: which index a column without
+//! its table belongs to is known only once they are open.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;

@@ -31,8 +31,8 @@ pub struct Worker {
     /// Whether the worker is in the site of this process. If there are such workers, they read the
     /// stored buckets.
     pub is_near: bool,
-    /// When it started, if its cache was empty then and it has much to read: it may get its share of the stored
-    /// buckets step by step.
+    /// When it started, if its cache was empty then and it has much to read: it may get its share of the
+    /// stored buckets step by step.
     pub cold_since: Option<EventTime>,
 }
 

@@ -21,8 +21,8 @@ use crate::routing::{Routes, get};
 use crate::tests::cases::{Case, case};
 
 const PATH: &str = "/services/server/cost";
-/// The longest retention that is counted, in seconds: the default of `frozenTimePeriodInSecs`. Events without a limit
-/// would cost more every year.
+/// The longest retention that is counted, in seconds: the default of `frozenTimePeriodInSecs`. Events
+/// without a limit would cost more every year.
 const SIX_YEARS: u64 = 188_697_600;
 /// Days of own events that rates are measured over.
 const EARLIEST: &str = "-7d";

@@ -263,8 +263,8 @@ fn wanted_of(mut fields: Vec<String>, params: &Params) -> Vec<String> {
     fields
 }
 
-/// Returns the names of the only fields wanted; `None` for all fields. `f` is a list, unless it is the name of
-/// a field: names of computed fields may have commas, as in `list(a,b)`.
+/// Returns the names of the only fields wanted; `None` for all fields. `f` is a list, unless it is the name
+/// of a field: names of computed fields may have commas, as in `list(a,b)`.
 fn wanted_fields(params: &Params, is_field: impl Fn(&str) -> bool) -> Option<Vec<&str>> {
     let mut wanted = Vec::new();
     for list in params.all("f") {

@@ -34,9 +34,9 @@ const NAME: &str = "head";
 /// Maximum number of records that are sent to the index together.
 const BATCH: usize = 256;
 const RETRY: Duration = Duration::from_secs(1);
-/// How long further records are waited for after some have been indexed: on a busy server, the records of many
-/// requests are one batch, with one write to the journal and one of the position. The first record after a
-/// pause is indexed at once.
+/// How long further records are waited for after some have been indexed: on a busy server, the records of
+/// many requests are one batch, with one write to the journal and one of the position. The first record
+/// after a pause is indexed at once.
 const GATHER: Duration = Duration::from_millis(50);
 /// Time-out of indexing the last records at a stop; the next start indexes the rest.
 const END: Duration = Duration::from_secs(3);
