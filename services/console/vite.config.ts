@@ -1,5 +1,6 @@
 import react from '@vitejs/plugin-react';
 import { defineConfig } from 'vite';
+import { nearestSchemes } from './src/app/nearestScheme.ts';
 
 const server = process.env.KARST_URL ?? 'http://localhost:8000';
 const proxy = Object.fromEntries(
@@ -14,6 +15,7 @@ const POLICY =
 
 export default defineConfig({
   plugins: [react()],
+  css: { postcss: { plugins: [nearestSchemes] } },
   build: {
     target: 'es2022',
     assetsDir: 'assets',

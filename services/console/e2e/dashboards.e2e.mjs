@@ -504,6 +504,20 @@ const steps = {
       .waitFor({ state: 'detached' });
   },
 
+  async 'a light dashboard has its colours in a dark console, and so has its editor'(page) {
+    await page.evaluate(() => localStorage.setItem('mantine-color-scheme-value', 'dark'));
+    for (const view of ['light', 'light/edit']) {
+      await open(page, view);
+      await page.waitForSelector(`${id('input-status')} input`, { state: 'attached' });
+      const found = await page
+        .locator('#dashboard-page .mantine-Input-input')
+        .evaluateAll((inputs) => inputs.map((input) => getComputedStyle(input).backgroundColor));
+      const others = found.filter((color) => color !== 'rgb(255, 255, 255)');
+      check(found.length >= 3 && others.length === 0, `white inputs in ${view}: ${found}`);
+      await accessible(page, `${view}, dark`);
+    }
+  },
+
   async 'no violation of WCAG 2.2 AA, light and dark'(page) {
     for (const scheme of ['light', 'dark']) {
       await page.evaluate(

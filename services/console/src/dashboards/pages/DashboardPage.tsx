@@ -1,6 +1,6 @@
 /** `/app/APP/VIEW`: a dashboard, and its editor at `/app/APP/VIEW/edit`. */
 
-import { ActionIcon, Button, MantineProvider, Menu, Modal, Skeleton, Tooltip } from '@mantine/core';
+import { ActionIcon, Button, Menu, Modal, Skeleton, Tooltip } from '@mantine/core';
 import {
   IconArrowsMaximize,
   IconCoins,
@@ -13,7 +13,6 @@ import { type ReactNode, useEffect, useMemo, useRef, useState, useSyncExternalSt
 import type { ApiError } from '../../api/client';
 import { Notice } from '../../app/Notice';
 import { paths } from '../../app/routing';
-import { theme } from '../../app/theme';
 import { rememberOpened } from '../../home/opened';
 import { findingText } from '../model/features';
 import { readDashboard } from '../model/reader';
@@ -28,6 +27,7 @@ import { CostDialog } from './CostDialog';
 import { DashboardEditor } from './DashboardEditor';
 import styles from './DashboardPage.module.css';
 import { DashboardView } from './DashboardView';
+import { Scheme } from './Scheme';
 
 type Theme = 'light' | 'dark';
 
@@ -117,21 +117,12 @@ const PAGE_ID = 'dashboard-page';
 
 /** A page with the colours of a theme, whatever those of the console are. */
 function ThemedPage({ theme: scheme, children }: { theme: Theme | null; children: ReactNode }) {
-  const page = (
-    <div id={PAGE_ID} className={styles.page} data-mantine-color-scheme={scheme ?? undefined}>
-      {children}
-    </div>
-  );
-  if (scheme === null) return page;
   return (
-    <MantineProvider
-      theme={theme}
-      forceColorScheme={scheme}
-      cssVariablesSelector={`#${PAGE_ID}`}
-      getRootElement={() => document.getElementById(PAGE_ID) ?? undefined}
-    >
-      {page}
-    </MantineProvider>
+    <Scheme scheme={scheme} selector={`#${PAGE_ID}`}>
+      <div id={PAGE_ID} className={styles.page} data-mantine-color-scheme={scheme ?? undefined}>
+        {children}
+      </div>
+    </Scheme>
   );
 }
 

@@ -1,6 +1,6 @@
 /** A dashboard that runs, from its text: used by its page and by the preview of the editor. */
 
-import { Box } from '@mantine/core';
+import { Box, useComputedColorScheme } from '@mantine/core';
 import { useEffect, useId, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Notice } from '../../app/Notice';
 import { useZone } from '../../app/preferences';
@@ -13,6 +13,7 @@ import { useConnection } from '../useConnection';
 import { isOtherQuery } from './address';
 import { DashboardBody } from './DashboardBody';
 import styles from './DashboardView.module.css';
+import { Scheme } from './Scheme';
 
 interface DashboardViewProps {
   dashboard: Dashboard;
@@ -40,7 +41,11 @@ export function DashboardView(props: DashboardViewProps) {
   const { dashboard, app, view, times, editing = null } = props;
   const { username, server } = useConnection();
   const [zone] = useZone();
+  // In the editor, a theme that is not saved yet may differ from that of the page.
+  const around = useComputedColorScheme();
+  const scheme = dashboard.theme === around ? null : dashboard.theme;
   const scope = useId().replace(/[^\w]/g, '');
+  const selector = `[data-dashboard="${scope}"]`;
   const latest = useRef(props);
   latest.current = props;
   const [run, setRun] = useState<DashboardRun | null>(null);
@@ -105,25 +110,26 @@ export function DashboardView(props: DashboardViewProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: `version`: the run has another dashboard
   const running = useMemo<Running | null>(() => {
     if (!run) return null;
-    const name = `[data-dashboard="${scope}"]`;
-    return { run, server, scope: name, dashboard: run.dashboard, editing };
-  }, [run, server, scope, editing, version]);
+    return { run, server, scope: selector, dashboard: run.dashboard, editing };
+  }, [run, server, selector, editing, version]);
   return (
-    <Box
-      className={`${styles.view} dashboard-body dashboard`}
-      data-dashboard={scope}
-      data-testid="dashboard"
-      // The colours of the dashboard's theme, below it only.
-      data-mantine-color-scheme={dashboard.theme ?? undefined}
-    >
-      {running && (
-        <DashboardContext.Provider value={running}>
-          <AppStyles app={app} files={dashboard.stylesheets} running={running} />
-          <Problems run={running.run} />
-          <DashboardBody />
-        </DashboardContext.Provider>
-      )}
-    </Box>
+    <Scheme scheme={scheme} selector={selector}>
+      <Box
+        className={`${styles.view} dashboard-body dashboard`}
+        data-dashboard={scope}
+        data-testid="dashboard"
+        // The colours of the dashboard's theme, below it only.
+        data-mantine-color-scheme={dashboard.theme ?? undefined}
+      >
+        {running && (
+          <DashboardContext.Provider value={running}>
+            <AppStyles app={app} files={dashboard.stylesheets} running={running} />
+            <Problems run={running.run} />
+            <DashboardBody />
+          </DashboardContext.Provider>
+        )}
+      </Box>
+    </Scheme>
   );
 }
 
