@@ -280,7 +280,8 @@ const steps = {
     check((await page.locator(id('event')).count()) < 60, 'a window of events is drawn');
   },
 
-  async 'an event opens beside the events around it'(page) {
+  async 'an event opens beside the events around it, also where times are not in UTC'(page) {
+    await page.evaluate(() => localStorage.setItem('karst.zone', '"Asia/Kolkata"'));
     await page.goto(addressOf(query));
     await finished(page);
     await page
@@ -291,6 +292,7 @@ const steps = {
     await page.waitForSelector(`${id('surrounding')} [aria-current]`);
     await page.keyboard.press('Escape');
     await page.waitForSelector(id('event-panel'), { state: 'detached' });
+    await page.evaluate(() => localStorage.removeItem('karst.zone'));
   },
 
   async 'the estimate of a search is there before it runs, and is compared with what was read'(

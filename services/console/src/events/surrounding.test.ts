@@ -29,3 +29,9 @@ it('finds the event among those around it', () => {
   expect(placeOf(b, [a, b])).toBe(1);
   expect(placeOf(event('2', 'a'), [a, b])).toBe(-1);
 });
+
+it('finds the event by its moment, whatever the zone of its text', () => {
+  const here = event('2026-11-29T23:40:40.000+01:00', 'a');
+  const there = event('2026-11-29T22:40:40.000+00:00', 'a');
+  expect(placeOf(here, [event('2026-11-29T23:40:40.000+00:00', 'a'), there])).toBe(1);
+});

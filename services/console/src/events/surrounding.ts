@@ -39,9 +39,16 @@ export function surroundingOf(event: EventRow, seconds: number): Surrounding | n
   };
 }
 
-/** The place of an event in a list; -1 if it is not there. */
+/** The place of an event in a list, which may have its times in another zone; -1 if it is not there. */
 export function placeOf(event: EventRow, events: EventRow[]): number {
   const same = (one: EventRow, field: string) =>
     valuesOf(one, field).join('\u0000') === valuesOf(event, field).join('\u0000');
-  return events.findIndex((one) => same(one, '_time') && same(one, '_raw') && same(one, 'source'));
+  const timeOf = (one: EventRow) => {
+    const text = valuesOf(one, '_time')[0] ?? '';
+    return isoTime(text) ?? text;
+  };
+  const time = timeOf(event);
+  return events.findIndex(
+    (one) => timeOf(one) === time && same(one, '_raw') && same(one, 'source'),
+  );
 }
