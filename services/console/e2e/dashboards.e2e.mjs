@@ -131,13 +131,21 @@ const steps = {
     const cell = page.locator('#paths tbody tr').first().locator('td:has(button)').first();
     await cell.click({ position: { x: 3, y: 3 } });
     await page.waitForSelector('#clicked');
-    await page.waitForFunction(() => new URL(location.href).searchParams.get('form.host') !== '');
+    await page.waitForFunction(() =>
+      new URL(location.href).searchParams.get('form.host')?.startsWith('web-'),
+    );
     check(
       (await page.inputValue(`${id('input-host')} input`)).startsWith('web-'),
       'the input moved',
     );
     await page.click('#clicked a');
     await page.waitForSelector('#clicked', { state: 'detached' });
+    await page.goBack();
+    await page.waitForFunction(
+      (input) => document.querySelector(input)?.value === 'All hosts',
+      `${id('input-host')} input`,
+    );
+    check(!page.url().includes('form.host'), `the click is undone: ${page.url()}`);
   },
 
   async 'tabs show one row or the other'(page) {

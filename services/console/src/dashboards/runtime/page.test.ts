@@ -361,6 +361,61 @@ it('a row leads to the events of its whole group, by the names that the events k
   expect(await searched('', of('The host'), search)).toBe('index=a host="web 01"');
 });
 
+const MOVED = `<search><query>index=a</query><done><set token="form.b">found</set></done></search>
+  <fieldset submitButton="false"><input type="text" token="a"/><input type="text" token="b"/></fieldset>`;
+
+function pageWith(element: string): [DashboardRun, DashboardElement] {
+  const page = run(`<form>${MOVED}<row><panel>${element}</panel></row></form>`);
+  return [page, page.dashboard.rows[0]?.panels[0]?.elements[0] as DashboardElement];
+}
+
+it('a click or a link that moves an input is a step of the history', () => {
+  const [page, element] = pageWith(
+    `<table><search><query>index=a</query></search><drilldown><set token="form.a">$click.value$</set>
+     <set token="clicked">1</set></drilldown></table>`,
+  );
+  page.choose(input(page), ['typed']);
+  page.click(element, CLICK, false);
+  expect([query, steps]).toEqual(['form.a=web+01', [true, true]]);
+  page.setTokens({ shown: '1' }, []);
+  expect(steps).toHaveLength(2);
+  page.setTokens({ 'form.b': 'x' }, ['form.a']);
+  expect([query, steps]).toEqual(['form.b=x', [true, true, true]]);
+});
+
+it('the address has the inputs that a click moves before its link leads elsewhere', () => {
+  const [page, element] = pageWith(
+    `<table><search><query>index=a</query></search><drilldown><set token="form.a">$click.value$</set>
+     <link>/app/shop/other</link></drilldown></table>`,
+  );
+  page.click(element, CLICK, false);
+  expect([query, steps, opened]).toEqual(['form.a=web+01', [true], [['/app/shop/other', '']]]);
+});
+
+it('what a chart or a search moves is in the address, and is no step of the history', () => {
+  const [page, element] = pageWith(
+    `<chart><search><query>index=a</query></search>
+     <selection><set token="form.a">$start$</set></selection></chart>`,
+  );
+  page.select(element, { start: '10', end: '20', first: new Map(), last: new Map() });
+  expect([query, steps]).toEqual(['form.a=10', [false]]);
+});
+
+it('inputs that wait for the button are in the address once it is pressed', () => {
+  const page = run(
+    form(
+      `<input type="text" token="a"><change><set token="form.b">$value$</set></change></input>
+       <input type="text" token="b"/>`,
+      'submitButton="true"',
+    ),
+  );
+  page.choose(input(page), ['x']);
+  page.setTokens({ shown: '1' }, []);
+  expect(steps).toEqual([]);
+  page.submit();
+  expect([query, steps]).toEqual(['form.a=x&form.b=x', [true]]);
+});
+
 it('a selected span of a chart sets tokens', () => {
   const page = run(
     `<dashboard><row><panel><chart><search><query>index=a</query></search>

@@ -66,6 +66,8 @@ export class DashboardRun {
   #cascade = 0;
   /** Until a person chooses or submits, choices that inputs make belong to the first run. */
   #isFirstRun = false;
+  /** Whether handlers or links have moved inputs since the address was told last. */
+  #hasMoved = false;
   #problems: string[] = [];
 
   constructor(options: PageOptions) {
@@ -150,6 +152,7 @@ export class DashboardRun {
       for (const input of panel.inputs) this.#begin(input);
       if (!this.#waitsForSubmit) this.tokens.submit();
     });
+    this.#hasMoved = false;
   }
 
   // -- begin
@@ -169,6 +172,8 @@ export class DashboardRun {
       this.#isFirstRun = !this.dashboard.submitButton || this.dashboard.autoRun || hasQuery;
       if (this.#isFirstRun) this.tokens.submit();
     });
+    // What a dashboard begins with is not a part of its address.
+    this.#hasMoved = false;
     this.manager.start();
   }
 
@@ -291,8 +296,14 @@ export class DashboardRun {
     this.#handle(input.change, fits, lookup, everywhere);
   }
 
+  /** Tells the address of inputs that were moved for all to see; one that was moved to where it is is no step. */
+  #tellMoves(isChoice: boolean): void {
+    if (this.#hasMoved) this.#tellQuery(isChoice);
+  }
+
   /** The query that leads back here: what is chosen and is not the default. */
   #tellQuery(isChoice: boolean): void {
+    this.#hasMoved = false;
     const query = new URLSearchParams();
     for (const [name, value] of this.#options.query) {
       if (!name.startsWith('form.')) query.append(name, value);
@@ -357,6 +368,8 @@ export class DashboardRun {
         case 'link': {
           if (!click) break;
           const address = linkAddress(action.href, lookup, this.#options.app);
+          // The way back from there leads to the inputs as they were left.
+          this.#tellMoves(true);
           if (address !== null) this.#options.open(address, action.target);
           break;
         }
@@ -399,13 +412,20 @@ export class DashboardRun {
     if (input.kind === 'time' && time) {
       const [earliest = '', latest = ''] = this.values(input);
       const next = time[2] === 'earliest' ? [value ?? '', latest] : [earliest, value ?? ''];
-      this.#choose(input, next, everywhere, null);
+      this.#move(input, next, everywhere);
     } else {
       // Before the input has begun, its initial value comes first.
       const none = this.#values.has(nameOf(input)) ? this.#cleared(input) : [];
       const values = value === undefined ? none : isMultiple(input) ? value.split(',') : [value];
-      this.#choose(input, values, everywhere, null);
+      this.#move(input, values, everywhere);
     }
+  }
+
+  /** A handler or a link chooses values. Those that wait for the button are told when it is pressed. */
+  #move(input: Input, values: string[], everywhere: boolean): void {
+    const isSame = this.values(input).join('\n') === values.join('\n');
+    if (everywhere && !isSame) this.#hasMoved = true;
+    this.#choose(input, values, everywhere, null);
   }
 
   /** A link in an HTML panel that sets or unsets tokens. */
@@ -414,6 +434,7 @@ export class DashboardRun {
       for (const [name, value] of Object.entries(set)) this.#setToken(name, value, true);
       for (const name of unset) this.#setToken(name, undefined, true);
     });
+    this.#tellMoves(true);
   }
 
   #searchEvent(search: Search, event: SearchEventName, state: SearchState): void {
@@ -427,6 +448,7 @@ export class DashboardRun {
     const fits = (condition: Condition) =>
       condition.match === null || holds(condition.match, lookup, this.#lists);
     this.#handle(handler, fits, lookup, true);
+    this.#tellMoves(false);
   }
 
   // -- clicks
@@ -449,6 +471,8 @@ export class DashboardRun {
     const fits = (condition: Condition) =>
       condition.match === null || holds(condition.match, lookup, this.#lists);
     this.#handle(element.selection, fits, lookup, true);
+    // A chart selects its whole span itself when it is drawn: no step of a person.
+    this.#tellMoves(false);
   }
 
   click(element: DashboardElement, click: Click, newTab: boolean): void {
@@ -474,6 +498,7 @@ export class DashboardRun {
       if (newTab) this.#options.open = (address) => open(address, '_blank');
       this.#handle({ ...drilldown, always }, fits, lookup, true, true);
       this.#options.open = open;
+      this.#tellMoves(true);
       return;
     }
     if (!state?.ran) return;
