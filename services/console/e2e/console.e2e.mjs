@@ -161,7 +161,8 @@ const steps = {
   },
 
   async 'a live tail shows events as they arrive, and stands still on demand'(page) {
-    await page.goto(`${url}/app/search/search?${new URLSearchParams({ q: query, live: '1' })}`);
+    const asked = new URLSearchParams({ q: query, earliest: '-15m', latest: 'now', live: '1' });
+    await page.goto(`${url}/app/search/search?${asked}`);
     await page.getByText('Waiting for events that match').waitFor();
     await arrive(page, 'live one');
     await page.locator(`${id('live')} ${id('event')}:has-text("live one")`).waitFor();
@@ -173,6 +174,7 @@ const steps = {
     await screenshot(page, '05-live');
     await page.click('button:has-text("End the live tail")');
     await finished(page);
+    check(page.url().includes('earliest=-15m'), `the range stays: ${page.url()}`);
     await page.goto(
       `${url}/app/search/search?${new URLSearchParams({ q: '| delete', live: '1' })}`,
     );

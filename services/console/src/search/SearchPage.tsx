@@ -29,6 +29,7 @@ import styles from './SearchPage.module.css';
 import type { JobStart } from './searchRun';
 import {
   addressAfter,
+  liveAddress,
   type ResultView,
   readAddress,
   reportOf,
@@ -140,7 +141,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
     else setDraft({ ...draft, range });
   };
   const follow = (live: boolean) => {
-    if (live) navigate(liveAddress(path, draft.query.trim()));
+    if (live) navigate(liveAddress(path, { ...draft, query: draft.query.trim() }));
     else run(address.request ?? draft);
   };
   const showView = useCallback(
@@ -216,7 +217,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
           <LiveTail
             app={app}
             query={address.request.query}
-            onQuery={(query) => navigate(liveAddress(path, query))}
+            onQuery={(query) => navigate(liveAddress(path, { query, range: draft.range }))}
             onStop={() => follow(false)}
           />
         </Suspense>
@@ -252,16 +253,6 @@ function InvalidTimes({ times }: { times: string[] }) {
     </Notice>
   );
 }
-
-/** The live tail of a search: its range is that of now. */
-const liveAddress = (path: string, query: string) =>
-  writeAddress(path, {
-    request: { query, range: DEFAULT_RANGE },
-    sid: null,
-    report: null,
-    view: null,
-    live: true,
-  });
 
 /** Puts the search of a report into the address. */
 function useReport(app: string, link: string | null): ApiError | null {

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { ALL_TIME, absoluteRange, DEFAULT_RANGE } from '../time/timeRange';
 import {
   addressAfter,
+  liveAddress,
   readAddress,
   readUrl,
   reportOf,
@@ -104,6 +105,12 @@ it('a shared address has the job and the times that it searched', () => {
     earliest: '0',
     latest: '',
   });
+});
+
+it('a live tail keeps the range of its search, for the search that follows it', () => {
+  const request = { query: 'error', range: { earliest: '-15m', latest: 'now' } };
+  const search = liveAddress('', request);
+  expect(readAddress(search)).toMatchObject({ request, live: true, sid: null });
 });
 
 it('an address may ask for a live tail', () => {

@@ -111,6 +111,10 @@ export function sharedAddress(path: string, { request, job, sid, view }: SharedJ
   return writeAddress(path, { request: { query, range }, sid, report: null, view });
 }
 
+/** The address of the live tail of a search. The tail has no range; the search that follows it keeps its own. */
+export const liveAddress = (path: string, request: SearchRequest): string =>
+  writeAddress(path, { request, sid: null, report: null, view: null, live: true });
+
 /** The address of another search of the same page: it can still be saved to the report of the page. */
 export const addressAfter = (before: SearchAddress, request: SearchRequest): SearchAddress => ({
   request,
