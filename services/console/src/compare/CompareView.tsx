@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ApiError } from '../api/client';
 import { useConnection } from '../app/clientContext';
-import { grouped, percent } from '../app/format';
+import { grouped } from '../app/format';
 import { ListTable } from '../app/ListTable';
 import { useZone } from '../app/preferences';
 import { Visible } from '../app/Visible';
@@ -17,7 +17,7 @@ import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
 import { rangeLabel } from '../time/timeRange';
 import styles from './CompareView.module.css';
-import { differences } from './differences';
+import { differences, shareText } from './differences';
 import { AGAINST, AGAINST_NAMES, type Against, earlier, isPlain } from './ranges';
 
 const MOST = 60;
@@ -118,14 +118,8 @@ export default function CompareView({ client, app, sid, job, query, onQuery }: J
                       {one.value === '' ? <i>empty</i> : <Visible text={one.value} />}
                     </button>
                   </td>
-                  <td data-numeric="true">
-                    {one.below === 'now' && '< '}
-                    {percent(one.now, 1) || '0%'}
-                  </td>
-                  <td data-numeric="true">
-                    {one.below === 'before' && '< '}
-                    {percent(one.before, 1) || '0%'}
-                  </td>
+                  <td data-numeric="true">{shareText(one.now, one.below === 'now')}</td>
+                  <td data-numeric="true">{shareText(one.before, one.below === 'before')}</td>
                   <td className={styles.bars} aria-hidden="true">
                     <div data-set="now" style={{ width: `${100 * Math.min(1, one.now)}%` }} />
                     <div data-set="before" style={{ width: `${100 * Math.min(1, one.before)}%` }} />
@@ -150,5 +144,5 @@ function change(now: number, before: number): string {
   const ratio = now / before;
   if (ratio >= 2) return `, ${Math.round(10 * ratio) / 10} times as many`;
   const part = Math.round(1_000 * Math.abs(ratio - 1)) / 10;
-  return `, ${part} % ${ratio > 1 ? 'more' : 'fewer'}`;
+  return `, ${part}% ${ratio > 1 ? 'more' : 'fewer'}`;
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Summary } from '../api/types';
-import { differences } from './differences';
+import { differences, shareText } from './differences';
 import { earlier, isPlain } from './ranges';
 
 const summary = (eventCount: number, fields: Record<string, Record<string, number>>): Summary => ({
@@ -50,6 +50,15 @@ it('a value that one set does not list is compared with a bound, never with zero
 it('a field that is left out of one set is in no row', () => {
   const ids = Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`id${at}`, 1]));
   expect(differences(summary(50, { id: ids }), summary(50, { id: { id1: 50 } }))).toEqual([]);
+});
+
+it('a part is shown with one sign where it is a bound', () => {
+  const shown = [0, 0.000_4, 0.25].map((part) => [shareText(part, false), shareText(part, true)]);
+  expect(shown).toEqual([
+    ['0%', '<0%'],
+    ['<0.1%', '<0.1%'],
+    ['25.0%', '<25.0%'],
+  ]);
 });
 
 it('the other range is as long as this one', () => {

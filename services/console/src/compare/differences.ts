@@ -1,6 +1,7 @@
 /** Which values of which fields are more or less frequent in one set of events than in another. */
 
 import type { Summary } from '../api/types';
+import { percent } from '../app/format';
 
 export interface Difference {
   field: string;
@@ -63,4 +64,10 @@ export function differences(now: Summary, before: Summary): Difference[] {
   }
   const size = (one: Difference) => Math.abs(one.now - one.before);
   return found.sort((x, y) => size(y) - size(x) || x.field.localeCompare(y.field));
+}
+
+/** A part of the events for the eye; `isBound`: the part is below it. */
+export function shareText(part: number, isBound: boolean): string {
+  const text = percent(part, 1);
+  return isBound && !text.startsWith('<') ? `<${text}` : text;
 }

@@ -9,6 +9,7 @@ import { type DragEvent, type FormEvent, useId, useRef, useState } from 'react';
 import { useClient } from '../app/clientContext';
 import { FormError } from '../app/FormError';
 import { Notice } from '../app/Notice';
+import { useZone } from '../app/preferences';
 import { useSubmit } from '../app/useSubmit';
 import { useUnsaved } from '../app/useUnsaved';
 import { useOptions } from '../objects/FormFields';
@@ -39,6 +40,7 @@ const NONE: Tried = new Map();
 
 export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) {
   const client = useClient();
+  const [zone] = useZone();
   const indexes = useOptions({ name: 'index', label: 'Index', kind: 'choice', source: 'indexes' });
   const [text, setText] = useState('');
   const [file, setFile] = useState<TextFile | null>(null);
@@ -110,6 +112,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
       const body = isPasted || file === null ? text : file.text;
       const report = readLoadReport(
         await client.sendBody('/services/receivers/simple', body, query),
+        zone,
       );
       const where = `index=${quoted(index)} source=${quoted(name)}`;
       setLoaded(chosen);

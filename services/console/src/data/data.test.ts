@@ -76,7 +76,7 @@ it('the kind of an input is in its path', () => {
 });
 
 it('the report of a load is in words', () => {
-  const report = readLoadReport({
+  const body = {
     sourcetype: 'csv',
     events: 2,
     earliest: 1714557600000000,
@@ -85,8 +85,12 @@ it('the report of a load is in words', () => {
     truncated: 0,
     split: 0,
     headers: 1,
-  });
-  expect(report.span).toBe('2024-05-01 10:00:00 to 2024-05-02 10:00:00 UTC');
+  };
+  const report = readLoadReport(body, 'UTC');
+  expect(report.span).toBe('2024-05-01 10:00:00 to 2024-05-02 10:00:00 (UTC)');
+  expect(readLoadReport(body, 'Europe/Berlin').span).toBe(
+    '2024-05-01 12:00:00 to 2024-05-02 12:00:00 (Europe/Berlin)',
+  );
   expect(report.notes).toHaveLength(2);
   expect(report.notes[0]).toContain('1 event without a time');
 });

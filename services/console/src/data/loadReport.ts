@@ -2,26 +2,25 @@
 
 import { asObject } from '../api/decode';
 import { plural } from '../app/format';
-import { formatMoment, parseTime } from '../time/zone';
+import { formatEpoch, formatMoment, parseTime } from '../time/zone';
 
 export interface LoadReport {
   sourcetype: string;
   events: number;
-  /** `2024-05-01 10:00:00 to 2024-05-02 10:00:00 UTC`; empty without events. */
+  /** `2024-05-01 10:00:00 to 2024-05-02 10:00:00 (UTC)`; empty without events. */
   span: string;
   notes: string[];
 }
 
-const time = (micros: unknown): string =>
-  typeof micros === 'number'
-    ? new Date(micros / 1_000).toISOString().slice(0, 19).replace('T', ' ')
-    : '';
+const time = (micros: unknown, zone: string): string =>
+  typeof micros === 'number' ? formatEpoch(Math.floor(micros / 1_000_000), zone) : '';
 
-export function readLoadReport(body: unknown): LoadReport {
+/** Times are those of the zone of the user, as in the preview and in the table of the first events. */
+export function readLoadReport(body: unknown, zone: string): LoadReport {
   const root = asObject(body);
   const count = (name: string) => Number(root[name] ?? 0) || 0;
-  const from = time(root.earliest);
-  const to = time(root.latest);
+  const from = time(root.earliest, zone);
+  const to = time(root.latest, zone);
   const notes: string[] = [];
   const note = (name: string, text: (n: number) => string) => {
     if (count(name) > 0) notes.push(text(count(name)));
@@ -37,7 +36,7 @@ export function readLoadReport(body: unknown): LoadReport {
   return {
     sourcetype: String(root.sourcetype ?? ''),
     events: count('events'),
-    span: from === '' ? '' : `${from} to ${to} UTC`,
+    span: from === '' ? '' : `${from} to ${to} (${zone})`,
     notes,
   };
 }

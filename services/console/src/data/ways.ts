@@ -22,7 +22,7 @@ export const WAYS: readonly Way[] = [
   {
     id: 'hec',
     title: 'HTTP Event Collector',
-    about: 'curl, Docker, Vector, Fluent Bit: acknowledged',
+    about: 'curl, Docker, Vector: acknowledged',
     capability: 'edit_token_http',
   },
   {

@@ -1,6 +1,14 @@
 import { expect, it } from 'vitest';
 import { decodeInspection } from '../api/decode';
-import { costText, counterRows, duration, longest, operatorRows, size } from './inspection';
+import {
+  costText,
+  counterRows,
+  duration,
+  longest,
+  operatorRows,
+  readText,
+  size,
+} from './inspection';
 
 const INSPECTION = decodeInspection({
   inspection: {
@@ -62,6 +70,10 @@ it('has the plans of other processes, with their operators', () => {
     ['gather', null],
     ['scan', 7],
   ]);
+});
+
+it('says that hot buckets are not meant where nothing was read', () => {
+  expect(readText({ dram: 0, nvme: 0, store: 0 })).toBe('nothing read from stored buckets');
 });
 
 it('says what requests cost, and at which price', () => {

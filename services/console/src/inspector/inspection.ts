@@ -77,7 +77,7 @@ export function size(bytes: number): string {
 /** What a search read: all of it, and of that from object storage, which costs money. */
 export function readText(bytes: { dram: number; nvme: number; store: number }): string {
   const all = bytes.dram + bytes.nvme + bytes.store;
-  if (all === 0) return 'nothing read from buckets';
+  if (all === 0) return 'nothing read from stored buckets';
   return bytes.store > 0
     ? `${size(all)} read, ${size(bytes.store)} from store`
     : `${size(all)} read`;
