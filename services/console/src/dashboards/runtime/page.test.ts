@@ -361,11 +361,14 @@ it('a row leads to the events of its whole group, by the names that the events k
   expect(await searched('', of('The host'), search)).toBe('index=a host="web 01"');
 });
 
-const MOVED = `<search><query>index=a</query><done><set token="form.b">found</set></done></search>
-  <fieldset submitButton="false"><input type="text" token="a"/><input type="text" token="b"/></fieldset>`;
-
 function pageWith(element: string): [DashboardRun, DashboardElement] {
-  const page = run(`<form>${MOVED}<row><panel>${element}</panel></row></form>`);
+  const page = run(
+    form(
+      '<input type="text" token="a"/><input type="text" token="b"/>',
+      'submitButton="false"',
+      `<row><panel>${element}</panel></row>`,
+    ),
+  );
   return [page, page.dashboard.rows[0]?.panels[0]?.elements[0] as DashboardElement];
 }
 
@@ -392,7 +395,7 @@ it('the address has the inputs that a click moves before its link leads elsewher
   expect([query, steps, opened]).toEqual(['form.a=web+01', [true], [['/app/shop/other', '']]]);
 });
 
-it('what a chart or a search moves is in the address, and is no step of the history', () => {
+it('what a selection in a chart moves is in the address, and is no step of the history', () => {
   const [page, element] = pageWith(
     `<chart><search><query>index=a</query></search>
      <selection><set token="form.a">$start$</set></selection></chart>`,
