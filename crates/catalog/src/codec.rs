@@ -5,20 +5,20 @@
 //! are binary compressed with zstd, because hosts and fields repeat much. Old versions stay readable.
 //!
 //! ```text
-//! c <pack, 8>                                                -> 3 zstd(columns of headers)
 //! d <kind> 0 <name>                                          -> 1 zstd(json)
 //! g <path>                                                   -> 1 <delete after, microseconds, 8>
 //! h <index> 0 <id, 16 bytes>                                 -> 2 header
 //! o <indexer, 16 bytes> <set, 2>                             -> 2 <epoch, 8> <owner, 16>
 //! p <indexer, 16 bytes> <set, 2> <lane, 1>       <index>     -> 1 <position, 8>
 //! s <id, 16 bytes>                                           -> 2 zstd(summary)
-//! u                                                          -> 3
+//! u                                                          -> 4
 //! v                                                          -> 2 <number of the last write, 8>
-//! w <number of a write, 8>                                   -> 3 <the headers that it has changed>
-//! x                                                          -> 3 <the list of the packs>
+//! w <number of a write, 8>                                   -> 4 <the headers that it has changed>
+//! x                                                          -> 4 <the list of the packs>
+//! y <pack, 8>                                                -> 4 zstd(columns of headers)
 //! ```
-//! Numbers are big-endian. The kinds `c`, `w` and `x` repeat headers, so that a large catalog opens fast
-//! ([`crate::packs`]), and `u` is written with `c` and `x`; a release that does not know them ignores them.
+//! Numbers are big-endian. The kinds `w`, `x` and `y` repeat headers, so that a large catalog opens fast
+//! ([`crate::packs`]), and `u` is written with `x` and `y`; a release that does not know them ignores them.
 //! Until version 2, a bucket was one entry, which opening replaces ([`crate::migration`]):
 //!
 //! ```text

@@ -171,8 +171,11 @@ pub(crate) async fn write(
     *list = new;
     if list.cleaned < list.number {
         let entries = codec::log_keys(list.cleaned + 1..list.number + 1);
-        Box::pin(delete(database, path, entries)).await?;
-        list.cleaned = list.number;
+        match Box::pin(delete(database, path, entries)).await {
+            // Those in a damaged block stay.
+            Ok(()) | Err(Error::Corrupt { .. }) => list.cleaned = list.number,
+            Err(error) => return Err(error),
+        }
     }
     tracing::debug!(path, number, packs = all, written, "the headers of buckets are packed");
     Ok(())

@@ -95,7 +95,11 @@ pub(crate) async fn last_write(database: &Db, path: &str) -> Result<Option<i64>>
     let mut latest: Option<i64> = None;
     for key in [codec::NUMBER, codec::PACKING] {
         let last = database.get_key_value(key).await;
-        let last = last.map_err(|error| Error::from_database(path, "read", &error))?;
+        let last = match last.map_err(|error| Error::from_database(path, "read", &error)) {
+            // It only matters after packing by a process whose clock was ahead.
+            Err(Error::Corrupt { .. }) if key == codec::PACKING => None,
+            last => last?,
+        };
         latest = latest.max(last.map(|last| last.create_ts));
     }
     Ok(latest)

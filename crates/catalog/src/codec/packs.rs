@@ -8,8 +8,10 @@ use super::fields::{Fields, put_bytes, put_number, put_signed};
 use super::{Damage, HEADER, LEVEL, content, unpacked};
 
 /// Version of packs, of their list and of the log.
-const PACKED: u8 = 3;
-const PACK: u8 = b'c';
+const PACKED: u8 = 4;
+// Behind everything that the scan of single headers reads: a scan begins a block before its first key, and a
+// damaged block of packs must not end it.
+const PACK: u8 = b'y';
 const LOG: u8 = b'w';
 /// The key of the list of packs.
 pub(crate) const PACK_LIST: &[u8] = b"x";

@@ -255,25 +255,33 @@ async fn a_check_finds_packs_that_differ_from_single_headers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_damaged_block_of_the_list_does_not_prevent_opening() {
+async fn damaged_blocks_of_packs_and_of_their_list_do_not_prevent_opening() {
     const PART: [u8; 100] = [b'#'; 100];
     let store = memory();
     let catalog = open(&store, NEVER).await;
     add(&catalog, 0..100).await;
     catalog.pack().await.unwrap();
     // An entry that is larger than a block has one of its own.
-    let list = (codec::PACK_LIST.to_vec(), Some(vec![b'#'; 40_000]));
-    write_raw(&catalog, vec![list]).await;
+    let known = list(&catalog).await.unwrap();
+    let last = known.packs.iter().copied().chain([u64::MAX - 1]);
+    let packs = last.map(codec::pack_key);
+    let keys = packs.chain([codec::PACK_LIST.to_vec(), codec::PACKING.to_vec()]);
+    write_raw(&catalog, keys.map(|key| (key, Some(vec![b'#'; 40_000]))).collect()).await;
     catalog.close().await.unwrap();
     let files = store.list(Some(&Path::from("catalog/compacted")));
     let files: Vec<_> = files.try_collect().await.unwrap();
     for file in files {
         let bytes = store.get(&file.location).await.unwrap().bytes().await.unwrap();
         let mut bytes = bytes.to_vec();
-        if let Some(at) = bytes.windows(PART.len()).position(|some| some == PART) {
-            bytes[at + 1_000] ^= 1;
-            store.put(&file.location, bytes.into()).await.unwrap();
+        let mut from = 0;
+        let next = |bytes: &[u8], from: usize| {
+            bytes.get(from..)?.windows(PART.len()).position(|some| some == PART)
+        };
+        while let Some(at) = next(&bytes, from) {
+            bytes[from + at + 1_000] ^= 1;
+            from += at + 35_000;
         }
+        store.put(&file.location, bytes.into()).await.unwrap();
     }
     let catalog = open(&store, NEVER).await;
     let reading = catalog.writer().unwrap().database.get(codec::PACK_LIST).await;

@@ -151,7 +151,8 @@ fn time_of(value: Value<'_>) -> Option<i64> {
         Value::Text(text) => read_time_among_texts(text),
         _ => None,
     };
-    let number = || value.number().map(|seconds| (seconds * 1e6).round() as i64);
+    let number =
+        || value.number().filter(|n| n.is_finite()).map(|seconds| (seconds * 1e6).round() as i64);
     exact.or_else(number)
 }
 
