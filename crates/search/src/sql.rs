@@ -19,7 +19,7 @@ use jiff::tz::TimeZone;
 use model::{ErrorKind, IndexName, TimeRange};
 use plan::{
     EventSource, EventsRequest, Message, MessageLog, PlanContext, PlanningTime, SourceField,
-    SqlColumns, SqlLogs, Waiting,
+    SqlLogs, Waiting,
 };
 use runtime::trace::TraceContext;
 
@@ -515,7 +515,7 @@ struct Indexes {
 #[derive(Debug, Clone)]
 struct Computed {
     context: PlanContext,
-    columns: SqlColumns,
+    columns: sql_columns::Columns,
     /// Messages about the objects that compute columns.
     log: MessageLog,
     /// Messages about all objects that could.
@@ -571,7 +571,8 @@ impl Indexes {
             };
             if let Some(Computed { context, columns, log, tried }) = &self.computed {
                 let logs = SqlLogs { applied: log, tried };
-                let table = plan::sql_table(context, logs, &request, columns, &open).await?;
+                let columns = columns.of_index(name);
+                let table = plan::sql_table(context, logs, &request, &columns, &open).await?;
                 if table.is_some() {
                     return Ok(table);
                 }

@@ -4,7 +4,7 @@
 //! it has those that the query names (`sql_names`). Where one is computed, a table has the other fields that
 //! the query names only: plans over all fields of a large index take much memory.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
@@ -18,11 +18,28 @@ use plan::SqlColumns;
 
 use crate::sql_names;
 
+/// What a statement and its text say about columns.
+#[derive(Debug, Clone)]
+pub(crate) struct Columns {
+    names: BTreeMap<String, BTreeSet<String>>,
+    /// All words of the query; `None` if a `*` stands for columns that it does not name.
+    pub(crate) words: Option<HashSet<String>>,
+    texts: Vec<(String, Vec<String>)>,
+}
+
+impl Columns {
+    /// Returns what they say about those of an index.
+    pub(crate) fn of_index(&self, index: &str) -> SqlColumns {
+        let names = self.names.get(index).into_iter().flatten().cloned().collect();
+        SqlColumns { names, words: self.words.clone(), texts: self.texts.clone() }
+    }
+}
+
 /// Returns what a statement and its text say about columns.
-pub(crate) fn of(query: &str, statement: &Statement) -> SqlColumns {
+pub(crate) fn of(query: &str, statement: &Statement) -> Columns {
     let names = sql_names::of(statement);
     let words = (!names.all).then(|| words(query));
-    SqlColumns { names: names.read, words, texts: texts(statement) }
+    Columns { names: names.read, words, texts: texts(statement) }
 }
 
 /// Returns all words of a query, which are more than the names of its columns.

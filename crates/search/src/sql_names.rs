@@ -4,10 +4,10 @@
 //! hides what else the query calls so: in `GROUP BY`, the engine prefers a column of the input to a name
 //! given with `AS`. So a name counts only where an index can be meant: not if it is the name of a result,
 //! nor if a query in `FROM` or `WITH` has a result of this name. Through the `*` of such a query, names
-//! reach the relations within it. All indexes of a query have the same names: which index a column without
-//! its table belongs to is known only once they are open.
+//! reach the relations within it. Which index a column without its table belongs to is known only once they
+//! are open, so all indexes of a `FROM` have its name.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
@@ -21,8 +21,8 @@ use datafusion::sql::sqlparser::ast::{
 /// The columns that a statement reads from its indexes.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
-    /// Their names, each once.
-    pub(crate) read: Vec<String>,
+    /// Their names, by the index that may have them.
+    pub(crate) read: BTreeMap<String, BTreeSet<String>>,
     /// Whether a `*` or a `NATURAL JOIN` stands for columns without naming them.
     pub(crate) all: bool,
 }
@@ -117,13 +117,14 @@ struct Relation<'q> {
 }
 
 enum Source<'q> {
-    Index,
+    /// An index of this name.
+    Index(String),
     /// A query of `WITH`, by its position among those that are known.
     With(usize),
     Query {
         query: &'q Query,
         lateral: bool,
-        wanted: Vec<String>,
+        wanted: BTreeSet<String>,
     },
     /// A function, or a table that is not an index.
     Other,
@@ -133,7 +134,7 @@ enum Source<'q> {
 struct With {
     name: String,
     outputs: Outputs,
-    wanted: Vec<String>,
+    wanted: BTreeSet<String>,
 }
 
 /// The relations of a `FROM`, and what its `SELECT` reads of them.
@@ -143,12 +144,15 @@ struct Clause<'q> {
     names: Vec<Name>,
     /// Columns that both sides of a join have.
     using: Vec<String>,
+    /// Columns that are read around the query, and may be those of a `*`.
+    through: Vec<String>,
+    /// The tables of its `*`; `None`: all.
+    starred: BTreeSet<Option<String>>,
 }
 
 #[derive(Default)]
 struct Walk {
-    read: Vec<String>,
-    known: HashSet<String>,
+    read: BTreeMap<String, BTreeSet<String>>,
     all: bool,
     with: Vec<With>,
 }
@@ -166,16 +170,10 @@ impl Walk {
         match parsed {
             Parsed::Query(query) => {
                 // Names that no relation has are mistakes.
-                self.query(query, &[]);
+                self.query(query, &BTreeSet::new());
             }
             Parsed::Explain { statement, .. } => self.parsed(statement),
             _ => {}
-        }
-    }
-
-    fn add(&mut self, column: &str) {
-        if self.known.insert(column.to_owned()) {
-            self.read.push(column.to_owned());
         }
     }
 
@@ -188,14 +186,14 @@ impl Walk {
 
     /// Reads a query of whose results these are read around it. Returns the names that its own relations may
     /// not have: they belong to a query around it.
-    fn query(&mut self, query: &Query, wanted: &[String]) -> Vec<Name> {
+    fn query(&mut self, query: &Query, wanted: &BTreeSet<String>) -> Vec<Name> {
         let tables = query.with.as_ref().map_or(&[][..], |with| with.cte_tables.as_slice());
         for table in tables {
             let outputs = Outputs::of_query(&table.query).renamed(Some(&table.alias));
             let name = table.alias.name.value.clone();
-            self.with.push(With { name, outputs, wanted: Vec::new() });
+            self.with.push(With { name, outputs, wanted: BTreeSet::new() });
         }
-        let mut wanted = wanted.to_vec();
+        let mut wanted = wanted.clone();
         if !query.pipe_operators.is_empty() {
             self.all = true;
             let piped = self.reads(&query.pipe_operators);
@@ -228,9 +226,9 @@ impl Walk {
         outer
     }
 
-    fn body(&mut self, body: &SetExpr, wanted: &[String], sorted: Vec<Name>) -> Vec<Name> {
+    fn body(&mut self, body: &SetExpr, wanted: &BTreeSet<String>, sorted: Vec<Name>) -> Vec<Name> {
         let with_sorted = || {
-            let mut wanted = wanted.to_vec();
+            let mut wanted = wanted.clone();
             wanted.extend(sorted.iter().map(|name| name.column.clone()));
             wanted
         };
@@ -248,7 +246,12 @@ impl Walk {
         }
     }
 
-    fn select(&mut self, select: &Select, wanted: &[String], sorted: Vec<Name>) -> Vec<Name> {
+    fn select(
+        &mut self,
+        select: &Select,
+        wanted: &BTreeSet<String>,
+        sorted: Vec<Name>,
+    ) -> Vec<Name> {
         let mut from = Clause { names: self.reads(&select.projection), ..Clause::default() };
         from.names.extend(self.reads(&select.prewhere));
         from.names.extend(self.reads(&select.selection));
@@ -266,16 +269,11 @@ impl Walk {
         from.names.extend(late.into_iter().filter(|name| !name.is_given(&given)));
         let outputs = Outputs::of_select(select);
         self.all |= outputs.all;
-        let mut stars: Vec<Star> = select.projection.iter().filter_map(star).collect();
+        from.starred = select.projection.iter().filter_map(star).map(|star| star.table).collect();
         if select.projection.is_empty() {
-            stars.push(Star { table: None });
+            from.starred.insert(None);
         }
-        for Star { table } in stars {
-            let through = wanted.iter().filter(|column| outputs.may_have(column));
-            from.names.extend(
-                through.map(|column| Name { table: table.clone(), column: column.clone() }),
-            );
-        }
+        from.through = wanted.iter().filter(|column| outputs.may_have(column)).cloned().collect();
         for table in &select.from {
             self.table(table, &mut from);
         }
@@ -307,7 +305,7 @@ impl Walk {
             TableFactor::Derived { lateral, subquery, alias, .. } => {
                 let outputs = Outputs::of_query(subquery);
                 let query: &'q Query = subquery;
-                let source = Source::Query { query, lateral: *lateral, wanted: Vec::new() };
+                let source = Source::Query { query, lateral: *lateral, wanted: BTreeSet::new() };
                 (source, outputs, alias.as_ref(), None)
             }
             TableFactor::NestedJoin { table_with_joins, alias } => {
@@ -346,13 +344,14 @@ impl Walk {
             return (Source::With(at), self.with[at].outputs.clone());
         }
         let is_listing = parts.iter().rev().nth(1) == Some(&"information_schema");
-        let source = if is_listing { Source::Other } else { Source::Index };
+        let index = parts.last().map(|part| (*part).to_owned()).unwrap_or_default();
+        let source = if is_listing { Source::Other } else { Source::Index(index) };
         (source, Outputs { all: true, ..Outputs::default() })
     }
 
     /// Passes the names that a `SELECT` reads to its relations. Returns those that they may not have.
     fn distribute(&mut self, from: Clause<'_>) -> Vec<Name> {
-        let Clause { mut relations, names, using } = from;
+        let Clause { mut relations, names, using, through, starred } = from;
         let mut outer = Vec::new();
         for name in names {
             if !self.pass(&name, &mut relations) {
@@ -364,7 +363,17 @@ impl Walk {
                 self.want(column, relation);
             }
         }
-        let queries: Vec<(&Query, bool, Vec<String>)> = relations
+        for column in &through {
+            if starred.contains(&None) {
+                self.pass(&Name::of_column(column), &mut relations);
+            }
+            for relation in &mut relations {
+                if relation.name.is_some() && starred.contains(&relation.name) {
+                    self.want(column, relation);
+                }
+            }
+        }
+        let queries: Vec<(&Query, bool, BTreeSet<String>)> = relations
             .iter()
             .filter_map(|relation| match &relation.source {
                 Source::Query { query, lateral, wanted } => {
@@ -404,16 +413,25 @@ impl Walk {
     fn want(&mut self, column: &str, relation: &mut Relation<'_>) -> bool {
         let Relation { source, outputs, .. } = relation;
         let wanted = match source {
-            Source::Index => {
-                self.add(column);
+            Source::Index(index) => {
+                // Most names are there already.
+                match self.read.get_mut(index) {
+                    Some(read) if read.contains(column) => {}
+                    Some(read) => {
+                        read.insert(column.to_owned());
+                    }
+                    None => {
+                        self.read.insert(index.clone(), BTreeSet::from([column.to_owned()]));
+                    }
+                }
                 return true;
             }
             Source::With(at) => &mut self.with[*at].wanted,
             Source::Query { wanted, .. } => wanted,
             Source::Other => return false,
         };
-        if outputs.may_have(column) && !wanted.iter().any(|known| known == column) {
-            wanted.push(column.to_owned());
+        if outputs.may_have(column) && !wanted.contains(column) {
+            wanted.insert(column.to_owned());
         }
         false
     }
@@ -432,7 +450,7 @@ impl Visitor for Reads<'_> {
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
         if self.depth == 0 {
-            let outer = self.walk.query(query, &[]);
+            let outer = self.walk.query(query, &BTreeSet::new());
             self.names.extend(outer);
         }
         self.depth += 1;
@@ -572,7 +590,7 @@ mod tests {
     }
 
     fn reads(query: &str, column: &str) -> bool {
-        names(query).read.iter().any(|name| name == column)
+        names(query).read.values().any(|read| read.contains(column))
     }
 
     #[test]
@@ -589,6 +607,31 @@ mod tests {
         assert!(!names("SELECT count(*) FROM main").all);
         assert!(names("SELECT m.* FROM main m").all);
         assert!(names("SELECT a FROM main NATURAL JOIN auth").all);
+    }
+
+    #[test]
+    fn names_of_one_index_are_not_those_of_others() {
+        let of_index = |query: &str, index: &str| {
+            names(query).read.remove(index).is_some_and(|read| read.contains("day"))
+        };
+        for query in [
+            "WITH d AS (SELECT n, day FROM main) SELECT w.uri, day FROM web w JOIN d USING (n)",
+            "SELECT day FROM main GROUP BY day UNION ALL SELECT host AS day FROM web GROUP BY day",
+            "SELECT m.day, w.host FROM main m, web w",
+        ] {
+            assert!(of_index(query, "main") && !of_index(query, "web"), "{query}");
+        }
+        let both = "SELECT day FROM main JOIN web USING (n)";
+        assert!(of_index(both, "main") && of_index(both, "web"));
+    }
+
+    #[test]
+    fn many_names_and_stars_are_read_once() {
+        let columns: Vec<String> = (0..30_000).map(|number| format!("c{number}")).collect();
+        let (columns, stars) = (columns.join(", "), vec!["*"; 30_000].join(", "));
+        // With a product of names and stars, this would not end.
+        let found = names(&format!("SELECT {columns} FROM (SELECT {stars} FROM main) q"));
+        assert_eq!(found.read["main"].len(), 30_000);
     }
 
     #[test]
