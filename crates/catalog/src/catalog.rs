@@ -387,8 +387,21 @@ impl Catalog {
     /// # Errors
     /// As [`put_document`](Self::put_document).
     pub async fn change_documents_in_time(&self, documents: Vec<NamedDocument>) -> Result<()> {
+        self.replace_documents_in_time(Vec::new(), documents).await
+    }
+
+    /// Changes documents as [`replace_documents`](Self::replace_documents), for interactive callers, as
+    /// [`change_documents_in_time`](Self::change_documents_in_time).
+    ///
+    /// # Errors
+    /// As [`put_document`](Self::put_document) and [`replace_documents`](Self::replace_documents).
+    pub async fn replace_documents_in_time(
+        &self,
+        before: Vec<NamedDocument>,
+        after: Vec<NamedDocument>,
+    ) -> Result<()> {
         let limit = self.settings().document_bytes;
-        for (kind, name, json) in &documents {
+        for (kind, name, json) in &after {
             self.check_document_name(kind, name)?;
             let size = json.as_ref().and_then(|json| serde_json::to_vec(json).ok());
             let size = size.map_or(0, |text| text.len());
@@ -397,7 +410,7 @@ impl Catalog {
                 return Err(self.invalid(&format!("document {kind}/{name}"), &reason));
             }
         }
-        self.make_in_time(documents.into()).await
+        self.make_in_time(Documents { after, before }).await
     }
 
     /// Changes documents as [`change_documents`](Self::change_documents), if the catalog has each document of
@@ -409,8 +422,8 @@ impl Catalog {
     /// [`change_documents`](Self::change_documents).
     pub async fn replace_documents(
         &self,
-        before: Vec<(String, String, Option<Value>)>,
-        after: Vec<(String, String, Option<Value>)>,
+        before: Vec<NamedDocument>,
+        after: Vec<NamedDocument>,
     ) -> Result<()> {
         self.make(Documents { after, before }).await
     }

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Guarantees: the object of a document is complete: it is written before the document, and deleted after it.
-//! An object without a document is deleted after an hour. Documents change under a condition, so that changes
-//! of two search heads at the same time are both made.
+//! An object without a document is deleted after an hour. Documents are created and changed under a
+//! condition, so that changes of two search heads at the same time are both made, and no job replaces
+//! another one with its id.
 
 mod loaded;
 mod object;
@@ -105,24 +106,69 @@ impl Archive {
         all
     }
 
-    /// Writes the object of a job, then its document.
+    /// Writes the object of a job, then its document. Another job with the same id stays: search heads know of
+    /// each other's jobs only when they are stored, so clients that choose ids can start two with one id.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if object storage or the catalog fails; nobody knows the job then.
+    /// [`Error::Unavailable`] if object storage or the catalog fails, [`Error::SavedElsewhere`] if another job
+    /// with this id is stored; nobody knows the job then.
     pub(crate) async fn write(
         &self,
         sid: &str,
         saved: &SavedJob,
         object: Bytes,
     ) -> Result<(), Error> {
+        self.replaceable(&self.catalog.snapshot(), sid, saved)?;
         let path = path(sid, &saved.version);
         let put = self.store()?.put(&path, object.into());
         let put =
             tokio::time::timeout(STORE, put).await.map_err(|_| late("object storage", STORE))?;
         put.map_err(|error| Error::Unavailable(format!("cannot write {path}: {error}")))?;
-        let document = self.catalog.put_document(KIND, sid, json(saved)?);
-        let written = tokio::time::timeout(CATALOG, document).await;
-        written.map_err(|_| late("the catalog", CATALOG))?.map_err(|error| of_catalog(&error))
+        let created = self.create(sid, saved).await;
+        if matches!(created, Err(Error::SavedElsewhere { .. })) {
+            self.delete(&path).await;
+        }
+        created
+    }
+
+    /// Writes the document of a job unless another job with this id has one.
+    async fn create(&self, sid: &str, saved: &SavedJob) -> Result<(), Error> {
+        let mut changes = self.catalog.subscribe();
+        let after = json(saved)?;
+        for _ in 0..ATTEMPTS {
+            let snapshot = changes.borrow_and_update().clone();
+            let before = self.replaceable(&snapshot, sid, saved)?;
+            let named = |json| vec![(KIND.to_owned(), sid.to_owned(), json)];
+            let after = named(Some(after.clone()));
+            let replaced = self.catalog.replace_documents_in_time(named(before), after);
+            let replaced = tokio::time::timeout(CATALOG, replaced).await;
+            match replaced.map_err(|_| late("the catalog", CATALOG))? {
+                Ok(()) => return Ok(()),
+                Err(catalog::Error::Changed { .. }) => {
+                    // The document that was written first arrives with the next snapshot.
+                    let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
+                }
+                Err(error) => return Err(of_catalog(&error)),
+            }
+        }
+        Err(Error::Unavailable(format!("the job {sid} is being changed by others; try again")))
+    }
+
+    /// Returns the document that a job may replace: its own, written by an attempt whose reply was lost, or one
+    /// that has expired.
+    fn replaceable(
+        &self,
+        snapshot: &catalog::Snapshot,
+        sid: &str,
+        saved: &SavedJob,
+    ) -> Result<Option<serde_json::Value>, Error> {
+        let Some(known) = snapshot.document(KIND, sid) else { return Ok(None) };
+        let is_free =
+            |known: SavedJob| known.version == saved.version || known.is_over(self.clock.now());
+        match read(sid, &known).is_some_and(is_free) {
+            true => Ok(Some((*known).clone())),
+            false => Err(Error::SavedElsewhere { sid: sid.to_owned() }),
+        }
     }
 
     /// The object of a job; `None` if the job has been removed.

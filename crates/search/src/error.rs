@@ -106,6 +106,15 @@ pub enum Error {
         /// Number of stored jobs.
         jobs: usize,
     },
+    /// Another job with the same id is stored.
+    #[error(
+        "another search head has saved a job with the id \"{sid}\" already: start the search again with \
+         another id, or with none"
+    )]
+    SavedElsewhere {
+        /// The id.
+        sid: String,
+    },
     /// The object of a stored job is damaged.
     #[error("the results of the job cannot be read: {path}: {reason}; start the search again")]
     StoredJob {
@@ -169,6 +178,7 @@ impl Error {
             | Self::SavedResultBytes { .. }
             | Self::SavedQuota { .. }
             | Self::TooManySavedJobs { .. } => ErrorKind::Exhausted,
+            Self::SavedElsewhere { .. } => ErrorKind::Conflict,
             Self::StoredJob { .. } => ErrorKind::Corrupt,
             Self::UnknownJob => ErrorKind::NotFound,
             Self::Bucket { .. } | Self::Unavailable(_) | Self::Unrecorded(_) => {

@@ -151,6 +151,12 @@ impl SearchService {
             None => None,
         };
         let stored = engine.archive.find(sid);
+        // Another search head may have stored another job with this id.
+        let is_other =
+            |(job, stored): (&Arc<Job>, &SavedJob)| job.saving().version() != stored.version;
+        if job.as_ref().zip(stored.as_ref()).is_some_and(is_other) {
+            return Ok(engine.jobs.cancel(sid));
+        }
         let removed = engine.archive.remove(sid, "deleted").await?;
         if let Some(stored) = stored {
             engine.loaded.forget(&stored.version);

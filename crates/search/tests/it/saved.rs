@@ -276,6 +276,40 @@ async fn a_job_removed_at_another_head_goes_from_its_own() {
     assert!(!two.remove_job(job.sid()).await.unwrap());
 }
 
+/// A job with an id that its client has chosen.
+async fn named_mine(head: &SearchService, owner: &str) -> Arc<Job> {
+    let sid = Some("mine".to_owned());
+    let request = JobRequest { sid, ..JobRequest::new("| makeresults", owner) };
+    let job = head.dispatch(request).await.unwrap();
+    job.finished().await.unwrap();
+    job
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_job_is_not_replaced_or_removed_by_another_one_with_its_id() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let (one, two) = (cluster.head(), cluster.head());
+    // No search head knows the other's job.
+    let (ann, bob) = (named_mine(&one, "ann").await, named_mine(&two, "bob").await);
+    save(&one, &ann).await.unwrap();
+    for _ in 0..2 {
+        let error = save(&two, &bob).await.unwrap_err();
+        assert!(matches!(error, Error::SavedElsewhere { .. }), "{error}");
+        assert_eq!(error.kind(), model::ErrorKind::Conflict);
+    }
+    assert!(warnings(&bob)[0].contains("saved a job with the id \"mine\" already"));
+    assert!(two.remove_job("mine").await.unwrap() && two.job("mine").is_none());
+    assert_eq!(cluster.objects().await.len(), 1);
+    let kept = cluster.head().load_job("mine").await.unwrap().unwrap();
+    assert_eq!((kept.request().owner.as_str(), kept.result_count()), ("ann", 1));
+    // One whose time is over is replaced, also before it is removed.
+    cluster.clock.advance(8 * DAY);
+    let three = cluster.head();
+    let bob = named_mine(&three, "bob").await;
+    save(&three, &bob).await.unwrap();
+    assert_eq!(cluster.head().saved_job("mine").unwrap().request().owner, "bob");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_cannot_be_stored_says_so_and_is_tried_again_when_asked() {
     let cluster = Cluster::new(Settings::default()).await;
