@@ -382,14 +382,30 @@ impl InstalledApps {
         let token = runtime::random::uuid().to_string();
         let lock = json!({ "token": token, "by": by, "since": now, "process": process });
         let before = vec![lock_document(held.as_deref())];
-        let locked = self.catalog.replace_documents(before, vec![lock_document(Some(&lock))]);
-        locked.await.map_err(|error| match error {
-            catalog::Error::Changed { .. } => Error::Changed(
+        let note = vec![lock_document(Some(&lock))];
+        match self.catalog.replace_documents_in_time(before, note).await {
+            Ok(()) => Ok(lock),
+            Err(catalog::Error::Changed { .. }) => Err(Error::Changed(
                 "another bundle is being applied; try again when it is in effect".to_owned(),
-            ),
-            error => error.into(),
-        })?;
-        Ok(lock)
+            )),
+            Err(error) => {
+                self.unlock_late(lock);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Releases a lock that the catalog has not taken in time, and may take later: nobody applies a bundle
+    /// under it.
+    fn unlock_late(&self, lock: Value) {
+        let catalog = self.catalog.clone();
+        runtime::detached(async move {
+            let locked = vec![lock_document(Some(&lock))];
+            let unlocked = catalog.replace_documents(locked, vec![lock_document(None)]).await;
+            if let Err(error) = unlocked {
+                tracing::debug!(%error, "the lock of a bundle that was refused was not taken");
+            }
+        });
     }
 
     /// Returns the lock of the bundle that is being applied; `None` if there is none, or it does not name the

@@ -23,7 +23,7 @@ pub fn wave(snapshot: &Snapshot) -> Option<Wave> {
 /// concurrent starts and cancellations are not overwritten. Returns whether it was unchanged.
 ///
 /// # Errors
-/// If the catalog does not take the document.
+/// If the catalog does not take the document in time.
 pub async fn replace_wave(
     catalog: &Catalog,
     snapshot: &Snapshot,
@@ -32,8 +32,8 @@ pub async fn replace_wave(
     let document = |json| (DOCUMENT.0.to_owned(), DOCUMENT.1.to_owned(), json);
     let before = snapshot.document(DOCUMENT.0, DOCUMENT.1).map(|json| (*json).clone());
     let after = serde_json::json!(wave);
-    let replaced =
-        catalog.replace_documents(vec![document(before)], vec![document(Some(after))]).await;
+    let (before, after) = (vec![document(before)], vec![document(Some(after))]);
+    let replaced = catalog.replace_documents_in_time(before, after).await;
     match replaced {
         Ok(()) => Ok(true),
         Err(Error::Changed { .. }) => Ok(false),

@@ -458,6 +458,25 @@ async fn why_no_leader_is_found_is_told_with_the_address() {
     serving.abort();
 }
 
+/// A change with a condition has the deadline of other changes that people wait for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replacement_in_time_is_answered_while_the_store_is_away() {
+    let failing = Arc::new(FailingStore::new(Arc::new(InMemory::new()) as Arc<dyn ObjectStore>));
+    let settings = Settings { document_deadline: Duration::from_millis(200), ..quick() };
+    let leader = open(Arc::clone(&failing) as _, settings.clone()).await.unwrap();
+    let server = Server::start(&leader, None).await;
+    let follower = follow(&[server.url()], settings).await.unwrap();
+    let named = |name: &str, json| vec![("user".to_owned(), name.to_owned(), json)];
+    failing.hooks().fail(Moment::Before);
+    for (catalog, name) in [(&follower, "ann"), (&leader, "bob")] {
+        let (before, after) = (named(name, None), named(name, Some(json!(1))));
+        let error = catalog.replace_documents_in_time(before, after).await.unwrap_err();
+        assert!(matches!(error, Error::Unreachable { .. } | Error::Slow { .. }), "{error:?}");
+    }
+    failing.hooks().heal();
+    server.stop().await;
+}
+
 /// A change that was under way while another one was made must not undo it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_document_is_replaced_only_where_it_is_what_is_expected() {
