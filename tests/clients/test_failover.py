@@ -563,6 +563,17 @@ def test_copies_are_in_other_sites_and_leave_an_indexer_that_is_taken_out(cluste
 
     refused = head.cli("cluster", "offline", "web9")
     assert refused.returncode and "has no process" in refused.stderr, refused
+    # A variable of a script that is not set does not mean the process that answers.
+    for command in ("offline", "remove"):
+        refused = holder.cli("cluster", command, "")
+        assert refused.returncode and "value is required" in refused.stderr, refused
+    head.cli("cluster", "maintenance-mode", "enable")
+    planned = head.cli("cluster", "offline", identity(holder), "--dry-run")
+    assert planned.returncode == 1 and "is refused without --force" in planned.stdout, planned
+    assert "in maintenance mode" in planned.stdout, planned
+    refused = head.cli("cluster", "offline", identity(holder), "--detach")
+    assert refused.returncode and "in maintenance mode" in refused.stderr, refused
+    head.cli("cluster", "maintenance-mode", "disable")
     planned = head.cli("cluster", "offline", identity(holder), "--dry-run")
     assert planned.returncode == 0 and "3 indexers would remain" in planned.stdout, planned
     assert cluster.rolling_restart(head)["decommission"] == []

@@ -75,10 +75,20 @@ pub(super) async fn all(state: &ApiState) -> Vec<Value> {
     leaving.iter().map(|(id, asked)| shown(&snapshot, &up, id, asked)).collect()
 }
 
+/// Returns the objection while maintenance mode is on.
+fn maintained(snapshot: &Snapshot) -> Option<String> {
+    let by = peers::maintenance(snapshot)?;
+    Some(format!("the cluster is in maintenance mode ({by}): turn it off first"))
+}
+
 async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Response, RestError> {
     let snapshot = state.catalog.snapshot();
     let known = Registration::all(&snapshot);
-    let named = params.text("peer").unwrap_or(&state.info.guid);
+    // An empty name, as of a variable that is not set, does not mean this process.
+    let named = params.get("peer").unwrap_or(&state.info.guid);
+    if named.is_empty() {
+        return Err(RestError::invalid("peer is empty: give the ID or name of an indexer"));
+    }
     let (id, peer) = one(&known, named)?;
     if params.flag("cancel") {
         return cancel(&state, &snapshot, (id, peer), &params).await;
@@ -108,18 +118,13 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
         .map(|(id, known)| Member { id, site: &known.site, is_up: up.contains(id) })
         .collect();
     let wave = peers::wave(&snapshot);
-    let objection = objection(id, &indexers, &leaving, &state.info.placement, wave.as_ref());
+    let objection = objection(id, &indexers, &leaving, &state.info.placement, wave.as_ref())
+        .or_else(|| maintained(&snapshot));
     let is_dry = params.flag("dry_run");
     if let Some(reason) = objection.as_ref().filter(|_| !is_forced && !is_dry) {
         return Err(conflict(format!(
             "{} ({id}) is not decommissioned: {reason}; force=1 does it anyway",
             peer.name
-        )));
-    }
-    let maintained = peers::maintenance(&snapshot).filter(|_| !is_forced && !is_dry);
-    if let Some(by) = maintained {
-        return Err(conflict(format!(
-            "the cluster is in maintenance mode ({by}): turn it off first, or use force=1"
         )));
     }
     let stay = indexers.iter().filter(|one| one.id != *id && !leaving.contains(one.id));
@@ -168,6 +173,9 @@ pub(super) fn cases() -> Vec<Case> {
     vec![
         case(&format!("POST {DECOMMISSION}"), "peer=web9", 404, "has no process"),
         case(&format!("POST {DECOMMISSION}"), "peer=web9&dry_run=1", 404, "has no process"),
+        case(&format!("POST {DECOMMISSION}"), "peer=", 400, "peer is empty"),
+        case(&format!("POST {DECOMMISSION}"), "peer=&dry_run=1", 400, "peer is empty"),
+        case(&format!("POST {DECOMMISSION}"), "peer=&cancel=1", 400, "peer is empty"),
         // This process is in no cluster.
         case(&format!("POST {DECOMMISSION}"), "", 404, "has no process"),
     ]

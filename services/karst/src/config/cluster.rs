@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::ClientOptions;
@@ -103,6 +104,7 @@ pub(crate) struct BundleRollbackOptions {
 #[derive(Debug, Args)]
 pub(crate) struct OfflineOptions {
     /// The ID or name of the process, as shown by `karst cluster status`.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) peer: String,
     /// Only show whether it can be decommissioned, and how many indexers would remain.
     #[arg(long)]
@@ -150,6 +152,7 @@ pub(crate) struct RollingRestartOptions {
 #[derive(Debug, Args)]
 pub(crate) struct ClusterRemoveOptions {
     /// The ID or name of the process, as shown by `karst cluster status`.
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub(crate) peer: String,
     /// Remove it even if acknowledged events on its disk may be lost. Without this flag, the events are
     /// named.
@@ -163,4 +166,22 @@ pub(crate) struct ClusterRemoveOptions {
 pub(crate) struct ClusterInitOptions {
     /// Directory for the credentials; copy it to every machine of the cluster (--cluster-dir).
     pub(crate) directory: PathBuf,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use clap::Parser;
+
+    use crate::config::Arguments;
+
+    #[test]
+    fn a_process_without_a_name_is_refused() {
+        for command in ["offline", "remove"] {
+            let arguments = |peer| ["karst", "cluster", command, peer];
+            let error = Arguments::try_parse_from(arguments("")).unwrap_err().to_string();
+            assert!(error.contains("<PEER>"), "{error}");
+            Arguments::try_parse_from(arguments("web1")).unwrap();
+        }
+    }
 }
