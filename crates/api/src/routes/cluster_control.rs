@@ -123,9 +123,9 @@ async fn restart(Call { state, params, .. }: Call) -> Result<Response, RestError
     }
     let leaving = peers::leaving(&snapshot);
     if let Some(id) = leaving.keys().next().filter(|_| !is_forced) {
-        return Err(conflict(format!(
-            "indexer {id} is being decommissioned; force=1 does not wait"
-        )));
+        let known = Registration::all(&snapshot).into_iter().find(|(known, _)| known == id);
+        let name = known.map_or_else(|| id.clone(), |(_, known)| format!("{} ({id})", known.name));
+        return Err(conflict(format!("{name} is being decommissioned; force=1 does not wait")));
     }
     let up = answering_in_time(&state).await;
     let answers = |id: &str| id == state.info.guid || up.iter().any(|other| other.as_str() == id);

@@ -207,7 +207,7 @@ async fn show(options: &StatusOptions) -> Result<ExitCode> {
         let bundle = &content[field];
         match bundle.is_null() {
             true => eprintln!("{what}: no bundle"),
-            false => eprintln!("{what}: {}", listed(&bundle["apps"])),
+            false => eprintln!("{what}: {}", described(bundle)),
         }
     }
     let mut rows = Rows::default();
@@ -227,6 +227,18 @@ async fn show(options: &StatusOptions) -> Result<ExitCode> {
     let latest = &content["latest_bundle"]["checksum"];
     let all_have_it = processes(&peers, latest).iter().all(|one| one.has_it || !one.is_up);
     Ok(if all_have_it { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The apps of a bundle, and what distinguishes it from others with the same apps.
+fn described(bundle: &Value) -> String {
+    let checksum = bundle["checksum"].as_str().unwrap_or_default();
+    let short = checksum.get(..12).unwrap_or(checksum);
+    let by = bundle["by"].as_str().unwrap_or_default();
+    // What was installed before the first bundle has no time.
+    let applied = bundle["timestamp"].as_i64().filter(|seconds| *seconds > 0);
+    let applied = applied.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
+    let applied = applied.map(|at| format!(", applied {at} by {by}")).unwrap_or_default();
+    format!("{} (checksum {short}{applied})", listed(&bundle["apps"]))
 }
 
 /// Names as one text.
@@ -261,6 +273,17 @@ mod tests {
         assert!(has_mistakes(&content));
         assert!(!has_mistakes(&json!({ "ignored": [], "not_used": content["not_used"] })));
         assert_eq!(report(&json!({ "changes": [] })), ["No file is changed."]);
+    }
+
+    #[test]
+    fn bundles_with_the_same_apps_are_told_apart() {
+        let bundle = json!({
+            "apps": ["a", "b"], "checksum": "0123456789abcdef", "timestamp": 1_800_000_000, "by": "ann",
+        });
+        let text = "a, b (checksum 0123456789ab, applied 2027-01-15T08:00:00Z by ann)";
+        assert_eq!(described(&bundle), text);
+        let before = json!({ "apps": [], "checksum": "0123", "timestamp": 0, "by": "" });
+        assert_eq!(described(&before), "no apps (checksum 0123)");
     }
 
     #[test]
