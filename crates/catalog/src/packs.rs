@@ -8,7 +8,7 @@
 //!
 //! ```text
 //! write N:  h entries, s entries, v = N, w N = the same headers      one batch
-//! packing:  c 7, c 8, ... changed chunks                             some batches
+//! packing:  y 7, y 8, ... changed chunks                             some batches
 //!           x = [3, 5, 7, 8, ...] of write N, packs 4 and 6 deleted  one batch
 //!           w 1 to w N deleted                                       some batches
 //! ```

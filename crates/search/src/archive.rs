@@ -106,12 +106,13 @@ impl Archive {
         all
     }
 
-    /// Writes the object of a job, then its document. Another job with the same id stays: search heads know of
-    /// each other's jobs only when they are stored, so clients that choose ids can start two with one id.
+    /// Writes the object of a job, then its document. Another job with the same id stays: search heads know
+    /// of each other's jobs only when they are stored, so clients that choose ids can start two with one
+    /// id.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if object storage or the catalog fails, [`Error::SavedElsewhere`] if another job
-    /// with this id is stored; nobody knows the job then.
+    /// [`Error::Unavailable`] if object storage or the catalog fails, [`Error::SavedElsewhere`] if another
+    /// job with this id is stored; nobody knows the job then.
     pub(crate) async fn write(
         &self,
         sid: &str,
@@ -154,8 +155,8 @@ impl Archive {
         Err(Error::Unavailable(format!("the job {sid} is being changed by others; try again")))
     }
 
-    /// Returns the document that a job may replace: its own, written by an attempt whose reply was lost, or one
-    /// that has expired.
+    /// Returns the document that a job may replace: its own, written by an attempt whose reply was lost, or
+    /// one that has expired.
     fn replaceable(
         &self,
         snapshot: &catalog::Snapshot,
