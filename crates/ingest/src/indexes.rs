@@ -24,9 +24,9 @@ use crate::{Error, Ingest, Keep};
 const KIND: &str = "indexes";
 /// The index that a search without `index=` reads (`srchIndexesDefault` of Splunk's roles).
 pub const DEFAULT_INDEX: &str = "main";
-/// `frozenTimePeriodInSecs` and `maxTotalDataSizeMB` of an index that neither `indexes.conf` nor REST
-/// limits: the highest value of both. Its events are kept.
-const UNLIMITED: u64 = 4_294_967_295;
+/// What is shown of `frozenTimePeriodInSecs` and `maxTotalDataSizeMB` if neither `indexes.conf` nor REST sets
+/// them: the highest number of the `int` of Splunk's SDKs. Set, it is no limit either.
+const UNLIMITED: u64 = 2_147_483_647;
 
 /// What was set of an index at run time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,13 +90,26 @@ impl KnownIndex {
         self.definition.total_mb.or(configured).unwrap_or(UNLIMITED)
     }
 
+    /// Whether events of any age are kept, as far as their size allows it.
+    #[must_use]
+    pub fn is_kept_forever(&self) -> bool {
+        self.frozen_seconds() >= UNLIMITED
+    }
+
     /// What ingest has to be told; none if `indexes.conf` says it.
     fn keep(&self) -> Option<Keep> {
         let changed =
             self.definition.frozen_seconds.is_some() || self.definition.total_mb.is_some();
         changed.then(|| Keep {
-            period: Duration::from_secs(self.frozen_seconds()),
-            total: self.total_mb().saturating_mul(1 << 20),
+            period: match self.frozen_seconds() {
+                UNLIMITED.. => Duration::MAX,
+                seconds => Duration::from_secs(seconds),
+            },
+            // 0 is no limit.
+            total: match self.total_mb() {
+                UNLIMITED.. => 0,
+                size => size << 20,
+            },
         })
     }
 
@@ -400,10 +413,10 @@ mod tests {
     }
 
     #[test]
-    fn a_size_beyond_all_numbers_is_no_small_one() {
+    fn a_size_beyond_all_numbers_is_no_limit() {
         let definition =
             IndexDefinition { total_mb: Some((1 << 44) + 1), ..IndexDefinition::default() };
-        assert_eq!(known(false, definition).keep().unwrap().total, u64::MAX);
+        assert_eq!(known(false, definition).keep().unwrap().total, 0);
     }
 
     #[test]
@@ -447,7 +460,6 @@ mod tests {
         // Setting what is shown changes nothing.
         let definition = IndexDefinition { frozen_seconds: Some(UNLIMITED), ..Default::default() };
         let keep = KnownIndex { configured: None, definition }.keep().unwrap();
-        let longest = Duration::from_secs(UNLIMITED);
-        assert_eq!((keep.period, keep.total), (longest, UNLIMITED << 20));
+        assert_eq!((keep.period, keep.total), (Duration::MAX, 0));
     }
 }

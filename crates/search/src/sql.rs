@@ -305,6 +305,11 @@ impl SearchService {
         let depth = self.settings().plan.plan_depth;
         let statement = sql_plan::parsed(&request.query, &sql, depth)?;
         let columns = sql_columns::of(&request.query, &statement);
+        if columns.too_many {
+            let text = "the query reads too many columns through too many queries within queries: \
+                        name fewer columns, or write fewer levels";
+            return Err(Error::Search { kind: ErrorKind::Invalid, text: text.to_owned() });
+        }
         let search_host = SearchHost {
             engine: Arc::clone(self.engine()),
             hot: Arc::clone(&events.context.hot),

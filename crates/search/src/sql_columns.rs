@@ -25,6 +25,8 @@ pub(crate) struct Columns {
     /// All words of the query; `None` if a `*` stands for columns that it does not name.
     pub(crate) words: Option<HashSet<String>>,
     texts: Vec<(String, Vec<String>)>,
+    /// Whether there are too many to follow them all.
+    pub(crate) too_many: bool,
 }
 
 impl Columns {
@@ -39,7 +41,7 @@ impl Columns {
 pub(crate) fn of(query: &str, statement: &Statement) -> Columns {
     let names = sql_names::of(statement);
     let words = (!names.all).then(|| words(query));
-    Columns { names: names.read, words, texts: texts(statement) }
+    Columns { names: names.read, words, texts: texts(statement), too_many: names.too_many }
 }
 
 /// Returns all words of a query, which are more than the names of its columns.

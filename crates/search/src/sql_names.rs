@@ -18,6 +18,9 @@ use datafusion::sql::sqlparser::ast::{
     WildcardAdditionalOptions,
 };
 
+/// How many names queries may pass to the queries within them: each level has its own set of names.
+const MOST_PASSED: usize = 250_000;
+
 /// The columns that a statement reads from its indexes.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
@@ -25,13 +28,15 @@ pub(crate) struct Names {
     pub(crate) read: BTreeMap<String, BTreeSet<String>>,
     /// Whether a `*` or a `NATURAL JOIN` stands for columns without naming them.
     pub(crate) all: bool,
+    /// Whether there are too many columns in too many levels of queries to follow them all.
+    pub(crate) too_many: bool,
 }
 
 /// Returns the columns that a statement reads from its indexes.
 pub(crate) fn of(statement: &Statement) -> Names {
     let mut walk = Walk::default();
     walk.statement(statement);
-    Names { read: walk.read, all: walk.all }
+    Names { read: walk.read, all: walk.all, too_many: walk.passed > MOST_PASSED }
 }
 
 /// A column as it is written.
@@ -155,6 +160,8 @@ struct Walk {
     read: BTreeMap<String, BTreeSet<String>>,
     all: bool,
     with: Vec<With>,
+    /// How many names have been passed to queries.
+    passed: usize,
 }
 
 impl Walk {
@@ -177,6 +184,12 @@ impl Walk {
         }
     }
 
+    /// Counts names that are passed to a query. Returns whether they are not too many yet.
+    fn may_pass(&mut self, wanted: &BTreeSet<String>) -> bool {
+        self.passed += wanted.len();
+        self.passed <= MOST_PASSED
+    }
+
     /// Returns the columns that expressions read, without those within their queries that belong there.
     fn reads<T: Visit>(&mut self, part: &T) -> Vec<Name> {
         let mut reads = Reads { walk: self, names: Vec::new(), depth: 0 };
@@ -187,6 +200,9 @@ impl Walk {
     /// Reads a query of whose results these are read around it. Returns the names that its own relations may
     /// not have: they belong to a query around it.
     fn query(&mut self, query: &Query, wanted: &BTreeSet<String>) -> Vec<Name> {
+        if !self.may_pass(wanted) {
+            return Vec::new();
+        }
         let tables = query.with.as_ref().map_or(&[][..], |with| with.cte_tables.as_slice());
         for table in tables {
             let outputs = Outputs::of_query(&table.query).renamed(Some(&table.alias));
@@ -227,6 +243,9 @@ impl Walk {
     }
 
     fn body(&mut self, body: &SetExpr, wanted: &BTreeSet<String>, sorted: Vec<Name>) -> Vec<Name> {
+        if !self.may_pass(wanted) {
+            return Vec::new();
+        }
         let with_sorted = || {
             let mut wanted = wanted.clone();
             wanted.extend(sorted.iter().map(|name| name.column.clone()));
@@ -632,6 +651,13 @@ mod tests {
         // With a product of names and stars, this would not end.
         let found = names(&format!("SELECT {columns} FROM (SELECT {stars} FROM main) q"));
         assert_eq!(found.read["main"].len(), 30_000);
+        assert!(!found.too_many);
+        // Each level has the names of those around it.
+        let nested = |levels: usize| {
+            let (open, close) = ("(SELECT * FROM ".repeat(levels), ") q".repeat(levels));
+            names(&format!("SELECT {columns} FROM {open}main{close}")).too_many
+        };
+        assert!(nested(20) && !nested(2));
     }
 
     #[test]

@@ -21,8 +21,8 @@ use crate::routing::{Routes, get};
 use crate::tests::cases::{Case, case};
 
 const PATH: &str = "/services/server/cost";
-/// The longest retention that is counted, in seconds: the default of `frozenTimePeriodInSecs`. Events
-/// without a limit would cost more every year.
+/// The retention that is counted where events are kept without limit, in seconds: the default of
+/// `frozenTimePeriodInSecs`. They cost more every year.
 const SIX_YEARS: u64 = 188_697_600;
 /// Days of own events that rates are measured over.
 const EARLIEST: &str = "-7d";
@@ -133,7 +133,10 @@ fn measured(call: &Call, counted: Option<&Sums>) -> Measured {
             raw_bytes: came_in.copied().unwrap_or_default(),
             stored_bytes: float(totals.size),
             stored_raw_bytes: float(totals.raw_bytes),
-            keep_seconds: float(known.frozen_seconds().min(SIX_YEARS)),
+            keep_seconds: float(match known.is_kept_forever() {
+                true => SIX_YEARS,
+                false => known.frozen_seconds(),
+            }),
             keep_bytes: float(known.total_mb()) * float(1 << 20),
         }
     });

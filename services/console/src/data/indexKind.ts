@@ -12,15 +12,14 @@ const number = (entry: Entry, name: string): number => Number(entry.content[name
 /** A time of the server to the minute. */
 export const minute = (text: string): string => text.slice(0, 16).replace('T', ' ');
 
-/** The highest retention in seconds and maximum size in MB: of an index without limits. */
-const ENDLESS = 4_294_967_295;
+/** What the server shows of an index without limits: of its retention in seconds and its maximum size in MB. */
+const ENDLESS = 2_147_483_647;
 
 /** `30 days`, `6 years`, `12 hours`. */
 export function keptFor(seconds: number): string {
   if (seconds <= 0) return 'not kept';
   const days = seconds / DAY;
   if (seconds >= ENDLESS) return 'unlimited';
-  if (days >= 36_500) return `${Math.round(days / 365)} years`;
   if (days >= 730) return `${Math.round((10 * days) / 365) / 10} years`;
   if (days >= 2) return `${Math.round(days)} days`;
   if (seconds >= 7_200) return `${Math.round(seconds / 3_600)} hours`;
@@ -102,17 +101,19 @@ export const indexes: Kind = {
       label: 'Retention in days',
       kind: 'number',
       scale: DAY,
+      endless: ENDLESS,
       check: (text) =>
         Math.round(Number(text) * DAY) === 0
           ? 'With a retention of 0, events are deleted as soon as they are stored'
           : null,
-      help: 'Older events are frozen: archived if coldToFrozenDir is set, otherwise deleted. Events in hot buckets stay until these are rolled.',
+      help: 'Older events are frozen: archived if coldToFrozenDir is set, otherwise deleted. Empty: without limit. Events in hot buckets stay until these are rolled.',
     },
     {
       name: 'maxTotalDataSizeMB',
       label: 'Maximum size in MB',
       kind: 'number',
-      help: 'Above this size, the oldest buckets are frozen. 0: without limit.',
+      endless: ENDLESS,
+      help: 'Above this size, the oldest buckets are frozen. Empty or 0: without limit.',
     },
   ],
   loss: lossOfIndex,

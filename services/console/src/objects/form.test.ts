@@ -55,6 +55,18 @@ it('a change sends only what was changed', () => {
   });
 });
 
+it('an empty field is no limit where the server has a number for it', () => {
+  const fields: Field[] = [
+    { name: 'seconds', label: 'Days', kind: 'number', scale: 86_400, endless: 1e6 },
+  ];
+  const endless = { ...ENTRY, content: { seconds: 1e6 } };
+  expect(initialValues(fields, endless)).toEqual({ seconds: '' });
+  expect(formOf(fields, { seconds: '' }, endless)).toEqual({});
+  expect(formOf(fields, { seconds: '' }, ENTRY)).toEqual({ seconds: '1000000' });
+  expect(formOf(fields, { seconds: '' }, null)).toEqual({});
+  expect(formOf(fields, { seconds: '2' }, endless)).toEqual({ seconds: '172800' });
+});
+
 it('an emptied list is sent as an empty one', () => {
   const fields = fieldsFor(FIELDS, false);
   const values = initialValues(fields, ENTRY);

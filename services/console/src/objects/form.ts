@@ -43,6 +43,7 @@ function formValue(field: Field, entry: Entry): Value {
     case 'number': {
       const number = Number(value);
       if (value === '' || value === null || value === undefined || Number.isNaN(number)) return '';
+      if (field.endless !== undefined && number >= field.endless) return '';
       return String(field.scale ? number / field.scale : number);
     }
     default:
@@ -108,6 +109,7 @@ function sent(field: Field, value: Value): string | string[] {
     const list = words(value);
     return list.length > 0 ? list : '';
   }
+  if (field.endless !== undefined && value === '') return String(field.endless);
   if (field.kind === 'number' && value !== '' && field.scale) {
     return String(Math.round(Number(value) * field.scale));
   }
@@ -125,7 +127,7 @@ export function formOf(fields: Field[], values: Values, entry: Entry | null): Fo
   for (const field of fields) {
     const value = values[field.name] ?? emptyOf(field);
     const text = sent(field, value);
-    const isSent = entry ? !same(value, before[field.name]) : text.length > 0;
+    const isSent = entry ? !same(value, before[field.name]) : value !== '' && text.length > 0;
     if (isSent) form[field.name] = text;
   }
   return form;
