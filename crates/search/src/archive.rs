@@ -195,13 +195,14 @@ impl Archive {
         }
     }
 
-    /// Changes a document, also during concurrent changes. Returns false if the document does not exist.
+    /// Changes the document of a job, also during concurrent changes. Returns false if there is none, or another
+    /// job's.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
     pub(crate) async fn change(
         &self,
-        sid: &str,
+        (sid, version): (&str, &str),
         change: impl Fn(&mut SavedJob) + Send + Sync,
     ) -> Result<bool, Error> {
         let mut changes = self.catalog.subscribe();
@@ -209,6 +210,9 @@ impl Archive {
             let snapshot = changes.borrow_and_update().clone();
             let Some(before) = snapshot.document(KIND, sid) else { return Ok(false) };
             let Some(mut saved) = read(sid, &before) else { return Ok(false) };
+            if saved.version != version {
+                return Ok(false);
+            }
             change(&mut saved);
             let named = |json| (KIND.to_owned(), sid.to_owned(), Some(json));
             let (before, after) = (vec![named((*before).clone())], vec![named(json(&saved)?)]);

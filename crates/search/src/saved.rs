@@ -107,10 +107,10 @@ impl SearchService {
                 job.saving().want(false);
             }
         }
-        if job.saving().now().version.is_some() {
+        if let Some(version) = job.saving().now().version {
             let now = engine.archive.now();
-            let changed =
-                engine.archive.change(job.sid(), |saved| keeping.apply(saved, now)).await?;
+            let apply = |saved: &mut SavedJob| keeping.apply(saved, now);
+            let changed = engine.archive.change((job.sid(), &version), apply).await?;
             return if changed { Ok(()) } else { Err(Error::UnknownJob) };
         }
         match job.saving().is_due() {
@@ -128,9 +128,9 @@ impl SearchService {
         let engine = self.engine();
         // The document of a job that is being stored still has the old roles: it is changed afterwards.
         let _turn = job.saving().turn.lock().await;
-        if job.saving().now().version.is_some() {
+        if let Some(version) = job.saving().now().version {
             let change = |saved: &mut SavedJob| saved.readers.clone_from(&readers);
-            if !engine.archive.change(job.sid(), change).await? {
+            if !engine.archive.change((job.sid(), &version), change).await? {
                 return Err(Error::UnknownJob);
             }
         }
@@ -353,7 +353,8 @@ impl Engine {
     /// Synchronizes a job of this process with its document.
     async fn keep_up(&self, job: &Arc<Job>) {
         if let Some(version) = job.saving().now().version {
-            match self.archive.find(job.sid()) {
+            // Another job may have been saved with this id since this one was removed.
+            match self.archive.find(job.sid()).filter(|saved| saved.version == version) {
                 Some(saved) => {
                     // Another search head may have changed the roles while this one was unreachable.
                     if let Ok(_turn) = job.saving().turn.try_lock() {
@@ -375,11 +376,11 @@ impl Engine {
 
     /// Writes the last use of a stored job if the document is too far behind.
     async fn write_use(&self, sid: &str, used: EventTime) {
-        if !self.archive.find(sid).is_some_and(|saved| saved.is_behind(used)) {
+        let Some(behind) = self.archive.find(sid).filter(|saved| saved.is_behind(used)) else {
             return;
-        }
+        };
         let later = |saved: &mut SavedJob| saved.touched = used.max(saved.touched);
-        if let Err(error) = self.archive.change(sid, later).await {
+        if let Err(error) = self.archive.change((sid, &behind.version), later).await {
             // The next use triggers another write.
             tracing::warn!(%sid, %error, "cannot note that a saved job is used");
         }

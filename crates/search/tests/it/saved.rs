@@ -311,6 +311,22 @@ async fn a_saved_job_is_not_replaced_or_removed_by_another_one_with_its_id() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_job_whose_id_another_one_has_since_changes_nothing_of_it() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let (one, two) = (cluster.head(), cluster.head());
+    let ann = named_mine(&one, "ann").await;
+    save(&one, &ann).await.unwrap();
+    assert!(cluster.head().remove_job("mine").await.unwrap());
+    let bob = named_mine(&two, "bob").await;
+    save(&two, &bob).await.unwrap();
+    let shared = one.share_job(&ann, vec!["*".to_owned()]).await;
+    assert!(matches!(shared, Err(Error::UnknownJob)), "{shared:?}");
+    one.saved_pass().await;
+    assert!(one.job("mine").is_none(), "it was removed elsewhere");
+    assert_eq!(cluster.head().saved_job("mine").unwrap().request().owner, "bob");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_cannot_be_stored_says_so_and_is_tried_again_when_asked() {
     let cluster = Cluster::new(Settings::default()).await;
     let head = cluster.head();
