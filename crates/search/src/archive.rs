@@ -195,8 +195,8 @@ impl Archive {
         }
     }
 
-    /// Changes the document of a job, also during concurrent changes. Returns false if there is none, or another
-    /// job's.
+    /// Changes the document of a job, also during concurrent changes. Returns false if there is none, or
+    /// another job's.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
