@@ -85,10 +85,13 @@ async fn decommission(Call { state, params, caller, .. }: Call) -> Result<Respon
     let snapshot = state.catalog.snapshot();
     let known = Registration::all(&snapshot);
     // An empty name, as of a variable that is not set, does not mean this process.
-    let named = params.get("peer").unwrap_or(&state.info.guid);
-    if named.is_empty() {
-        return Err(RestError::invalid("peer is empty: give the ID or name of an indexer"));
-    }
+    let named = match params.get("peer") {
+        Some("") => {
+            return Err(RestError::invalid("peer is empty: give the ID or name of an indexer"));
+        }
+        Some(named) => named,
+        None => &state.info.guid,
+    };
     let (id, peer) = one(&known, named)?;
     if params.flag("cancel") {
         return cancel(&state, &snapshot, (id, peer), &params).await;

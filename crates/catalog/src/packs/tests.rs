@@ -256,17 +256,33 @@ async fn a_check_finds_packs_that_differ_from_single_headers() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn damaged_blocks_of_packs_and_of_their_list_do_not_prevent_opening() {
+    let lists = || vec![codec::PACK_LIST.to_vec(), codec::PACKING.to_vec()];
+    // The only pack, and one behind all others.
+    let packs = || vec![codec::pack_key(1), codec::pack_key(u64::MAX - 1)];
+    // New packs are beside the damaged one until a compaction, so they are not used.
+    for (keys, afterwards) in [(lists(), Some(0)), ([lists(), packs()].concat(), None)] {
+        let store = memory();
+        let catalog = open(&store, NEVER).await;
+        add(&catalog, 0..100).await;
+        catalog.pack().await.unwrap();
+        assert_eq!(list(&catalog).await.unwrap().packs, [1]);
+        damage(&store, catalog, keys).await;
+        let catalog = open(&store, NEVER).await;
+        let reading = catalog.writer().unwrap().database.get(codec::PACK_LIST).await;
+        reading.expect_err("the block is damaged");
+        check(&catalog, None).await;
+        add(&catalog, 100..101).await;
+        catalog.pack().await.unwrap();
+        check(&catalog, afterwards).await;
+    }
+}
+
+/// Writes entries, closes the catalog, and damages the blocks that these entries are in.
+async fn damage(store: &Arc<dyn ObjectStore>, catalog: Catalog, keys: Vec<Vec<u8>>) {
     const PART: [u8; 100] = [b'#'; 100];
-    let store = memory();
-    let catalog = open(&store, NEVER).await;
-    add(&catalog, 0..100).await;
-    catalog.pack().await.unwrap();
     // An entry that is larger than a block has one of its own.
-    let known = list(&catalog).await.unwrap();
-    let last = known.packs.iter().copied().chain([u64::MAX - 1]);
-    let packs = last.map(codec::pack_key);
-    let keys = packs.chain([codec::PACK_LIST.to_vec(), codec::PACKING.to_vec()]);
-    write_raw(&catalog, keys.map(|key| (key, Some(vec![b'#'; 40_000]))).collect()).await;
+    let entries = keys.into_iter().map(|key| (key, Some(vec![b'#'; 40_000])));
+    write_raw(&catalog, entries.collect()).await;
     catalog.close().await.unwrap();
     let files = store.list(Some(&Path::from("catalog/compacted")));
     let files: Vec<_> = files.try_collect().await.unwrap();
@@ -283,13 +299,6 @@ async fn damaged_blocks_of_packs_and_of_their_list_do_not_prevent_opening() {
         }
         store.put(&file.location, bytes.into()).await.unwrap();
     }
-    let catalog = open(&store, NEVER).await;
-    let reading = catalog.writer().unwrap().database.get(codec::PACK_LIST).await;
-    reading.expect_err("the block is damaged");
-    check(&catalog, None).await;
-    add(&catalog, 100..101).await;
-    catalog.pack().await.unwrap();
-    check(&catalog, Some(0)).await;
 }
 
 /// An earlier release knows neither packs nor log.
