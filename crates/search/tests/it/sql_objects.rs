@@ -15,6 +15,8 @@ use object_store::memory::InMemory;
 
 use crate::support::{done, hot, log_event, open, put, service};
 
+/// With more matches, the fields of the lookup would be lists.
+const OWNERS: &str = "[owners]\nfilename = owners.csv\nmax_matches = 1\n";
 const PROPS: &str = "\
     [log]\nFIELDALIAS-a = user AS account\nEVAL-level = if(ms<500, \"low\", \"high\")\n\
     EVAL-twice = n*2\nLOOKUP-o = owners user OUTPUT owner\n[other]\nEVAL-level = \"other\"\n";
@@ -25,7 +27,7 @@ const TAGS: &str = "[host=host1]\nedge = enabled\n[eventtype=slow]\nsluggish = e
 async fn with(props: &str) -> SearchService {
     let layers = Layers::builtin()
         .with(Layer::SystemLocal, "props", props)
-        .with(Layer::SystemLocal, "transforms", "[owners]\nfilename = owners.csv\n")
+        .with(Layer::SystemLocal, "transforms", OWNERS)
         .with(Layer::SystemLocal, "eventtypes", EVENT_TYPES)
         .with(Layer::SystemLocal, "tags", TAGS)
         .with(Layer::AppDefault("sales".to_owned()), "props", "[log]\nEVAL-region = \"north\"\n")
