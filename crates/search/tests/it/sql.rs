@@ -10,7 +10,7 @@ async fn service() -> SearchService {
     filled(&[log_event(0), log_event(1)], 1, Settings::default()).await.0
 }
 
-fn request(query: &str) -> SqlRequest {
+pub(crate) fn request(query: &str) -> SqlRequest {
     SqlRequest {
         query: query.to_owned(),
         earliest: None,

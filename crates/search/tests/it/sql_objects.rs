@@ -6,13 +6,14 @@ use access::Rights;
 use bucket::WriteOptions;
 use catalog::Commit;
 use conf::{Layer, Layers};
-use karst_search::{JobRequest, SearchService, SqlRequest, SqlResult, SqlRows};
+use karst_search::{JobRequest, SearchService, SqlRequest, SqlResult};
 use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
 use model::IndexName;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
+use crate::sql::request;
 use crate::support::{done, hot, log_event, open, put, service};
 
 /// With more matches, the fields of the lookup would be lists.
@@ -49,19 +50,6 @@ async fn with(props: &str) -> SearchService {
                 | table user owner | outputlookup owners.csv";
     done(&service, rows).await;
     service
-}
-
-fn request(query: &str) -> SqlRequest {
-    SqlRequest {
-        query: query.to_owned(),
-        earliest: None,
-        latest: None,
-        timezone: jiff::tz::TimeZone::UTC,
-        app: "search".to_owned(),
-        rights: Arc::new(Rights::of_system("admin")),
-        rows: SqlRows::Limited,
-        trace: Default::default(),
-    }
 }
 
 async fn sql(service: &SearchService, query: &str) -> SqlResult {
