@@ -9,7 +9,8 @@
 //! be wrong (see [`super::projections`]). Projections do not propagate functional dependencies, nor do the
 //! frames of searches, so group keys that depend on other keys are kept.
 //!
-//! Plans with operators or expressions that do not occur in searches are left to DataFusion's rule.
+//! Plans with other operators or expressions than those of searches and of SQL over one table, such as joins,
+//! are left to DataFusion's rule.
 
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ fn is_known(node: &LogicalPlan) -> Result<bool> {
             | LogicalPlan::Sort(_)
             | LogicalPlan::Limit(_)
             | LogicalPlan::Union(_)
+            | LogicalPlan::SubqueryAlias(_)
             | LogicalPlan::Extension(_)
             | LogicalPlan::TableScan(_)
             | LogicalPlan::EmptyRelation(_)
@@ -403,6 +405,9 @@ mod tests {
         let numbered = || builder(computed()).window(numbered()).unwrap();
         let sorted = builder(first(computed(), 100)).sort(vec![col("c5").sort(true, false)]);
         let both = vec![Arc::new(computed()), Arc::new(filtered())];
+        // As SQL names a view.
+        let named = |plan: LogicalPlan| built(builder(plan).alias("q").unwrap());
+        let chosen = || builder(named(computed())).filter(col("q.c7").gt(lit(1_i64))).unwrap();
         vec![
             events(WIDE),
             built(sorted.unwrap()),
@@ -418,6 +423,10 @@ mod tests {
             built(numbered().limit(0, Some(3)).unwrap()),
             first(streamed(computed()), 2),
             first(LogicalPlan::Union(Union::try_new(both).unwrap()), 5),
+            named(scan(WIDE)),
+            built(chosen()),
+            first(built(chosen().limit(0, Some(3)).unwrap()), 5),
+            over(named(scan(WIDE)), std::iter::once(col("q.c9"))),
         ]
     }
 
