@@ -43,9 +43,10 @@ const TRUNCATED: HeaderName = HeaderName::from_static("karst-truncated");
 /// A message about knowledge objects, in formats whose body has rows only; one header for each.
 pub(crate) const MESSAGE: &str = "karst-message";
 /// Maximum number of such headers; one more has the number of the others.
-const MESSAGES: usize = 10;
-/// Maximum length of such a header: servers and proxies limit those of a response to 8 KiB or more.
-const MESSAGE_BYTES: usize = 500;
+const MESSAGES: usize = 5;
+/// Maximum length of such a header. All of them have less than 2 KB: by default, nginx refuses a response
+/// whose headers are larger than a page of memory, 4 KB (`proxy_buffer_size`).
+const MESSAGE_BYTES: usize = 300;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -288,9 +289,11 @@ mod tests {
         let message = |text: String| Message { kind: MessageKind::Warning, text };
         let one = header_messages(&[message("left\nout: \u{e9}t\u{e9}".to_owned())]);
         assert_eq!(one, ["left?out: ?t?"]);
-        let many: Vec<Message> = (0..12).map(|at| message(format!("{at}"))).collect();
+        let many: Vec<Message> = (0..12).map(|at| message(format!("{at} ").repeat(500))).collect();
         let headers = header_messages(&many);
-        assert_eq!(headers.len(), 11);
-        assert_eq!(headers[10], "2 more: ask for output_mode=json");
+        assert_eq!(headers.len(), 6);
+        assert_eq!(headers[5], "7 more: ask for output_mode=json");
+        let bytes = headers.iter().map(|header| MESSAGE.len() + header.len()).sum::<usize>();
+        assert!(bytes < 2_000, "{bytes}");
     }
 }
