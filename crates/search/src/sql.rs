@@ -447,22 +447,34 @@ impl Forward {
     }
 }
 
-/// Adds to an error about a missing column a message about knowledge objects, preferably one that names the
-/// column: it may be missing because of a mistake in the object that would compute it.
+/// Adds to an error about a missing column the message about knowledge objects that names the column: it may
+/// be missing because of a mistake in the object that would compute it. Without one, the first message is
+/// added as a further mistake: the outputs of a lookup that cannot be read are unknown.
 fn with_reason(error: Error, log: &MessageLog) -> Error {
     let (kind, text) = match error {
         Error::Search { kind, text } => (kind, text),
         other => return other,
     };
     let messages = log.all();
-    let reason = missing_column(&text).and_then(|column| {
-        messages.iter().find(|message| message.text.contains(column)).or(messages.first())
-    });
-    let text = match reason {
+    let Some(column) = missing_column(&text) else { return Error::Search { kind, text } };
+    let text = match messages.iter().find(|message| is_named(column, &message.text)) {
         Some(message) => format!("{text} ({})", message.text),
-        None => text,
+        None => match messages.first() {
+            Some(message) => format!("{text}; also, {}", message.text),
+            None => text,
+        },
     };
     Error::Search { kind, text }
+}
+
+/// Whether a text has this name, not only as a part of a word.
+fn is_named(name: &str, text: &str) -> bool {
+    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+    })
 }
 
 /// Where queries are planned.

@@ -251,7 +251,12 @@ async fn mistakes_in_objects_are_told() {
     assert!(fine.messages.is_empty(), "{:?}", fine.messages);
     // Without any value, the column does not exist, and the error says why.
     let service = with("[log]\nEVAL-lost = if(\n").await;
-    let error = service.sql(request("SELECT lost FROM main")).await.map(|_| ()).unwrap_err();
-    let error = error.to_string();
-    assert!(error.contains("\"lost\"") && error.contains("EVAL-lost was left out"), "{error}");
+    for (query, column, is_reason) in [
+        ("SELECT lost FROM main", "there is no column \"lost\"", true),
+        ("SELECT los, lost FROM main", "there is no column \"los\"", false),
+    ] {
+        let error = service.sql(request(query)).await.map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(column) && error.contains("EVAL-lost was left out"), "{error}");
+        assert_eq!(error.contains("; also, "), !is_reason, "{error}");
+    }
 }
