@@ -64,7 +64,7 @@ pub use frames::{
     Restriction, ResultKind, Rows, SearchMemory, Session, SessionSettings, SourceField, TypeErased,
     Waiting, batch_bytes, collected,
 };
-pub use pipeline::depth::check as check_depth;
+pub use pipeline::depth::check_sql as check_sql_depth;
 pub use pipeline::{plan_after, plan_inner, plan_search, plan_search_watched};
 pub use report::{CommandPlace, Outline, OutlinedCommand, outline, sql_text};
 pub use shown::{ShownFields, ShownPlan, shown_fields};

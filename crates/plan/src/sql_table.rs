@@ -137,7 +137,7 @@ async fn planned(
     });
     let outputs: Vec<(String, Typed)> = outputs.collect();
     let frame = frame.without_hidden(&hidden).project(outputs)?;
-    depth::check(frame.plan(), env.context.limits.plan_depth)?;
+    depth::check_sql(frame.plan(), env.context.limits.plan_depth)?;
     Ok(Arc::new(ViewTable::new(frame.plan().clone(), None)))
 }
 

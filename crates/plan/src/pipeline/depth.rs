@@ -8,18 +8,31 @@ use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
 use crate::Error;
 
-/// Refuses a plan that is deeper than `limit`.
+/// Refuses the plan of a search that is deeper than `limit`.
 ///
 /// # Errors
 /// [`Error::Exhausted`] if it is deeper.
-pub fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
+pub(crate) fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
+    let advice = "use fewer commands that read what the one before sets, or a lookup";
+    check_of(plan, limit, ("search", advice))
+}
+
+/// Refuses the plan of an SQL query that is deeper than `limit`.
+///
+/// # Errors
+/// [`Error::Exhausted`] if it is deeper.
+pub fn check_sql(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
+    check_of(plan, limit, ("query", "shorten the query, or the calculated fields that it names"))
+}
+
+fn check_of(plan: &LogicalPlan, limit: usize, (what, advice): (&str, &str)) -> Result<(), Error> {
     let depth = of(plan);
     if depth <= limit {
         return Ok(());
     }
     let message = format!(
-        "the plan of the search is {depth} steps deep, more than max_plan_depth in limits.conf [search] \
-         ({limit}): use fewer commands that read what the one before sets, or a lookup"
+        "the plan of the {what} is {depth} steps deep, more than max_plan_depth in limits.conf [search] \
+         ({limit}): {advice}"
     );
     Err(Error::Exhausted { message })
 }
@@ -99,5 +112,9 @@ mod tests {
         check(&plan, 50).unwrap();
         let refused = check(&plan, 10).unwrap_err().to_string();
         assert!(refused.contains("max_plan_depth in limits.conf [search] (10)"), "{refused}");
+        assert!(refused.contains("use fewer commands"), "{refused}");
+        check_sql(&plan, 50).unwrap();
+        let refused = check_sql(&plan, 10).unwrap_err().to_string();
+        assert!(refused.contains("[search] (10): shorten the query"), "{refused}");
     }
 }
