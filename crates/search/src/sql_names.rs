@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Cte, Distinct, ExcludeSelectItem, Expr, FunctionArguments, Ident, JoinConstraint, JoinOperator,
-    ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr,
+    ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, SetOperator,
     Statement as Parsed, TableAlias, TableFactor, TableWithJoins, Visit, Visitor,
     WildcardAdditionalOptions,
 };
@@ -227,18 +227,23 @@ impl Walk {
 
     fn query_of_with(&mut self, table: &Cte, recursive: bool) -> Vec<Name> {
         let Some(own) = self.with.pop() else { return Vec::new() };
-        if !recursive {
-            return self.query(&table.query, &own.wanted);
-        }
+        let (first, repeated) = match table.query.body.as_ref() {
+            SetExpr::SetOperation { op: SetOperator::Union, left, right, .. } if recursive => {
+                (left, right)
+            }
+            _ => return self.query(&table.query, &own.wanted),
+        };
+        // Only this part reads the query itself. In the other one, its name can be that of an index.
         let wanted = own.wanted.clone();
         self.with.push(own);
-        let outer = self.query(&table.query, &wanted);
+        let mut outer = self.body(repeated, &wanted, Vec::new());
         // The columns that it reads of itself.
         let again = self.with.last().map(|own| own.wanted.clone()).unwrap_or_default();
         if again.len() > wanted.len() {
-            self.query(&table.query, &again);
+            self.body(repeated, &again, Vec::new());
         }
         self.with.pop();
+        outer.extend(self.body(first, &again, Vec::new()));
         outer
     }
 
@@ -673,6 +678,8 @@ mod tests {
             "SELECT q.day FROM main m JOIN (SELECT host AS day FROM main) q ON m.host = q.day",
             "SELECT m.host, day FROM main m JOIN (SELECT host AS day FROM main) q USING (host)",
             "WITH t AS (SELECT *, host AS day FROM main) SELECT day, count(*) FROM t GROUP BY day",
+            "WITH RECURSIVE t AS (SELECT host AS day FROM main UNION ALL SELECT day FROM t WHERE day > 'a') \
+             SELECT day FROM t",
             "SELECT day FROM (SELECT host FROM main) AS q (day)",
             "SELECT 1 FROM main WHERE host IN (SELECT h FROM (SELECT host AS h, n AS day FROM auth) q \
              WHERE day > '1')",
@@ -703,6 +710,11 @@ mod tests {
             "WITH t AS (SELECT * FROM main), u AS (SELECT * FROM t) SELECT host FROM u WHERE day = 'a'",
             "WITH RECURSIVE t AS (SELECT * FROM main UNION ALL SELECT * FROM t WHERE day = 'a') \
              SELECT host FROM t",
+            "WITH RECURSIVE main AS (SELECT * FROM main UNION ALL SELECT * FROM main WHERE day = 'a') \
+             SELECT host FROM main",
+            "WITH RECURSIVE main AS (SELECT host FROM main WHERE day = 'a' UNION ALL \
+             SELECT host FROM main) SELECT host FROM main",
+            "WITH RECURSIVE main AS (SELECT day FROM main) SELECT day FROM main",
             "SELECT day FROM (SELECT * FROM main UNION ALL SELECT * FROM auth) q",
             "SELECT host FROM (SELECT m.* FROM main m) q ORDER BY day",
             "SELECT 1 FROM main m WHERE EXISTS (SELECT 1 FROM (VALUES (1)) AS v (x) WHERE m.day = v.x)",
