@@ -117,6 +117,14 @@ impl Damage {
             Self::Content(reason) => Error::Corrupt { path, key, reason },
         }
     }
+
+    /// The damage alone, without the advice of [`Error`], for entries that opening does not need.
+    pub(crate) fn reason(self) -> String {
+        match self {
+            Self::Version(found) => format!("an entry has the unknown format {found}"),
+            Self::Content(reason) => reason,
+        }
+    }
 }
 
 pub(crate) fn content(reason: impl ToString) -> Damage {

@@ -44,8 +44,11 @@ pub struct Salvaged {
     /// What could not be read. If empty, the catalog is complete.
     pub damage: Vec<String>,
     /// How the headers that opening reads from packs differ from their own entries, if they do. The buckets
-    /// above are those of the entries.
+    /// above are those of the entries. `None` if there is damage.
     pub difference: Option<String>,
+    /// Why opening may not use the packs, if the catalog has some: it then takes longer. `None` if there is
+    /// damage.
+    pub unused_packs: Option<String>,
     /// Objects below the catalog's prefix.
     pub objects: usize,
 }
@@ -60,7 +63,9 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
     if objects.is_empty() {
         return Ok(salvaged);
     }
-    let mut pairs = compacted(&objects, path, &mut salvaged.damage).await;
+    // Opening does not need entries that repeat headers.
+    let (damage, mut of_packs) = (&mut salvaged.damage, Vec::new());
+    let mut pairs = compacted(&objects, path, (damage, &mut of_packs)).await;
     apply_write_ahead(&objects, path, &mut pairs, &mut salvaged.damage).await;
     let packed = packed::of_entries(&pairs);
     let mut shared = Shared::default();
@@ -87,7 +92,19 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
             Err(damage) => salvaged.damage.push(damage.at(path, &key).to_string()),
         }
     }
-    salvaged.difference = packed.and_then(|packed| difference(path, &packed, &headers));
+    if salvaged.damage.is_empty() {
+        match packed {
+            Ok(Some(packed)) => {
+                salvaged.difference = difference(path, &packed, &headers);
+                // Of entries that are left over.
+                of_packs.clear();
+            }
+            Ok(None) => {}
+            Err(damage) => of_packs.push(damage.reason()),
+        }
+        let first = of_packs.into_iter().next();
+        salvaged.unused_packs = first.map(|reason| unused_packs(path, &reason));
+    }
     for header in headers {
         match summaries.remove(&header.id) {
             Some(summary) => salvaged.buckets.push(header.with_summary(summary)),
@@ -118,6 +135,13 @@ fn difference(path: &str, packed: &Snapshot, headers: &[BucketHeader]) -> Option
         packed.len(),
         example.unwrap_or_default()
     ))
+}
+
+/// Describes why opening may read the headers one by one. Packs behind a damaged block are not read here.
+fn unused_packs(path: &str, reason: &str) -> String {
+    format!(
+        "opening catalog \"{path}\" may take longer, as its packed headers cannot be used: {reason}"
+    )
 }
 
 /// Describes the loss of a bucket that only has a header.
@@ -160,8 +184,13 @@ async fn copy(objects: &Objects, without: &[String]) -> Arc<InMemory> {
     Arc::new(store)
 }
 
-/// Reads the sorted files of the newest readable manifest.
-async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> Pairs {
+/// Reads the sorted files of the newest readable manifest. Damage of entries that repeat headers is listed
+/// apart.
+async fn compacted(
+    objects: &Objects,
+    path: &str,
+    (damage, of_packs): (&mut Vec<String>, &mut Vec<String>),
+) -> Pairs {
     let folder = format!("{path}/manifest/");
     let manifests = objects.keys().filter(|path| path.starts_with(&folder));
     let manifests: Vec<String> = manifests.rev().take(MANIFESTS).cloned().collect();
@@ -171,7 +200,7 @@ async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> P
         let opening = DbReader::open(path.to_owned(), store, DbReaderMode::FollowLatest, options);
         match Box::pin(opened(path, opening)).await {
             Ok(reader) => {
-                let pairs = scan(&reader, damage).await;
+                let pairs = scan(&reader, (damage, of_packs)).await;
                 // Nothing was written, so an error on close is irrelevant.
                 let _ = reader.close().await;
                 return pairs;
@@ -186,13 +215,14 @@ async fn compacted(objects: &Objects, path: &str, damage: &mut Vec<String>) -> P
 }
 
 /// Reads all entries, kind by kind, so that damage in one kind does not affect the others.
-async fn scan(reader: &DbReader, damage: &mut Vec<String>) -> Pairs {
+async fn scan(
+    reader: &DbReader,
+    (damage, of_packs): (&mut Vec<String>, &mut Vec<String>),
+) -> Pairs {
     let mut pairs = Pairs::new();
     for kind in codec::KINDS.into_iter().chain(codec::REPETITIONS) {
-        // Opening does not need all kinds.
-        let mut ignored = Vec::new();
         let is_needed = codec::KINDS.contains(&kind);
-        let damage = if is_needed { &mut *damage } else { &mut ignored };
+        let damage = if is_needed { &mut *damage } else { &mut *of_packs };
         let failed = |error: &slatedb::Error| {
             let kind = char::from(kind);
             format!("entries of kind '{kind}': {}", chain(error))

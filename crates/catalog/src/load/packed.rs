@@ -68,8 +68,7 @@ async fn read_log(database: &Db, path: &str, (after, upto): (u64, u64)) -> Resul
         return Ok(Vec::new());
     }
     if after > upto {
-        let damage = content(format!("the packs are of write {after}, and the last is {upto}"));
-        return Err(damage.at(path, codec::PACK_LIST));
+        return Err(ahead(after, upto).at(path, codec::PACK_LIST));
     }
     let range = codec::log_keys(after + 1..upto + 1);
     let log = Log { next: after + 1, writes: Vec::new() };
@@ -90,9 +89,14 @@ fn take_log(log: &mut Log, key: &[u8], value: &[u8]) -> std::result::Result<(), 
     Ok(())
 }
 
+fn ahead(after: u64, upto: u64) -> Damage {
+    content(format!("the packs are of write {after}, and the last is {upto}"))
+}
+
 fn gap(number: u64) -> Damage {
     content(format!(
-        "write {number} is not in the log of headers; a release that keeps no log has made it"
+        "write {number} is not in the log of headers: a release that keeps no log has made it, or its entry \
+         is lost"
     ))
 }
 
@@ -101,28 +105,34 @@ async fn read_packs(database: &Db, path: &str, list: &PackList) -> Result<Packs>
     read_ranges(database, path, (ranges, PACKS_AT_A_TIME), packs, take_pack).await
 }
 
-/// Returns the buckets that are read from the packs and the log of these entries; `None` if packs or log are
-/// incomplete, so that they are not used.
-pub(crate) fn of_entries(entries: &BTreeMap<Vec<u8>, Bytes>) -> Option<Snapshot> {
-    let list = codec::pack_list(entries.get(codec::PACK_LIST)?).ok()?;
-    let number = entries.get(codec::NUMBER)?;
-    let number = codec::decode(codec::NUMBER, number, &mut Shared::default()).ok()?;
-    let Entry::Number(number) = number else { return None };
+/// Returns the buckets that are read from the packs and the log of these entries; `None` if they have no list
+/// of packs. Fails if packs or log are incomplete, so that they are not used.
+pub(crate) fn of_entries(
+    entries: &BTreeMap<Vec<u8>, Bytes>,
+) -> std::result::Result<Option<Snapshot>, Damage> {
+    let Some(list) = entries.get(codec::PACK_LIST) else { return Ok(None) };
+    let list = codec::pack_list(list)?;
+    let number = match entries.get(codec::NUMBER) {
+        Some(number) => codec::decode(codec::NUMBER, number, &mut Shared::default())?,
+        None => Entry::Number(0),
+    };
+    let Entry::Number(number) = number else { return Err(content("it has no number")) };
     let mut packs = Packs::none_of(&list);
-    for pack in &list.packs {
-        let key = codec::pack_key(*pack);
-        take_pack(&mut packs, &key, entries.get(&key)?).ok()?;
+    for key in list.packs.iter().map(|pack| codec::pack_key(*pack)) {
+        if let Some(value) = entries.get(&key) {
+            take_pack(&mut packs, &key, value)?;
+        }
     }
     if number < list.number {
-        return None;
+        return Err(ahead(list.number, number));
     }
     let mut log = Log { next: list.number + 1, writes: Vec::new() };
-    for write in list.number..number {
-        let key = codec::log_key(write + 1);
-        take_log(&mut log, &key, entries.get(&key)?).ok()?;
+    for write in list.number + 1..=number {
+        let key = codec::log_key(write);
+        take_log(&mut log, &key, entries.get(&key).ok_or_else(|| gap(write))?)?;
     }
     let joined = join(Snapshot::default(), packs, (list.buckets, list.ids), &log.writes);
-    joined.ok().map(|(snapshot, ..)| snapshot)
+    joined.map(|(snapshot, ..)| Some(snapshot))
 }
 
 /// Returns ranges of keys with equal numbers of these packs.

@@ -243,6 +243,7 @@ async fn a_check_finds_packs_that_differ_from_single_headers() {
     add(&catalog, 10..11).await;
     let found = salvage(&store, "catalog").await.unwrap();
     assert_eq!((found.difference, found.damage), (None, Vec::new()));
+    assert_eq!(found.unused_packs, None);
     for number in [3, 10] {
         let wrong = BucketHeader { size: 7, ..BucketHeader::of(&bucket(number)) };
         let key = codec::header_key(&wrong.index, wrong.id);
@@ -252,6 +253,33 @@ async fn a_check_finds_packs_that_differ_from_single_headers() {
     assert_eq!((found.buckets.len(), found.damage), (11, Vec::new()));
     let difference = found.difference.unwrap();
     assert!(difference.contains("2 of them differ"), "{difference}");
+    // With damage, that is all that counts.
+    let key = codec::header_key(&bucket(4).index, id(4));
+    write_raw(&catalog, vec![(key, Some(b"\x02damaged".to_vec()))]).await;
+    let found = salvage(&store, "catalog").await.unwrap();
+    assert_eq!((found.difference, found.unused_packs), (None, None));
+    assert!(!found.damage.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_says_why_packs_are_not_used() {
+    let store = memory();
+    let catalog = open(&store, NEVER).await;
+    add(&catalog, 0..10).await;
+    catalog.pack().await.unwrap();
+    add(&catalog, 10..11).await;
+    let known = list(&catalog).await.unwrap();
+    let pack = codec::pack_key(known.packs[0]);
+    let last = codec::log_key(catalog.snapshot().number());
+    for (key, reason) in [(pack, "a pack of the list is missing"), (last, "its entry is lost")] {
+        write_raw(&catalog, vec![(key, None)]).await;
+        let found = salvage(&store, "catalog").await.unwrap();
+        assert_eq!((found.difference, found.damage), (None, Vec::new()));
+        let unused = found.unused_packs.unwrap();
+        assert!(unused.contains(reason), "{unused}");
+    }
+    write_raw(&catalog, vec![(codec::PACK_LIST.to_vec(), None)]).await;
+    assert_eq!(salvage(&store, "catalog").await.unwrap().unused_packs, None);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

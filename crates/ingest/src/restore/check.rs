@@ -37,6 +37,8 @@ pub struct Checked {
     pub unknown: Vec<String>,
     /// Hot sets that another process has taken over.
     pub taken_over: Vec<Takeover>,
+    /// Why opening the catalog takes longer than it has to.
+    pub unused_packs: Option<String>,
     /// Damaged or missing objects and entries.
     pub problems: Vec<String>,
 }
@@ -50,7 +52,8 @@ pub async fn check(store: &Arc<dyn ObjectStore>, path: &str, deep: bool) -> Resu
     let salvaged = catalog::salvage(store, path).await;
     let salvaged = salvaged.map_err(|error| Error::Catalog(Arc::new(error)))?;
     let Salvaged { buckets, positions, owners, documents, discarded, damage, .. } = salvaged;
-    let (difference, objects) = (salvaged.difference, salvaged.objects);
+    let (difference, unused_packs) = (salvaged.difference, salvaged.unused_packs);
+    let objects = salvaged.objects;
     let mut checked = Checked {
         buckets: buckets.len(),
         events: buckets.iter().map(|bucket| bucket.summary.rows).sum(),
@@ -58,6 +61,7 @@ pub async fn check(store: &Arc<dyn ObjectStore>, path: &str, deep: bool) -> Resu
         positions: positions.len(),
         discarded: discarded.len(),
         taken_over: owners,
+        unused_packs,
         problems: damage.into_iter().chain(difference).collect(),
         ..Checked::default()
     };

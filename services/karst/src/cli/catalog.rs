@@ -53,6 +53,9 @@ async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
         );
         print_list(&found.unknown);
     }
+    if let Some(unused) = &found.unused_packs {
+        println!("{unused}");
+    }
     if found.problems.is_empty() {
         let how =
             if options.deep { "every checksum was compared" } else { "--deep reads all of it" };
