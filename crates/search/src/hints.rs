@@ -110,6 +110,11 @@ impl Recent {
         self.0.insert(hint, now);
         true
     }
+
+    /// Forgets a hint, so that it is new when it is given again.
+    fn forget(&mut self, hint: u64) {
+        self.0.remove(&hint);
+    }
 }
 
 /// Counts buckets of hints, by what becomes of them.

@@ -34,11 +34,11 @@ pub(crate) struct Inbox {
 /// The number of buckets in hints, by what becomes of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// They will be read.
+    /// They wait to be read.
     pub(crate) taken: usize,
     /// They have been told recently.
     pub(crate) skipped: usize,
-    /// Too many buckets wait, or this process takes no hints.
+    /// They had waited longest when too many waited, or this process takes no hints.
     pub(crate) dropped: usize,
 }
 
@@ -54,16 +54,18 @@ impl Inbox {
         }
     }
 
-    /// Adds the buckets of hints to those that are read in turn.
+    /// Adds the buckets of hints to those that are read in turn. If too many wait, those that have waited
+    /// longest are dropped: while there is no room, the others are those that are searched now.
     pub(crate) fn take(&mut self, hints: Vec<Hint>, now: Instant) -> Taken {
         let mut counts = Taken::default();
         for Hint { query, buckets } in hints {
             let query = Arc::new(query);
             let of_query = hash_of(&*query);
             for bucket in buckets {
-                if self.most_bytes == 0 || self.waiting.len() >= WAITING {
+                if self.most_bytes == 0 {
                     counts.dropped += 1;
                 } else if self.recent.is_new(hash_of((of_query, bucket)), now) {
+                    counts.dropped += self.drop_excess();
                     self.waiting.push_back((Arc::clone(&query), bucket));
                     counts.taken += 1;
                 } else {
@@ -72,6 +74,18 @@ impl Inbox {
             }
         }
         counts
+    }
+
+    /// Makes room for another bucket, and returns the number of buckets that were dropped for it. They are
+    /// taken again when they are told again.
+    fn drop_excess(&mut self) -> usize {
+        let before = self.waiting.len();
+        while self.waiting.len() >= WAITING
+            && let Some((query, bucket)) = self.waiting.pop_front()
+        {
+            self.recent.forget(hash_of((hash_of(&*query), bucket)));
+        }
+        before - self.waiting.len()
     }
 
     /// The bucket to read next; `None` if none waits, or the part of the cache for hints is used up. In that
@@ -160,7 +174,10 @@ mod tests {
         let read = std::iter::from_fn(|| inbox.next(|_| true));
         let read: Vec<_> = read.map(|(_, bucket)| bucket).collect();
         assert_eq!(read, [0, 1, 2, 3].map(id));
-        assert_eq!(inbox.take(hint(10..20_020), now), counts(20_000, 0, 10));
+        assert_eq!(inbox.take(hint(10..20_020), now), counts(20_010, 0, 10));
+        let first = inbox.next(|_| true).map(|(_, bucket)| bucket);
+        assert_eq!(first, Some(id(20)), "those that have waited longest are dropped");
+        assert_eq!(inbox.take(hint(19..21), now), counts(1, 1, 0));
         assert_eq!(Inbox::new(0).take(hint(0..3), now), counts(0, 0, 3), "it takes no hints");
     }
 
