@@ -68,7 +68,9 @@ impl Packed {
 }
 
 /// Whether the log has the first and the last of the writes after one, up to another one. A release that
-/// keeps no log may have made them.
+/// keeps no log may have made them. A gap between these is not looked for, since that would mean reading the
+/// whole log before this process leads. It is there if a process with packs has led after such a release and
+/// ended before it had packed: then the next opening is slow, and finds it.
 async fn has_log(database: &Db, path: &str, after: u64, upto: u64) -> Result<bool> {
     if after >= upto {
         return Ok(after == upto);
