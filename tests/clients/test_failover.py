@@ -296,6 +296,7 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
     while (status := cluster.rolling_restart(head))["rolling_restart_flag"]:
         assert time.monotonic() - began < 120, status
         most = max(most, len(status["restart_progress"]["in_progress"]))
+        assert set(status["restart_progress"]["in_progress"]) <= set(status["restart_progress"]["waits_for"]), status
         before = set().union(*(set(sender.acknowledged) for sender in senders))
         found, messages = what_is_said(head)
         assert messages == [], "a search failed or was incomplete"
@@ -303,6 +304,7 @@ def test_a_rolling_restart_loses_nothing_and_fails_no_search(cluster, store):
         assert not before - set(found), "acknowledged events are missing"
         searches += 1
     assert (status["restart_progress"]["failed"], most) == (None, 1), status
+    assert status["restart_progress"]["waits_for"] == [], status
     assert len(status["restart_progress"]["done"]) == 3 and searches > 5, (status, searches)
     now = {at: peer["started"] for at, peer in cluster.peers(head).items()}
     changed = {at for at, when in now.items() if started[at] != when}

@@ -1,5 +1,7 @@
 //! `/services/cluster/manager/control` and `status`: rolling restarts, and removal of lost processes.
 
+use std::collections::BTreeSet;
+
 use axum::response::Response;
 use catalog::{Commit, Snapshot, Takeover};
 use cluster::Wave;
@@ -60,11 +62,11 @@ pub(super) fn routes() -> Routes {
 
 async fn status(Call { state, params, .. }: Call) -> Result<Response, RestError> {
     let up = answering(&state).await;
+    let is_up = |id: &str| id == state.info.guid || up.iter().any(|other| other.as_str() == id);
     let snapshot = state.catalog.snapshot();
     let mut peers = Map::new();
     for (id, known) in Registration::all(&snapshot) {
-        let is_up = id == state.info.guid || up.contains(&id);
-        let status = if is_up { "Up" } else { "Down" };
+        let status = if is_up(&id) { "Up" } else { "Down" };
         peers.insert(id, json!({ "label": known.name, "roles": known.roles, "status": status }));
     }
     let leaving = cluster_offline::all(&state).await;
@@ -72,11 +74,14 @@ async fn status(Call { state, params, .. }: Call) -> Result<Response, RestError>
     let is_restarting = wave.as_ref().is_some_and(|wave| !wave.is_over());
     let wave = wave.unwrap_or_default();
     let halted: Vec<&String> = wave.halted.iter().collect();
+    let listed = Registration::awaited(&snapshot, is_up).into_iter().map(|(id, _)| id);
+    let mut shown = progress(&wave);
+    shown["waits_for"] = json!(waits_for(&wave, listed, is_up));
     let content = json!({
         "peers": peers,
         "rolling_restart_flag": is_restarting,
         "maintenance_mode": peers::maintenance(&snapshot).is_some(),
-        "restart_progress": progress(&wave),
+        "restart_progress": shown,
         "decommission": leaving,
         "messages": halted,
     });
@@ -93,6 +98,19 @@ fn progress(wave: &Wave) -> serde_json::Value {
         "failed": wave.halted,
         "searches_before": wave.usual,
     })
+}
+
+/// Returns the processes that a rolling restart waits for: those that restart now, and others of the list
+/// that do not answer.
+fn waits_for(
+    wave: &Wave,
+    listed: impl Iterator<Item = String>,
+    is_up: impl Fn(&str) -> bool,
+) -> BTreeSet<String> {
+    if wave.is_over() {
+        return BTreeSet::new();
+    }
+    listed.filter(|id| !is_up(id)).chain(wave.told.keys().cloned()).collect()
 }
 
 /// Starts a rolling restart: determines the processes and their order; the leading control plane executes it.
@@ -325,6 +343,18 @@ mod tests {
 
     fn id(number: u128) -> IndexerId {
         IndexerId(Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn a_rolling_restart_waits_for_those_that_restart_and_those_that_do_not_answer() {
+        let listed = || ["a", "b", "c"].map(str::to_owned).into_iter();
+        let mut wave = Wave::new(vec!["b".to_owned()], None);
+        assert_eq!(waits_for(&wave, listed(), |_| true), BTreeSet::new());
+        wave.told.insert("a".to_owned(), "1".to_owned());
+        let waits: Vec<String> = waits_for(&wave, listed(), |id| id != "c").into_iter().collect();
+        assert_eq!(waits, ["a", "c"]);
+        wave.halted = Some("cancelled".to_owned());
+        assert_eq!(waits_for(&wave, listed(), |_| false), BTreeSet::new());
     }
 
     #[tokio::test]

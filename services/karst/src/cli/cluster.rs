@@ -135,6 +135,8 @@ async fn maintenance_mode(options: &MaintenanceOptions) -> Result<ExitCode> {
 
 /// Interval between checks of a rolling restart.
 const LOOK: Duration = Duration::from_secs(1);
+/// Number of checks without a change after which the processes are named that the restart waits for.
+const QUIET: usize = 15;
 /// The processes of the cluster, and the progress of a rolling restart.
 const STATUS: &str = "/services/cluster/manager/status?output_mode=json";
 
@@ -169,7 +171,12 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
     if options.detach {
         return Ok(ExitCode::SUCCESS);
     }
-    let mut said = 0;
+    watch(&client, plan.len()).await
+}
+
+/// Prints the progress of a rolling restart of so many processes until it is over.
+async fn watch(client: &Client, all: usize) -> Result<ExitCode> {
+    let (mut said, mut quiet, mut waits) = (0, 0, Vec::new());
     loop {
         tokio::time::sleep(LOOK).await;
         // The restart may include the process that answers.
@@ -178,8 +185,14 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
         let progress = &content["restart_progress"];
         let done = progress["done"].as_array().map_or(0, Vec::len);
         if done != said {
-            println!("{done} of {} are back", plan.len());
+            println!("{done} of {all} are back");
             said = done;
+        }
+        let awaited = waited_for(content);
+        quiet = if awaited == waits { quiet + 1 } else { 0 };
+        waits = awaited;
+        if quiet == QUIET && !waits.is_empty() {
+            println!("waits for {}", waits.join("; "));
         }
         if let Some(reason) = progress["failed"].as_str() {
             eprintln!("karst: the rolling restart has stopped: {reason}");
@@ -189,6 +202,17 @@ async fn rolling_restart(options: &RollingRestartOptions) -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     }
+}
+
+/// The processes that a rolling restart waits for, with the reasons.
+fn waited_for(status: &Value) -> Vec<String> {
+    let ids = status["restart_progress"]["waits_for"].as_array();
+    let describe = |id: &str| {
+        let is_up = status["peers"][id]["status"] == "Up";
+        let why = if is_up { "has not restarted yet" } else { "does not answer" };
+        format!("{}, which {why}", named(&[id], &status["peers"]).concat())
+    };
+    ids.into_iter().flatten().filter_map(Value::as_str).map(describe).collect()
 }
 
 /// Processes as `name (id)`. A process that has left the list since the request has its id only.
@@ -223,5 +247,23 @@ mod tests {
         });
         let plan = named(&["9a", "1f", "77"], &peers);
         assert_eq!(plan, ["karst-indexer-0 (9a)", "karst-indexer-1 (1f)", "77"]);
+    }
+
+    #[test]
+    fn processes_that_a_rolling_restart_waits_for_have_names_and_reasons() {
+        let status = json!({
+            "peers": {
+                "1f": { "label": "i1", "status": "Up" },
+                "9a": { "label": "manager", "status": "Down" },
+            },
+            "restart_progress": { "waits_for": ["1f", "77", "9a"] },
+        });
+        let expected = [
+            "i1 (1f), which has not restarted yet",
+            "77, which does not answer",
+            "manager (9a), which does not answer",
+        ];
+        assert_eq!(waited_for(&status), expected);
+        assert!(waited_for(&json!({ "restart_progress": {} })).is_empty());
     }
 }
