@@ -1,13 +1,13 @@
 //! Stored events for the planner: indexes, tables, field names, metadata.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bucket::BucketReader;
 use catalog::Snapshot;
 use datafusion::datasource::TableProvider;
 use futures::future::BoxFuture;
-use knowledge::Knowledge;
+use knowledge::{FieldRules, Knowledge};
 use model::{
     BucketEntry, BucketHeader, BucketShape, BucketSummary, ErrorKind, IndexName, TimeRange,
     ValueCount, columns,
@@ -24,6 +24,10 @@ use crate::scan::{EventsTable, ScanContext, sourcetypes_of};
 
 /// Maximum number of summaries in memory while all of them are read in turn.
 const SUMMARIES: usize = 4_096;
+
+/// Maximum number of sources, and of hosts, that are remembered per source type while field names are
+/// collected: about 1 MB.
+const ASKED: usize = 10_000;
 
 /// The stored events that are accessible to a job.
 #[derive(Debug)]
@@ -89,9 +93,10 @@ impl StoredEvents {
             let new = || FieldInfo { name: name.clone(), multivalue: true, count: 0 };
             found.entry(name.clone()).or_insert_with(new).multivalue = true;
         }
-        self.summaries(&others, |summary| add_fields(summary, knowledge, &mut found)).await?;
+        let mut names = FieldNames::of(knowledge);
+        self.summaries(&others, |summary| names.add(summary, &mut found)).await?;
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
-        aside.for_each(|entry| add_fields(&entry.summary, knowledge, &mut found));
+        aside.for_each(|entry| names.add(&entry.summary, &mut found));
         Ok(found)
     }
 
@@ -130,12 +135,11 @@ impl EventSource for StoredEvents {
             let hot = self.context.hot.of(indexes, range).await.buckets;
             let knowledge = &self.context.knowledge;
             let mut found = self.facts.fields(&hot, knowledge).await;
-            self.summaries(&self.stored(indexes, range), |summary| {
-                add_fields(summary, knowledge, &mut found);
-            })
-            .await?;
+            let mut names = FieldNames::of(knowledge);
+            self.summaries(&self.stored(indexes, range), |summary| names.add(summary, &mut found))
+                .await?;
             let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
-            aside.for_each(|entry| add_fields(&entry.summary, knowledge, &mut found));
+            aside.for_each(|entry| names.add(&entry.summary, &mut found));
             Ok(found.into_values().collect())
         })
     }
@@ -259,44 +263,88 @@ impl EventSource for StoredEvents {
     }
 }
 
-/// Adds the fields of a bucket.
-fn add_fields(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
-    // Names in the current rules that the field catalogue of the bucket, made with other rules, cannot
-    // contain.
-    if !rules_hold(knowledge, &summary.rules) || !summary.fields_complete {
-        named(summary, knowledge, found);
+/// Collects the fields of buckets.
+struct FieldNames<'k> {
+    knowledge: &'k Knowledge,
+    /// What the rules of each source type were looked up with. Most buckets have the same sources and hosts,
+    /// and with extractions of the user's own, the rules of all buckets are others than those that made them.
+    asked: HashMap<String, Asked>,
+}
+
+/// The sources and hosts with which the rules of a source type were looked up.
+#[derive(Default)]
+struct Asked {
+    sources: HashSet<String>,
+    hosts: HashSet<String>,
+}
+
+impl<'k> FieldNames<'k> {
+    fn of(knowledge: &'k Knowledge) -> Self {
+        Self { knowledge, asked: HashMap::new() }
     }
-    for field in &summary.fields {
-        match found.get_mut(&field.name) {
-            Some(info) => {
-                info.count += field.count;
-                info.multivalue |= field.multivalue;
+
+    /// Adds the fields of a bucket.
+    fn add(&mut self, summary: &BucketSummary, found: &mut Fields) {
+        // Names in the current rules that the field catalogue of the bucket, made with other rules, cannot
+        // contain.
+        if !rules_hold(self.knowledge, &summary.rules) || !summary.fields_complete {
+            self.add_ruled(summary, found);
+        }
+        for field in &summary.fields {
+            match found.get_mut(&field.name) {
+                Some(info) => {
+                    info.count += field.count;
+                    info.multivalue |= field.multivalue;
+                }
+                None => {
+                    let (name, multivalue) = (field.name.clone(), field.multivalue);
+                    found.insert(name.clone(), FieldInfo { name, multivalue, count: field.count });
+                }
             }
-            None => {
-                let (name, multivalue) = (field.name.clone(), field.multivalue);
-                found.insert(name.clone(), FieldInfo { name, multivalue, count: field.count });
+        }
+    }
+
+    /// Adds the field names in the rules that apply to the events of a bucket, unless they were added for
+    /// another one.
+    fn add_ruled(&mut self, summary: &BucketSummary, found: &mut Fields) {
+        let Self { knowledge, asked } = self;
+        // Stanzas of sources and hosts apply in addition.
+        for ValueCount { value: sourcetype, .. } in &summary.sourcetypes {
+            let known = asked.entry(sourcetype.clone()).or_default();
+            for ValueCount { value: source, .. } in &summary.sources {
+                if is_new(&mut known.sources, source) {
+                    add_names(&knowledge.field_rules(sourcetype, source, ""), found);
+                }
+            }
+            for ValueCount { value: host, .. } in &summary.hosts {
+                if is_new(&mut known.hosts, host) {
+                    add_names(&knowledge.field_rules(sourcetype, "", host), found);
+                }
             }
         }
     }
 }
 
-/// Adds the field names in the rules that apply to the events of a bucket.
-fn named(summary: &BucketSummary, knowledge: &Knowledge, found: &mut Fields) {
-    let of = |sourcetype: &str, source: &str, host: &str, found: &mut Fields| {
-        let rules = knowledge.field_rules(sourcetype, source, host);
-        let several = rules.multivalue_names();
-        for name in rules.names() {
-            let multivalue = several.contains(&name);
-            found
-                .entry(name.to_owned())
-                .and_modify(|info| info.multivalue |= multivalue)
-                .or_insert_with(|| FieldInfo { name: name.to_owned(), multivalue, count: 0 });
-        }
-    };
-    // Stanzas of sources and hosts apply in addition.
-    for sourcetype in &summary.sourcetypes {
-        summary.sources.iter().for_each(|source| of(&sourcetype.value, &source.value, "", found));
-        summary.hosts.iter().for_each(|host| of(&sourcetype.value, "", &host.value, found));
+/// Whether a value is not remembered; remembers it. Of too many, all are forgotten.
+fn is_new(known: &mut HashSet<String>, value: &str) -> bool {
+    if known.contains(value) {
+        return false;
+    }
+    if known.len() >= ASKED {
+        known.clear();
+    }
+    known.insert(value.to_owned())
+}
+
+/// Adds the field names in rules.
+fn add_names(rules: &FieldRules, found: &mut Fields) {
+    let several = rules.multivalue_names();
+    for name in rules.names() {
+        let multivalue = several.contains(&name);
+        found
+            .entry(name.to_owned())
+            .and_modify(|info| info.multivalue |= multivalue)
+            .or_insert_with(|| FieldInfo { name: name.to_owned(), multivalue, count: 0 });
     }
 }
 
@@ -309,4 +357,38 @@ fn searchable<'a>(
     // In the catalog, an empty list of indexes means all indexes.
     let all = (!indexes.is_empty()).then(|| snapshot.overlapping(indexes, range));
     all.into_iter().flatten().filter(|bucket| bucket.state.is_searchable())
+}
+
+#[cfg(test)]
+mod tests {
+    use conf::{Layer, Layers};
+    use model::EventTime;
+
+    use super::*;
+
+    fn value(value: &str) -> ValueCount {
+        let (value, time) = (value.to_owned(), EventTime(0));
+        ValueCount { value, count: 1, first_time: time, last_time: time, recent_time: time }
+    }
+
+    #[test]
+    fn rules_are_looked_up_once_for_sources_and_hosts_of_many_buckets() {
+        let props = "[log]\nEXTRACT-a = (?<a>.)\n[host::h2]\nEXTRACT-b = (?<b>.)\n";
+        let knowledge = Knowledge::new(Layers::builtin().with(Layer::SystemLocal, "props", props));
+        let bucket = |hosts: &[&str]| BucketSummary {
+            hosts: hosts.iter().map(|host| value(host)).collect(),
+            sources: vec![value("s")],
+            sourcetypes: vec![value("log")],
+            fields_complete: false,
+            ..BucketSummary::bare(1, EventTime(0), EventTime(0))
+        };
+        let (mut names, mut found) = (FieldNames::of(&knowledge), Fields::new());
+        names.add(&bucket(&["h1"]), &mut found);
+        assert!(found.contains_key("a") && !found.contains_key("b"), "{found:?}");
+        names.add(&bucket(&["h1", "h2"]), &mut found);
+        assert!(found.contains_key("a") && found.contains_key("b"), "{found:?}");
+        found.clear();
+        names.add(&bucket(&["h2", "h1"]), &mut found);
+        assert!(found.is_empty(), "nothing is looked up again: {found:?}");
+    }
 }
