@@ -203,6 +203,13 @@ def test_sessions_and_jobs_work_behind_a_plain_load_balancer(cluster):
         wait_for(lambda head=head: knows_eve(head), "the user is known", 10)
         answer = head.rest("GET", f"/services/search/jobs/{job.sid}", auth=as_eve)
         assert answer.status in (403, 404), answer
+    # An id is free if no search head has a job with it, also one of another user.
+    chosen = {"search": "| makeresults", "id": "chosen", "exec_mode": "blocking", "output_mode": "json"}
+    assert heads[0].rest("POST", "/services/search/jobs", chosen).status == 201
+    for head in heads:
+        for caller in [as_eve, (USER, PASSWORD)]:
+            answer = head.rest("POST", "/services/search/jobs", chosen, auth=caller)
+            assert answer.status == 400 and "exists already" in answer.text, answer
     # Pages, and the state of a job over many requests.
     job = service.jobs.create("search index=main | table n", exec_mode="normal")
     wait_for(job.is_done, "the search is done", 30)

@@ -32,6 +32,7 @@ mod indexer_discovery;
 mod indexes_extended;
 mod inputstatus;
 mod job_entry;
+mod job_heads;
 mod job_status;
 mod job_stream;
 mod jobs;

@@ -4,15 +4,14 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::extract::ConnectInfo;
-use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{Extensions, HeaderMap, StatusCode};
 use axum::response::Response;
 use search::Job;
 use serde_json::{Map, Value, json};
 
 use super::job_entry;
+use super::job_heads::{self, PATH, form};
 use super::jobs::find_all_known;
 use crate::call::Call;
 use crate::error::RestError;
@@ -21,13 +20,12 @@ use crate::rights::Need;
 use crate::routing::{Routes, post};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
-use crate::{FromOther, Others, Question};
+use crate::{FromOther, Others};
 
 pub(super) fn routes() -> Routes {
     Routes::default().at(PATH, post(Need::Own, "Progress and cost of up to 1,000 jobs", status))
 }
 
-const PATH: &str = "/api/v1/jobs/status";
 /// Most jobs of a request.
 const MOST_JOBS: usize = 1_000;
 
@@ -58,7 +56,8 @@ async fn status(
     if let (Some(heads), Some(client), false, false) =
         (&state.heads, client, is_asked, unknown.is_empty())
     {
-        let answers = ask_heads(heads.as_ref(), headers, client, form(&unknown, touch)).await;
+        let body = form(&unknown, touch);
+        let answers = job_heads::ask(heads.as_ref(), headers, client, body).await;
         for answer in answers.into_iter().filter_map(Result::ok) {
             let found = answer["jobs"].as_array().cloned().unwrap_or_default();
             unknown.retain(|sid| !found.iter().any(|job| job["sid"] == *sid));
@@ -70,8 +69,13 @@ async fn status(
         let saved = find_all_known(by, &mut unknown, |sid| state.search.saved_job(sid));
         jobs.extend(saved.iter().map(|job| status_json(job, touch)));
     }
-    let body = json!({"jobs": jobs, "unknown": unknown}).to_string();
-    Ok(OutputMode::Json.respond(StatusCode::OK, body))
+    let mut body = json!({"jobs": jobs, "unknown": unknown});
+    if is_asked {
+        // The process that has sent the request may have to know whether an id is free.
+        unknown.retain(|sid| state.search.job(sid).is_some());
+        body["hidden"] = json!(unknown);
+    }
+    Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))
 }
 
 /// Asks all other search heads for jobs, with the credentials of the client.
@@ -82,18 +86,7 @@ pub(super) async fn ask(
     sids: Vec<String>,
 ) -> Vec<Result<Value, String>> {
     let sids: Vec<&str> = sids.iter().map(String::as_str).collect();
-    ask_heads(heads.as_ref(), headers, client, form(&sids, false)).await
-}
-
-async fn ask_heads(
-    heads: &dyn Others,
-    mut headers: HeaderMap,
-    client: SocketAddr,
-    body: Bytes,
-) -> Vec<Result<Value, String>> {
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
-    headers.remove(CONTENT_ENCODING);
-    heads.ask(&Question { method: Method::POST, path: PATH, headers: &headers, body, client }).await
+    job_heads::ask(heads.as_ref(), headers, client, form(&sids, false)).await
 }
 
 /// Returns a job in the response. `content`: the result of `job_entry::status`.
@@ -106,16 +99,6 @@ fn status_json(job: &Job, touch: bool) -> Value {
         job.touch();
     }
     entry(job, &job_entry::status(job))
-}
-
-/// The request for these jobs.
-fn form(sids: &[&str], touch: bool) -> Bytes {
-    let mut form = form_urlencoded::Serializer::new(String::new());
-    form.extend_pairs(sids.iter().map(|sid| ("sid", *sid)));
-    if touch {
-        form.append_pair("touch", "1");
-    }
-    form.finish().into()
 }
 
 /// Returns the data that the job has read so far, and its cost.

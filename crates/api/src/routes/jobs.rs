@@ -19,9 +19,9 @@ use quick_xml::escape::escape;
 use search::{Job, JobRequest, Keeping, SearchService};
 use serde_json::json;
 
-use super::feed;
 use super::job_entry::{SAVED_SECONDS, entry, of_other_head};
 use super::results::result_response;
+use super::{feed, job_heads};
 use crate::atom::Entry;
 use crate::audit::{Observed, searches};
 use crate::call::Call;
@@ -150,6 +150,8 @@ async fn list(
 async fn create(
     Call { state, caller, namespace, params, .. }: Call,
     seen: Observed,
+    headers: HeaderMap,
+    extensions: Extensions,
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(&params)?;
     let exec_mode = params.text("exec_mode").unwrap_or("normal");
@@ -166,6 +168,9 @@ async fn create(
         Some(_) => params.flag("preview"),
         None => exec_mode == "normal",
     };
+    if let Some(sid) = &request.sid {
+        job_heads::refuse_taken(&state, sid, headers, &extensions).await?;
+    }
     let job = searches::dispatch(&state, &seen, request).await?;
     if let Some(priority) = priority {
         job.set_priority(priority);

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use super::server::Server;
-use crate::{Others, Question, Settings};
+use crate::{FromOther, Others, Question, Settings};
 
 const PATH: &str = "/api/v1/jobs/stream";
 const JOBS: &str = "/services/search/jobs";
@@ -197,4 +197,59 @@ async fn a_job_that_was_saved_is_not_gone_with_its_head() {
     heads.answers.lock().push(jobs(&[]));
     let text = stream.rest().await;
     assert!(text.contains("\"isDone\":true") && !text.contains("event: gone"), "{text}");
+}
+
+/// Sends a form of the user, as a client or as another search head does.
+async fn send(server: &Server, path: &str, form: String, is_head: bool) -> (StatusCode, String) {
+    let key = server.state.accounts.local_session("user");
+    let client: SocketAddr = "127.0.0.1:4000".parse().unwrap();
+    let mut request = Request::post(path)
+        .header(header::AUTHORIZATION, format!("Splunk {key}"))
+        .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
+        .extension(ConnectInfo(client));
+    if is_head {
+        request = request.extension(FromOther);
+    }
+    let request = request.body(Body::from(form)).unwrap();
+    let Ok(answer) = crate::rest_router(server.state.clone()).oneshot(request).await;
+    let status = answer.status();
+    let bytes = axum::body::to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+    (status, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_id_with_which_another_head_has_a_job_is_refused() {
+    let mut server = Server::start().await;
+    let answers = vec![
+        jobs(&[("a", 0.5, false)]),
+        Ok(json!({"jobs": [], "unknown": ["a"], "hidden": ["a"]})),
+        Ok(json!({"jobs": [], "unknown": ["a"], "hidden": []})),
+        Err("it does not answer".to_owned()),
+    ];
+    let heads = Arc::new(Heads { answers: Mutex::new(answers), ..Heads::default() });
+    server.state.heads = Some(Arc::clone(&heads) as Arc<dyn Others>);
+    for (id, expected) in [("a", 400), ("a", 400), ("a", 201), ("b", 201)] {
+        let form = format!("search=%7C+makeresults&id={id}");
+        let (status, text) = send(&server, JOBS, form, false).await;
+        assert_eq!(status.as_u16(), expected, "{text}");
+        assert_eq!(text.contains("exists already"), expected == 400, "{text}");
+    }
+    // Nobody is asked about an id that this search head makes.
+    let (status, _) = send(&server, JOBS, "search=%7C+makeresults".to_owned(), false).await;
+    assert_eq!((status, heads.asked.lock().len()), (StatusCode::CREATED, 4));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_other_heads_hear_of_jobs_that_the_user_may_not_see() {
+    let server = Server::start().await;
+    let other = server.job("power", "| makeresults").await;
+    for is_head in [false, true] {
+        let form = format!("sid={other}&sid=none");
+        let (status, text) = send(&server, "/api/v1/jobs/status", form, is_head).await;
+        assert_eq!(status, StatusCode::OK, "{text}");
+        let body: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&body["jobs"], &body["unknown"]), (&json!([]), &json!([other, "none"])));
+        let hidden = if is_head { json!([other]) } else { Value::Null };
+        assert_eq!(body["hidden"], hidden);
+    }
 }
