@@ -1,6 +1,7 @@
 //! Installs an app: copies a directory or a packed app into a directory of apps, with a report of the parts
 //! that Karst uses.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use conf::{ConfFile, Registry, Stanza};
@@ -74,6 +75,9 @@ const UNUSED: [(&str, &str); 6] = [
 /// Folders whose pages are shown.
 const PAGES: [&str; 3] = ["views", "nav", "panels"];
 
+/// Maximum number of remarks about one file, of which damaged ones have one for each line.
+const REMARKS: usize = 100;
+
 /// The file with inputs.
 const INPUTS: &str = "inputs";
 /// Kinds of inputs that have no settings of their own.
@@ -140,7 +144,9 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
             report.remarks.push(Remark { place, text: text.to_owned() });
             continue;
         }
+        let before = report.remarks.len();
         examine(&file.path, &file.bytes, settings, &mut report, &mut found);
+        shorten(&mut report.remarks, before, &file.path);
     }
     report.remarks.extend(package.left_out());
     report.gains = found.gains();
@@ -148,6 +154,16 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
     report.remarks.sort_by(|a, b| a.place.cmp(&b.place));
     report.remarks.dedup();
     report
+}
+
+/// Shortens the remarks about a file, which are those after the first ones.
+fn shorten(remarks: &mut Vec<Remark>, before: usize, path: &Path) {
+    let more = (remarks.len() - before).saturating_sub(REMARKS);
+    if more > 0 {
+        remarks.truncate(before + REMARKS);
+        let (place, text) = (path.display().to_string(), format!("{more} further remarks"));
+        remarks.push(Remark { place, text });
+    }
 }
 
 impl Package {
@@ -223,7 +239,12 @@ fn examine(
         report.remarks.push(Remark { place: shown, text });
         return;
     }
-    let file = ConfFile::parse(&shown, &String::from_utf8_lossy(bytes));
+    let decoded = String::from_utf8_lossy(bytes);
+    if matches!(decoded, Cow::Owned(_)) {
+        let text = "the file is not UTF-8; bad bytes were replaced".to_owned();
+        report.remarks.push(Remark { place: shown.clone(), text });
+    }
+    let file = ConfFile::parse(&shown, &decoded);
     for warning in &file.warnings {
         report
             .remarks

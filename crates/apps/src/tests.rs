@@ -12,8 +12,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 
 use crate::{
-    Apps, Error, Install, NOBODY, Namespace, Package, Parts, Sharing, Suppressions, Target,
-    install, report,
+    Apps, Error, Install, NOBODY, Namespace, Package, PackedFile, Parts, Sharing, Suppressions,
+    Target, install, report,
 };
 
 async fn open(
@@ -433,6 +433,19 @@ fn settings_in_other_folders_of_an_app_are_not_counted() {
     let places: Vec<&str> = told.remarks.iter().map(|remark| remark.place.as_str()).collect();
     assert_eq!(places, ["samples/props.conf", "src/other/default/macros.conf"]);
     assert!(told.remarks[0].text.contains("only those in default and local"), "{told:?}");
+}
+
+#[test]
+fn remarks_about_a_file_that_is_not_text_are_few() {
+    let garbage = [b"\xff\x00\x1b[31m\n".as_slice(); 1_000].concat();
+    let bytes = [b"[a]\n".as_slice(), &garbage].concat();
+    let path = "default/savedsearches.conf".into();
+    let files = vec![PackedFile { path, bytes, executable: false }];
+    let package = Package { app: "ta".to_owned(), files, links: Vec::new() };
+    let told = report(&package, Target::Server, &Registry::new(&[])).remarks;
+    assert_eq!(told.len(), 101, "{:?}", told.last());
+    assert!(told.iter().any(|remark| remark.text.contains("is not UTF-8")), "{told:?}");
+    assert!(told.iter().any(|remark| remark.text.ends_with("further remarks")), "{told:?}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `karst cluster bundle`: a directory of apps (`manager-apps`) as one change in all processes.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use apps::{Package, pack_bundle, read_bundle};
 use reqwest::{Method, header};
 use serde_json::Value;
 
-use super::client::Client;
+use super::client::{Client, Failure};
 use super::table::{Rows, print_listing};
 use crate::config::{BundleOptions, BundleWhat, StatusOptions};
 
@@ -33,7 +32,9 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
         BundleWhat::Validate(options) => {
             let client = Client::with_timeout(&options.bundle.client, SLOW)?;
             let path = format!("{CONTROL}/validate_bundle?output_mode=json");
-            let answer = send(&client, &path, &options.bundle.directory).await?;
+            let packages = read_bundle(&options.bundle.directory)?;
+            let known = client.get(FILES).await?;
+            let answer = send(&client, &path, packages, &there(&known)).await?;
             print(&answer);
             println!("Nothing has been changed.");
             let fails = options.strict && has_mistakes(&answer);
@@ -43,26 +44,42 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let client = Client::with_timeout(&options.bundle.client, SLOW)?;
             let force = if options.force { "&force=1" } else { "" };
             let path = format!("{CONTROL}/apply?output_mode=json{force}");
-            print(&send(&client, &path, &options.bundle.directory).await?);
-            in_force(&client).await
+            let packages = read_bundle(&options.bundle.directory)?;
+            let known = client.get(FILES).await?;
+            print(&send(&client, &path, packages, &there(&known)).await.map_err(unsure)?);
+            in_force(&client).await.map_err(unsure)
         }
         BundleWhat::Rollback(options) => {
             let client = Client::with_timeout(&options.client, SLOW)?;
-            let answer =
-                client.post(&format!("{CONTROL}/rollback"), &[("output_mode", "json")]).await?;
+            let path = format!("{CONTROL}/rollback");
+            let answer = client.post(&path, &[("output_mode", "json")]).await.map_err(unsure)?;
             let apps = &answer["entry"][0]["content"]["active_bundle"]["apps"];
             println!("The previous bundle is in effect again: {}", listed(apps));
-            in_force(&client).await
+            in_force(&client).await.map_err(unsure)
         }
     }
 }
 
-/// Sends a directory, but for the files that the server has.
-async fn send(client: &Client, path: &str, directory: &Path) -> Result<Value> {
-    let packages = read_bundle(directory)?;
-    let feed = client.get(FILES).await?;
-    let there = there(&feed);
-    match post(client, path, packages.clone(), &there).await {
+/// Adds to an error without an answer how to find out whether the change was made nevertheless.
+fn unsure(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(Failure::Unreachable(text)) => {
+            let advice = "the change may be in effect: see karst cluster bundle show";
+            Failure::Unreachable(format!("{text}; {advice}")).into()
+        }
+        Ok(other) => other.into(),
+        Err(other) => other,
+    }
+}
+
+/// Sends apps, but for the files that the server has.
+async fn send(
+    client: &Client,
+    path: &str,
+    packages: Vec<Package>,
+    there: &BTreeMap<String, BTreeSet<String>>,
+) -> Result<Value> {
+    match post(client, path, packages.clone(), there).await {
         // Another version came into force in between.
         Err(error) if !there.is_empty() && error.to_string().contains("send all files") => {
             post(client, path, packages, &BTreeMap::new()).await
@@ -102,8 +119,14 @@ fn has_mistakes(content: &Value) -> bool {
 
 fn print(content: &Value) {
     for line in report(content) {
-        println!("{line}");
+        println!("{}", printable(&line));
     }
+}
+
+/// Replaces control characters, which a terminal would execute: texts quote files, which may be damaged.
+fn printable(text: &str) -> String {
+    let shown = |letter: char| letter == '\t' || letter == '\n' || !letter.is_control();
+    text.chars().map(|letter| if shown(letter) { letter } else { '\u{fffd}' }).collect()
 }
 
 /// Returns the changes and mistakes of a bundle, as lines.
@@ -273,6 +296,20 @@ mod tests {
         assert!(has_mistakes(&content));
         assert!(!has_mistakes(&json!({ "ignored": [], "not_used": content["not_used"] })));
         assert_eq!(report(&json!({ "changes": [] })), ["No file is changed."]);
+    }
+
+    #[test]
+    fn without_an_answer_the_change_may_be_made_nevertheless() {
+        let error = unsure(Failure::Unreachable("no answer".to_owned()).into());
+        assert!(error.to_string().starts_with("no answer; the change may be in effect"), "{error}");
+        assert_eq!(error.downcast_ref::<Failure>().map(Failure::code), Some(4));
+        let refused = unsure(Failure::Server("it is damaged".to_owned()).into());
+        assert_eq!(refused.to_string(), "it is damaged");
+    }
+
+    #[test]
+    fn control_characters_are_not_printed() {
+        assert_eq!(printable("a\u{1b}[31m\tb\u{0}\u{e9}"), "a\u{fffd}[31m\tb\u{fffd}\u{e9}");
     }
 
     #[test]
