@@ -129,6 +129,18 @@ const steps = {
     await screenshot(page, 'data-paste');
   },
 
+  async 'events that are older than the retention are warned of before and after the load'(page) {
+    await page.goto(`${url}/data/add/paste`);
+    await page.getByLabel('Index', { exact: true }).selectOption('e2e_shop');
+    await page.fill('textarea', '2015-05-17 10:05:03 GET /old 200');
+    const before = await page.textContent(id('retention'));
+    check(before.includes('All events are older than the retention of the index e2e_shop'), before);
+    await page.click(`${id('load-form')} button[type="submit"]`);
+    const after = await page.textContent(id('load-report'));
+    check(after.includes('(7 days, frozenTimePeriodInSecs)'), after);
+    await page.waitForSelector(id('retention'), { state: 'detached' });
+  },
+
   async 'settings are tried on a text, and saved as a source type that counts at once'(page) {
     const events = page.locator(id('preview-event'));
     const setting = (name) => page.locator(`${id('props-form')} [name="props.${name}"]`);

@@ -17,9 +17,11 @@ export interface Loaded {
   /** The search that finds the events. */
   where: string;
   rows: ResultRows | null;
+  /** Why its events do not stay; null where they do. */
+  warning: string | null;
 }
 
-export function LoadReportView({ app, report, where, rows }: Loaded & { app: string }) {
+export function LoadReportView({ app, report, where, rows, warning }: Loaded & { app: string }) {
   const [zone] = useZone();
   return (
     <section className={styles.report} aria-live="polite" data-testid="load-report">
@@ -28,6 +30,7 @@ export function LoadReportView({ app, report, where, rows }: Loaded & { app: str
         {report.sourcetype && ` of the source type ${report.sourcetype}`}
       </h2>
       {report.span && <p>{report.span}</p>}
+      {warning && <Notice kind="warning">{`${warning}, and load the text again`}</Notice>}
       {report.notes.map((note) => (
         <Notice key={note} kind="info">
           {note}

@@ -25,6 +25,7 @@ import styles from './Preview.module.css';
 import { PreviewView } from './PreviewView';
 import { PropsForm, type Tried } from './PropsForm';
 import { type FieldPair, isEmptyPreview, mistakeIn, overruled, shortPlace } from './preview';
+import { retentionWarning, type Span } from './retention';
 import { SaveSourceType } from './SaveSourceType';
 import { readTextFile, type TextFile } from './textFile';
 import { MOST_BYTES, type Sample, usePreview } from './usePreview';
@@ -74,6 +75,10 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   );
   const isSaved = !isStale && tried.size === 0 && saved?.name === preview?.sourcetype;
   const other = preview && saved && isSaved ? overruled(preview, saved.settings) : [];
+  const kept = useRetention(index);
+  const warningOf = (times: Span) =>
+    retentionWarning(times, { index, seconds: kept }, Date.now() / 1_000, zone);
+  const warning = preview && !isLoaded ? warningOf(preview.totals) : null;
 
   const show = (bytes: Uint8Array<ArrayBuffer> | null) => {
     setSample((before) => bytes && { bytes, version: (before?.version ?? 0) + 1 });
@@ -116,10 +121,11 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
       );
       const where = `index=${quoted(index)} source=${quoted(name)}`;
       setLoaded(chosen);
-      setDone({ report, where, rows: null });
+      const said = { report, where, warning: warningOf(report.times) };
+      setDone({ ...said, rows: null });
       const search = `search ${where} _index_earliest=-1m | head 10 | table _time host sourcetype _raw`;
       const rows = await client.rowsOf({ search, earliest: '0', latest: '', timezone: 'UTC' });
-      setDone({ report, where, rows });
+      setDone({ ...said, rows });
       client.removeJob(rows.sid).catch(() => {});
     });
   };
@@ -205,6 +211,11 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
           {`${setting.name} is not in effect as saved: ${setting.place ? shortPlace(setting.place) : 'another stanza'} has precedence.`}
         </Notice>
       ))}
+      {warning && (
+        <div data-testid="retention">
+          <Notice kind="warning">{warning}</Notice>
+        </div>
+      )}
       {done && <LoadReportView app={app} {...done} />}
       {sample === null ? (
         <Empty title={isPasted ? 'Paste some lines of a log' : 'Choose a file'}>
@@ -262,6 +273,20 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
       )}
     </>
   );
+}
+
+/** `frozenTimePeriodInSecs` of an index; null until it is known, and for a user who may not read it. */
+function useRetention(index: string): number | null {
+  const client = useClient();
+  const { data } = useQuery({
+    queryKey: ['retention'],
+    staleTime: 30_000,
+    queryFn: ({ signal }) =>
+      client.entries('/services/data/indexes', signal, { f: 'frozenTimePeriodInSecs' }),
+  });
+  const entry = data?.find((one) => one.name === index);
+  const seconds = Number(entry?.content.frozenTimePeriodInSecs ?? 'NaN');
+  return Number.isFinite(seconds) ? seconds : null;
 }
 
 interface FileSourceProps {

@@ -13,7 +13,7 @@ const number = (entry: Entry, name: string): number => Number(entry.content[name
 export const minute = (text: string): string => text.slice(0, 16).replace('T', ' ');
 
 /** What the server shows of an index without limits: of its retention in seconds and its maximum size in MB. */
-const ENDLESS = 2_147_483_647;
+export const ENDLESS = 2_147_483_647;
 
 /** `30 days`, `6 years`, `12 hours`. */
 export function keptFor(seconds: number): string {

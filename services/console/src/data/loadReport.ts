@@ -3,24 +3,29 @@
 import { asObject } from '../api/decode';
 import { plural } from '../app/format';
 import { formatEpoch, formatMoment, parseTime } from '../time/zone';
+import type { Span } from './retention';
 
 export interface LoadReport {
   sourcetype: string;
   events: number;
   /** `2024-05-01 10:00:00 to 2024-05-02 10:00:00 (UTC)`; empty without events. */
   span: string;
+  times: Span;
   notes: string[];
 }
 
-const time = (micros: unknown, zone: string): string =>
-  typeof micros === 'number' ? formatEpoch(Math.floor(micros / 1_000_000), zone) : '';
+const seconds = (micros: unknown): number | null =>
+  typeof micros === 'number' ? micros / 1_000_000 : null;
+
+const shown = (time: number | null, zone: string): string =>
+  time === null ? '' : formatEpoch(time, zone);
 
 /** Times are those of the zone of the user, as in the preview and in the table of the first events. */
 export function readLoadReport(body: unknown, zone: string): LoadReport {
   const root = asObject(body);
   const count = (name: string) => Number(root[name] ?? 0) || 0;
-  const from = time(root.earliest, zone);
-  const to = time(root.latest, zone);
+  const times = { earliest: seconds(root.earliest), latest: seconds(root.latest) };
+  const [from, to] = [shown(times.earliest, zone), shown(times.latest, zone)];
   const notes: string[] = [];
   const note = (name: string, text: (n: number) => string) => {
     if (count(name) > 0) notes.push(text(count(name)));
@@ -37,6 +42,7 @@ export function readLoadReport(body: unknown, zone: string): LoadReport {
     sourcetype: String(root.sourcetype ?? ''),
     events: count('events'),
     span: from === '' ? '' : `${from} to ${to} (${zone})`,
+    times,
     notes,
   };
 }

@@ -1,0 +1,29 @@
+import { expect, it } from 'vitest';
+import { retentionWarning } from './retention';
+
+const DAY = 86_400;
+const NOW = Date.UTC(2026, 10, 29, 12) / 1_000;
+const warning = (earliest: number | null, latest: number | null, seconds: number | null) =>
+  retentionWarning({ earliest, latest }, { index: 'web', seconds }, NOW, 'Europe/Berlin');
+
+it('a text whose events are all older than the retention of the index is warned of', () => {
+  expect(warning(NOW - 900 * DAY, NOW - 31 * DAY, 30 * DAY)).toBe(
+    'All events are older than the retention of the index web (30 days, frozenTimePeriodInSecs), which removes them from searches within minutes: raise it first',
+  );
+});
+
+it('a text of which a part is older names the time', () => {
+  expect(warning(NOW - 900 * DAY, NOW - DAY, 30 * DAY)).toContain(
+    'The events before 2026-10-30 13:00:00 (Europe/Berlin) are older than',
+  );
+});
+
+it('events that are kept are not warned of', () => {
+  expect(warning(NOW - 30 * DAY, NOW, 30 * DAY)).toBeNull();
+  expect(warning(null, null, 30 * DAY)).toBeNull();
+});
+
+it('an index without a limit, or whose retention is not known, keeps what is loaded', () => {
+  expect(warning(-NOW, -NOW + 1, 2_147_483_647)).toBeNull();
+  expect(warning(0, 1, null)).toBeNull();
+});

@@ -1,0 +1,34 @@
+/** Whether events are older than the retention of their index, which removes them soon after they were loaded. */
+
+import { formatEpoch } from '../time/zone';
+import { ENDLESS, keptFor } from './indexKind';
+
+/** The times of events in epoch seconds; null where no event has one. */
+export interface Span {
+  earliest: number | null;
+  latest: number | null;
+}
+
+/** An index, and its `frozenTimePeriodInSecs`; null where it is not known. */
+export interface Retention {
+  index: string;
+  seconds: number | null;
+}
+
+/** What has to be known before events are loaded, or after; null where the index keeps all of them. */
+export function retentionWarning(
+  { earliest, latest }: Span,
+  { index, seconds }: Retention,
+  now: number,
+  zone: string,
+): string | null {
+  if (seconds === null || seconds >= ENDLESS || earliest === null || latest === null) return null;
+  const since = now - seconds;
+  if (earliest >= since) return null;
+  const which =
+    latest < since ? 'All events' : `The events before ${formatEpoch(since, zone)} (${zone})`;
+  const kept = `the retention of the index ${index} (${keptFor(seconds)}, frozenTimePeriodInSecs)`;
+  // A bucket is removed once its newest event is too old.
+  const removes = latest < since ? 'removes them' : 'may remove them';
+  return `${which} are older than ${kept}, which ${removes} from searches within minutes: raise it first`;
+}
