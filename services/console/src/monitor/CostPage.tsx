@@ -14,15 +14,14 @@ import { Skeleton } from '../states/Skeleton';
 import { COST } from './cost';
 import { OwnDashboard } from './OwnDashboard';
 import {
+  FILES,
+  loadPrices,
   PRICES_FILE,
   type Prices,
   pricesRefusal,
   priceTokens,
-  readPrices,
   writePrices,
 } from './prices';
-
-const FILES = '/servicesNS/nobody/search/data/lookup-table-files';
 
 export function CostPage() {
   const client = useClient();
@@ -33,14 +32,7 @@ export function CostPage() {
   const { data } = useQuery({
     queryKey: ['prices'],
     staleTime: 60_000,
-    queryFn: async ({ signal }) => {
-      try {
-        return readPrices(await client.fileText(`${FILES}/${PRICES_FILE}`, signal));
-      } catch (error) {
-        if (error instanceof ApiError) return readPrices(null);
-        throw error;
-      }
-    },
+    queryFn: ({ signal }) => loadPrices(client, signal),
   });
   const page = useMemo(() => (data ? { ...COST, tokens: priceTokens(data) } : null), [data]);
   if (!data || !page) return <Skeleton lines={6} />;

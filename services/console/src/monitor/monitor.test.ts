@@ -8,7 +8,14 @@ import { plotOptions } from '../visualization/plotOptions';
 import { COST } from './cost';
 import { escaped, isMissing, missingOf, type Page, pageXml } from './panels';
 import { PERFORMANCE } from './performance';
-import { EXAMPLES, pricesRefusal, priceTokens, readPrices, writePrices } from './prices';
+import {
+  EXAMPLES,
+  loadPrices,
+  pricesRefusal,
+  priceTokens,
+  readPrices,
+  writePrices,
+} from './prices';
 import { figuresOf } from './serverNow';
 
 const PAGES: Page[] = [PERFORMANCE, { ...COST, tokens: priceTokens(readPrices(null)) }];
@@ -142,6 +149,25 @@ it('prices of the file replace the examples, and the others stay examples', () =
   expect(priceTokens(own)).toMatchObject({ price_get: '0.001', price_put: '0.005' });
   expect(own.areExamples).toBe(true);
   expect(readPrices(null).list).toEqual(EXAMPLES);
+});
+
+it('the file of prices is asked for only where the list has it', async () => {
+  const of = (name: string, app: string) => decodeEntries({ entry: [{ name, acl: { app } }] });
+  const load = (files: ReturnType<typeof of>) => {
+    const asked: string[] = [];
+    const fileText = async (path: string) => {
+      asked.push(path);
+      return 'key,usd,unit\nput,9,a\n';
+    };
+    const client = { entries: async () => files, fileText };
+    return loadPrices(client, new AbortController().signal).then(({ list }) => [
+      list.find(({ key }) => key === 'put')?.usd,
+      asked.length,
+    ]);
+  };
+  expect(await load(of('other.csv', 'search'))).toEqual([0.005, 0]);
+  expect(await load(of('karst_prices.csv', 'shop'))).toEqual([0.005, 0]);
+  expect(await load(of('karst_prices.csv', 'search'))).toEqual([9, 1]);
 });
 
 it('prices are read as they are written', () => {

@@ -3,6 +3,7 @@
  * (key,usd,unit).
  */
 
+import { ApiError, type KarstClient } from '../api/client';
 import { csvRows } from '../settings/csv';
 
 export interface Price {
@@ -12,6 +13,7 @@ export interface Price {
   about: string;
 }
 
+export const FILES = '/servicesNS/nobody/search/data/lookup-table-files';
 export const PRICES_FILE = 'karst_prices.csv';
 
 /** Amazon S3 Standard and on-demand compute in us-east-1: examples, not what anybody pays. */
@@ -47,6 +49,21 @@ export function readPrices(text: string | null): Prices {
     ...(own.has(price.key) && { usd: own.get(price.key)?.usd ?? 0 }),
   }));
   return { list, areExamples: EXAMPLES.some(({ key, usd }) => usd > 0 && !own.has(key)) };
+}
+
+/** Asks for the file only where the list has it; a user who may read neither sees examples. */
+export async function loadPrices(
+  client: Pick<KarstClient, 'entries' | 'fileText'>,
+  signal: AbortSignal,
+): Promise<Prices> {
+  try {
+    const files = await client.entries(FILES, signal);
+    const isThere = files.some((file) => file.name === PRICES_FILE && file.app === 'search');
+    return readPrices(isThere ? await client.fileText(`${FILES}/${PRICES_FILE}`, signal) : null);
+  } catch (error) {
+    if (error instanceof ApiError) return readPrices(null);
+    throw error;
+  }
 }
 
 const cell = (text: string) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);

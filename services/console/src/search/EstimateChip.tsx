@@ -25,6 +25,7 @@ import {
   truthOfCost,
 } from './estimate';
 import type { JobStart, SearchState } from './searchRun';
+import type { Explain } from './sharedExplain';
 import { type SearchRequest, sameRequest } from './urlState';
 
 /** Milliseconds without a change; longer than the pause before a search is checked. */
@@ -34,12 +35,13 @@ const FRESH = 15_000;
 
 interface EstimateChipProps {
   client: KarstClient;
+  explain: Explain;
   jobOf: (request: SearchRequest) => JobStart;
   draft: SearchRequest;
   state: SearchState;
 }
 
-export default function EstimateChip({ client, jobOf, draft, state }: EstimateChipProps) {
+export default function EstimateChip({ client, explain, jobOf, draft, state }: EstimateChipProps) {
   const query = draft.query.trim();
   const isRun = state.phase !== 'idle' && sameRequest(state.request, { ...draft, query });
   const isOver = isRun && state.phase !== 'starting' && state.phase !== 'running';
@@ -53,9 +55,9 @@ export default function EstimateChip({ client, jobOf, draft, state }: EstimateCh
     staleTime: FRESH,
     retry: false,
     placeholderData: keepPreviousData,
-    queryFn: async ({ signal }) => {
+    queryFn: async () => {
       const { query: search, range, ...rest } = jobOf({ ...draft, query });
-      const { estimate } = await client.explain({ search, ...range, ...rest }, signal);
+      const { estimate } = await explain({ search, ...range, ...rest });
       return decodeEstimate(estimate);
     },
   });

@@ -11,12 +11,14 @@ import { TimeRangePicker } from '../time/TimeRangePicker';
 import type { TimeRange } from '../time/timeRange';
 import styles from './SearchBar.module.css';
 import type { JobStart } from './searchRun';
+import type { Explain } from './sharedExplain';
 import type { SearchRequest } from './urlState';
 
 const SplEditor = lazy(() => import('../editor/SplEditor'));
 
 interface SearchBarProps {
   client: KarstClient;
+  explain: Explain;
   jobOf: (request: SearchRequest) => JobStart;
   draft: SearchRequest;
   history: string[];
@@ -32,8 +34,8 @@ interface SearchBarProps {
 const NO_LIVE = 'A live tail requires a search without commands, macros and subsearches';
 
 export function SearchBar(props: SearchBarProps) {
-  const { client, jobOf, draft, history, isRunning, onDraft, onRun, onRange, onStop, onLive } =
-    props;
+  const { client, explain, jobOf, draft, history, isRunning } = props;
+  const { onDraft, onRun, onRange, onStop, onLive } = props;
   const [cursor, setCursor] = useState(AT_DRAFT);
   const plain = useRef<HTMLTextAreaElement>(null);
 
@@ -50,10 +52,11 @@ export function SearchBar(props: SearchBarProps) {
     setQuery(stepped.text);
     return stepped.text;
   };
-  const check = async (text: string, signal: AbortSignal) => {
+  const check = async (text: string) => {
     try {
-      const { query: search, range, ...rest } = jobOf({ ...draft, query: text });
-      await client.explain({ search, ...range, ...rest }, signal);
+      // As the estimate asks, unless the text begins with spaces, which count in the places of mistakes.
+      const { query: search, range, ...rest } = jobOf({ ...draft, query: text.trimEnd() });
+      await explain({ search, ...range, ...rest });
       return [];
     } catch (error) {
       if (!(error instanceof ApiError) || error.kind !== 'rejected') return [];

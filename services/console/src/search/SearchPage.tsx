@@ -27,6 +27,7 @@ import { Results } from './Results';
 import { SearchBar } from './SearchBar';
 import styles from './SearchPage.module.css';
 import type { JobStart } from './searchRun';
+import { sharedExplain } from './sharedExplain';
 import {
   addressAfter,
   liveAddress,
@@ -79,6 +80,8 @@ export function SearchPage({ client, app }: SearchPageProps) {
     }),
     [app, username],
   );
+
+  const explain = useMemo(() => sharedExplain(client), [client]);
 
   /** What the person has asked for here: it runs at once. */
   const run = useCallback(
@@ -179,6 +182,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
       <section className={styles.ask} aria-label="Search">
         <SearchBar
           client={client}
+          explain={explain}
           jobOf={jobOf}
           draft={draft}
           history={history}
@@ -199,7 +203,13 @@ export function SearchPage({ client, app }: SearchPageProps) {
             onKeep={keep}
           />
           <Suspense>
-            <EstimateChip client={client} jobOf={jobOf} draft={draft} state={state} />
+            <EstimateChip
+              client={client}
+              explain={explain}
+              jobOf={jobOf}
+              draft={draft}
+              state={state}
+            />
           </Suspense>
         </div>
         {address.invalid && <InvalidTimes times={address.invalid.times} />}

@@ -3,6 +3,25 @@ import { dashboardServer } from './server';
 
 afterEach(() => vi.unstubAllGlobals());
 
+it('the navigation of an app is found in a list, as asking for a missing one is an error', async () => {
+  const sent: string[] = [];
+  const nav = (name: string, app: string) => ({
+    name,
+    acl: { app },
+    content: { 'eai:data': `<nav>${app}</nav>` },
+  });
+  vi.stubGlobal('fetch', async (url: string) => {
+    sent.push(url.split('?')[0] ?? '');
+    return Response.json({
+      entry: [nav('default', 'other'), nav('old', 'shop'), nav('default', 'shop')],
+    });
+  });
+  const server = dashboardServer({ username: 'ann', sessionKey: 'KEY' });
+  expect(await server.readNavigation('shop')).toBe('<nav>shop</nav>');
+  expect(await server.readNavigation('search')).toBeNull();
+  expect(sent).toEqual(['/servicesNS/ann/shop/data/ui/nav', '/servicesNS/ann/search/data/ui/nav']);
+});
+
 it('a dashboard whose session has ended waits for the next one, also for its rows', async () => {
   const sent: string[] = [];
   const answer = async (url: string, { headers }: { headers: Record<string, string> }) => {

@@ -1,0 +1,34 @@
+import { expect, it, vi } from 'vitest';
+import { ApiError } from '../api/client';
+import { sharedExplain } from './sharedExplain';
+
+const EXPLANATION = { estimate: null, commands: [] };
+const request = { search: 'index=a', earliest: '-1h', latest: 'now', timezone: 'UTC' };
+const refusal = (kind: 'rejected' | 'unreachable') => new ApiError(kind, 0, []);
+
+it('a search is explained once for all who ask, and again after a change or a while', async () => {
+  vi.useFakeTimers();
+  const asked = vi.fn(async () => EXPLANATION as never);
+  const explain = sharedExplain({ explain: asked });
+  await Promise.all([explain(request), explain({ ...request })]);
+  expect(asked).toHaveBeenCalledTimes(1);
+  await explain({ ...request, earliest: '-2h' });
+  expect(asked).toHaveBeenCalledTimes(2);
+  vi.advanceTimersByTime(5_000);
+  await explain({ ...request, earliest: '-2h' });
+  expect(asked).toHaveBeenCalledTimes(3);
+  vi.useRealTimers();
+});
+
+it('a refusal is kept as well, other failures are not', async () => {
+  const rejected = vi.fn(() => Promise.reject(refusal('rejected')));
+  const explain = sharedExplain({ explain: rejected });
+  await expect(explain(request)).rejects.toThrow();
+  await expect(explain(request)).rejects.toThrow();
+  expect(rejected).toHaveBeenCalledTimes(1);
+  const away = vi.fn(() => Promise.reject(refusal('unreachable')));
+  const again = sharedExplain({ explain: away });
+  await expect(again(request)).rejects.toThrow();
+  await expect(again(request)).rejects.toThrow();
+  expect(away).toHaveBeenCalledTimes(2);
+});
