@@ -291,9 +291,19 @@ const steps = {
       .first()
       .click();
     await page.click(id('event-details'));
-    await page.waitForSelector(`${id('surrounding')} [aria-current]`);
+    const isOpen = () => page.waitForSelector(`${id('surrounding')} [aria-current]`);
+    const isClosed = () => page.waitForSelector(id('event-panel'), { state: 'detached' });
+    await isOpen();
+    check(new URL(page.url()).searchParams.get('event')?.startsWith('0_'), 'the address has it');
+    await page.goBack();
+    await isClosed();
+    check(new URL(page.url()).searchParams.get('q') === query, 'the search stays');
+    await page.goForward();
+    await isOpen();
+    await page.reload();
+    await isOpen();
     await page.keyboard.press('Escape');
-    await page.waitForSelector(id('event-panel'), { state: 'detached' });
+    await isClosed();
     await page.evaluate(() => localStorage.removeItem('karst.zone'));
   },
 

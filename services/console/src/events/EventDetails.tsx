@@ -29,20 +29,22 @@ interface EventDetailsProps {
   event: EventRow;
   actions: FieldActions;
   onClose: () => void;
+  /** Closes it before an action shows another search, where the address of that search does not. */
+  onLeave?: () => void;
 }
 
 const plain = highlighter([]);
 /** Surrounding events that are shown; the page says if there are more. */
 const MOST_AROUND = 500;
 
-export default function EventDetails({ event, actions, onClose }: EventDetailsProps) {
+export default function EventDetails({ event, actions, onClose, onLeave }: EventDetailsProps) {
   useFocusBack();
   const [zone] = useZone();
   const raw = valuesOf(event, '_raw')[0] ?? '';
   const time = formatEventTime(valuesOf(event, '_time')[0] ?? '', zone);
   const json = /^\s*[{[]/.test(raw) && raw.length < 1_000_000 ? parseJsonEvent(raw) : undefined;
   const leave = (act: () => void) => {
-    onClose();
+    onLeave?.();
     act();
   };
   const closing: FieldActions = {

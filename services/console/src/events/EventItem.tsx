@@ -24,7 +24,7 @@ interface EventItemProps {
   highlight: Highlighter;
   actions: FieldActions;
   /** Opens the side panel with the event and those around it. */
-  onDetails: (event: EventRow) => void;
+  onDetails: (event: EventRow, place: number) => void;
 }
 
 /** Longer raw text is shown in part until asked for; the page says so. */
@@ -108,7 +108,7 @@ export const EventItem = memo(function EventItem(props: EventItemProps) {
               type="button"
               className={styles.more}
               data-testid="event-details"
-              onClick={() => onDetails(event)}
+              onClick={() => onDetails(event, place)}
             >
               Details and surrounding events
             </button>

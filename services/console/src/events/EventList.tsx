@@ -28,7 +28,7 @@ interface EventListProps {
   version: string;
   selected: string[];
   actions: FieldActions;
-  onDetails: (event: EventRow) => void;
+  onDetails: (event: EventRow, place: number) => void;
   query: string;
   onRange: (range: TimeRange) => void;
 }

@@ -1,6 +1,7 @@
 /** Events: when they happened, which fields they have, and the events themselves by the page. */
 
-import { lazy, Suspense, useMemo, useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
 import type { EventRow, ResultRows } from '../api/types';
 import { useConnection } from '../app/clientContext';
 import { useSelectedFields } from '../app/preferences';
@@ -13,10 +14,11 @@ import {
   withoutFieldValue,
   withQuickReport,
 } from '../query/rewrite';
-import type { JobResultsProps } from '../search/Results';
+import type { JobEventsProps } from '../search/Results';
 import { useLoaded } from '../search/useLoaded';
 import { EventList } from './EventList';
 import styles from './EventsView.module.css';
+import { isOpenEvent, openEventOf } from './openEvent';
 import { Timeline } from './Timeline';
 
 const EventDetails = lazy(() => import('./EventDetails'));
@@ -41,11 +43,12 @@ export function fieldActions(query: string, onQuery: (query: string) => void): F
   };
 }
 
-export function EventsView({ client, app, sid, job, query, onQuery, onRange }: JobResultsProps) {
+export function EventsView(props: JobEventsProps) {
+  const { client, app, sid, job, query, onQuery, onRange } = props;
   const { username } = useConnection();
   const [selected, toggleField] = useSelectedFields();
   const [areFieldsShown, setFieldsShown] = useState(false);
-  const [detailed, setDetailed] = useState<EventRow | null>(null);
+  const { detailed, onDetails, onClose } = useDetails(props);
   const version = `${job.eventCount}:${job.dispatchState}`;
   const timeline = useLoaded(sid, version, (signal) => client.timeline(sid, signal));
   const summary = useLoaded(sid, version, (signal) => client.summary(sid, signal));
@@ -85,16 +88,50 @@ export function EventsView({ client, app, sid, job, query, onQuery, onRange }: J
           version={version}
           selected={selected}
           actions={actions}
-          onDetails={setDetailed}
+          onDetails={onDetails}
           query={query}
           onRange={onRange}
         />
       </div>
       {detailed && (
         <Suspense>
-          <EventDetails event={detailed} actions={actions} onClose={() => setDetailed(null)} />
+          <EventDetails event={detailed} actions={actions} onClose={onClose} />
         </Suspense>
       )}
     </div>
   );
+}
+
+/** The event of the address: the one that was clicked here, or the one that the job has at its place. */
+function useDetails({ client, sid, job, event: open, onEvent }: JobEventsProps) {
+  const [clicked, setClicked] = useState<{ event: EventRow; place: number } | null>(null);
+  const isClicked = open && clicked && isOpenEvent(clicked.event, clicked.place, open);
+  const { data } = useQuery({
+    queryKey: ['event', sid, open?.place],
+    // While the job runs, newer events move the others.
+    enabled: open !== null && !isClicked && job.isDone,
+    staleTime: Number.POSITIVE_INFINITY,
+    queryFn: async ({ signal }) => {
+      const page = { offset: open?.place ?? 0, count: 1 };
+      return (await client.events(sid, page, signal)).events[0] ?? null;
+    },
+  });
+  const isOther = open !== null && !isClicked && data !== undefined;
+  const found = isOther && data && isOpenEvent(data, open.place, open) ? data : null;
+  const isMissing = isOther && found === null;
+  useEffect(() => {
+    if (isMissing) onEvent(null, true);
+  }, [isMissing, onEvent]);
+  const onDetails = useCallback(
+    (event: EventRow, place: number) => {
+      setClicked({ event, place });
+      onEvent(openEventOf(event, place));
+    },
+    [onEvent],
+  );
+  return {
+    detailed: isClicked ? clicked.event : found,
+    onDetails,
+    onClose: () => onEvent(null),
+  };
 }

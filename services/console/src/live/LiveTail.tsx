@@ -149,7 +149,12 @@ function Following({ app, query, onQuery, onStop }: LiveTailProps) {
       </div>
       {detailed && (
         <Suspense>
-          <EventDetails event={detailed} actions={actions} onClose={() => setDetailed(null)} />
+          <EventDetails
+            event={detailed}
+            actions={actions}
+            onClose={() => setDetailed(null)}
+            onLeave={() => setDetailed(null)}
+          />
         </Suspense>
       )}
     </section>

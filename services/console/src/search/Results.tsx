@@ -6,6 +6,7 @@ import type { KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
 import { EventsView } from '../events/EventsView';
+import type { OpenEvent } from '../events/openEvent';
 import { eventsBehind } from '../query/rewrite';
 import { Empty } from '../states/Empty';
 import { Queued } from '../states/Queued';
@@ -26,6 +27,8 @@ interface ResultsProps {
   /** The view of the address; null for the one that fits. */
   view: ResultView | null;
   onView: (view: ResultView) => void;
+  event: OpenEvent | null;
+  onEvent: (event: OpenEvent | null, replace?: boolean) => void;
   onQuery: (query: string) => void;
   onRange: (range: TimeRange) => void;
   onRetry: () => void;
@@ -64,12 +67,19 @@ function defaultView(job: JobStatus): ResultView {
   return /(^|\|)\s*(timechart|chart)\b/i.test(job.reportSearch) ? 'visualizations' : 'statistics';
 }
 
-interface JobViewsProps extends JobResultsProps {
+export interface JobEventsProps extends JobResultsProps {
+  /** The event whose details are open. */
+  event: OpenEvent | null;
+  /** `replace`: Back does not lead to the one of now. */
+  onEvent: (event: OpenEvent | null, replace?: boolean) => void;
+}
+
+interface JobViewsProps extends JobEventsProps {
   view: ResultView | null;
   onView: (view: ResultView) => void;
 }
 
-function JobResults({ view: chosen, onView, ...props }: JobViewsProps) {
+function JobResults({ view: chosen, onView, event, onEvent, ...props }: JobViewsProps) {
   const { job, query, onQuery } = props;
   const isReport = job.reportSearch !== null;
   const isForEvents = chosen === 'patterns' || chosen === 'compare';
@@ -106,7 +116,11 @@ function JobResults({ view: chosen, onView, ...props }: JobViewsProps) {
       </Tabs.List>
       <Tabs.Panel value={view} className={styles.panel}>
         {view === 'events' &&
-          (isReport ? <BehindReport query={query} onQuery={onQuery} /> : <EventsView {...props} />)}
+          (isReport ? (
+            <BehindReport query={query} onQuery={onQuery} />
+          ) : (
+            <EventsView {...props} event={event} onEvent={onEvent} />
+          ))}
         {isOfEvents && (
           <Suspense fallback={<Skeleton lines={6} />}>
             {view === 'patterns' ? <PatternsView {...props} /> : <CompareView {...props} />}

@@ -13,6 +13,7 @@ import { useLetterShortcuts, useZone } from '../app/preferences';
 import { addressOf, navigate, paths, useQuery } from '../app/routing';
 import { useShortcuts } from '../app/shortcuts';
 import { useTitle } from '../app/useTitle';
+import type { OpenEvent } from '../events/openEvent';
 import { rememberOpened } from '../home/opened';
 import { readHistory, remember } from '../query/history';
 import { Failed } from '../states/Failed';
@@ -148,7 +149,12 @@ export function SearchPage({ client, app }: SearchPageProps) {
     else run(address.request ?? draft);
   };
   const showView = useCallback(
-    (view: ResultView) => navigate(writeAddress(path, { ...address, view })),
+    (view: ResultView) => navigate(writeAddress(path, { ...address, view, event: undefined })),
+    [path, address],
+  );
+  const showEvent = useCallback(
+    (event: OpenEvent | null, replace = false) =>
+      navigate(writeAddress(path, { ...address, event: event ?? undefined }), { replace }),
     [path, address],
   );
   const move = (by: 1 | -1) => {
@@ -246,6 +252,8 @@ export function SearchPage({ client, app }: SearchPageProps) {
           state={state}
           view={address.view}
           onView={showView}
+          event={address.event ?? null}
+          onEvent={showEvent}
           onQuery={runQuery}
           onRange={runRange}
           onRetry={() => state.request && run(state.request)}

@@ -68,6 +68,16 @@ it('an address has the job and the view beside the search', () => {
   expect(readAddress(text.slice(text.indexOf('?')))).toEqual(address);
 });
 
+it('an address has the event whose details are open, and another search has none', () => {
+  const event = { place: 12, time: 1795992040.25 };
+  const request = { query: 'error', range: DEFAULT_RANGE };
+  const address = { request, sid: '1.2', report: null, view: null, event };
+  const text = writeAddress('', address);
+  expect(text).toContain('&event=12_1795992040.25');
+  expect(readAddress(text)).toEqual(address);
+  expect(addressAfter(address, { ...request, query: 'other' })).not.toHaveProperty('event');
+});
+
 it('a changed search stays that of the report in the address', () => {
   const before = readAddress('?s=disk&q=index%3Dos&sid=1.2&display.page.search.tab=statistics');
   const request = { query: 'index=os disk', range: DEFAULT_RANGE };

@@ -5,6 +5,7 @@
 
 import type { JobStatus } from '../api/types';
 import { addressOf } from '../app/routing';
+import { type OpenEvent, readOpenEvent, writeOpenEvent } from '../events/openEvent';
 import {
   DEFAULT_RANGE,
   isTimeModifier,
@@ -37,6 +38,8 @@ export interface SearchAddress {
   view: ResultView | null;
   /** Whether events are shown as they arrive, instead of a search. */
   live?: boolean;
+  /** The event whose details are open. */
+  event?: OpenEvent | undefined;
 }
 
 const VIEW = 'display.page.search.tab';
@@ -71,12 +74,14 @@ function readAsked(parameters: URLSearchParams): Asked {
 export function readAddress(queryString: string): SearchAddress {
   const parameters = new URLSearchParams(queryString);
   const view = VIEWS.find((known) => known === parameters.get(VIEW)) ?? null;
+  const event = readOpenEvent(parameters.get('event'));
   return {
     ...readAsked(parameters),
     sid: parameters.get('sid') || null,
     report: parameters.get('s') || null,
     view,
     ...(parameters.get('live') === '1' && { live: true }),
+    ...(event && { event }),
   };
 }
 
@@ -85,7 +90,7 @@ export function writeUrl(request: SearchRequest): string {
 }
 
 export function writeAddress(path: string, address: SearchAddress): string {
-  const { request, sid, report, view, live } = address;
+  const { request, sid, report, view, live, event } = address;
   return addressOf(path, {
     s: report ?? undefined,
     q: request?.query,
@@ -94,6 +99,7 @@ export function writeAddress(path: string, address: SearchAddress): string {
     [VIEW]: view ?? undefined,
     sid: sid ?? undefined,
     live: live ? '1' : undefined,
+    event: event && writeOpenEvent(event),
   });
 }
 
