@@ -74,8 +74,33 @@ export function SearchPlaceholder({ state, height, reason, onRetry }: SearchStat
 /** Lines of a message that point into the search, `1 | index=a | stast` and `^^^^^` below it. */
 const EXCERPT = /((?:^ *\d+ \| .*\n?|^[ |]*\^.*\n?)+)/m;
 
-/** The parts of a message: every second one is an excerpt, whose lines belong below each other. */
+/** The parts of a message: every second one is an excerpt. */
 export const excerptParts = (text: string): string[] => text.split(EXCERPT);
+
+/** A line of the search, and the place of the mistake in it. */
+export interface ExcerptLine {
+  before: string;
+  mistake: string;
+  after: string;
+}
+
+/** The lines of an excerpt with their marks in them: a line that wraps has no line below it to point from. */
+export function excerptLines(part: string): ExcerptLine[] {
+  const lines: ExcerptLine[] = [];
+  for (const line of part.split('\n')) {
+    const mark = /^([ |]*)(\^+)/.exec(line);
+    const above = lines.at(-1);
+    if (mark && above) {
+      const from = (mark[1] ?? '').length;
+      const to = from + (mark[2] ?? '').length;
+      // A mark behind the end says that something is missing.
+      const mistake = above.before.slice(from, to) || '^';
+      const [before, after] = [above.before.slice(0, from), above.before.slice(to)];
+      lines[lines.length - 1] = { before, mistake, after };
+    } else if (line !== '') lines.push({ before: line, mistake: '', after: '' });
+  }
+  return lines;
+}
 
 function Explained({ text }: { text: string }) {
   if (!text.includes('\n')) return sentence(text);
@@ -83,10 +108,16 @@ function Explained({ text }: { text: string }) {
     at % 2 === 0 ? (
       part
     ) : (
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by keyboard
       // biome-ignore lint/suspicious/noArrayIndexKey: parts of a text keep their places
-      <div key={at} className={styles.excerpt} tabIndex={0}>
-        {part}
+      <div key={at} className={styles.excerpt}>
+        {excerptLines(part).map(({ before, mistake, after }, line) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: lines of a text keep their places
+          <div key={line}>
+            {before}
+            {mistake !== '' && <mark>{mistake}</mark>}
+            {after}
+          </div>
+        ))}
       </div>
     ),
   );

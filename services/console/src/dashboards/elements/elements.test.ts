@@ -27,7 +27,7 @@ import {
 } from './cellFormat';
 import { choroplethColors, mapLook } from './mapLook';
 import { plotLook } from './plotLook';
-import { excerptParts, progressText, waitsForSubmit } from './SearchStates';
+import { excerptLines, excerptParts, progressText, waitsForSubmit } from './SearchStates';
 import { singleView } from './singleValue';
 
 use([BarChart, LineChart, PieChart, GridComponent, LegendComponent, TooltipComponent, SVGRenderer]);
@@ -312,6 +312,19 @@ it('the lines of a message that point into the search are apart from its text', 
     'hint: `stats`?',
   ]);
   expect(excerptParts('The search failed.')).toEqual(['The search failed.']);
+});
+
+it('the place of a mistake is marked in its line, which may wrap', () => {
+  const [, part = ''] = excerptParts(
+    "Unknown 'foo'.\n1 | index=main\n2 | | foo x\n      ^^^\nhint: a",
+  );
+  expect(excerptLines(part)).toEqual([
+    { before: '1 | index=main', mistake: '', after: '' },
+    { before: '2 | | ', mistake: 'foo', after: ' x' },
+  ]);
+  expect(excerptLines('1 | a |\n        ^')).toEqual([
+    { before: '1 | a |', mistake: '^', after: '' },
+  ]);
 });
 
 it('a search waits for the button where inputs show all that it needs', () => {
