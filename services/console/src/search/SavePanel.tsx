@@ -12,7 +12,7 @@ import { panelXml, withPanel } from '../dashboards/edit/operations';
 import { reportOfText } from '../dashboards/model/features';
 import { bareDashboard, idOf, isId } from '../dashboards/pages/newDashboard';
 import { useConnection } from '../dashboards/useConnection';
-import { kindOf, PANEL_KINDS } from './panelKinds';
+import { kindOf, PANEL_KINDS, targetOf } from './panelKinds';
 import styles from './SaveReport.module.css';
 import type { SearchRequest } from './urlState';
 
@@ -28,7 +28,7 @@ export default function SavePanel({ app, request, reportSearch, onClose }: SaveP
   const { server } = useConnection();
   const [isNew, setNew] = useState(true);
   const [title, setTitle] = useState('');
-  const [target, setTarget] = useState<string | null>(null);
+  const [chosenTarget, setTarget] = useState<string | null>(null);
   const [panelTitle, setPanelTitle] = useState('');
   const [kind, setKind] = useState(() => kindOf(reportSearch));
   const { busy, error, submit } = useSubmit();
@@ -42,6 +42,10 @@ export default function SavePanel({ app, request, reportSearch, onClose }: SaveP
       view.isDashboard &&
       view.canWrite &&
       reportOfText(view.text).level !== 'none',
+  );
+  const target = targetOf(
+    chosenTarget,
+    own.map((view) => view.name),
   );
   const name = idOf(title);
   const isTaken = isNew && (views ?? []).some((view) => view.app === app && view.name === name);

@@ -27,6 +27,10 @@ export const PANEL_KINDS: readonly [Kind, ...Kind[]] = [
   { value: 'event', label: 'Events', element: 'event', options: {} },
 ];
 
+/** The dashboard that gets the panel: the one that was chosen, or the only one. */
+export const targetOf = (chosen: string | null, names: readonly string[]): string | null =>
+  chosen ?? (names.length === 1 ? (names[0] ?? null) : null);
+
 /** What fits the commands that make the rows; null: a search for events. */
 export function kindOf(reportSearch: string | null): string {
   if (reportSearch === null) return 'event';
