@@ -32,6 +32,8 @@ const STATUS: JobStatus = {
   messages: [],
 };
 
+const AWAY = new ApiError('unreachable', 0, [{ type: 'ERROR', text: 'away' }]);
+
 /** A server in memory: jobs run until they are told to be done. */
 class Server implements SearchServer {
   readonly created: (JobSpec & { sid: string })[] = [];
@@ -43,7 +45,15 @@ class Server implements SearchServer {
   /** Jobs that the server takes at a time. */
   quota = Number.POSITIVE_INFINITY;
 
+  isAway = false;
+  /** Jobs that a restart has ended. */
+  readonly lost = new Set<string>();
+
+  ping(): Promise<void> {
+    return this.isAway ? Promise.reject(AWAY) : Promise.resolve();
+  }
   createJob(spec: JobSpec): Promise<string> {
+    if (this.isAway) return Promise.reject(AWAY);
     const running = this.created.filter((one) => !this.done.has(one.sid)).length;
     if (running >= this.quota) {
       const text = 'the quota is 3 (srchJobsQuota of the roles)';
@@ -55,8 +65,10 @@ class Server implements SearchServer {
   }
   jobs(sids: string[]): Promise<Map<string, JobStatus>> {
     this.statusRequests += 1;
+    if (this.isAway) return Promise.reject(AWAY);
+    const there = sids.filter((sid) => !this.lost.has(sid));
     return Promise.resolve(
-      new Map(sids.map((sid) => [sid, { ...STATUS, isDone: this.done.has(sid) }])),
+      new Map(there.map((sid) => [sid, { ...STATUS, isDone: this.done.has(sid) }])),
     );
   }
   rows(_sid: string, _preview: boolean, _count: number, postProcess: string | null) {
@@ -100,6 +112,44 @@ beforeEach(() => {
   tokens = new TokenStore();
 });
 afterEach(() => vi.useRealTimers());
+
+it('searches that failed while the server was away run again once it is back', async () => {
+  server.isAway = true;
+  const base = '<search id="b"><query>index=b</query></search>';
+  const { manager, keys } = open(
+    base +
+      table('<search><query>index=a</query></search>') +
+      table('<search base="b"><query>stats count</query></search>'),
+  );
+  for (const key of keys) manager.watch(key);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(keys.map((key) => manager.state(key).phase)).toEqual(['failed', 'failed']);
+  server.isAway = false;
+  await settle();
+  await settle();
+  expect([...server.texts].sort()).toEqual(['index=a', 'index=b']);
+  server.finish();
+  await settle();
+  expect(keys.map((key) => manager.state(key).phase)).toEqual(['done', 'done']);
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(server.created).toHaveLength(2);
+});
+
+it('a search whose job a restart of the server has ended runs again, one that was deleted does not', async () => {
+  const { manager, keys } = open(table('<search><query>index=a</query></search>'));
+  manager.watch(keys[0] ?? '');
+  await settle();
+  server.isAway = true;
+  await settle();
+  server.lost.add('job_0');
+  server.isAway = false;
+  await settle();
+  expect(server.texts).toEqual(['index=a', 'index=a']);
+  server.lost.add('job_1');
+  await settle();
+  expect(manager.state(keys[0] ?? '').error?.message).toContain('the job is gone');
+  expect(server.created).toHaveLength(2);
+});
 
 it('runs what is watched, and nothing else', async () => {
   const { manager, keys } = open(

@@ -3,7 +3,7 @@
  * found. Searches with the same text, range and app share a job; those with a base are computed from its results.
  * Guarantees: at most `MAX_RUNNING` jobs of the page run at a time, fewer where the server takes fewer, in the
  * order of the page; one stream tells of the progress of all of them, or one request a second; jobs nobody looks at
- * any more are cancelled.
+ * any more are cancelled; what failed while the server was away runs again once it is back.
  */
 
 import { ApiError } from '../../api/client';
@@ -13,6 +13,7 @@ import type { Options, Search, SearchEventName } from '../model/types';
 import { secondsOf } from '../model/values';
 import { bounds, joined, pipeline } from './searchText';
 import type { ReportSpec, SearchServer } from './server';
+import { isAway, ServerWatch } from './serverWatch';
 import { isShown, substitute, type TokenStore } from './tokens';
 
 /** Jobs of a page that run at a time. */
@@ -98,6 +99,8 @@ interface Job {
   users: Set<Node>;
   previews: number;
   previewAt: number;
+  /** Whether the server was away while it ran: a restart ends jobs. */
+  mayBeLost: boolean;
 }
 
 interface Node {
@@ -131,6 +134,7 @@ export class SearchManager {
   /** Jobs that run at a time; fewer than `MAX_RUNNING` once the server has refused one. */
   #most = MAX_RUNNING;
   #busyTimer: ReturnType<typeof setTimeout> | null = null;
+  readonly #watch: ServerWatch | null;
   #isDisposed = false;
   #isPaused = false;
   #version = 0;
@@ -143,8 +147,16 @@ export class SearchManager {
       source: options.server,
       name: randomName(),
       onStatus: (sid, status) => this.#told(sid, status),
-      onTrouble: (error, failures) => failures > PATIENCE && this.#failAll(error),
+      onTrouble: (error, failures) => this.#trouble(error, failures),
     });
+    const { server } = options;
+    this.#watch = server.ping
+      ? new ServerWatch({
+          ping: () => server.ping?.() ?? Promise.resolve(),
+          isPaused: () => this.#isPaused,
+          onBack: () => this.#revive(),
+        })
+      : null;
     this.add(searches);
     this.#unsubscribe = options.tokens.subscribe(() => this.refreshTexts());
   }
@@ -294,6 +306,7 @@ export class SearchManager {
     this.#unsubscribe();
     this.#feed.dispose();
     if (this.#busyTimer !== null) clearTimeout(this.#busyTimer);
+    this.#watch?.dispose();
     for (const node of this.#nodes.values()) if (node.timer !== null) clearTimeout(node.timer);
     for (const job of this.#jobs.values()) this.#drop(job);
     this.#jobs.clear();
@@ -402,6 +415,7 @@ export class SearchManager {
         users: new Set(),
         previews: 0,
         previewAt: 0,
+        mayBeLost: false,
       };
       this.#jobs.set(key, job);
     }
@@ -612,6 +626,25 @@ export class SearchManager {
     this.#pump();
   }
 
+  #trouble(error: unknown, failures: number): void {
+    if (isAway(error)) {
+      for (const job of this.#jobs.values()) if (job.phase === 'running') job.mayBeLost = true;
+    }
+    if (failures > PATIENCE) this.#failAll(error);
+  }
+
+  /** Runs again what failed as the server was away. */
+  #revive(): void {
+    const failed = [...this.#nodes.values()].filter(
+      ({ state }) => state.phase === 'failed' && isAway(state.error),
+    );
+    for (const node of failed) {
+      this.#release(this.#root(node));
+      this.#release(node);
+    }
+    this.#update();
+  }
+
   /** The server has been away for too long. */
   #failAll(error: unknown): void {
     for (const job of this.#jobs.values()) {
@@ -625,8 +658,13 @@ export class SearchManager {
   }
 
   #heard(job: Job, status: JobStatus | null): void {
+    if (!status && job.mayBeLost) {
+      this.#again(job);
+      return;
+    }
     if (!status) {
-      const told = [{ type: 'ERROR', text: 'the job is gone: somebody has deleted it' }];
+      const text = 'the job is gone: it was deleted, or the server has restarted';
+      const told = [{ type: 'ERROR', text }];
       job.phase = 'failed';
       job.error = new ApiError('notFound', 404, told);
     } else {
@@ -638,6 +676,15 @@ export class SearchManager {
     }
     for (const node of [...job.users]) this.#tellJob(node, job);
     if (job.phase === 'running') this.#preview(job);
+  }
+
+  /** Queues a job that a restart of the server has ended. */
+  #again(job: Job): void {
+    Object.assign(job, { phase: 'queued', sid: null, status: null, mayBeLost: false, previews: 0 });
+    for (const node of [...job.users]) {
+      this.#set(node, { phase: 'queued', isHeld: false, sid: null, job: null });
+      this.#updateChildren(node);
+    }
   }
 
   /** Brings a search to the state of its job, and those based on it. */
@@ -793,6 +840,7 @@ export class SearchManager {
   #set(node: Node, part: Partial<SearchState>): void {
     if (this.#isDisposed) return;
     node.state = { ...node.state, ...part };
+    if (part.phase === 'failed' && isAway(part.error)) this.#watch?.begin();
     this.#version += 1;
     for (const listener of [...node.listeners]) listener();
     for (const listener of [...this.#listeners]) listener();

@@ -60,6 +60,8 @@ export interface SearchServer extends JobSource {
   ): Promise<ResultRows>;
   cancel(sid: string): void;
   report(app: string, name: string): Promise<ReportSpec>;
+  /** Fails as `unreachable` while the server is away. */
+  ping?(): Promise<void>;
 }
 
 interface Call {
@@ -262,6 +264,10 @@ export function dashboardServer({ username, ...who }: Connection) {
     },
   };
 
+  const ping = async () => {
+    await json('/services/server/info');
+  };
+
   /** What a job has read, and what that costs. */
   async function jobCost(sid: string): Promise<Cost> {
     const found = decodeInspection(await json(`/services/search/jobs/${seg(sid)}/inspector`));
@@ -359,6 +365,7 @@ export function dashboardServer({ username, ...who }: Connection) {
 
   return {
     ...searches,
+    ping,
     jobCost,
     listViews,
     readView,
