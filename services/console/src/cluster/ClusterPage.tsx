@@ -93,11 +93,7 @@ export function ClusterPage({ client }: { client: KarstClient }) {
         (error.kind === 'forbidden' && !value ? (
           <NotAllowed capability={SEES} />
         ) : value ? (
-          <StaleStripe
-            since={new Date(value.at).toLocaleTimeString('en-GB')}
-            reason={error.message}
-            onRetry={again}
-          />
+          <StaleStripe since={value.at} reason={error.message} onRetry={again} />
         ) : (
           <Failed error={error} onRetry={again} />
         ))}

@@ -108,7 +108,7 @@ export function DeploymentPage({ name }: { name: string | null }) {
       {error &&
         (data ? (
           <StaleStripe
-            since={new Date(dataUpdatedAt).toLocaleTimeString('en-GB')}
+            since={dataUpdatedAt}
             reason={error.message}
             onRetry={() => void refetch()}
           />

@@ -118,11 +118,7 @@ export default function JobsPage() {
         (rows.length === 0 ? (
           <Failed error={error} onRetry={reload} />
         ) : (
-          <StaleStripe
-            since={new Date(updatedAt).toLocaleTimeString('en-GB')}
-            reason={error.message}
-            onRetry={reload}
-          />
+          <StaleStripe since={updatedAt} reason={error.message} onRetry={reload} />
         ))}
       {isPending && <Skeleton lines={8} />}
       {!isPending && !error && shown.length === 0 && (

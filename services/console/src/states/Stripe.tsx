@@ -2,6 +2,8 @@
 
 import { IconAlertTriangle, IconInfoCircle } from '@tabler/icons-react';
 import type { ReactNode } from 'react';
+import { useZone } from '../app/preferences';
+import { clockTime } from '../time/zone';
 import styles from './States.module.css';
 
 function Stripe({ kind, children, testId }: StripeProps) {
@@ -39,17 +41,18 @@ export function PartialStripe({ children }: { children: ReactNode }) {
 }
 
 interface StaleProps {
-  /** When the result that is shown was made, as text. */
-  since: string;
+  /** When the result that is shown was made, in milliseconds since the epoch. */
+  since: number;
   reason: string;
   onRetry: () => void;
 }
 
 /** The refresh failed: the last result is shown. */
 export function StaleStripe({ since, reason, onRetry }: StaleProps) {
+  const [zone] = useZone();
   return (
     <Stripe kind="warning" testId="stale">
-      Not refreshed since {since}: {reason}{' '}
+      Not refreshed since {clockTime(since, zone)}: {reason}{' '}
       <button type="button" onClick={onRetry}>
         Try again
       </button>

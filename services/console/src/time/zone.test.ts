@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import {
+  clockTime,
   epochToWall,
   formatEventTime,
   inputToWall,
@@ -70,3 +71,11 @@ it('knows zones from nonsense', () =>
     true,
     false,
   ]));
+
+it('a time of the clock is that of the chosen zone, not of the browser', () => {
+  const at = Date.UTC(2026, 10, 29, 22, 40, 40);
+  expect(['UTC', 'Asia/Kolkata'].map((zone) => clockTime(at, zone))).toEqual([
+    '22:40:40',
+    '04:10:40',
+  ]);
+});

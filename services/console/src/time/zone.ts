@@ -112,6 +112,10 @@ export function formatEpoch(epochSeconds: number, zone: string): string {
   return wallToInput(epochToWall(epochSeconds, zone)).replace('T', ' ');
 }
 
+/** `21:00:00`, of milliseconds since the epoch, as the clock of the page has them. */
+export const clockTime = (milliseconds: number, zone: string): string =>
+  formatEpoch(milliseconds / 1_000, zone).slice(11);
+
 /** As `formatEpoch`, with milliseconds where there are any; `parseMoment` reads it. */
 export function formatMoment(epochSeconds: number, zone: string): string {
   const milliseconds = Math.round(epochSeconds * 1000);

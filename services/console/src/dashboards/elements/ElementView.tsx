@@ -12,6 +12,8 @@ import {
 } from '@tabler/icons-react';
 import { useMemo, useRef } from 'react';
 import type { ResultRows } from '../../api/types';
+import { useZone } from '../../app/preferences';
+import { clockTime } from '../../time/zone';
 import { customKind } from '../../visualization/custom/kinds';
 import { useDashboard, useIsShown, useOptions, useSearch, useText } from '../DashboardContext';
 import { reportOptions } from '../model/reportOptions';
@@ -159,6 +161,7 @@ interface ElementMenuProps {
 }
 
 function ElementMenu({ element, state, title, box }: ElementMenuProps) {
+  const [zone] = useZone();
   const { run, editing } = useDashboard();
   const button = useRef<HTMLButtonElement>(null);
   const isRunning = state.phase === 'running' || state.phase === 'queued';
@@ -218,7 +221,7 @@ function ElementMenu({ element, state, title, box }: ElementMenuProps) {
             </Menu.Item>
           )}
           {state.updated !== null && (
-            <Menu.Label>Updated {new Date(state.updated).toLocaleTimeString('en-GB')}</Menu.Label>
+            <Menu.Label>Updated {clockTime(state.updated, zone)}</Menu.Label>
           )}
         </Menu.Dropdown>
       </Menu>
