@@ -276,7 +276,8 @@ export const statesOf = ({ url, at, query, report }) => ({
     await page.waitForSelector(`${id('job')}[data-phase="done"]`);
     const ended = refusal(401, 'call not properly authenticated');
     await page.route(/\/(services|servicesNS|api)\//, (route) => route.fulfill(ended));
-    await page.click(id('run'));
+    // A request in the background may have opened the dialog over the button before the click.
+    await page.locator(id('run')).dispatchEvent('click');
     await page.waitForSelector('[role="dialog"] input[name="username"]');
   },
 });
