@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Guarantees: the object of a document is complete: it is written before the document, and deleted after it.
-//! An object without a document is deleted after an hour. Documents are created and changed under a
-//! condition, so that changes of two search heads at the same time are both made, and no job replaces
-//! another one with its id.
+//! An object without a document is deleted after an hour. Documents are created, changed and removed under a
+//! condition, so that changes of two search heads at the same time are both made, no job replaces another one
+//! with its id, and no job is removed in place of the one that it has replaced.
 
 mod loaded;
 mod object;
@@ -230,29 +230,61 @@ impl Archive {
         Err(Error::Unavailable(format!("the job {sid} is being changed by others; try again")))
     }
 
-    /// Deletes the document of a job, then its object; false if there is no document.
+    /// Returns the version in the document of a job, also if the job has expired, or this process cannot read
+    /// the rest of the document.
+    pub(crate) fn version(&self, sid: &str) -> Option<String> {
+        let document = self.catalog.snapshot().document(KIND, sid)?;
+        version_in(&document).map(str::to_owned)
+    }
+
+    /// Deletes the document of a job, then its object. Returns false if there is none, another job's, or one
+    /// for which `is_due` returns false.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if the catalog fails: the job stays. An object that cannot be deleted now is
     /// deleted later.
-    pub(crate) async fn remove(&self, sid: &str, reason: &'static str) -> Result<bool, Error> {
-        let Some(document) = self.catalog.snapshot().document(KIND, sid) else { return Ok(false) };
-        let deleted = self.catalog.delete_document(KIND, sid);
-        let deleted = tokio::time::timeout(CATALOG, deleted).await;
-        deleted.map_err(|_| late("the catalog", CATALOG))?.map_err(|error| of_catalog(&error))?;
-        counter!(names::SAVED_JOBS_REMOVED, "reason" => reason).increment(1);
-        // The version can be read even if this process cannot read the rest of the document.
-        if let Some(version) = document["version"].as_str() {
-            self.delete(&path(sid, version)).await;
+    pub(crate) async fn remove(
+        &self,
+        (sid, version): (&str, &str),
+        reason: &'static str,
+        is_due: impl Fn(&serde_json::Value) -> bool + Send + Sync,
+    ) -> Result<bool, Error> {
+        let mut changes = self.catalog.subscribe();
+        for _ in 0..ATTEMPTS {
+            let snapshot = changes.borrow_and_update().clone();
+            let Some(before) = snapshot.document(KIND, sid) else { return Ok(false) };
+            // The job may have expired and been replaced since the caller has looked.
+            if version_in(&before) != Some(version) || !is_due(&before) {
+                return Ok(false);
+            }
+            let named = |json| vec![(KIND.to_owned(), sid.to_owned(), json)];
+            let before = named(Some((*before).clone()));
+            let replaced = self.catalog.replace_documents_in_time(before, named(None));
+            let replaced = tokio::time::timeout(CATALOG, replaced).await;
+            match replaced.map_err(|_| late("the catalog", CATALOG))? {
+                Ok(()) => {
+                    counter!(names::SAVED_JOBS_REMOVED, "reason" => reason).increment(1);
+                    self.delete(&path(sid, version)).await;
+                    return Ok(true);
+                }
+                Err(catalog::Error::Changed { .. }) => {
+                    // The concurrent change that won arrives with the next snapshot.
+                    let _ = tokio::time::timeout(Duration::from_secs(1), changes.changed()).await;
+                }
+                Err(error) => return Err(of_catalog(&error)),
+            }
         }
-        Ok(true)
+        Err(Error::Unavailable(format!("the job {sid} is being changed by others; try again")))
     }
 
     /// Removes expired jobs.
     pub(crate) async fn expire(&self) {
         let now = self.clock.now();
-        for (sid, _) in self.all().iter().filter(|(_, saved)| saved.is_over(now)) {
-            if let Err(error) = self.remove(sid, "expired").await {
+        for (sid, saved) in self.all().iter().filter(|(_, saved)| saved.is_over(now)) {
+            // A use may have been written since.
+            let is_over =
+                |json: &serde_json::Value| read(sid, json).is_some_and(|saved| saved.is_over(now));
+            if let Err(error) = self.remove((sid, &saved.version), "expired", is_over).await {
                 // The next pass tries again.
                 tracing::warn!(%sid, %error, "cannot remove a saved job whose time is over");
                 return;
@@ -288,10 +320,10 @@ impl Archive {
         // The snapshot is taken after the listing: objects of jobs that are saved in between are younger than
         // the grace period.
         let snapshot = self.catalog.snapshot();
-        let named = snapshot.documents(KIND).into_iter().filter_map(|document| {
-            let version = document.json["version"].as_str()?;
-            Some(path(&document.name, version))
-        });
+        let named = snapshot
+            .documents(KIND)
+            .into_iter()
+            .filter_map(|document| Some(path(&document.name, version_in(&document.json)?)));
         let named: HashSet<Path> = named.collect();
         for orphan in old.into_iter().filter(|location| !named.contains(location)) {
             if self.delete(&orphan).await {
@@ -352,6 +384,11 @@ fn read(sid: &str, json: &serde_json::Value) -> Option<SavedJob> {
         .ok()
 }
 
+/// The version in a document, which can be read even if the rest cannot.
+fn version_in(json: &serde_json::Value) -> Option<&str> {
+    json["version"].as_str()
+}
+
 fn json(saved: &SavedJob) -> Result<serde_json::Value, Error> {
     serde_json::to_value(saved).map_err(|error| Error::Internal(error.to_string()))
 }
@@ -364,5 +401,37 @@ fn of_catalog(error: &catalog::Error) -> Error {
     match error.kind() {
         ErrorKind::Invalid => Error::Request(error.to_string()),
         _ => Error::Unavailable(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use object_store::memory::InMemory;
+    use runtime::SystemClock;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_job_is_not_removed_in_place_of_the_one_that_it_has_replaced() {
+        let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let settings = catalog::Settings::default();
+        let opening = Catalog::open(Arc::clone(&store), "catalog", settings, Arc::clone(&clock));
+        let catalog = Box::pin(opening).await.unwrap();
+        let archive = Archive::new(catalog.clone(), Some(Arc::clone(&store)), clock);
+        catalog.put_document(KIND, "mine", json!({ "version": "new" })).await.unwrap();
+        store.put(&path("mine", "new"), "rows".into()).await.unwrap();
+
+        assert!(!archive.remove(("mine", "old"), "expired", |_| true).await.unwrap());
+        assert!(!archive.remove(("mine", "new"), "expired", |_| false).await.unwrap());
+        assert_eq!(archive.version("mine").as_deref(), Some("new"));
+        store.get(&path("mine", "new")).await.unwrap();
+
+        assert!(archive.remove(("mine", "new"), "deleted", |_| true).await.unwrap());
+        assert_eq!(archive.version("mine"), None);
+        store.get(&path("mine", "new")).await.unwrap_err();
+        assert!(!archive.remove(("mine", "new"), "deleted", |_| true).await.unwrap());
     }
 }

@@ -150,17 +150,15 @@ impl SearchService {
             Some(job) => Some(job.saving().turn.lock().await),
             None => None,
         };
-        let stored = engine.archive.find(sid);
+        let Some(version) = engine.archive.version(sid) else {
+            return Ok(engine.jobs.cancel(sid));
+        };
         // Another search head may have stored another job with this id.
-        let is_other =
-            |(job, stored): (&Arc<Job>, &SavedJob)| job.saving().version() != stored.version;
-        if job.as_ref().zip(stored.as_ref()).is_some_and(is_other) {
+        if job.as_ref().is_some_and(|job| job.saving().version() != version) {
             return Ok(engine.jobs.cancel(sid));
         }
-        let removed = engine.archive.remove(sid, "deleted").await?;
-        if let Some(stored) = stored {
-            engine.loaded.forget(&stored.version);
-        }
+        let removed = engine.archive.remove((sid, &version), "deleted", |_| true).await?;
+        engine.loaded.forget(&version);
         Ok(engine.jobs.cancel(sid) || removed)
     }
 
@@ -342,10 +340,10 @@ impl Engine {
             return Err(Error::SavedQuota { user: owner.clone(), bytes, quota });
         }
         self.archive.write(job.sid(), &saved, object).await?;
-        job.saving().succeeded(version);
+        job.saving().succeeded(version.clone());
         // The job was removed while it was written, so the object would be orphaned.
         if !self.jobs.has(job) {
-            self.archive.remove(job.sid(), "deleted").await?;
+            self.archive.remove((job.sid(), &version), "deleted", |_| true).await?;
         }
         Ok(())
     }
