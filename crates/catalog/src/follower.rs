@@ -298,32 +298,25 @@ impl State {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use model::{BucketHeader, IndexName};
     use protocol::catalog::Entry as Pair;
 
     use super::*;
-    use crate::fuzzing;
+    use crate::fuzzing::{Move, moved_bucket};
 
     #[test]
     fn a_bucket_that_a_write_moves_to_another_index_is_in_that_one() {
-        let entries = fuzzing::entries();
-        let (key, value) = entries.into_iter().find(|(key, _)| key[0] == b'h').unwrap();
+        let Move { before, after, entries } = moved_bucket();
         let mut state = State::default();
-        let Entry::Header(header) = codec::decode(&key, &value, &mut state.shared).unwrap() else {
-            panic!("it is a header");
+        state.next.insert_new(before);
+        let pair = |(key, value): (Vec<u8>, Option<Vec<u8>>)| Pair {
+            key: key.into(),
+            value: value.map(Into::into),
         };
-        let web = IndexName::new("web").unwrap();
-        state.next.insert_new(BucketHeader { index: web.clone(), ..(*header).clone() });
-        let deleted = codec::header_key(&web, header.id);
-        assert!(key < deleted, "the deletion is the last entry");
-        let entries = vec![
-            Pair { key: key.into(), value: Some(value.into()) },
-            Pair { key: deleted.into(), value: None },
-        ];
+        let entries = entries.into_iter().map(pair).collect();
         let response =
             FollowResponse { number: 1, ends: true, entries, ..FollowResponse::default() };
         assert!(state.take(response, &Summaries::new(1 << 20)).unwrap());
-        assert_eq!(state.next.bucket(header.id), Some(*header));
+        assert_eq!(state.next.bucket(after.id), Some(after));
         assert_eq!(state.next.len(), 1);
     }
 }

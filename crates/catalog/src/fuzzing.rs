@@ -69,6 +69,31 @@ pub fn entries() -> Vec<(Vec<u8>, Vec<u8>)> {
     entries
 }
 
+/// A write that moves a bucket to another index.
+#[cfg(test)]
+pub(crate) struct Move {
+    /// The header before the write.
+    pub(crate) before: BucketHeader,
+    /// The header after the write.
+    pub(crate) after: BucketHeader,
+    /// The entries of the write: the new header, then the deletion of the old one, which names the same ID.
+    pub(crate) entries: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+}
+
+/// A bucket of index `web` that a write moves to index `main`.
+#[cfg(test)]
+pub(crate) fn moved_bucket() -> Move {
+    let (key, value) = entries().into_iter().find(|(key, _)| key[0] == b'h').expect("a header");
+    let entry = codec::decode(&key, &value, &mut codec::Shared::default());
+    let Ok(codec::Entry::Header(after)) = entry else { panic!("it is a header") };
+    let index = IndexName::new("web").expect("it is a name");
+    let deleted = codec::header_key(&index, after.id);
+    assert!(key < deleted, "the deletion is the last entry");
+    let before = BucketHeader { index, ..(*after).clone() };
+    let entries = BTreeMap::from([(key, Some(value)), (deleted, None)]);
+    Move { before, after: *after, entries }
+}
+
 fn bucket() -> BucketEntry {
     let time = EventTime(1_700_000_000_000_000);
     let value = |value: &str| ValueCount {

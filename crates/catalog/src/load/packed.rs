@@ -200,33 +200,25 @@ fn join(
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use model::{BucketHeader, IndexName};
-
     use super::*;
     use crate::buckets::Buckets;
-    use crate::fuzzing;
+    use crate::fuzzing::{Move, moved_bucket};
 
     #[test]
     fn a_bucket_that_a_write_moves_to_another_index_is_in_that_one() {
-        let entries = fuzzing::entries();
-        let (key, value) = entries.into_iter().find(|(key, _)| key[0] == b'h').unwrap();
-        let entry = codec::decode(&key, &value, &mut Shared::default()).unwrap();
-        let Entry::Header(header) = entry else { panic!("it is a header") };
-        let web = IndexName::new("web").unwrap();
+        let Move { before, after, entries } = moved_bucket();
         let mut buckets = Buckets::default();
-        buckets.insert(BucketHeader { index: web.clone(), ..(*header).clone() });
-        let deleted = codec::header_key(&web, header.id);
-        assert!(key < deleted, "the deletion is the last entry");
-        let (log, _) = codec::log_value(&BTreeMap::from([(key, Some(value)), (deleted, None)]));
+        buckets.insert(before);
+        let (log, _) = codec::log_value(&entries);
         let joined = |expected, log: &[Vec<u8>]| {
             let chunks = buckets.chunks().iter().map(|chunk| Some(Arc::clone(chunk))).collect();
             let packs = Packs { places: HashMap::new(), chunks, shared: Shared::default() };
             join(Snapshot::default(), packs, expected, log)
         };
-        let ids = header.id.0.as_u128();
+        let ids = after.id.0.as_u128();
         let (snapshot, _, logged) = joined((1, ids), &[log]).unwrap();
         assert_eq!((snapshot.len(), logged), (1, 3));
-        assert_eq!(snapshot.bucket(header.id), Some(*header));
+        assert_eq!(snapshot.bucket(after.id), Some(after));
         for expected in [(2, ids), (0, ids), (1, ids + 1)] {
             assert!(joined(expected, &[]).is_err(), "{expected:?}");
         }
