@@ -25,6 +25,7 @@ use conf::Warning;
 use knowledge::Knowledge;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use crate::digest::sha256;
 use crate::installation::{Bundle, Bundles, Installation, KIND};
@@ -38,6 +39,8 @@ const LIST: &str = "bundle.json";
 const LOCK: (&str, &str) = ("bundle", "applying");
 /// Time-out of applying a bundle: the lock of a process that holds it for longer is ignored.
 const LOCKED: Duration = Duration::from_secs(600);
+/// Pause before another attempt to release a lock.
+const AGAIN: Duration = Duration::from_secs(5);
 
 /// The user and the process that apply a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -399,13 +402,10 @@ impl InstalledApps {
     /// under it.
     fn unlock_late(&self, lock: Value) {
         let catalog = self.catalog.clone();
-        runtime::detached(async move {
-            let locked = vec![lock_document(Some(&lock))];
-            let unlocked = catalog.replace_documents(locked, vec![lock_document(None)]).await;
-            if let Err(error) = unlocked {
-                tracing::debug!(%error, "the lock of a bundle that was refused was not taken");
-            }
-        });
+        runtime::detached(released(move || {
+            let (catalog, locked) = (catalog.clone(), vec![lock_document(Some(&lock))]);
+            async move { catalog.replace_documents(locked, vec![lock_document(None)]).await }
+        }));
     }
 
     /// Returns the lock of the bundle that is being applied; `None` if there is none, or it does not name the
@@ -425,6 +425,28 @@ impl InstalledApps {
                 tracing::warn!(%error, "no other bundle can be applied for ten minutes");
             }
         }
+    }
+}
+
+/// Releases a lock: tries again for as long as the lock could be in force.
+pub(crate) async fn released<F>(release: impl Fn() -> F)
+where
+    F: Future<Output = Result<(), catalog::Error>>,
+{
+    let start = Instant::now();
+    loop {
+        let error = match release().await {
+            Ok(()) => return,
+            // Another process holds the lock, so the catalog has not taken this one; or this process ends.
+            Err(catalog::Error::Changed { .. } | catalog::Error::Closed { .. }) => return,
+            Err(error) => error,
+        };
+        if start.elapsed() >= LOCKED {
+            tracing::warn!(%error, "the lock of a bundle that was refused could not be released");
+            return;
+        }
+        tracing::debug!(%error, "the lock of a bundle that was refused is not released yet");
+        tokio::time::sleep(AGAIN).await;
     }
 }
 

@@ -1,9 +1,13 @@
 //! Bundles of apps, in two processes over one catalog and one store.
 #![allow(clippy::unwrap_used)]
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use tokio::time::Instant;
+
+use crate::bundle::released;
 use crate::installed_tests::{Setup, definition, package};
 use crate::{Applier, Applying, Apps, Error, Package, pack_bundle, read_bundle};
 
@@ -201,6 +205,29 @@ async fn the_lock_of_a_process_that_is_gone_is_released() {
     one.apply_bundle(first(), applier).await.unwrap();
     assert_eq!(definition(&one, "m").as_deref(), Some("one"));
     assert_eq!(one.bundle_lock().unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_was_taken_late_is_released_when_the_catalog_answers() {
+    let tries = Cell::new(0);
+    let seconds = async |answers: &[Result<(), catalog::Error>]| {
+        tries.set(0);
+        let start = Instant::now();
+        released(|| {
+            let answer = answers[tries.get().min(answers.len() - 1)].clone();
+            tries.set(tries.get() + 1);
+            async move { answer }
+        })
+        .await;
+        start.elapsed().as_secs()
+    };
+    let (leader, reason) = ("control:8090".to_owned(), "it is away".to_owned());
+    let away = Err(catalog::Error::Unreachable { leader, seconds: 60, reason });
+    let (path, kind, name) = ("catalog".to_owned(), "bundle".to_owned(), "applying".to_owned());
+    let changed = Err(catalog::Error::Changed { path, kind, name });
+    assert_eq!((seconds(&[away.clone(), away.clone(), Ok(())]).await, tries.get()), (10, 3));
+    assert_eq!((seconds(&[away.clone(), changed]).await, tries.get()), (5, 2));
+    assert_eq!(seconds(&[away]).await, 600, "then the lock is ignored");
 }
 
 #[tokio::test]
