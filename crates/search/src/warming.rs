@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 use runtime::{Shutdown, metrics as names};
 
 use crate::SearchService;
-use crate::hints::{Hint, Pace, Taken, count, received};
+use crate::hints::{Hint, Hints, Pace, Taken, count, received};
 use crate::workers::Worker;
 
 /// Interval in which hints are sent.
@@ -62,7 +62,7 @@ impl SearchService {
     /// Takes the hints of another process, and returns the number of buckets that are read in advance.
     pub(crate) fn take_hints(&self, hints: &[u8]) -> usize {
         match received(hints) {
-            Ok(hints) => self.take_readable(hints),
+            Ok(hints) => take_readable(&self.engine().hints, hints),
             // Of a later release.
             Err(error) => {
                 tracing::debug!(%error, "hints about buckets are unreadable");
@@ -71,35 +71,9 @@ impl SearchService {
         }
     }
 
-    fn take_readable(&self, hints: Vec<Hint>) -> usize {
-        let counts = self.engine().hints.inbox.lock().take(hints, Instant::now());
-        let Taken { taken, skipped, dropped } = counts;
-        count("skipped", skipped);
-        count("dropped", dropped);
-        taken
-    }
-
     async fn send_hints(&self, shutdown: &Shutdown) {
         while shutdown.sleep(BATCH).await {
-            let batches = self.engine().hints.outbox.lock().take();
-            // Those that do not answer delay no others.
-            join_all(batches.into_iter().map(|(worker, hints)| self.send(worker, hints))).await;
-        }
-    }
-
-    async fn send(&self, worker: Worker, hints: Vec<Hint>) {
-        let Some(channel) = worker.channel.clone() else {
-            self.take_readable(hints);
-            return;
-        };
-        // Words and identities can always be serialized as JSON.
-        let hints = serde_json::to_vec(&hints).unwrap_or_default();
-        match distributed::warm(channel, hints.into(), ANSWER).await {
-            Ok(true) => {}
-            Ok(false) => self.engine().hints.outbox.lock().note_refusal(&worker),
-            Err(failure) => {
-                tracing::debug!(indexer = %worker.name, %failure, "hints about buckets were not taken");
-            }
+            send_waiting(&self.engine().hints).await;
         }
     }
 
@@ -114,11 +88,8 @@ impl SearchService {
             let Some((query, bucket)) = self.next_hint(cache) else { continue };
             let start = Instant::now();
             let read = Box::pin(self.read_ahead(cache, &query, bucket)).await;
-            pause = match read {
-                None => LOOK,
-                Some(0) => start.elapsed() * REST,
-                Some(bytes) => pace.lock().after(bytes, Instant::now()),
-            };
+            let now = Instant::now();
+            pause = pause_after(read, now - start, (&mut pace.lock(), now));
         }
     }
 
@@ -174,5 +145,100 @@ impl SearchService {
         counter!(names::CACHE_WARMED_BYTES).increment(stats.store_bytes);
         self.engine().hints.inbox.lock().note(bucket, stats.store_bytes, cached);
         read.is_ok().then_some(stats.store_bytes)
+    }
+}
+
+/// Takes hints for this process, and returns the number of buckets that are read in advance.
+fn take_readable(hints: &Hints, new: Vec<Hint>) -> usize {
+    let counts = hints.inbox.lock().take(new, Instant::now());
+    let Taken { taken, skipped, dropped } = counts;
+    count("skipped", skipped);
+    count("dropped", dropped);
+    taken
+}
+
+/// Sends all hints that wait. Processes that do not answer delay no others.
+async fn send_waiting(hints: &Hints) {
+    let batches = hints.outbox.lock().take();
+    join_all(batches.into_iter().map(|(worker, some)| send(hints, worker, some))).await;
+}
+
+/// Sends hints to a process.
+async fn send(hints: &Hints, worker: Worker, some: Vec<Hint>) {
+    let Some(channel) = worker.channel.clone() else {
+        take_readable(hints, some);
+        return;
+    };
+    // Words and identities can always be serialized as JSON.
+    let some = serde_json::to_vec(&some).unwrap_or_default();
+    match distributed::warm(channel, some.into(), ANSWER).await {
+        Ok(true) => {}
+        Ok(false) => hints.outbox.lock().note_refusal(&worker),
+        Err(failure) => {
+            tracing::debug!(indexer = %worker.name, %failure, "hints about buckets were not taken");
+        }
+    }
+}
+
+/// Returns how long a reader pauses after a bucket: `read` bytes of it were read from the store (`None`: it
+/// cannot be read), which took this long.
+fn pause_after(read: Option<u64>, took: Duration, (pace, now): (&mut Pace, Instant)) -> Duration {
+    match read {
+        None => LOOK,
+        Some(0) => took * REST,
+        Some(bytes) => pace.after(bytes, now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use distributed::Channel;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::DuplexStream;
+    use tonic::transport::Endpoint;
+
+    use super::*;
+
+    /// A connection to a process that does not answer.
+    fn silent() -> Channel {
+        type Connected = std::io::Result<TokioIo<DuplexStream>>;
+        let connector = tower::service_fn(|_| std::future::pending::<Connected>());
+        Endpoint::from_static("http://worker").connect_with_connector_lazy(connector)
+    }
+
+    fn worker(id: &str, channel: Option<Channel>) -> Worker {
+        let (id, started, name) = (id.to_owned(), "then".to_owned(), id.to_owned());
+        Worker { id, started, name, channel, is_near: true, cold_since: None }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn processes_that_do_not_answer_delay_no_others() {
+        let hints = Hints::new(1);
+        let mut workers = Vec::from(["a", "b", "c"].map(|id| worker(id, Some(silent()))));
+        workers.push(worker("own", None));
+        let bucket = |number| BucketId(uuid::Uuid::from_u128(number));
+        let buckets: Vec<_> = (0..4).map(|number| vec![bucket(number)]).collect();
+        let now = Instant::now();
+        let dropped = hints.outbox.lock().note_search(&TermQuery::All, &workers, &buckets, now);
+        assert_eq!(dropped, 0);
+        let start = tokio::time::Instant::now();
+        send_waiting(&hints).await;
+        let took = start.elapsed();
+        assert!((ANSWER..2 * ANSWER).contains(&took), "all in the time of one: {took:?}");
+        let next = hints.inbox.lock().next(|_| false);
+        assert_eq!(next.map(|(_, bucket)| bucket), Some(bucket(3)), "its own hints are taken");
+        assert!(hints.outbox.lock().take().is_empty(), "they are not sent again");
+    }
+
+    #[test]
+    fn a_reader_pauses_for_what_its_bucket_has_cost() {
+        let (mut pace, now) = (Pace::new(1_000), Instant::now());
+        let took = Duration::from_millis(10);
+        let mut pause = |read| pause_after(read, took, (&mut pace, now));
+        assert_eq!(pause(None), LOOK, "a store that fails is not asked all the time");
+        let rest = pause(Some(0));
+        assert!(took * AT_A_TIME * 2 <= took + rest, "all readers take half of a core: {rest:?}");
+        let second = Duration::from_secs(1);
+        assert_eq!([pause(Some(1_000)), pause(Some(500))], [second, second * 3 / 2], "in turn");
     }
 }
