@@ -37,6 +37,9 @@ use crate::snapshot::Snapshot;
 pub(crate) const PART: usize = 32;
 /// Number of entries that are deleted together.
 const DELETED_TOGETHER: usize = 4_096;
+/// Maximum number of entries that are deleted without having been found: more than the log of a catalog of 5
+/// million buckets has when it is packed.
+const UNREAD: u64 = 1 << 18;
 /// Size of one request when entries to be deleted are looked for, in bytes.
 const READ_AHEAD: usize = 256 << 10;
 
@@ -172,12 +175,25 @@ pub(crate) async fn write(
     put(database, path, batch).await?;
     *list = new;
     if list.cleaned < list.number {
-        let entries = codec::log_keys(list.cleaned + 1..list.number + 1);
-        match Box::pin(delete(database, path, entries)).await {
-            // Those in a damaged block stay.
-            Ok(()) | Err(Error::Corrupt { .. }) => list.cleaned = list.number,
+        let writes = list.cleaned + 1..list.number + 1;
+        match Box::pin(delete(database, path, codec::log_keys(writes.clone()))).await {
+            Ok(()) => {}
+            Err(Error::Corrupt { reason, .. }) => {
+                let (first, last) = (writes.start, list.number);
+                tracing::warn!(
+                    path,
+                    first,
+                    last,
+                    reason,
+                    "a block with the headers that these writes of the catalog have changed is damaged: no \
+                     bucket is lost, since headers have entries of their own, but opening the catalog may \
+                     take longer; run \"karst catalog check\", which says whether there is other damage"
+                );
+                Box::pin(delete_unread(database, path, writes)).await?;
+            }
             Err(error) => return Err(error),
         }
+        list.cleaned = list.number;
     }
     tracing::debug!(path, number, packs = all, written, "the headers of buckets are packed");
     Ok(())
@@ -249,6 +265,20 @@ async fn delete(database: &Db, path: &str, keys: Range<Vec<u8>>) -> Result<()> {
         }
         put(database, path, batch).await?;
     }
+}
+
+/// Deletes the log of these writes without reading it. If they are very many, as those before a first list,
+/// the log of the older ones stays: it only takes space.
+async fn delete_unread(database: &Db, path: &str, writes: Range<u64>) -> Result<()> {
+    let first = writes.start.max(writes.end.saturating_sub(UNREAD));
+    for from in (first..writes.end).step_by(DELETED_TOGETHER) {
+        let mut batch = WriteBatch::new();
+        for write in (from..writes.end).take(DELETED_TOGETHER) {
+            batch.delete(codec::log_key(write));
+        }
+        put(database, path, batch).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -305,6 +305,31 @@ async fn damaged_blocks_of_packs_and_of_their_list_do_not_prevent_opening() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_in_and_behind_a_damaged_block_is_deleted() {
+    let store = memory();
+    let catalog = open(&store, NEVER).await;
+    add(&catalog, 0..100).await;
+    catalog.pack().await.unwrap();
+    add(&catalog, 100..101).await;
+    let number = catalog.snapshot().number();
+    damage(&store, catalog, vec![codec::log_key(number)]).await;
+    let catalog = open(&store, NEVER).await;
+    let log = async |number| catalog.writer().unwrap().database.get(codec::log_key(number)).await;
+    log(number).await.expect_err("the block is damaged");
+    check(&catalog, None).await;
+    catalog.pack().await.unwrap();
+    check(&catalog, Some(0)).await;
+    assert_eq!(log(number).await.unwrap(), None);
+    // The scan of later entries begins in the damaged block.
+    add(&catalog, 101..102).await;
+    assert!(log(number + 1).await.unwrap().is_some());
+    catalog.pack().await.unwrap();
+    compare(&catalog).await;
+    assert_eq!(log(number + 1).await.unwrap(), None);
+    assert_eq!(list(&catalog).await.unwrap().number, number + 1);
+}
+
 /// Writes entries, closes the catalog, and damages the blocks that these entries are in.
 async fn damage(store: &Arc<dyn ObjectStore>, catalog: Catalog, keys: Vec<Vec<u8>>) {
     const PART: [u8; 100] = [b'#'; 100];
