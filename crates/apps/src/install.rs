@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use conf::{ConfFile, Registry, Stanza};
+use conf::{ConfFile, Registry, Stanza, Warning};
 use knowledge::index_time::without_effect;
 
 use crate::gains::{Found, Gain};
@@ -75,8 +75,9 @@ const UNUSED: [(&str, &str); 6] = [
 /// Folders whose pages are shown.
 const PAGES: [&str; 3] = ["views", "nav", "panels"];
 
-/// Maximum number of remarks about one file, of which damaged ones have one for each line.
-const REMARKS: usize = 100;
+/// Maximum number of remarks about lines of one file that cannot be read: a damaged file may have one for
+/// each line.
+const UNREADABLE: usize = 100;
 
 /// The file with inputs.
 const INPUTS: &str = "inputs";
@@ -144,9 +145,7 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
             report.remarks.push(Remark { place, text: text.to_owned() });
             continue;
         }
-        let before = report.remarks.len();
         examine(&file.path, &file.bytes, settings, &mut report, &mut found);
-        shorten(&mut report.remarks, before, &file.path);
     }
     report.remarks.extend(package.left_out());
     report.gains = found.gains();
@@ -154,16 +153,6 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
     report.remarks.sort_by(|a, b| a.place.cmp(&b.place));
     report.remarks.dedup();
     report
-}
-
-/// Shortens the remarks about a file, which are those after the first ones.
-fn shorten(remarks: &mut Vec<Remark>, before: usize, path: &Path) {
-    let more = (remarks.len() - before).saturating_sub(REMARKS);
-    if more > 0 {
-        remarks.truncate(before + REMARKS);
-        let (place, text) = (path.display().to_string(), format!("{more} further remarks"));
-        remarks.push(Remark { place, text });
-    }
 }
 
 impl Package {
@@ -242,14 +231,11 @@ fn examine(
     let decoded = String::from_utf8_lossy(bytes);
     if matches!(decoded, Cow::Owned(_)) {
         let text = "the file is not UTF-8; bad bytes were replaced".to_owned();
-        report.remarks.push(Remark { place: shown.clone(), text });
+        // With a line, as a remark without one is about a file that is not used.
+        report.remarks.push(Remark { place: format!("{shown}:1"), text });
     }
     let file = ConfFile::parse(&shown, &decoded);
-    for warning in &file.warnings {
-        report
-            .remarks
-            .push(Remark { place: warning.place.to_string(), text: warning.text.clone() });
-    }
+    report.remarks.extend(unreadable(&file.warnings));
     if registry.settings(conf).next().is_none() && !USED.contains(&conf) {
         let text = "this file is not used by Karst".to_owned();
         report.remarks.push(Remark { place: shown, text });
@@ -273,6 +259,15 @@ fn examine(
         Some((_, count)) => *count += file.stanzas.len(),
         None => report.used.push((conf.to_owned(), file.stanzas.len())),
     }
+}
+
+/// Returns the remarks about lines of a file that cannot be read; of many, the first ones and a count.
+fn unreadable(warnings: &[Warning]) -> impl Iterator<Item = Remark> {
+    let (first, others) = warnings.split_at(warnings.len().min(UNREADABLE));
+    let first = first.iter().map(|warning| (&warning.place, warning.text.clone()));
+    let count = format!("{} further lines cannot be read", others.len());
+    let others = others.first().map(|warning| (&warning.place, count));
+    first.chain(others).map(|(place, text)| Remark { place: place.to_string(), text })
 }
 
 /// Whether a stanza of `inputs.conf` is an input of a kind that an app defines, such as `snow://cmdb`.

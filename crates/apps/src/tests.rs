@@ -12,8 +12,8 @@ use object_store::{ObjectStore, ObjectStoreExt};
 use serde_json::json;
 
 use crate::{
-    Apps, Error, Install, NOBODY, Namespace, Package, PackedFile, Parts, Sharing, Suppressions,
-    Target, install, report,
+    Apps, Error, Install, NOBODY, Namespace, Package, PackedFile, Parts, Remark, Sharing,
+    Suppressions, Target, install, report,
 };
 
 async fn open(
@@ -436,16 +436,35 @@ fn settings_in_other_folders_of_an_app_are_not_counted() {
 }
 
 #[test]
-fn remarks_about_a_file_that_is_not_text_are_few() {
+fn remarks_about_lines_that_cannot_be_read_are_few() {
     let garbage = [b"\xff\x00\x1b[31m\n".as_slice(); 1_000].concat();
     let bytes = [b"[a]\n".as_slice(), &garbage].concat();
-    let path = "default/savedsearches.conf".into();
-    let files = vec![PackedFile { path, bytes, executable: false }];
-    let package = Package { app: "ta".to_owned(), files, links: Vec::new() };
-    let told = report(&package, Target::Server, &Registry::new(&[])).remarks;
-    assert_eq!(told.len(), 101, "{:?}", told.last());
+    let told = remarks_about("default/savedsearches.conf", bytes);
+    // The encoding, 100 lines, and the number of the others.
+    assert_eq!(told.len(), 102, "{:?}", told.last());
     assert!(told.iter().any(|remark| remark.text.contains("is not UTF-8")), "{told:?}");
-    assert!(told.iter().any(|remark| remark.text.ends_with("further remarks")), "{told:?}");
+    let others = Remark {
+        place: "default/savedsearches.conf:102".to_owned(),
+        text: "900 further lines cannot be read".to_owned(),
+    };
+    assert!(told.contains(&others), "{told:?}");
+    assert!(told.iter().all(|remark| remark.place.contains(".conf:")), "{told:?}");
+}
+
+#[test]
+fn every_setting_that_is_not_used_is_reported() {
+    let settings: Vec<String> = (0..300).map(|number| format!("unused_{number} = 1\n")).collect();
+    let bytes = format!("[st]\n{}", settings.concat()).into_bytes();
+    let told = remarks_about("default/props.conf", bytes);
+    assert_eq!(told.len(), 300, "{:?}", told.last());
+}
+
+/// Returns the remarks about an app with one file.
+fn remarks_about(path: &str, bytes: Vec<u8>) -> Vec<Remark> {
+    let files = vec![PackedFile { path: path.into(), bytes, executable: false }];
+    let package = Package { app: "ta".to_owned(), files, links: Vec::new() };
+    let settings = Registry::new(&[knowledge::settings::DECLARED]);
+    report(&package, Target::Server, &settings).remarks
 }
 
 #[test]
