@@ -29,14 +29,15 @@ impl Jobs {
         self.entries.lock().insert(job.sid().to_owned(), Entry { job, task });
     }
 
-    /// Returns the job with this id.
+    /// Returns the job with this id. An expired job is not returned, also before it is removed.
     pub(crate) fn get(&self, sid: &str) -> Option<Arc<Job>> {
-        self.entries.lock().get(sid).map(|entry| Arc::clone(&entry.job))
+        let entries = self.entries.lock();
+        entries.get(sid).map(|entry| Arc::clone(&entry.job)).filter(|job| !job.expired())
     }
 
     /// Whether this job is the one with its id and has not been removed.
     pub(crate) fn has(&self, job: &Arc<Job>) -> bool {
-        self.get(job.sid()).is_some_and(|known| Arc::ptr_eq(&known, job))
+        self.entries.lock().get(job.sid()).is_some_and(|known| Arc::ptr_eq(&known.job, job))
     }
 
     /// Returns all jobs that have not expired, newest first.

@@ -193,6 +193,20 @@ async fn a_saved_job_is_found_by_the_name_of_its_search_and_listed_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_expired_job_is_not_found_before_it_is_removed() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let head = cluster.head();
+    let (sid, ttl) = (Some("report".to_owned()), Some(Duration::from_secs(60)));
+    let request = JobRequest { sid, ttl, ..JobRequest::new("| makeresults", "ann") };
+    let job = head.dispatch(request).await.unwrap();
+    job.finished().await.unwrap();
+    cluster.clock.advance(Duration::from_secs(60));
+    assert!(head.job("report").is_some());
+    cluster.clock.advance(Duration::from_secs(1));
+    assert!(head.job("report").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_that_is_kept_for_long_is_stored_and_one_that_runs_is_when_it_ends() {
     let cluster = Cluster::new(Settings::default()).await;
     let head = cluster.head();
