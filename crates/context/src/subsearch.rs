@@ -1,6 +1,7 @@
 //! Subsearches whose result stands in the text of the search around them: they run before it is read to
 //! its end.
 
+use knowledge::Knowledge;
 use spl::ast::Pipeline;
 use tables::text::filter::Format;
 pub use tables::text::filter::quoted;
@@ -41,7 +42,7 @@ async fn resolved(
     subsearches: Subsearches<'_>,
     env: &PlanningContext<'_>,
 ) -> Result<Pipeline, Error> {
-    let mut resolution = begin(text, place, env)?;
+    let mut resolution = begin(text, place, &env.context.knowledge)?;
     loop {
         let waiting = match resolution {
             spl::Resolution::Whole(pipeline) => {
@@ -80,14 +81,22 @@ fn skipped(waiting: &spl::Unresolved) -> Result<spl::Resolution, Error> {
     Ok(waiting.resolve(text).or_else(|error| any().ok_or(error))?)
 }
 
+/// Reports the mistakes in the text of a search that are found before its first subsearch runs.
+///
+/// # Errors
+/// As [`parse`].
+pub fn check(text: &str, knowledge: &Knowledge) -> Result<(), Error> {
+    begin(text, None, knowledge).map(drop)
+}
+
 fn begin(
     text: &str,
     place: Option<spl::Span>,
-    env: &PlanningContext<'_>,
+    knowledge: &Knowledge,
 ) -> Result<spl::Resolution, Error> {
-    let macros = crate::macros::Macros::of(&env.context.knowledge);
+    let macros = crate::macros::Macros::of(knowledge);
     let macros = Some(&macros as &dyn spl::MacroResolver);
-    let commands = spl::CustomCommands::of(env.context.knowledge.custom_command_names());
+    let commands = spl::CustomCommands::of(knowledge.custom_command_names());
     let commands = Some(&commands);
     let options = spl::ParseOptions { macros, commands, place, ..spl::ParseOptions::default() };
     Ok(spl::parse_resolving(text, &options)?)

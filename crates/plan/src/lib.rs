@@ -54,6 +54,7 @@ pub use context::planning::{
 pub use context::renames::excluding_renamed;
 pub use context::rights;
 pub use context::sql::{NoSql, SqlText};
+pub use context::subsearch::check as check_syntax;
 pub use eval::value;
 pub use execute::{execute, execute_from, execute_watched};
 pub use exprs::types::{ArrowType, ValueType};

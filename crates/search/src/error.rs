@@ -106,6 +106,12 @@ pub enum Error {
         /// Number of stored jobs.
         jobs: usize,
     },
+    /// The id that a client has chosen is that of another job.
+    #[error("a job with the id \"{sid}\" exists already, or is being started")]
+    IdTaken {
+        /// The id.
+        sid: String,
+    },
     /// Another job with the same id is stored.
     #[error(
         "another search head has saved a job with the id \"{sid}\" already: start the search again with \
@@ -169,7 +175,9 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Search { kind, .. } => *kind,
-            Self::Request(_) | Self::Setting(_) | Self::Cancelled => ErrorKind::Invalid,
+            Self::Request(_) | Self::Setting(_) | Self::IdTaken { .. } | Self::Cancelled => {
+                ErrorKind::Invalid
+            }
             Self::UserQuota { .. }
             | Self::ResultQuota { .. }
             | Self::TooManySearches { .. }

@@ -45,6 +45,7 @@ use crate::timeline::Timeline;
 use crate::traced::Traced;
 pub use fields::{FieldCounts, Mode};
 pub(crate) use kept::Jobs;
+pub use kept::ReservedId;
 pub use request::JobRequest;
 pub use results::Page;
 pub(crate) use results::{KnownFields, Results};

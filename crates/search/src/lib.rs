@@ -82,7 +82,9 @@ pub use estimate::{Estimate, EstimatedBuckets, EstimatedHot, EstimatedTiers};
 pub use explain::{ExplainedCommand, ExplainedSql, Explanation};
 pub use hot_rows::Met;
 pub use inspect::{Inspection, PhaseReport};
-pub use jobs::{DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ResultRows};
+pub use jobs::{
+    DispatchState, FieldCounts, Job, JobRequest, JobStatus, Mode, Page, ReservedId, ResultRows,
+};
 pub use operators::{OperatorReport, PartPlan};
 pub use outside::SharedEvents;
 pub use plan::{

@@ -27,7 +27,7 @@ use crate::engine::Engine;
 use crate::hints::Hints;
 use crate::hot_facts::{HotFacts, Planner};
 use crate::hot_rows::{HotRows, Met};
-use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob};
+use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob, ReservedId};
 use crate::lookup_files;
 use crate::memory::{Memory, MemoryGrant};
 use crate::parts::{Head, Sharing};
@@ -124,7 +124,8 @@ impl SearchService {
     /// Starts a search. Errors in the search text are reported here, before a job exists.
     ///
     /// # Errors
-    /// [`Error::Search`] with a diagnostic, [`Error::Request`], or [`Error::TooManySearches`].
+    /// [`Error::Search`] with a diagnostic, [`Error::Request`], [`Error::IdTaken`], or
+    /// [`Error::TooManySearches`].
     pub async fn dispatch(&self, mut request: JobRequest) -> Result<Arc<Job>, Error> {
         let settings = self.settings();
         let room = self.engine.jobs.check_room(&settings)?;
@@ -153,7 +154,7 @@ impl SearchService {
             control.count_all();
         }
         if self.job(&sid).is_some() || engine.archive.find(&sid).is_some() {
-            return Err(Error::Request(format!("a job with the id \"{sid}\" exists already")));
+            return Err(Error::IdTaken { sid });
         }
         let job = Arc::new(Job::new(NewJob {
             sid: sid.clone(),
@@ -175,6 +176,28 @@ impl SearchService {
         engine.jobs.insert(Arc::clone(&job), task.abort_handle());
         drop(admitted);
         Ok(job)
+    }
+
+    /// Reserves the id of a search that is about to be started, for as long as the returned guard lives:
+    /// planning may run subsearches for a minute, and until its end there is no job with the id. Refuses what
+    /// is known without planning: mistakes in the text, quotas, and ids of other jobs.
+    ///
+    /// # Errors
+    /// As [`Self::dispatch`].
+    pub fn reserve(&self, sid: &str, request: &JobRequest) -> Result<ReservedId, Error> {
+        self.engine.jobs.check_room(&self.settings())?;
+        drop(self.admit(&request.rights)?);
+        let checked = plan::check_syntax(&request.search, &self.knowledge_of(request));
+        checked.map_err(|error| Error::of_search(&error, &request.search))?;
+        let reserved = self.engine.jobs.reserve(sid);
+        let free = reserved.filter(|_| self.engine.archive.find(sid).is_none());
+        free.ok_or_else(|| Error::IdTaken { sid: sid.to_owned() })
+    }
+
+    /// Whether this process has a job with this id, or is about to start one.
+    #[must_use]
+    pub fn is_taken(&self, sid: &str) -> bool {
+        self.engine.jobs.is_taken(sid)
     }
 
     /// Plans a search without running it, to report errors or to explain it.

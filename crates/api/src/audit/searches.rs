@@ -9,6 +9,7 @@ use std::time::Instant;
 use ::audit::{Info, Record};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
+use futures::future::BoxFuture;
 use model::ErrorKind;
 use runtime::Health;
 use search::{
@@ -39,14 +40,25 @@ const WRITE: [&str; 11] = [
 pub(crate) async fn dispatch(
     state: &ApiState,
     seen: &Observed,
+    request: JobRequest,
+) -> Result<Arc<Job>, Error> {
+    dispatch_unless_taken(state, seen, request, None).await
+}
+
+/// Starts a search; with `is_taken`, one whose id a client has chosen. The id is reserved, then `is_taken`
+/// finds out whether another process has a job with it.
+pub(crate) async fn dispatch_unless_taken(
+    state: &ApiState,
+    seen: &Observed,
     mut request: JobRequest,
+    is_taken: Option<BoxFuture<'_, bool>>,
 ) -> Result<Arc<Job>, Error> {
     let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
     request.trace = seen.trace().clone();
     let about =
         StartedSearch::new(state, seen, &request.owner, "search", &sid, "job").about(&request);
     about.granted(&request.search).await?;
-    let job = match state.search.dispatch(request).await {
+    let job = match started(state, &sid, request, is_taken).await {
         Ok(job) => job,
         Err(error) => {
             about.ended(Info::Failed, Some(&error), |record| record);
@@ -63,6 +75,22 @@ pub(crate) async fn dispatch(
         }
     });
     Ok(job)
+}
+
+/// Returns the job of a search once it is planned.
+async fn started(
+    state: &ApiState,
+    sid: &str,
+    request: JobRequest,
+    is_taken: Option<BoxFuture<'_, bool>>,
+) -> Result<Arc<Job>, Error> {
+    let Some(is_taken) = is_taken else { return state.search.dispatch(request).await };
+    // Until the job is known.
+    let _reserved = state.search.reserve(sid, &request)?;
+    if is_taken.await {
+        return Err(Error::IdTaken { sid: sid.to_owned() });
+    }
+    state.search.dispatch(request).await
 }
 
 /// Starts a search whose rows are streamed.

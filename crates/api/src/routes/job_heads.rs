@@ -6,9 +6,9 @@ use axum::body::Bytes;
 use axum::extract::ConnectInfo;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method};
+use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::error::RestError;
 use crate::{ApiState, Others, Question};
 
 /// The path of the question.
@@ -36,25 +36,20 @@ pub(super) fn form(sids: &[&str], touch: bool) -> Bytes {
     form.finish().into()
 }
 
-/// Refuses an id that a client has chosen if another search head has a job with it, also one that the client
-/// may not see. Search heads that do not answer are left out: of two jobs with one id, only the first can be
-/// saved.
-///
-/// # Errors
-/// 400 if there is such a job, as if this search head had it.
-pub(super) async fn refuse_taken(
-    state: &ApiState,
-    sid: &str,
+/// Whether another search head has a job with an id, or is starting one, also if the client may not see it.
+/// Search heads that do not answer are left out: one that is down must not prevent searches.
+pub(super) fn is_taken<'a>(
+    state: &'a ApiState,
+    sid: String,
     headers: HeaderMap,
     extensions: &Extensions,
-) -> Result<(), RestError> {
+) -> BoxFuture<'a, bool> {
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
-    let (Some(heads), Some(client)) = (&state.heads, client) else { return Ok(()) };
-    let answers = ask(heads.as_ref(), headers, client, form(&[sid], false)).await;
-    match answers.iter().flatten().any(has_jobs) {
-        true => Err(RestError::invalid(format!("a job with the id \"{sid}\" exists already"))),
-        false => Ok(()),
-    }
+    Box::pin(async move {
+        let (Some(heads), Some(client)) = (&state.heads, client) else { return false };
+        let answers = ask(heads.as_ref(), headers, client, form(&[&sid], false)).await;
+        answers.iter().flatten().any(has_jobs)
+    })
 }
 
 /// Whether a search head has one of the jobs that it was asked for.

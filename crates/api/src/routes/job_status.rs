@@ -72,7 +72,7 @@ async fn status(
     let mut body = json!({"jobs": jobs, "unknown": unknown});
     if is_asked {
         // The process that has sent the request may have to know whether an id is free.
-        unknown.retain(|sid| state.search.job(sid).is_some());
+        unknown.retain(|sid| state.search.is_taken(sid));
         body["hidden"] = json!(unknown);
     }
     Ok(OutputMode::Json.respond(StatusCode::OK, body.to_string()))

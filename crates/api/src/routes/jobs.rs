@@ -168,10 +168,9 @@ async fn create(
         Some(_) => params.flag("preview"),
         None => exec_mode == "normal",
     };
-    if let Some(sid) = &request.sid {
-        job_heads::refuse_taken(&state, sid, headers, &extensions).await?;
-    }
-    let job = searches::dispatch(&state, &seen, request).await?;
+    let sid = request.sid.clone();
+    let is_taken = sid.map(|sid| job_heads::is_taken(&state, sid, headers, &extensions));
+    let job = searches::dispatch_unless_taken(&state, &seen, request, is_taken).await?;
     if let Some(priority) = priority {
         job.set_priority(priority);
     }

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, Request, StatusCode, header};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
+use search::JobRequest;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -234,9 +235,35 @@ async fn an_id_with_which_another_head_has_a_job_is_refused() {
         assert_eq!(status.as_u16(), expected, "{text}");
         assert_eq!(text.contains("exists already"), expected == 400, "{text}");
     }
-    // Nobody is asked about an id that this search head makes.
-    let (status, _) = send(&server, JOBS, "search=%7C+makeresults".to_owned(), false).await;
-    assert_eq!((status, heads.asked.lock().len()), (StatusCode::CREATED, 4));
+    // Nobody is asked about an id that this search head makes or has, nor if the search is not SPL.
+    for (form, expected) in [
+        ("search=%7C+makeresults", 201),
+        ("search=%7C+makeresults&id=b", 400),
+        ("search=%7C+nosuchcommand&id=c", 400),
+    ] {
+        let (status, text) = send(&server, JOBS, form.to_owned(), false).await;
+        assert_eq!(status.as_u16(), expected, "{text}");
+    }
+    assert_eq!(heads.asked.lock().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_id_of_a_search_that_is_being_planned_is_taken() {
+    let server = Server::start().await;
+    let request = JobRequest::new("| makeresults", "power");
+    let reserved = server.state.search.reserve("slow", &request).unwrap();
+    let form = "search=%7C+makeresults&id=slow";
+    let (status, text) = send(&server, JOBS, form.to_owned(), false).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{text}");
+    let (_, text) = send(&server, "/api/v1/jobs/status", "sid=slow".to_owned(), true).await;
+    assert!(text.contains("\"hidden\":[\"slow\"]"), "{text}");
+    drop(reserved);
+    // The ids of searches that cannot be planned are free again.
+    let invalid = format!("{form}&earliest_time=nonsense");
+    for (form, expected) in [(&*invalid, 400), (form, 201), (form, 400)] {
+        let (status, text) = send(&server, JOBS, form.to_owned(), false).await;
+        assert_eq!(status.as_u16(), expected, "{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

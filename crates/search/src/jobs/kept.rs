@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use access::Rights;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use parking_lot::Mutex;
 use tokio::task::AbortHandle;
 
@@ -15,12 +15,27 @@ use crate::{Error, Settings};
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     entries: Mutex<HashMap<String, Entry>>,
+    /// The ids of jobs that are about to be started.
+    reserved: Arc<Mutex<HashSet<String>>>,
 }
 
 #[derive(Debug)]
 struct Entry {
     job: Arc<Job>,
     task: AbortHandle,
+}
+
+/// An id that no other job gets until this is dropped.
+#[derive(Debug)]
+pub struct ReservedId {
+    ids: Arc<Mutex<HashSet<String>>>,
+    sid: String,
+}
+
+impl Drop for ReservedId {
+    fn drop(&mut self) {
+        self.ids.lock().remove(&self.sid);
+    }
 }
 
 impl Jobs {
@@ -38,6 +53,21 @@ impl Jobs {
     /// Whether this job is the one with its id and has not been removed.
     pub(crate) fn has(&self, job: &Arc<Job>) -> bool {
         self.entries.lock().get(job.sid()).is_some_and(|known| Arc::ptr_eq(&known.job, job))
+    }
+
+    /// Reserves an id; `None` if a job has it, or it is reserved.
+    pub(crate) fn reserve(&self, sid: &str) -> Option<ReservedId> {
+        if !self.reserved.lock().insert(sid.to_owned()) {
+            return None;
+        }
+        let reserved = ReservedId { ids: Arc::clone(&self.reserved), sid: sid.to_owned() };
+        self.get(sid).is_none().then_some(reserved)
+    }
+
+    /// Whether a job has this id, or it is reserved.
+    pub(crate) fn is_taken(&self, sid: &str) -> bool {
+        // In this order: a reservation ends after its job has been added.
+        self.reserved.lock().contains(sid) || self.get(sid).is_some()
     }
 
     /// Returns all jobs that have not expired, newest first.
