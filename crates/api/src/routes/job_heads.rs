@@ -1,11 +1,13 @@
 //! What this search head asks the others of the cluster about jobs.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::ConnectInfo;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method};
+use futures::StreamExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
@@ -13,17 +15,28 @@ use crate::{ApiState, Others, Question};
 
 /// The path of the question.
 pub(super) const PATH: &str = "/api/v1/jobs/status";
+/// Maximum time for which a search waits for the answers of other search heads about its id.
+const WAIT: Duration = Duration::from_secs(1);
 
 /// Asks all other search heads for jobs, with the credentials of the client.
 pub(super) async fn ask(
     heads: &dyn Others,
-    mut headers: HeaderMap,
+    headers: HeaderMap,
     client: SocketAddr,
     body: Bytes,
 ) -> Vec<Result<Value, String>> {
+    heads.ask(&question(&of_form(headers), client, body)).await
+}
+
+fn question(headers: &HeaderMap, client: SocketAddr, body: Bytes) -> Question<'_> {
+    Question { method: Method::POST, path: PATH, headers, body, client }
+}
+
+/// Replaces the type of the body in the headers of a client.
+fn of_form(mut headers: HeaderMap) -> HeaderMap {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
     headers.remove(CONTENT_ENCODING);
-    heads.ask(&Question { method: Method::POST, path: PATH, headers: &headers, body, client }).await
+    headers
 }
 
 /// The request for these jobs.
@@ -47,8 +60,15 @@ pub(super) fn is_taken<'a>(
     let client = extensions.get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
     Box::pin(async move {
         let (Some(heads), Some(client)) = (&state.heads, client) else { return false };
-        let answers = ask(heads.as_ref(), headers, client, form(&[&sid], false)).await;
-        answers.iter().flatten().any(has_jobs)
+        let headers = of_form(headers);
+        let question = question(&headers, client, form(&[sid.as_str()], false));
+        let mut answers = heads.ask_quickly(&question, WAIT);
+        while let Some(answer) = answers.next().await {
+            if has_jobs(&answer) {
+                return true;
+            }
+        }
+        false
     })
 }
 

@@ -9,6 +9,7 @@ use axum::extract::ConnectInfo;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::stream::{self, BoxStream};
 use parking_lot::Mutex;
 use search::JobRequest;
 use serde_json::{Value, json};
@@ -135,6 +136,18 @@ impl Others for Heads {
         asked.push((Instant::now(), String::from_utf8_lossy(&question.body).into_owned()));
         assert!(question.headers.contains_key(header::AUTHORIZATION));
         Box::pin(async move { vec![answer] })
+    }
+
+    fn ask_quickly<'a>(&'a self, question: &'a Question<'a>, _: Duration) -> BoxStream<'a, Value> {
+        Box::pin(stream::once(self.ask(question)).flat_map(|answers| {
+            let answers: Vec<Value> = answers.into_iter().flatten().collect();
+            let has_it =
+                answers.iter().any(|one| !one["jobs"][0].is_null() || !one["hidden"][0].is_null());
+            // Nothing waits for the slow head if another one has the job.
+            let slow: BoxStream<'_, Value> =
+                if has_it { stream::pending().boxed() } else { stream::empty().boxed() };
+            stream::iter(answers).chain(slow)
+        }))
     }
 }
 

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use api::{Others, Question};
 use axum::Router;
@@ -20,7 +20,9 @@ use axum::http::header::{
 use axum::http::{HeaderValue, Method, StatusCode, Uri, header, uri};
 use axum::response::Response;
 use catalog::Catalog;
+use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::stream::{BoxStream, FuturesUnordered};
 use parking_lot::Mutex;
 use peers::Registration;
 use serde_json::Value;
@@ -47,11 +49,13 @@ pub(crate) struct OtherHeads {
     /// The identity of this process.
     own: Arc<str>,
     channels: Arc<Mutex<HashMap<String, Channel>>>,
+    silent: Arc<Silent>,
 }
 
 impl OtherHeads {
     pub(crate) fn new(catalog: Catalog, transport: Transport, own: &str) -> Self {
-        Self { catalog, transport, own: own.into(), channels: Arc::default() }
+        let (channels, silent) = (Arc::default(), Arc::default());
+        Self { catalog, transport, own: own.into(), channels, silent }
     }
 
     /// The process that has the job, if it is another one that is known.
@@ -108,11 +112,7 @@ pub(crate) struct WithRole {
 impl Others for WithRole {
     fn ask<'a>(&'a self, question: &'a Question<'a>) -> BoxFuture<'a, Vec<Result<Value, String>>> {
         Box::pin(async move {
-            let all = Registration::all(&self.others.catalog.snapshot()).into_iter();
-            let others = all.filter(|(id, known)| {
-                *id != *self.others.own && known.roles.iter().any(|role| role == self.role)
-            });
-            let asking = others.map(|(_, process)| async move {
+            let asking = self.all().map(|process| async move {
                 let asked =
                     tokio::time::timeout(ANSWER, self.others.ask_one(&process, question)).await;
                 let answer = asked.unwrap_or_else(|_| Err("it does not answer".to_owned()));
@@ -122,6 +122,55 @@ impl Others for WithRole {
             let asking: Vec<_> = asking.collect();
             futures::future::join_all(asking).await
         })
+    }
+
+    fn ask_quickly<'a>(
+        &'a self,
+        question: &'a Question<'a>,
+        most: Duration,
+    ) -> BoxStream<'a, Value> {
+        let (others, now) = (&self.others, Instant::now());
+        let asked = self.all().filter(|process| !others.silent.has(&process.address, now));
+        let asking = asked.map(move |process| async move {
+            let asking = others.ask_one(&process, question);
+            let answer = tokio::time::timeout(most, asking).await;
+            if answer.is_err() {
+                others.silent.add(process.address, Instant::now());
+            }
+            answer.ok()?.ok()
+        });
+        let answers: FuturesUnordered<_> = asking.collect();
+        Box::pin(answers.filter_map(std::future::ready))
+    }
+}
+
+impl WithRole {
+    /// Returns the other processes with the role.
+    fn all(&self) -> impl Iterator<Item = Registration> {
+        let all = Registration::all(&self.others.catalog.snapshot()).into_iter();
+        let others = all.filter(move |(id, known)| {
+            *id != *self.others.own && known.roles.iter().any(|role| role == self.role)
+        });
+        others.map(|(_, process)| process)
+    }
+}
+
+/// Time for which a process is not asked quickly again after it did not answer.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// The addresses of processes that did not answer a quick question, with the times of the questions.
+#[derive(Debug, Default)]
+struct Silent(Mutex<HashMap<String, Instant>>);
+
+impl Silent {
+    fn has(&self, address: &str, now: Instant) -> bool {
+        self.0.lock().get(address).is_some_and(|since| now < *since + SILENCE)
+    }
+
+    fn add(&self, address: String, now: Instant) {
+        let mut all = self.0.lock();
+        all.retain(|_, since| now < *since + SILENCE);
+        all.insert(address, now);
     }
 }
 
@@ -333,6 +382,17 @@ mod tests {
         ] {
             assert_eq!(sid_of(path), sid, "{path}");
         }
+    }
+
+    #[test]
+    fn a_process_that_did_not_answer_is_silent_for_a_while() {
+        let (silent, start) = (Silent::default(), Instant::now());
+        silent.add("a:1".to_owned(), start);
+        assert!(silent.has("a:1", start) && !silent.has("b:1", start));
+        let later = start + SILENCE;
+        assert!(!silent.has("a:1", later));
+        silent.add("b:1".to_owned(), later);
+        assert_eq!(silent.0.lock().len(), 1);
     }
 
     #[tokio::test]
