@@ -1,6 +1,7 @@
 //! Stored events for the planner: indexes, tables, field names, metadata.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use bucket::BucketReader;
@@ -25,9 +26,9 @@ use crate::scan::{EventsTable, ScanContext, sourcetypes_of};
 /// Maximum number of summaries in memory while all of them are read in turn.
 const SUMMARIES: usize = 4_096;
 
-/// Maximum number of sources, and of hosts, that are remembered per source type while field names are
-/// collected: about 1 MB.
-const ASKED: usize = 10_000;
+/// Maximum number of pairs of a source type and a source or host that are remembered while field names are
+/// collected: about 2 MB.
+const ASKED: usize = 1 << 17;
 
 /// The stored events that are accessible to a job.
 #[derive(Debug)]
@@ -266,21 +267,43 @@ impl EventSource for StoredEvents {
 /// Collects the fields of buckets.
 struct FieldNames<'k> {
     knowledge: &'k Knowledge,
-    /// What the rules of each source type were looked up with. Most buckets have the same sources and hosts,
-    /// and with extractions of the user's own, the rules of all buckets are others than those that made them.
-    asked: HashMap<String, Asked>,
+    asked: Asked,
 }
 
-/// The sources and hosts with which the rules of a source type were looked up.
+/// Hashes of the source types with the sources and hosts with which rules were looked up. Most buckets have
+/// the same ones, and with extractions of the user's own, the rules of all buckets are others than those that
+/// made them.
 #[derive(Default)]
 struct Asked {
-    sources: HashSet<String>,
-    hosts: HashSet<String>,
+    hashes: HashSet<u64>,
+    state: RandomState,
+}
+
+impl Asked {
+    /// Whether a source type with a source or a host is not remembered; remembers it. Of too many, all are
+    /// forgotten.
+    fn is_new(&mut self, sourcetype: &str, by: By<'_>) -> bool {
+        let hash = self.state.hash_one((sourcetype, by));
+        if self.hashes.contains(&hash) {
+            return false;
+        }
+        if self.hashes.len() >= ASKED {
+            self.hashes.clear();
+        }
+        self.hashes.insert(hash)
+    }
+}
+
+/// The value whose stanza applies besides that of a source type.
+#[derive(Hash)]
+enum By<'v> {
+    Source(&'v str),
+    Host(&'v str),
 }
 
 impl<'k> FieldNames<'k> {
     fn of(knowledge: &'k Knowledge) -> Self {
-        Self { knowledge, asked: HashMap::new() }
+        Self { knowledge, asked: Asked::default() }
     }
 
     /// Adds the fields of a bucket.
@@ -310,30 +333,18 @@ impl<'k> FieldNames<'k> {
         let Self { knowledge, asked } = self;
         // Stanzas of sources and hosts apply in addition.
         for ValueCount { value: sourcetype, .. } in &summary.sourcetypes {
-            let known = asked.entry(sourcetype.clone()).or_default();
             for ValueCount { value: source, .. } in &summary.sources {
-                if is_new(&mut known.sources, source) {
+                if asked.is_new(sourcetype, By::Source(source)) {
                     add_names(&knowledge.field_rules(sourcetype, source, ""), found);
                 }
             }
             for ValueCount { value: host, .. } in &summary.hosts {
-                if is_new(&mut known.hosts, host) {
+                if asked.is_new(sourcetype, By::Host(host)) {
                     add_names(&knowledge.field_rules(sourcetype, "", host), found);
                 }
             }
         }
     }
-}
-
-/// Whether a value is not remembered; remembers it. Of too many, all are forgotten.
-fn is_new(known: &mut HashSet<String>, value: &str) -> bool {
-    if known.contains(value) {
-        return false;
-    }
-    if known.len() >= ASKED {
-        known.clear();
-    }
-    known.insert(value.to_owned())
 }
 
 /// Adds the field names in rules.
@@ -390,5 +401,16 @@ mod tests {
         found.clear();
         names.add(&bucket(&["h2", "h1"]), &mut found);
         assert!(found.is_empty(), "nothing is looked up again: {found:?}");
+    }
+
+    #[test]
+    fn the_sources_and_hosts_of_all_source_types_have_one_limit() {
+        let mut asked = Asked::default();
+        for number in 0..ASKED {
+            assert!(asked.is_new(&number.to_string(), By::Source("s")));
+        }
+        assert!(!asked.is_new("0", By::Source("s")));
+        assert!(asked.is_new("0", By::Host("s")), "hosts are not sources");
+        assert_eq!(asked.hashes.len(), 1);
     }
 }
