@@ -111,9 +111,12 @@ impl Recent {
         true
     }
 
-    /// Forgets a hint, so that it is new when it is given again.
-    fn forget(&mut self, hint: u64) {
-        self.0.remove(&hint);
+    /// Forgets that a hint was given at this time, so that it is new when it is given again. If it has been
+    /// given later, too, that is still known.
+    fn forget(&mut self, hint: u64, at: Instant) {
+        if self.0.get(&hint) == Some(&at) {
+            self.0.remove(&hint);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use model::BucketId;
 
 use super::{Hint, Recent, hash_of};
 
-/// Maximum number of buckets that wait to be read. 24 bytes each, and up to 3 KB if each has another long
+/// Maximum number of buckets that wait to be read. 40 bytes each, and up to 3 KB if each has another long
 /// query.
 const WAITING: usize = 20_000;
 
@@ -21,7 +21,7 @@ const LOOKED_UP: usize = 64;
 pub(crate) struct Inbox {
     /// Maximum number of bytes of blocks that were read because of hints.
     most_bytes: u64,
-    waiting: VecDeque<(Arc<TermQuery>, BucketId)>,
+    waiting: VecDeque<Waiting>,
     recent: Recent,
     /// The bytes that were read of buckets, which may still be in the cache.
     warmed: HashMap<BucketId, u64>,
@@ -31,10 +31,19 @@ pub(crate) struct Inbox {
     bytes: u64,
 }
 
+/// A bucket that waits to be read.
+#[derive(Debug)]
+struct Waiting {
+    query: Arc<TermQuery>,
+    bucket: BucketId,
+    /// The time at which it was told.
+    since: Instant,
+}
+
 /// The number of buckets in hints, by what becomes of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Taken {
-    /// They wait to be read.
+    /// They were added to those that wait to be read.
     pub(crate) taken: usize,
     /// They have been told recently.
     pub(crate) skipped: usize,
@@ -66,7 +75,8 @@ impl Inbox {
                     counts.dropped += 1;
                 } else if self.recent.is_new(hash_of((of_query, bucket)), now) {
                     counts.dropped += self.drop_excess();
-                    self.waiting.push_back((Arc::clone(&query), bucket));
+                    let query = Arc::clone(&query);
+                    self.waiting.push_back(Waiting { query, bucket, since: now });
                     counts.taken += 1;
                 } else {
                     counts.skipped += 1;
@@ -77,13 +87,14 @@ impl Inbox {
     }
 
     /// Makes room for another bucket, and returns the number of buckets that were dropped for it. They are
-    /// taken again when they are told again.
+    /// taken again when they are told again, unless they wait a second time, because they were told again
+    /// after a long time.
     fn drop_excess(&mut self) -> usize {
         let before = self.waiting.len();
         while self.waiting.len() >= WAITING
-            && let Some((query, bucket)) = self.waiting.pop_front()
+            && let Some(Waiting { query, bucket, since }) = self.waiting.pop_front()
         {
-            self.recent.forget(hash_of((hash_of(&*query), bucket)));
+            self.recent.forget(hash_of((hash_of(&*query), bucket)), since);
         }
         before - self.waiting.len()
     }
@@ -97,7 +108,7 @@ impl Inbox {
         if self.waiting.is_empty() || !self.has_room(is_cached) {
             return None;
         }
-        self.waiting.pop_front()
+        self.waiting.pop_front().map(|Waiting { query, bucket, .. }| (query, bucket))
     }
 
     /// Whether the part of the cache for hints is not used up, after a look at some buckets whose blocks may
@@ -156,6 +167,7 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hints::AGAIN;
 
     fn id(number: u128) -> BucketId {
         BucketId(uuid::Uuid::from_u128(number))
@@ -179,6 +191,17 @@ mod tests {
         assert_eq!(first, Some(id(20)), "those that have waited longest are dropped");
         assert_eq!(inbox.take(hint(19..21), now), counts(1, 1, 0));
         assert_eq!(Inbox::new(0).take(hint(0..3), now), counts(0, 0, 3), "it takes no hints");
+    }
+
+    #[test]
+    fn a_bucket_that_waits_a_second_time_is_not_taken_a_third_time_when_the_first_is_dropped() {
+        let (mut inbox, start) = (Inbox::new(1), Instant::now());
+        let counts = |taken, skipped, dropped| Taken { taken, skipped, dropped };
+        assert_eq!(inbox.take(hint(0..1), start), counts(1, 0, 0));
+        let later = start + AGAIN;
+        assert_eq!(inbox.take(hint(0..1), later), counts(1, 0, 0));
+        assert_eq!(inbox.take(hint(1..20_000), later), counts(19_999, 0, 1));
+        assert_eq!(inbox.take(hint(0..1), later), counts(0, 1, 0));
     }
 
     #[test]
