@@ -100,8 +100,8 @@ fn progress(wave: &Wave) -> serde_json::Value {
     })
 }
 
-/// Returns the processes that a rolling restart waits for: those that restart now, and others of the list
-/// that do not answer.
+/// Returns the processes that a rolling restart waits for: those that restart now and, while others are to be
+/// restarted, those of the list that do not answer.
 fn waits_for(
     wave: &Wave,
     listed: impl Iterator<Item = String>,
@@ -110,7 +110,8 @@ fn waits_for(
     if wave.is_over() {
         return BTreeSet::new();
     }
-    listed.filter(|id| !is_up(id)).chain(wave.told.keys().cloned()).collect()
+    let is_awaited = |id: &String| !wave.waiting.is_empty() && !is_up(id);
+    listed.filter(is_awaited).chain(wave.told.keys().cloned()).collect()
 }
 
 /// Starts a rolling restart: determines the processes and their order; the leading control plane executes it.
@@ -353,6 +354,9 @@ mod tests {
         wave.told.insert("a".to_owned(), "1".to_owned());
         let waits: Vec<String> = waits_for(&wave, listed(), |id| id != "c").into_iter().collect();
         assert_eq!(waits, ["a", "c"]);
+        wave.waiting.clear();
+        let waits: Vec<String> = waits_for(&wave, listed(), |id| id != "c").into_iter().collect();
+        assert_eq!(waits, ["a"], "the last one is told already");
         wave.halted = Some("cancelled".to_owned());
         assert_eq!(waits_for(&wave, listed(), |_| false), BTreeSet::new());
     }
