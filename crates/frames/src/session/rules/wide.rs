@@ -9,8 +9,8 @@
 //! be wrong (see [`super::projections`]). Projections do not propagate functional dependencies, nor do the
 //! frames of searches, so group keys that depend on other keys are kept.
 //!
-//! Plans with other operators or expressions than those of searches and of SQL over one table, such as joins,
-//! are left to DataFusion's rule.
+//! Plans with other operators or expressions are left to DataFusion's rule: those of SQL with joins, grouping
+//! sets, or subqueries in expressions, for example.
 
 use std::sync::Arc;
 
