@@ -66,7 +66,7 @@ pub(crate) async fn planned(
     let state = context.state();
     let plan = Box::pin(state.statement_to_plan(statement)).await.map_err(planning_error)?;
     plan::check_sql_depth(&plan, limit)
-        .map_err(|error| Error::Search { kind: ErrorKind::Invalid, text: error.to_string() })?;
+        .map_err(|error| Error::Search { kind: error.kind(), text: error.to_string() })?;
     // What the kind of a statement does not show: a part that writes within one that reads.
     let options =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

@@ -14,27 +14,34 @@ use crate::Error;
 /// [`Error::Exhausted`] if it is deeper.
 pub(crate) fn check(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
     let advice = "use fewer commands that read what the one before sets, or a lookup";
-    check_of(plan, limit, ("search", advice))
+    match too_deep(plan, limit, ("search", advice)) {
+        Some(message) => Err(Error::Exhausted { message }),
+        None => Ok(()),
+    }
 }
 
-/// Refuses the plan of an SQL query that is deeper than `limit`.
+/// Refuses the plan of an SQL query that is deeper than `limit`. The query is invalid, as it cannot succeed
+/// later.
 ///
 /// # Errors
-/// [`Error::Exhausted`] if it is deeper.
+/// [`Error::Invalid`] if it is deeper.
 pub fn check_sql(plan: &LogicalPlan, limit: usize) -> Result<(), Error> {
-    check_of(plan, limit, ("query", "shorten the query, or the calculated fields that it names"))
+    let advice = "shorten the query, or the calculated fields that it names";
+    match too_deep(plan, limit, ("query", advice)) {
+        Some(message) => Err(Error::invalid_anywhere(message)),
+        None => Ok(()),
+    }
 }
 
-fn check_of(plan: &LogicalPlan, limit: usize, (what, advice): (&str, &str)) -> Result<(), Error> {
+/// Returns the refusal of a plan that is deeper than `limit`.
+fn too_deep(plan: &LogicalPlan, limit: usize, (what, advice): (&str, &str)) -> Option<String> {
     let depth = of(plan);
-    if depth <= limit {
-        return Ok(());
-    }
-    let message = format!(
-        "the plan of the {what} is {depth} steps deep, more than max_plan_depth in limits.conf [search] \
-         ({limit}): {advice}"
-    );
-    Err(Error::Exhausted { message })
+    (depth > limit).then(|| {
+        format!(
+            "the plan of the {what} is {depth} steps deep, more than max_plan_depth in limits.conf [search] \
+             ({limit}): {advice}"
+        )
+    })
 }
 
 /// The operators on the longest way down, and the deepest expression.
@@ -114,7 +121,9 @@ mod tests {
         assert!(refused.contains("max_plan_depth in limits.conf [search] (10)"), "{refused}");
         assert!(refused.contains("use fewer commands"), "{refused}");
         check_sql(&plan, 50).unwrap();
-        let refused = check_sql(&plan, 10).unwrap_err().to_string();
+        let refused = check_sql(&plan, 10).unwrap_err();
+        assert_eq!(refused.kind(), model::ErrorKind::Invalid);
+        let refused = refused.to_string();
         assert!(refused.contains("[search] (10): shorten the query"), "{refused}");
     }
 }

@@ -6,15 +6,15 @@ use access::Rights;
 use bucket::WriteOptions;
 use catalog::Commit;
 use conf::{Layer, Layers};
-use karst_search::{JobRequest, SearchService, SqlRequest, SqlResult};
+use karst_search::{JobRequest, SearchService, Settings, SqlRequest, SqlResult};
 use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
-use model::IndexName;
+use model::{ErrorKind, IndexName};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
 use crate::sql::request;
-use crate::support::{done, hot, log_event, open, put, service};
+use crate::support::{Uncounted, done, hot, log_event, open, put, service, service_with};
 
 /// With more matches, the fields of the lookup would be lists.
 const OWNERS: &str = "[owners]\nfilename = owners.csv\nmax_matches = 1\n";
@@ -207,6 +207,24 @@ async fn errors_name_similar_fields_and_no_other_cause() {
     assert!(similar.contains("similar: ") && similar.contains("user"), "{similar}");
     let function = told("SELECT nosuchfunction(level) FROM main").await;
     assert!(!function.contains("left out"), "{function}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_calculated_field_that_is_too_deep_makes_the_query_invalid() {
+    let props = format!("[log]\nEVAL-deep = n{}\n", "+1".repeat(200));
+    let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props);
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let catalog = open(&store).await;
+    let mut settings = Settings::default();
+    settings.plan.plan_depth = 60;
+    let (hot, objects) = (vec![hot(&[log_event(0)])], Arc::new(Uncounted(store)));
+    let names = vec![IndexName::new("main").unwrap()];
+    let knowledge = Arc::new(Knowledge::new(layers));
+    let service = service_with(catalog, hot, objects, &knowledge, names, settings);
+    let error = service.sql(request("SELECT deep FROM main")).await.map(|_| ()).unwrap_err();
+    assert!(error.to_string().contains("(60): shorten the query"), "{error}");
+    // The same query fails again: not Exhausted, for which clients try again.
+    assert_eq!(error.kind(), ErrorKind::Invalid);
 }
 
 #[tokio::test(flavor = "multi_thread")]
