@@ -93,6 +93,7 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
         }
     }
     if salvaged.damage.is_empty() {
+        let mut has_packs = false;
         match packed {
             Ok(Some(packed)) => {
                 salvaged.difference = difference(path, &packed, &headers);
@@ -100,10 +101,13 @@ pub async fn salvage(store: &Arc<dyn ObjectStore>, path: &str) -> Result<Salvage
                 of_packs.clear();
             }
             Ok(None) => {}
-            Err(damage) => of_packs.push(damage.reason()),
+            Err(damage) => {
+                has_packs = true;
+                of_packs.push(damage.reason());
+            }
         }
         let first = of_packs.into_iter().next();
-        salvaged.unused_packs = first.map(|reason| unused_packs(path, &reason));
+        salvaged.unused_packs = first.map(|reason| unused_packs(path, has_packs, &reason));
     }
     for header in headers {
         match summaries.remove(&header.id) {
@@ -138,10 +142,10 @@ fn difference(path: &str, packed: &Snapshot, headers: &[BucketHeader]) -> Option
 }
 
 /// Describes why opening may read the headers one by one. Packs behind a damaged block are not read here.
-fn unused_packs(path: &str, reason: &str) -> String {
-    format!(
-        "opening catalog \"{path}\" may take longer, as its packed headers cannot be used: {reason}"
-    )
+/// `has_packs`: false if the list of packs may be in a damaged block, or there is none.
+fn unused_packs(path: &str, has_packs: bool, reason: &str) -> String {
+    let has = if has_packs { " has packed headers, but" } else { ", if it has packed headers," };
+    format!("catalog \"{path}\"{has} may be opened from single ones, which takes longer: {reason}")
 }
 
 /// Describes the loss of a bucket that only has a header.

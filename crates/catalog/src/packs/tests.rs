@@ -276,10 +276,24 @@ async fn a_check_says_why_packs_are_not_used() {
         let found = salvage(&store, "catalog").await.unwrap();
         assert_eq!((found.difference, found.damage), (None, Vec::new()));
         let unused = found.unused_packs.unwrap();
+        assert!(unused.contains("has packed headers, but"), "{unused}");
         assert!(unused.contains(reason), "{unused}");
     }
     write_raw(&catalog, vec![(codec::PACK_LIST.to_vec(), None)]).await;
     assert_eq!(salvage(&store, "catalog").await.unwrap().unused_packs, None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_does_not_say_that_a_catalog_without_packs_has_some() {
+    let store = memory();
+    let catalog = open(&store, NEVER).await;
+    add(&catalog, 0..10).await;
+    let key = codec::log_key(catalog.snapshot().number() + 1);
+    damage(&store, catalog, vec![key]).await;
+    let found = salvage(&store, "catalog").await.unwrap();
+    assert_eq!((found.buckets.len(), found.damage), (10, Vec::new()));
+    let unused = found.unused_packs.unwrap();
+    assert!(unused.contains("if it has packed headers"), "{unused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
