@@ -47,17 +47,24 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let packages = read_bundle(&options.bundle.directory)?;
             let known = client.get(FILES).await?;
             print(&send(&client, &path, packages, &there(&known)).await.map_err(unsure)?);
-            in_force(&client).await.map_err(unsure)
+            in_force(&client).await.map_err(unobserved)
         }
         BundleWhat::Rollback(options) => {
             let client = Client::with_timeout(&options.client, SLOW)?;
             let path = format!("{CONTROL}/rollback");
+            // A server that does not run has not changed anything.
+            client.get(INFO).await?;
             let answer = client.post(&path, &[("output_mode", "json")]).await.map_err(unsure)?;
             let apps = &answer["entry"][0]["content"]["active_bundle"]["apps"];
             println!("The previous bundle is in effect again: {}", listed(apps));
-            in_force(&client).await.map_err(unsure)
+            in_force(&client).await.map_err(unobserved)
         }
     }
+}
+
+/// Adds to an error after the change that it is made.
+fn unobserved(error: anyhow::Error) -> anyhow::Error {
+    error.context("the change is in effect; it is not known which processes use it")
 }
 
 /// Adds to an error without an answer how to find out whether the change was made nevertheless.
@@ -305,6 +312,9 @@ mod tests {
         assert_eq!(error.downcast_ref::<Failure>().map(Failure::code), Some(4));
         let refused = unsure(Failure::Server("it is damaged".to_owned()).into());
         assert_eq!(refused.to_string(), "it is damaged");
+        let made = unobserved(Failure::Unreachable("no answer".to_owned()).into());
+        assert!(format!("{made:#}").starts_with("the change is in effect"), "{made:#}");
+        assert_eq!(made.downcast_ref::<Failure>().map(Failure::code), Some(4));
     }
 
     #[test]

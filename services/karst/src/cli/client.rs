@@ -417,6 +417,8 @@ fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
             "{text}; is this the port of HEC? The management API is usually at https://HOST:8089"
         )),
         StatusCode::NOT_FOUND => Failure::Server(named(path, &text).unwrap_or(text)),
+        // Of a load balancer, which has no answer from a server.
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Failure::Unreachable(text),
         _ => Failure::Server(text),
     }
 }
@@ -502,6 +504,7 @@ mod tests {
         assert!(failure.to_string().contains("use https://"), "{failure}");
         let other = refused(StatusCode::BAD_GATEWAY, "/services/search/v2/jobs", "no\n");
         assert_eq!(other.to_string(), "the server answered 502 Bad Gateway: no");
+        assert_eq!(other.code(), 4, "a load balancer does not reach it");
     }
 
     #[test]
