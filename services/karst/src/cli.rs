@@ -23,6 +23,7 @@ pub(crate) mod list;
 pub(crate) mod login;
 mod pinned;
 mod plural;
+mod printable;
 pub(crate) mod reload;
 pub(crate) mod roll;
 pub(crate) mod search;

@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::app_check;
 use super::client::{Client, Failure};
 use super::plural::counted;
+use super::printable::printable;
 use super::table::{Rows, print_listing};
 use crate::config::{AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions};
 use crate::mistakes::{self, Mistake, Weight};
@@ -148,7 +149,14 @@ async fn remove(options: AppRemoveOptions) -> Result<()> {
 
 /// Prints the report. `place` is the directory of the files; `check` is the command that lists the mistakes.
 fn print(app: &str, (place, check): (&str, &str), report: &Report) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let text = shown(app, (place, check), report)?;
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// Returns the report as text for a terminal.
+fn shown(app: &str, (place, check): (&str, &str), report: &Report) -> Result<String> {
+    let mut out = Vec::new();
     writeln!(out, "{app}: {} in {place}", counted(report.files, "file"))?;
     for (conf, stanzas) in &report.used {
         writeln!(out, "  used      {conf}.conf: {}", counted(*stanzas, "stanza"))?;
@@ -169,7 +177,8 @@ fn print(app: &str, (place, check): (&str, &str), report: &Report) -> Result<()>
         };
         writeln!(out, "  not used  {app}/{}: {text}{others}", places[0])?;
     }
-    sums(&mut out, check, report)
+    sums(&mut out, check, report)?;
+    Ok(printable(&String::from_utf8_lossy(&out)))
 }
 
 /// Prints the number of definitions of the app, and of the settings that are ignored.
@@ -229,4 +238,31 @@ fn mistakes_in(directory: &Path, app: &str) -> Result<Vec<Mistake>> {
     };
     found.retain(|mistake| !mistake.missing.as_ref().is_some_and(is_elsewhere));
     Ok(found)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_quotes_files_without_control_characters() {
+        let place = "default/props.conf:2".to_owned();
+        let text = "expected \"key = value\", ignored: a\u{1b}[31m".to_owned();
+        let report = Report {
+            files: 1,
+            used: vec![("props".to_owned(), 1)],
+            ignored: vec!["default/props.conf:3: [a] x = \u{7}".to_owned()],
+            notes: Vec::new(),
+            not_used: vec![Remark { place, text }],
+            gains: Vec::new(),
+        };
+        let text = shown("ta", ("etc/apps/ta", CHECK), &report).unwrap();
+        assert!(text.contains("not used  ta/default/props.conf:2: expected"), "{text}");
+        assert!(
+            text.contains("ignored: a\u{fffd}[31m\n") && text.contains("x = \u{fffd}\n"),
+            "{text}"
+        );
+        assert!(text.starts_with("ta: 1 file in etc/apps/ta\n  used      props.conf"), "{text}");
+    }
 }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use apps::simple_xml::{self, Level, Report};
 use serde_json::json;
 
+use super::printable::printable;
 use crate::config::AppCheckOptions;
 
 /// Bytes of a view; larger files are reported as not readable.
@@ -45,13 +46,20 @@ pub(crate) fn check(options: &AppCheckOptions) -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    out.write_all(shown(&all, options)?.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the report as text for a terminal.
+fn shown(all: &[View], options: &AppCheckOptions) -> Result<String> {
+    let mut out = Vec::new();
     if !options.totals {
-        for view in &all {
+        for view in all {
             details(&mut out, view, options.ignored)?;
         }
     }
-    totals(&mut out, &all)?;
-    Ok(ExitCode::SUCCESS)
+    totals(&mut out, all)?;
+    Ok(printable(&String::from_utf8_lossy(&out)))
 }
 
 fn read(path: &Path) -> Result<Report> {
@@ -159,4 +167,20 @@ fn totals(out: &mut impl Write, all: &[View]) -> Result<()> {
         writeln!(out, "  {views:>6}  {reason}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_are_shown_without_control_characters() {
+        let (path, report) = ("views/a\u{1b}[31m.xml".into(), simple_xml::report("<dashboard/>"));
+        let options =
+            AppCheckOptions { from: Vec::new(), totals: false, ignored: false, json: false };
+        let text = shown(&[View { path, report }], &options).unwrap();
+        assert!(text.contains("  views/a\u{fffd}[31m.xml\n"), "{text}");
+        assert!(!text.contains('\u{1b}'), "{text}");
+    }
 }

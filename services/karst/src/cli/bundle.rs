@@ -10,6 +10,7 @@ use reqwest::{Method, header};
 use serde_json::Value;
 
 use super::client::{Client, Failure};
+use super::printable::printable;
 use super::table::{Rows, print_listing};
 use crate::config::{BundleOptions, BundleWhat, StatusOptions};
 
@@ -128,12 +129,6 @@ fn print(content: &Value) {
     for line in report(content) {
         println!("{}", printable(&line));
     }
-}
-
-/// Replaces control characters, which a terminal would execute: texts quote files, which may be damaged.
-fn printable(text: &str) -> String {
-    let shown = |letter: char| letter == '\t' || letter == '\n' || !letter.is_control();
-    text.chars().map(|letter| if shown(letter) { letter } else { '\u{fffd}' }).collect()
 }
 
 /// Returns the changes and mistakes of a bundle, as lines.
@@ -315,11 +310,6 @@ mod tests {
         let made = unobserved(Failure::Unreachable("no answer".to_owned()).into());
         assert!(format!("{made:#}").starts_with("the change is in effect"), "{made:#}");
         assert_eq!(made.downcast_ref::<Failure>().map(Failure::code), Some(4));
-    }
-
-    #[test]
-    fn control_characters_are_not_printed() {
-        assert_eq!(printable("a\u{1b}[31m\tb\u{0}\u{e9}"), "a\u{fffd}[31m\tb\u{fffd}\u{e9}");
     }
 
     #[test]
