@@ -467,13 +467,14 @@ fn with_reason(error: Error, log: &MessageLog) -> Error {
     Error::Search { kind, text }
 }
 
-/// Whether a text has this name, not only as a part of a word.
+/// Whether a message is about a column of this name: it has the calculated field or the name in quotes. Other
+/// words of a message may be names of columns, too.
 fn is_named(name: &str, text: &str) -> bool {
-    let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let goes_on = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '.');
     text.match_indices(name).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + name.len()..].chars().next();
-        !before.is_some_and(is_word) && !after.is_some_and(is_word)
+        let (before, after) = (&text[..at], &text[at + name.len()..]);
+        let is_field = before.ends_with("EVAL-") && !after.starts_with(goes_on);
+        is_field || (before.ends_with('"') && after.starts_with('"'))
     })
 }
 
@@ -596,5 +597,22 @@ impl Indexes {
             }
             Ok(Some(self.restriction.table(open(request))?))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_a_message_are_not_names_of_columns() {
+        let text =
+            "props.conf:2: the calculated field EVAL-lost was left out: \"n\" is not a number";
+        for name in ["lost", "n"] {
+            assert!(is_named(name, text), "{name}");
+        }
+        for name in ["was", "left", "a", "out", "los", "number", "2"] {
+            assert!(!is_named(name, text), "{name}");
+        }
     }
 }
