@@ -47,6 +47,8 @@ const MESSAGES: usize = 5;
 /// Maximum length of such a header. All of them have less than 2 KB: by default, nginx refuses a response
 /// whose headers are larger than a page of memory, 4 KB (`proxy_buffer_size`).
 const MESSAGE_BYTES: usize = 300;
+/// The end of a text that is cut.
+const CUT: &str = "...";
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -236,18 +238,33 @@ fn marked(mut response: Response, truncated: bool, messages: Vec<HeaderValue>) -
     response
 }
 
-/// Returns messages about knowledge objects as values of [`MESSAGE`], which have printable ASCII only.
+/// Returns messages about knowledge objects as values of [`MESSAGE`], which have printable ASCII only;
+/// warnings come first.
 pub(crate) fn header_messages(messages: &[Message]) -> Vec<HeaderValue> {
-    let is_printable = |character: char| character == ' ' || character.is_ascii_graphic();
-    let line = |text: &str| -> String {
-        text.chars().map(|c| if is_printable(c) { c } else { '?' }).take(MESSAGE_BYTES).collect()
-    };
-    let mut lines: Vec<String> =
-        messages.iter().take(MESSAGES).map(|message| line(&message.text)).collect();
+    let mut sorted: Vec<&Message> = messages.iter().collect();
+    sorted.sort_by_key(|message| message.kind != MessageKind::Warning);
+    let first = sorted.iter().take(MESSAGES);
+    let mut lines: Vec<String> = first.map(|message| header_line(&message.text)).collect();
     if messages.len() > MESSAGES {
-        lines.push(format!("{} more: ask for output_mode=json", messages.len() - MESSAGES));
+        let more = messages.len() - MESSAGES;
+        lines.push(format!("{more} more: POST /api/v1/sql with output_mode=json has all"));
     }
     lines.iter().filter_map(|line| HeaderValue::from_str(line).ok()).collect()
+}
+
+/// Returns a text as one line for a header; a longer one is cut, and ends with `...`.
+fn header_line(text: &str) -> String {
+    let is_printable = |character: char| character == ' ' || character.is_ascii_graphic();
+    let mut line: String = text
+        .chars()
+        .map(|c| if is_printable(c) { c } else { '?' })
+        .take(MESSAGE_BYTES + 1)
+        .collect();
+    if line.len() > MESSAGE_BYTES {
+        line.truncate(MESSAGE_BYTES - CUT.len());
+        line.push_str(CUT);
+    }
+    line
 }
 
 fn read(params: &Params, bytes: &[u8]) -> Result<Query, RestError> {
@@ -292,8 +309,27 @@ mod tests {
         let many: Vec<Message> = (0..12).map(|at| message(format!("{at} ").repeat(500))).collect();
         let headers = header_messages(&many);
         assert_eq!(headers.len(), 6);
-        assert_eq!(headers[5], "7 more: ask for output_mode=json");
+        assert_eq!(headers[5], "7 more: POST /api/v1/sql with output_mode=json has all");
         let bytes = headers.iter().map(|header| MESSAGE.len() + header.len()).sum::<usize>();
         assert!(bytes < 2_000, "{bytes}");
+    }
+
+    #[test]
+    fn a_text_that_is_cut_for_a_header_ends_with_dots() {
+        let whole = "a".repeat(MESSAGE_BYTES);
+        assert_eq!(header_line(&whole), whole);
+        let cut = header_line(&format!("{whole}a"));
+        assert_eq!((cut.len(), cut.strip_suffix("aaa...").is_some()), (MESSAGE_BYTES, true));
+    }
+
+    #[test]
+    fn warnings_are_before_other_messages_in_headers() {
+        let message = |kind, text: &str| Message { kind, text: text.to_owned() };
+        let mut messages = vec![message(MessageKind::Info, "info"); 5];
+        messages.push(message(MessageKind::Warning, "one"));
+        messages.push(message(MessageKind::Warning, "two"));
+        let headers = header_messages(&messages);
+        assert_eq!(headers[..3], ["one", "two", "info"]);
+        assert_eq!(headers.len(), 6);
     }
 }
