@@ -419,6 +419,37 @@ it('inputs that wait for the button are in the address once it is pressed', () =
   expect([query, steps]).toEqual(['form.a=x&form.b=x', [true]]);
 });
 
+it('what waits for the button is not in the address when a click or a link moves another input', () => {
+  const page = run(
+    form(
+      '<input type="text" token="a"/><input type="text" token="b"><default>d</default></input>',
+      'submitButton="true"',
+    ),
+  );
+  page.choose(input(page), ['x']);
+  page.setTokens({ 'form.b': 'y' }, []);
+  expect([query, token(page, 'a')]).toEqual(['form.b=y', undefined]);
+  page.submit();
+  expect(query).toBe('form.a=x&form.b=y');
+  page.choose(input(page, 1), ['z']);
+  page.choose(input(page), ['w']);
+  page.setTokens({ 'form.b': 'z' }, []);
+  expect([query, token(page, 'b')]).toEqual(['form.a=x&form.b=z', 'z']);
+  expect(steps).toEqual([true, true, true]);
+});
+
+it('an input that searches when it is changed tells of itself only', () => {
+  const page = run(
+    form(
+      '<input type="text" token="a"/><input type="text" token="b" searchWhenChanged="true"/>',
+      'submitButton="true"',
+    ),
+  );
+  page.choose(input(page), ['x']);
+  page.choose(input(page, 1), ['y']);
+  expect(query).toBe('form.b=y');
+});
+
 it('a selected span of a chart sets tokens', () => {
   const page = run(
     `<dashboard><row><panel><chart><search><query>index=a</query></search>

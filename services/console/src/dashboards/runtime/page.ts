@@ -59,7 +59,10 @@ export class DashboardRun {
   readonly tokens: TokenStore;
   readonly manager: SearchManager;
   readonly #options: PageOptions;
+  /** What inputs show. */
   readonly #values = new Map<string, string[]>();
+  /** What searches use of it; the address has this. */
+  #submitted: ReadonlyMap<string, string[]> = new Map();
   readonly #byToken = new Map<string, Input>();
   #dashboard: Dashboard;
   #inputs: Input[] = [];
@@ -150,7 +153,7 @@ export class DashboardRun {
     ]);
     this.tokens.batch(() => {
       for (const input of panel.inputs) this.#begin(input);
-      if (!this.#waitsForSubmit) this.tokens.submit();
+      if (!this.#waitsForSubmit || this.#isFirstRun) this.#submit();
     });
     this.#hasMoved = false;
   }
@@ -170,7 +173,7 @@ export class DashboardRun {
       // Without a button everything is submitted; with one, what is to run at once.
       const hasQuery = [...query.keys()].some((name) => name.startsWith('form.'));
       this.#isFirstRun = !this.dashboard.submitButton || this.dashboard.autoRun || hasQuery;
-      if (this.#isFirstRun) this.tokens.submit();
+      if (this.#isFirstRun) this.#submit();
     });
     // What a dashboard begins with is not a part of its address.
     this.#hasMoved = false;
@@ -248,8 +251,18 @@ export class DashboardRun {
 
   submit(): void {
     this.#isFirstRun = false;
-    this.tokens.submit();
+    this.#submit();
     this.#tellQuery(true);
+  }
+
+  #submit(): void {
+    this.#submitted = new Map(this.#values);
+    this.tokens.submit();
+  }
+
+  #submittedOf(input: Input): string[] {
+    const usual = () => initialValues(input, this.#options.times) ?? [];
+    return this.#submitted.get(nameOf(input)) ?? usual();
   }
 
   #choose(input: Input, values: string[], everywhere: boolean, label: string | null): void {
@@ -257,6 +270,7 @@ export class DashboardRun {
     // As in Splunk, a handler that sets what is chosen already is no change.
     const isSame = this.#cascade > 0 && this.#values.get(name)?.join('\n') === values.join('\n');
     this.#values.set(name, values);
+    if (everywhere) this.#submitted = new Map(this.#submitted).set(name, values);
     if (input.kind === 'time') {
       const [earliest = '', latest = ''] = values;
       const prefix = input.token ? `${name}.` : '';
@@ -301,7 +315,7 @@ export class DashboardRun {
     if (this.#hasMoved) this.#tellQuery(isChoice);
   }
 
-  /** The query that leads back here: what is chosen and is not the default. */
+  /** The query that leads back here: what searches use and is not the default. */
   #tellQuery(isChoice: boolean): void {
     this.#hasMoved = false;
     const query = new URLSearchParams();
@@ -309,7 +323,7 @@ export class DashboardRun {
       if (!name.startsWith('form.')) query.append(name, value);
     }
     for (const input of this.#inputs) {
-      const values = this.values(input);
+      const values = this.#submittedOf(input);
       const usual = initialValues(input, this.#options.times);
       if (values.join('\n') === (usual ?? []).join('\n')) continue;
       const name = nameOf(input);
@@ -423,7 +437,7 @@ export class DashboardRun {
 
   /** A handler or a link chooses values. Those that wait for the button are told when it is pressed. */
   #move(input: Input, values: string[], everywhere: boolean): void {
-    const isSame = this.values(input).join('\n') === values.join('\n');
+    const isSame = this.#submittedOf(input).join('\n') === values.join('\n');
     if (everywhere && !isSame) this.#hasMoved = true;
     this.#choose(input, values, everywhere, null);
   }
