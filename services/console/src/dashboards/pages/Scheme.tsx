@@ -1,6 +1,6 @@
 /** A part of the page with the colours of a theme, whatever those around it are. */
 
-import { MantineProvider } from '@mantine/core';
+import { MantineProvider, useComputedColorScheme } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { theme } from '../../app/theme';
 
@@ -13,13 +13,19 @@ interface SchemeProps {
 }
 
 export function Scheme({ scheme, selector, children }: SchemeProps) {
-  if (scheme === null) return children;
+  const around = useComputedColorScheme('light', { getInitialValueInEffect: false });
+  const isOwn = scheme !== null;
+  // A provider in any case: with one that comes and goes, all that is below it would begin anew.
   return (
     <MantineProvider
       theme={theme}
-      forceColorScheme={scheme}
+      forceColorScheme={scheme ?? around}
+      withCssVariables={isOwn}
+      withGlobalClasses={isOwn}
       cssVariablesSelector={selector}
-      getRootElement={() => document.querySelector<HTMLElement>(selector) ?? undefined}
+      getRootElement={() =>
+        (isOwn ? document.querySelector<HTMLElement>(selector) : null) ?? undefined
+      }
     >
       {children}
     </MantineProvider>
