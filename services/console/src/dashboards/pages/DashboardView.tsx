@@ -42,7 +42,7 @@ export function DashboardView(props: DashboardViewProps) {
   const { username, server } = useConnection();
   const [zone] = useZone();
   // In the editor, a theme that is not saved yet may differ from that of the page.
-  const around = useComputedColorScheme();
+  const around = useComputedColorScheme('light', { getInitialValueInEffect: false });
   const scheme = dashboard.theme === around ? null : dashboard.theme;
   const scope = useId().replace(/[^\w]/g, '');
   const selector = `[data-dashboard="${scope}"]`;
