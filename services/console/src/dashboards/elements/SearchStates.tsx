@@ -93,10 +93,15 @@ export function excerptLines(part: string): ExcerptLine[] {
     if (mark && above) {
       const from = (mark[1] ?? '').length;
       const to = from + (mark[2] ?? '').length;
+      // The server counts characters, some of which are two here.
+      const characters = [...above.before];
+      const part = (start: number, end?: number) => characters.slice(start, end).join('');
       // A mark behind the end says that something is missing.
-      const mistake = above.before.slice(from, to) || '^';
-      const [before, after] = [above.before.slice(0, from), above.before.slice(to)];
-      lines[lines.length - 1] = { before, mistake, after };
+      lines[lines.length - 1] = {
+        before: part(0, from),
+        mistake: part(from, to) || '^',
+        after: part(to),
+      };
     } else if (line !== '') lines.push({ before: line, mistake: '', after: '' });
   }
   return lines;

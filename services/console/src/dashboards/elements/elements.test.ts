@@ -327,6 +327,12 @@ it('the place of a mistake is marked in its line, which may wrap', () => {
   ]);
 });
 
+it('the place of a mistake is counted in characters, as the server counts it', () => {
+  expect(excerptLines('1 | "🔥🔥" | foo x\n           ^^^')).toEqual([
+    { before: '1 | "🔥🔥" | ', mistake: 'foo', after: ' x' },
+  ]);
+});
+
 it('a search waits for the button where inputs show all that it needs', () => {
   const shown = (name: string) => (name === 'a' ? '*' : undefined);
   const waits = [['a'], ['a', 'b'], []].map((missing) => waitsForSubmit(missing, shown));
