@@ -78,7 +78,8 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const kept = useRetention(index);
   const warningOf = (times: Span) =>
     retentionWarning(times, { index, seconds: kept }, Date.now() / 1_000, zone);
-  const warning = preview && !isLoaded ? warningOf(preview.totals) : null;
+  const warning =
+    preview && !isLoaded ? warningOf({ ...preview.totals, isPart: !preview.isComplete }) : null;
 
   const show = (bytes: Uint8Array<ArrayBuffer> | null) => {
     setSample((before) => bytes && { bytes, version: (before?.version ?? 0) + 1 });

@@ -18,6 +18,13 @@ it('a text of which a part is older names the time', () => {
   );
 });
 
+it('of a text of which only the beginning was read, nothing is said of the others', () => {
+  const times = { earliest: NOW - 900 * DAY, latest: NOW - 31 * DAY, isPart: true };
+  const text = retentionWarning(times, { index: 'web', seconds: 30 * DAY }, NOW, 'Europe/Berlin');
+  expect(text).toContain('The events before 2026-10-30 13:00:00 (Europe/Berlin) are older than');
+  expect(text).toContain('which may remove them');
+});
+
 it('events that are kept are not warned of', () => {
   expect(warning(NOW - 30 * DAY, NOW, 30 * DAY)).toBeNull();
   expect(warning(null, null, 30 * DAY)).toBeNull();

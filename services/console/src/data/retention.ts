@@ -7,6 +7,8 @@ import { ENDLESS, keptFor } from './indexKind';
 export interface Span {
   earliest: number | null;
   latest: number | null;
+  /** Whether others may follow: the preview reads the beginning of a text. */
+  isPart?: boolean;
 }
 
 /** An index, and its `frozenTimePeriodInSecs`; null where it is not known. */
@@ -17,7 +19,7 @@ export interface Retention {
 
 /** What has to be known before events are loaded, or after; null where the index keeps all of them. */
 export function retentionWarning(
-  { earliest, latest }: Span,
+  { earliest, latest, isPart = false }: Span,
   { index, seconds }: Retention,
   now: number,
   zone: string,
@@ -25,10 +27,10 @@ export function retentionWarning(
   if (seconds === null || seconds >= ENDLESS || earliest === null || latest === null) return null;
   const since = now - seconds;
   if (earliest >= since) return null;
-  const which =
-    latest < since ? 'All events' : `The events before ${formatEpoch(since, zone)} (${zone})`;
+  const areAll = latest < since && !isPart;
+  const which = areAll ? 'All events' : `The events before ${formatEpoch(since, zone)} (${zone})`;
   const kept = `the retention of the index ${index} (${keptFor(seconds)}, frozenTimePeriodInSecs)`;
   // A bucket is removed once its newest event is too old.
-  const removes = latest < since ? 'removes them' : 'may remove them';
+  const removes = areAll ? 'removes them' : 'may remove them';
   return `${which} are older than ${kept}, which ${removes} from searches within minutes: raise it first`;
 }
