@@ -138,6 +138,7 @@ const steps = {
     await page.click(`${id('load-form')} button[type="submit"]`);
     const after = await page.textContent(id('load-report'));
     check(after.includes('(7 days, frozenTimePeriodInSecs)'), after);
+    check(after.includes('What is removed by then has to be loaded again'), after);
     await page.waitForSelector(id('retention'), { state: 'detached' });
   },
 

@@ -30,7 +30,7 @@ export function LoadReportView({ app, report, where, rows, warning }: Loaded & {
         {report.sourcetype && ` of the source type ${report.sourcetype}`}
       </h2>
       {report.span && <p>{report.span}</p>}
-      {warning && <Notice kind="warning">{`${warning}, and load the text again`}</Notice>}
+      {warning && <Notice kind="warning">{warning}</Notice>}
       {report.notes.map((note) => (
         <Notice key={note} kind="info">
           {note}

@@ -76,10 +76,12 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
   const isSaved = !isStale && tried.size === 0 && saved?.name === preview?.sourcetype;
   const other = preview && saved && isSaved ? overruled(preview, saved.settings) : [];
   const kept = useRetention(index);
-  const warningOf = (times: Span) =>
-    retentionWarning(times, { index, seconds: kept }, Date.now() / 1_000, zone);
+  const warningOf = (times: Span, isAfter: boolean) =>
+    retentionWarning(times, { index, seconds: kept }, Date.now() / 1_000, zone, isAfter);
   const warning =
-    preview && !isLoaded ? warningOf({ ...preview.totals, isPart: !preview.isComplete }) : null;
+    preview && !isLoaded
+      ? warningOf({ ...preview.totals, isPart: !preview.isComplete }, false)
+      : null;
 
   const show = (bytes: Uint8Array<ArrayBuffer> | null) => {
     setSample((before) => bytes && { bytes, version: (before?.version ?? 0) + 1 });
@@ -122,7 +124,7 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
       );
       const where = `index=${quoted(index)} source=${quoted(name)}`;
       setLoaded(chosen);
-      const said = { report, where, warning: warningOf(report.times) };
+      const said = { report, where, warning: warningOf(report.times, true) };
       setDone({ ...said, rows: null });
       const search = `search ${where} _index_earliest=-1m | head 10 | table _time host sourcetype _raw`;
       const rows = await client.rowsOf({ search, earliest: '0', latest: '', timezone: 'UTC' });

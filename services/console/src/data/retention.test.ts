@@ -25,6 +25,14 @@ it('of a text of which only the beginning was read, nothing is said of the other
   expect(text).toContain('which may remove them');
 });
 
+it('after the load, only what was removed is to be loaded again', () => {
+  const times = { earliest: NOW - 900 * DAY, latest: NOW - DAY };
+  const index = { index: 'web', seconds: 30 * DAY };
+  expect(retentionWarning(times, index, NOW, 'Europe/Berlin', true)).toMatch(
+    /within minutes: raise it now\. What is removed by then has to be loaded again$/,
+  );
+});
+
 it('events that are kept are not warned of', () => {
   expect(warning(NOW - 30 * DAY, NOW, 30 * DAY)).toBeNull();
   expect(warning(null, null, 30 * DAY)).toBeNull();

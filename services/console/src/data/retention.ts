@@ -17,12 +17,16 @@ export interface Retention {
   seconds: number | null;
 }
 
-/** What has to be known before events are loaded, or after; null where the index keeps all of them. */
+/**
+ * What has to be known before events are loaded, or after; null where the index keeps all of them. After the load, not
+ * to load the text again: what was not removed would be stored twice.
+ */
 export function retentionWarning(
   { earliest, latest, isPart = false }: Span,
   { index, seconds }: Retention,
   now: number,
   zone: string,
+  isLoaded = false,
 ): string | null {
   if (seconds === null || seconds >= ENDLESS || earliest === null || latest === null) return null;
   const since = now - seconds;
@@ -32,5 +36,8 @@ export function retentionWarning(
   const kept = `the retention of the index ${index} (${keptFor(seconds)}, frozenTimePeriodInSecs)`;
   // A bucket is removed once its newest event is too old.
   const removes = areAll ? 'removes them' : 'may remove them';
-  return `${which} are older than ${kept}, which ${removes} from searches within minutes: raise it first`;
+  const advice = isLoaded
+    ? 'raise it now. What is removed by then has to be loaded again'
+    : 'raise it first';
+  return `${which} are older than ${kept}, which ${removes} from searches within minutes: ${advice}`;
 }
