@@ -19,13 +19,14 @@ import { sourceTypes } from '../settings/knowledgeKinds';
 import { Empty } from '../states/Empty';
 import { Failed } from '../states/Failed';
 import { Skeleton } from '../states/Skeleton';
+import { indexes as indexKind } from './indexKind';
 import { type Loaded, LoadReportView } from './LoadReport';
 import { readLoadReport, sizeOf } from './loadReport';
 import styles from './Preview.module.css';
 import { PreviewView } from './PreviewView';
 import { PropsForm, type Tried } from './PropsForm';
 import { type FieldPair, isEmptyPreview, mistakeIn, overruled, shortPlace } from './preview';
-import { retentionWarning, type Span } from './retention';
+import { RETENTIONS, retentionWarning, type Span } from './retention';
 import { SaveSourceType } from './SaveSourceType';
 import { readTextFile, type TextFile } from './textFile';
 import { MOST_BYTES, type Sample, usePreview } from './usePreview';
@@ -282,10 +283,10 @@ export function LoadText({ app, isPasted }: { app: string; isPasted: boolean }) 
 function useRetention(index: string): number | null {
   const client = useClient();
   const { data } = useQuery({
-    queryKey: ['retention'],
+    queryKey: RETENTIONS,
     staleTime: 30_000,
     queryFn: ({ signal }) =>
-      client.entries('/services/data/indexes', signal, { f: 'frozenTimePeriodInSecs' }),
+      client.entries(indexKind.path, signal, { f: 'frozenTimePeriodInSecs' }),
   });
   const entry = data?.find((one) => one.name === index);
   const seconds = Number(entry?.content.frozenTimePeriodInSecs ?? 'NaN');

@@ -1,5 +1,7 @@
+import { QueryClient } from '@tanstack/react-query';
 import { expect, it } from 'vitest';
-import { retentionWarning } from './retention';
+import { indexes } from './indexKind';
+import { RETENTIONS, retentionWarning } from './retention';
 
 const DAY = 86_400;
 const NOW = Date.UTC(2026, 10, 29, 12) / 1_000;
@@ -41,4 +43,13 @@ it('events that are kept are not warned of', () => {
 it('an index without a limit, or whose retention is not known, keeps what is loaded', () => {
   expect(warning(-NOW, -NOW + 1, 2_147_483_647)).toBeNull();
   expect(warning(0, 1, null)).toBeNull();
+});
+
+it('a retention that was changed on the page of the indexes is asked for again', async () => {
+  const queries = new QueryClient();
+  queries.setQueryData(RETENTIONS, []);
+  // As the forms of objects do after a change.
+  await queries.invalidateQueries({ queryKey: ['objects', indexes.path] });
+  expect(queries.getQueryState(RETENTIONS)?.isInvalidated).toBe(true);
+  queries.clear();
 });

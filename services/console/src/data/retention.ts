@@ -1,7 +1,10 @@
 /** Whether events are older than the retention of their index, which removes them soon after they were loaded. */
 
 import { formatEpoch } from '../time/zone';
-import { ENDLESS, keptFor } from './indexKind';
+import { ENDLESS, indexes, keptFor } from './indexKind';
+
+/** The key of the retentions: a list of indexes, so that a change of one on their page counts at once. */
+export const RETENTIONS = ['objects', indexes.path, 'retention'] as const;
 
 /** The times of events in epoch seconds; null where no event has one. */
 export interface Span {
