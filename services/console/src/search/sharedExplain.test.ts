@@ -32,3 +32,31 @@ it('a refusal is kept as well, other failures are not', async () => {
   await expect(again(request)).rejects.toThrow();
   expect(away).toHaveBeenCalledTimes(2);
 });
+
+it('an answer that takes long is waited for, and holds from when it came', async () => {
+  vi.useFakeTimers();
+  const asked = vi.fn(
+    () => new Promise<never>((resolve) => setTimeout(() => resolve(EXPLANATION as never), 8_000)),
+  );
+  const explain = sharedExplain({ explain: asked });
+  const first = explain(request);
+  await vi.advanceTimersByTimeAsync(6_000);
+  const second = explain(request);
+  await vi.advanceTimersByTimeAsync(2_000);
+  await Promise.all([first, second]);
+  await vi.advanceTimersByTimeAsync(4_000);
+  await explain(request);
+  expect(asked).toHaveBeenCalledTimes(1);
+  vi.useRealTimers();
+});
+
+it('an explanation ends once another search is asked for, unless only spaces differ', () => {
+  const signals: AbortSignal[] = [];
+  const asked = (_request: object, signal?: AbortSignal) => {
+    if (signal) signals.push(signal);
+    return new Promise<never>(() => {});
+  };
+  const explain = sharedExplain({ explain: asked });
+  for (const search of [' index=a', 'index=a', 'index=b']) void explain({ ...request, search });
+  expect(signals.map((signal) => signal.aborted)).toEqual([false, true, false]);
+});
