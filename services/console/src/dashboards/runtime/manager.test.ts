@@ -151,6 +151,24 @@ it('a search whose job a restart of the server has ended runs again, one that wa
   expect(server.created).toHaveLength(2);
 });
 
+it('two panels with the same failed search are tried again one after the other', async () => {
+  const both = table('<search><query>index=a</query></search>');
+  const { manager, keys } = open(both + both);
+  for (const key of keys) manager.watch(key);
+  await settle();
+  server.lost.add('job_0');
+  await settle();
+  expect(keys.map((key) => manager.state(key).phase)).toEqual(['failed', 'failed']);
+  manager.rerun(keys[0] ?? '');
+  await settle();
+  manager.rerun(keys[1] ?? '');
+  await settle();
+  server.finish();
+  await settle();
+  await settle();
+  expect(keys.map((key) => manager.state(key).phase)).toEqual(['done', 'done']);
+});
+
 it('runs what is watched, and nothing else', async () => {
   const { manager, keys } = open(
     table('<search><query>index=a</query></search>') +

@@ -537,7 +537,8 @@ export class SearchManager {
     job.users.delete(node);
     if (job.users.size > 0) return;
     this.#drop(job);
-    this.#jobs.delete(job.key);
+    // Another one may have taken the key of a failed job.
+    if (this.#jobs.get(job.key) === job) this.#jobs.delete(job.key);
   }
 
   #drop(job: Job): void {
