@@ -169,6 +169,18 @@ it('two panels with the same failed search are tried again one after the other',
   expect(keys.map((key) => manager.state(key).phase)).toEqual(['done', 'done']);
 });
 
+it('a search whose results never arrive does not run again without end', async () => {
+  const { manager, keys } = open(table('<search><query>index=a</query></search>'));
+  server.rows = () => Promise.reject(AWAY);
+  manager.watch(keys[0] ?? '');
+  for (let at = 0; at < 60; at += 1) {
+    await settle();
+    server.finish();
+    await settle();
+  }
+  expect(server.created.length).toBeLessThanOrEqual(3);
+});
+
 it('runs what is watched, and nothing else', async () => {
   const { manager, keys } = open(
     table('<search><query>index=a</query></search>') +

@@ -26,6 +26,8 @@ const PREVIEW_EVERY = 2_000;
 const BUSY_WAIT = 1_000;
 /** Requests for progress that may fail in a row while the server is away. */
 const PATIENCE = 8;
+/** How often in a row a search runs again by itself: a proxy's time-out fails like a server that is away. */
+const MOST_REVIVALS = 2;
 
 export type SearchPhase =
   | 'idle'
@@ -118,6 +120,8 @@ interface Node {
   run: number;
   isDoneTold: boolean;
   timer: ReturnType<typeof setTimeout> | null;
+  /** How often it has run again by itself since it was done last. */
+  revivals: number;
   postProcess: string | null;
   /** Whether the rows are all, or the first one for handlers. */
   isWhole: boolean;
@@ -176,6 +180,7 @@ export class SearchManager {
         run: 0,
         isDoneTold: false,
         timer: null,
+        revivals: 0,
         postProcess: null,
         isWhole: false,
       };
@@ -274,6 +279,7 @@ export class SearchManager {
       (node) => key === undefined || node.search.key === key,
     );
     for (const node of nodes) {
+      node.revivals = 0;
       // Of one with a base, the base runs again, and all its others with it.
       this.#release(this.#root(node));
       this.#release(node);
@@ -636,14 +642,17 @@ export class SearchManager {
 
   /** Runs again what failed as the server was away. */
   #revive(): void {
-    const failed = [...this.#nodes.values()].filter(
-      ({ state }) => state.phase === 'failed' && isAway(state.error),
-    );
+    const failed = [...this.#nodes.values()].filter((node) => this.#isRevived(node));
     for (const node of failed) {
+      node.revivals += 1;
       this.#release(this.#root(node));
       this.#release(node);
     }
     this.#update();
+  }
+
+  #isRevived({ state, revivals }: Node): boolean {
+    return state.phase === 'failed' && isAway(state.error) && revivals < MOST_REVIVALS;
   }
 
   /** The server has been away for too long. */
@@ -745,6 +754,7 @@ export class SearchManager {
   }
 
   #finish(node: Node, part: Pick<SearchState, 'job' | 'rows'>): void {
+    node.revivals = 0;
     this.#set(node, {
       phase: 'done',
       ...part,
@@ -841,7 +851,7 @@ export class SearchManager {
   #set(node: Node, part: Partial<SearchState>): void {
     if (this.#isDisposed) return;
     node.state = { ...node.state, ...part };
-    if (part.phase === 'failed' && isAway(part.error)) this.#watch?.begin();
+    if (this.#isRevived(node)) this.#watch?.begin();
     this.#version += 1;
     for (const listener of [...node.listeners]) listener();
     for (const listener of [...this.#listeners]) listener();
