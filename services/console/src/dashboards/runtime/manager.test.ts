@@ -181,6 +181,20 @@ it('a search whose results never arrive does not run again without end', async (
   expect(server.created.length).toBeLessThanOrEqual(3);
 });
 
+it('a job that was deleted after a cut that it survived is not run again', async () => {
+  const { manager, keys } = open(table('<search><query>index=a</query></search>'));
+  manager.watch(keys[0] ?? '');
+  await settle();
+  server.isAway = true;
+  await settle();
+  server.isAway = false;
+  await settle();
+  server.lost.add('job_0');
+  await settle();
+  expect(server.created).toHaveLength(1);
+  expect(manager.state(keys[0] ?? '').error?.message).toContain('the job is gone');
+});
+
 it('runs what is watched, and nothing else', async () => {
   const { manager, keys } = open(
     table('<search><query>index=a</query></search>') +

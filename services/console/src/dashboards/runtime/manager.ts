@@ -679,6 +679,7 @@ export class SearchManager {
       job.error = new ApiError('notFound', 404, told);
     } else {
       job.status = status;
+      job.mayBeLost = false;
       if (status.isFailed) {
         job.phase = 'failed';
         job.error = new ApiError('rejected', 0, status.messages);
