@@ -195,6 +195,20 @@ it('a job that was deleted after a cut that it survived is not run again', async
   expect(manager.state(keys[0] ?? '').error?.message).toContain('the job is gone');
 });
 
+it('a job that is still there after the server was away goes on', async () => {
+  const { manager, keys } = open(table('<search><query>index=a</query></search>'));
+  manager.watch(keys[0] ?? '');
+  await settle();
+  server.isAway = true;
+  await vi.advanceTimersByTimeAsync(20_000);
+  expect(manager.state(keys[0] ?? '').phase).toBe('failed');
+  server.isAway = false;
+  server.finish();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(manager.state(keys[0] ?? '').phase).toBe('done');
+  expect(server.created).toHaveLength(1);
+});
+
 it('runs what is watched, and nothing else', async () => {
   const { manager, keys } = open(
     table('<search><query>index=a</query></search>') +

@@ -642,6 +642,16 @@ export class SearchManager {
 
   /** Runs again what failed as the server was away. */
   #revive(): void {
+    // Jobs that were lost sight of: those that are still there go on, the others run again.
+    for (const job of this.#jobs.values()) {
+      if (job.phase !== 'failed' || job.sid === null || !isAway(job.error)) continue;
+      Object.assign(job, { phase: 'running', error: null, mayBeLost: true });
+      for (const node of [...job.users]) {
+        this.#set(node, { phase: 'running', error: null });
+        this.#updateChildren(node);
+      }
+      this.#feed.follow(job.sid);
+    }
     const failed = [...this.#nodes.values()].filter((node) => this.#isRevived(node));
     for (const node of failed) {
       node.revivals += 1;
