@@ -250,6 +250,29 @@ it('a stream that is cut is opened again with what still runs', async () => {
   expect(busiestSecond()).toBe(1);
 });
 
+it('a cut of a stream is told before what the next one says, the end and silence of one are not', async () => {
+  const feed = open({ onCut: () => told.push('cut') });
+  feed.follow('a');
+  await wait(200);
+  server.last.end();
+  await wait(1_100);
+  server.last.push('gone', { sid: 'a' });
+  await wait(1);
+  expect(told).toEqual(['a RUNNING', 'cut', 'a RUNNING', 'a gone']);
+  feed.follow('b');
+  await wait(1_100);
+  server.last.status('b', DONE);
+  server.last.push('end', { reason: 'done' });
+  await wait(1);
+  server.known.set('c', RUNNING);
+  feed.follow('c');
+  await wait(1_100);
+  server.known.set('c', DONE);
+  await wait(6_000);
+  feed.dispose();
+  expect(told.slice(4)).toEqual(['b RUNNING', 'b DONE', 'c RUNNING', 'c DONE']);
+});
+
 it('streams that are cut again and again are tried less and less', async () => {
   server.known.set('a', RUNNING);
   open().follow('a');

@@ -34,6 +34,8 @@ export interface JobFeedOptions {
   onStatus: (sid: string, status: JobStatus | null) => void;
   /** A request for statuses has failed, for the how manyth time in a row. */
   onTrouble: (error: unknown, failures: number) => void;
+  /** A stream that had brought something was cut: the server may have restarted, or another one answers now. */
+  onCut?: () => void;
   /** The name with which more jobs of the page are started; null if there are none. */
   name: string | null;
   /** Milliseconds before a request for statuses, of those for the jobs that are followed; 0: the first one. */
@@ -313,6 +315,7 @@ export class JobFeed {
     const isUnknown = error instanceof ApiError && error.kind === 'notFound';
     const wait = isUnknown ? Number.POSITIVE_INFINITY : Math.min(doubled, LAST_RETRY);
     this.#streamAt = isCut ? 0 : Date.now() + wait;
+    if (stream.isAlive) this.#options.onCut?.();
     this.#plan();
   }
 

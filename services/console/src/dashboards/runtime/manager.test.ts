@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ApiError } from '../../api/client';
 import type { JobStatus, ResultRows } from '../../api/types';
 import { allSearches, readDashboard } from '../model/reader';
-import { MAX_RUNNING, SearchManager } from './manager';
+import { MAX_RUNNING, type ManagerOptions, SearchManager } from './manager';
 import { joined, pipeline } from './searchText';
 import type { JobSpec, SearchServer } from './server';
 import { TokenStore } from './tokens';
@@ -94,10 +94,14 @@ class Server implements SearchServer {
 let server: Server;
 let tokens: TokenStore;
 
-function open(xml: string): { manager: SearchManager; keys: string[] } {
+function open(
+  xml: string,
+  feed: ManagerOptions['feed'] = {},
+): { manager: SearchManager; keys: string[] } {
   const dashboard = readDashboard(`<dashboard>${xml}</dashboard>`);
   const searches = allSearches(dashboard);
-  const manager = new SearchManager(searches, { server, tokens, app: 'a', timezone: 'UTC' });
+  const options = { server, tokens, app: 'a', timezone: 'UTC', feed };
+  const manager = new SearchManager(searches, options);
   manager.start();
   const elements = dashboard.rows.flatMap((row) => row.panels.flatMap((panel) => panel.elements));
   return { manager, keys: elements.flatMap((element) => element.search?.key ?? []) };
@@ -468,5 +472,40 @@ it('twenty panels need one stream and no request for their status', async () => 
   // Six at a time, each 300 ms: a request a second would have needed four seconds.
   expect(manager.progress()).toEqual({ done: 20, all: 20 });
   expect([streaming.streams, server.statusRequests]).toEqual([1, 0]);
+  manager.dispose();
+});
+
+/** A server whose stream can be cut. It tells of jobs once, also of those that are gone. */
+class CutServer extends Server {
+  cut = () => {};
+
+  async stream(sids: string[]) {
+    const isCut = new Promise<void>((resolve) => {
+      this.cut = resolve;
+    });
+    const events = sids.map((sid) => ({
+      type: this.lost.has(sid) ? 'gone' : 'status',
+      data: JSON.stringify({ sid, content: { dispatchState: 'RUNNING' } }),
+    }));
+    return (async function* () {
+      yield* events;
+      await isCut;
+    })();
+  }
+}
+
+it('a search whose job a quick restart has ended, which only cuts the stream, runs again', async () => {
+  const cutServer = new CutServer();
+  server = cutServer;
+  const xml = table('<search><query>index=a</query></search>');
+  const { manager, keys } = open(xml, { mayStream: () => true });
+  manager.watch(keys[0] ?? '');
+  await settle();
+  server.lost.add('job_0');
+  cutServer.cut();
+  await settle();
+  expect(server.texts).toEqual(['index=a', 'index=a']);
+  expect(manager.state(keys[0] ?? '').phase).toBe('running');
+  expect(server.statusRequests).toBe(0);
   manager.dispose();
 });

@@ -101,7 +101,7 @@ interface Job {
   users: Set<Node>;
   previews: number;
   previewAt: number;
-  /** Whether the server was away while it ran: a restart ends jobs. */
+  /** Whether the server was away since its last status: a restart ends jobs. */
   mayBeLost: boolean;
 }
 
@@ -152,6 +152,7 @@ export class SearchManager {
       name: randomName(),
       onStatus: (sid, status) => this.#told(sid, status),
       onTrouble: (error, failures) => this.#trouble(error, failures),
+      onCut: () => this.#doubt(),
     });
     const { server } = options;
     this.#watch = server.ping
@@ -634,10 +635,13 @@ export class SearchManager {
   }
 
   #trouble(error: unknown, failures: number): void {
-    if (isAway(error)) {
-      for (const job of this.#jobs.values()) if (job.phase === 'running') job.mayBeLost = true;
-    }
+    if (isAway(error)) this.#doubt();
     if (failures > PATIENCE) this.#failAll(error);
+  }
+
+  /** The jobs that run may be lost, until a status of them arrives. */
+  #doubt(): void {
+    for (const job of this.#jobs.values()) if (job.phase === 'running') job.mayBeLost = true;
   }
 
   /** Runs again what failed as the server was away. */
