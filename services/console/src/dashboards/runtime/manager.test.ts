@@ -155,6 +155,21 @@ it('a search whose job a restart of the server has ended runs again, one that wa
   expect(server.created).toHaveLength(2);
 });
 
+it('a search whose job is lost again and again does not run again without end', async () => {
+  const { manager, keys } = open(table('<search><query>index=a</query></search>'));
+  manager.watch(keys[0] ?? '');
+  await settle();
+  for (let at = 0; at < 10; at += 1) {
+    server.isAway = true;
+    await settle();
+    for (const { sid } of server.created) server.lost.add(sid);
+    server.isAway = false;
+    await settle();
+  }
+  expect(server.created).toHaveLength(3);
+  expect(manager.state(keys[0] ?? '').error?.message).toContain('the job is gone');
+});
+
 it('two panels with the same failed search are tried again one after the other', async () => {
   const both = table('<search><query>index=a</query></search>');
   const { manager, keys } = open(both + both);

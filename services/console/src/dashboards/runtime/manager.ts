@@ -103,6 +103,8 @@ interface Job {
   previewAt: number;
   /** Whether the server was away since its last status: a restart ends jobs. */
   mayBeLost: boolean;
+  /** How often it was lost, and has begun again. */
+  losses: number;
 }
 
 interface Node {
@@ -423,6 +425,7 @@ export class SearchManager {
         previews: 0,
         previewAt: 0,
         mayBeLost: false,
+        losses: 0,
       };
       this.#jobs.set(key, job);
     }
@@ -682,7 +685,7 @@ export class SearchManager {
   }
 
   #heard(job: Job, status: JobStatus | null): void {
-    if (!status && job.mayBeLost) {
+    if (!status && job.mayBeLost && job.losses < MOST_REVIVALS) {
       this.#again(job);
       return;
     }
@@ -705,6 +708,7 @@ export class SearchManager {
 
   /** Queues a job that a restart of the server has ended. */
   #again(job: Job): void {
+    job.losses += 1;
     Object.assign(job, { phase: 'queued', sid: null, status: null, mayBeLost: false, previews: 0 });
     for (const node of [...job.users]) {
       this.#set(node, { phase: 'queued', isHeld: false, sid: null, job: null });
