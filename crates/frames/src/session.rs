@@ -4,6 +4,7 @@ mod batches;
 mod bounded;
 mod checked;
 mod date_trunc;
+mod membership;
 mod memory;
 mod planning;
 mod rules;
@@ -219,6 +220,7 @@ impl Session {
         let mut state = SessionStateBuilder::new_from_existing((*self.of_sql).clone())
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
+            .with_analyzer_rule(Arc::new(membership::Membership))
             .with_analyzer_rule(Arc::new(checked::CheckedArithmetic))
             // A catalog list of its own, because the tables of one query are restricted to one user and time
             // range.
