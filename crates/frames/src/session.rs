@@ -3,6 +3,7 @@
 mod batches;
 mod bounded;
 mod checked;
+mod copies;
 mod date_trunc;
 mod membership;
 mod memory;
@@ -221,6 +222,7 @@ impl Session {
             .with_config(config)
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(Arc::new(membership::Membership))
+            .with_analyzer_rule(Arc::new(copies::Copies))
             .with_analyzer_rule(Arc::new(checked::CheckedArithmetic))
             // A catalog list of its own, because the tables of one query are restricted to one user and time
             // range.
