@@ -9,6 +9,7 @@ mod membership;
 mod memory;
 mod planning;
 mod rules;
+mod sliding;
 pub mod weight;
 
 use std::fmt;
@@ -150,6 +151,9 @@ impl Session {
         }
         if let Some(sum) = theirs.aggregate_functions().get("sum") {
             context.register_udaf(checked::sum(Arc::clone(sum)));
+        }
+        for function in sliding::functions(|name| theirs.aggregate_functions().get(name).cloned()) {
+            context.register_udaf(function);
         }
         let mut state = context.state();
         state.register_function_rewrite(Arc::new(CountedConcat))?;

@@ -25,6 +25,8 @@ use datafusion::logical_expr::{
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::physical_expr_common::datum;
 
+use super::sliding::{Statistic, Window};
+
 /// A rule that replaces `+`, `-` and `*` of integers by functions that fail on overflow. Runs after type
 /// coercion, when both sides have the same type.
 #[derive(Debug)]
@@ -204,12 +206,15 @@ impl AggregateUDFImpl for CheckedSum {
         }
     }
 
-    /// Over a sliding window, the engine subtracts the rows that leave it: sums wrap there.
+    /// Over a sliding window, the engine subtracts the rows that leave it: sums of integers wrap there.
     fn create_sliding_accumulator(
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn Accumulator>> {
-        self.inner.inner().create_sliding_accumulator(args)
+        match Window::of(Statistic::Sum, &args) {
+            Some(window) => Ok(Box::new(window)),
+            None => self.inner.inner().create_sliding_accumulator(args),
+        }
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
