@@ -91,8 +91,39 @@ impl FunctionRewrite for CountedConcat {
             return Ok(Transformed::no(Expr::BinaryExpr(both)));
         }
         let text = |expr: Box<Expr>| datafusion::logical_expr::cast(*expr, DataType::Utf8View);
-        let joined = exprs::kernel::text("concat", eval::operators::join);
-        Ok(Transformed::yes(joined.into_udf().call(vec![text(left), text(right)])))
+        let inner = exprs::kernel::text("concat", eval::operators::join).into_udf();
+        let joined = ScalarUDF::new_from_impl(Joined { inner });
+        Ok(Transformed::yes(joined.call(vec![text(left), text(right)])))
+    }
+}
+
+/// The function for `||`, with the name that a column has by the operator. The engine keeps the names of
+/// columns when it replaces an operator, except of those in `ROLLUP`, `CUBE` and `GROUPING SETS`.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Joined {
+    inner: ScalarUDF,
+}
+
+impl ScalarUDFImpl for Joined {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let args: Vec<_> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
+        Ok(args.join(&format!(" {} ", Operator::StringConcat)))
+    }
+
+    fn signature(&self) -> &Signature {
+        self.inner.signature()
+    }
+
+    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
+        self.inner.inner().return_type(arg_types)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        self.inner.inner().invoke_with_args(args)
     }
 }
 
@@ -358,6 +389,29 @@ mod tests {
         assert_eq!(made("replace", &[text("aaaa"), text("a"), text("0123456789")]), 54);
         assert_eq!(made("range", &[number(10), number(0), number(-2)]), 40);
         assert_eq!(made("generate_series", &[number(i64::MIN), number(i64::MAX)]), u64::MAX);
+    }
+
+    #[tokio::test]
+    async fn joined_texts_are_columns_of_every_kind_of_grouping() {
+        use super::super::{Session, SessionSettings};
+
+        let context = Session::new(&SessionSettings::default(), Vec::new()).unwrap().sql("a", "b");
+        for (query, expected) in [
+            ("SELECT a || 'x' AS g, count(*) FROM t GROUP BY a || 'x'", 2),
+            ("SELECT a || 'x' AS g, count(*) FROM t GROUP BY ROLLUP (a || 'x')", 3),
+            ("SELECT a || b || 'x', b FROM t GROUP BY CUBE (a || b || 'x', b)", 9),
+            ("SELECT a || 'x', b FROM t GROUP BY GROUPING SETS ((a || 'x'), (b), ())", 5),
+            ("SELECT substr(a || b, 1, 1) FROM t GROUP BY ROLLUP (substr(a || b, 1, 1))", 3),
+            ("SELECT a || 'x', grouping(a || 'x') FROM t GROUP BY ROLLUP (a || 'x')", 3),
+        ] {
+            let tables =
+                "WITH t AS (SELECT * FROM (VALUES ('p', 'q'), ('r', 's'), ('p', 's')) AS v (a, b))";
+            let frame = context.sql(&format!("{tables} {query}")).await;
+            let frame = frame.unwrap_or_else(|error| panic!("{query}: {error}"));
+            let batches = frame.collect().await.unwrap_or_else(|error| panic!("{query}: {error}"));
+            let rows: usize = batches.iter().map(|batch| batch.num_rows()).sum();
+            assert_eq!(rows, expected, "{query}");
+        }
     }
 
     #[test]
