@@ -232,8 +232,16 @@ fn explained(text: &str) -> String {
 
 /// Returns the replacement for a known message of the engine.
 fn of_text(text: &str) -> Option<String> {
-    let sentences =
-        [no_table, no_function, wrong_types, wrong_arguments, wrong_value, wrong_pattern, whole];
+    let sentences = [
+        no_table,
+        no_function,
+        inner_query,
+        wrong_types,
+        wrong_arguments,
+        wrong_value,
+        wrong_pattern,
+        whole,
+    ];
     sentences.iter().find_map(|sentence| sentence(text))
 }
 
@@ -262,6 +270,43 @@ fn no_function(text: &str) -> Option<String> {
     });
     let near = near.map(|near| format!("; did you mean {near}()?")).unwrap_or_default();
     Some(format!("there is no function {name}(){near}"))
+}
+
+/// Explains a query within a query that the engine cannot run at its place.
+fn inner_query(text: &str) -> Option<String> {
+    const TRUTH: &str = "IN (SELECT …) and EXISTS are possible in WHERE, HAVING and QUALIFY only: elsewhere use a \
+                         join, or (SELECT count(*) FROM … WHERE …) > 0";
+    const OUTER: &str = "this inner query cannot refer to the outer one, for example because it has LIMIT: use a \
+                         join with GROUP BY, or row_number() instead of LIMIT";
+    let said = if let Some(rest) = text.strip_prefix("Physical plan does not support ") {
+        let what = rest.strip_prefix("logical expression ").unwrap_or(rest);
+        match what.split('(').next().unwrap_or(what) {
+            "InSubquery" | "Exists" | "SetComparison" => TRUTH.to_owned(),
+            "ScalarSubquery" | "OuterReferenceColumn" | "undecorrelated Subquery" => {
+                OUTER.to_owned()
+            }
+            // The engine prints the expression with all of its parts.
+            name => format!("not supported here: {name}"),
+        }
+    } else if text.starts_with("In/Exist/SetComparison subquery can only be used in ") {
+        TRUTH.to_owned()
+    } else if text.starts_with("Accessing outer reference columns is not allowed in the plan")
+        || text.starts_with("Correlated scalar subquery can only be used in ")
+    {
+        OUTER.to_owned()
+    } else if text.starts_with("Correlated scalar subquery must be aggregated") {
+        "an inner query that refers to the outer one needs an aggregate, such as max(), if it stands for a value"
+            .to_owned()
+    } else if text.contains("subquery should only return one column") {
+        "an inner query for IN or for a value has one column: compare several with EXISTS (SELECT 1 FROM … WHERE \
+         … AND …), or with a join"
+            .to_owned()
+    } else if text.starts_with("Unsupported ast node in sqltorel") {
+        "not supported: an expression of this kind".to_owned()
+    } else {
+        return None;
+    };
+    Some(said)
 }
 
 /// Explains an operator with operands of unsupported types.
@@ -616,6 +661,31 @@ mod tests {
             (
                 planning("Failed to coerce arguments to satisfy a call to 'strpos' function: coercion from"),
                 "strpos() does not work with arguments of that number or these types",
+            ),
+        ]);
+    }
+
+    #[test]
+    fn inner_queries_at_other_places_are_refused_without_their_plans() {
+        let absent = |text: &str| E::NotImplemented(text.to_owned());
+        let truth = "IN (SELECT …) and EXISTS are possible in WHERE, HAVING and QUALIFY only: elsewhere use a join, or \
+                     (SELECT count(*) FROM … WHERE …) > 0";
+        let outer = "this inner query cannot refer to the outer one, for example because it has LIMIT: use a join with \
+                     GROUP BY, or row_number() instead of LIMIT";
+        let expression = "Physical plan does not support logical expression";
+        said(vec![
+            (absent(&format!("{expression} InSubquery(InSubquery {{ expr: Column(..) }})")), truth),
+            (absent(&format!("{expression} Exists(Exists {{ subquery: <subquery> }})")), truth),
+            (absent(&format!("{expression} OuterReferenceColumn(Field {{ .. }})")), outer),
+            (absent("Physical plan does not support undecorrelated Subquery"), outer),
+            (
+                absent(&format!("{expression} Lambda(Lambda {{ .. }})")),
+                "not supported here: Lambda",
+            ),
+            (
+                planning("Too many columns! The subquery should only return one column: host, cat"),
+                "an inner query for IN or for a value has one column: compare several with EXISTS (SELECT 1 FROM … \
+                 WHERE … AND …), or with a join",
             ),
         ]);
     }

@@ -64,6 +64,22 @@ async fn mistakes_are_said_in_words_of_sql() {
             "a local time does not exist, or exists twice",
         ),
         ("SELECT 1; SELECT 2", "only one statement is possible"),
+        (
+            "SELECT host IN (SELECT host FROM main) FROM main",
+            "in WHERE, HAVING and QUALIFY only: elsewhere use a join",
+        ),
+        (
+            "SELECT EXISTS (SELECT 1 FROM main b WHERE b.host = a.host) FROM main a",
+            "in WHERE, HAVING and QUALIFY only: elsewhere use a join",
+        ),
+        (
+            "SELECT count(*) FILTER (WHERE host IN (SELECT host FROM main)) FROM main",
+            "in WHERE, HAVING and QUALIFY only: elsewhere use a join",
+        ),
+        (
+            "SELECT 1 FROM main WHERE (host, source) IN (SELECT host, source FROM main)",
+            "an inner query for IN or for a value has one column",
+        ),
         (nested.as_str(), "the query is nested deeper than 50 levels"),
     ] {
         let error = refused(&service, query).await;
