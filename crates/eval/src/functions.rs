@@ -30,6 +30,7 @@ mod type_checks;
 use crate::kernel::Kernel;
 use crate::value::{Value, ValueType};
 
+pub use hash::{DIGESTS, TextDigest};
 pub use json_build::json_of;
 pub use network::{Network, Networks};
 

@@ -5,6 +5,7 @@ mod bounded;
 mod checked;
 mod copies;
 mod date_trunc;
+mod digests;
 mod membership;
 mod memory;
 mod planning;
@@ -148,6 +149,12 @@ impl Session {
         }
         if let Some(inner) = theirs.scalar_functions().get("date_trunc") {
             context.register_udf(date_trunc::function(Arc::clone(inner)));
+        }
+        for function in digests::functions() {
+            context.register_udf(function);
+        }
+        if let Some(signum) = theirs.scalar_functions().get("signum") {
+            context.register_udf((**signum).clone().with_aliases(["sign"]));
         }
         if let Some(sum) = theirs.aggregate_functions().get("sum") {
             context.register_udaf(checked::sum(Arc::clone(sum)));

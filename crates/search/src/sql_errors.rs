@@ -702,8 +702,8 @@ mod tests {
                 "there is no function cuont(); did you mean count()?",
             ),
             (
-                planning("Invalid function 'md5'.\nDid you mean 'floor'?"),
-                "there is no function md5()",
+                planning("Invalid function 'crc32'.\nDid you mean 'floor'?"),
+                "there is no function crc32()",
             ),
             (
                 planning("Projections require unique expression names but the expression \"a\" at"),
