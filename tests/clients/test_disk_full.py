@@ -134,6 +134,15 @@ def fill(folder, left):
     return filler
 
 
+def fill_to_the_last_byte(folder):
+    """Takes all room of a file system."""
+    filler = folder / "filler"
+    with pytest.raises(OSError, match="No space left"), filler.open("ab", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    return filler
+
+
 def conditions(process):
     """The texts of the conditions of its health, by name."""
     entry = process.rest("GET", "/services/server/health?output_mode=json").json()["entry"][0]
@@ -142,6 +151,41 @@ def conditions(process):
 
 def readiness(process):
     return process.request(process.management_port, "GET", "/readyz", tls=True).status
+
+
+def test_a_server_that_is_killed_on_a_disk_without_any_space_waits_for_it(small_disk, tmp_path):
+    # The catalog would wait for its own disk.
+    server = Server(tmp_path / "karst", str(tmp_path / "objects"), {"KARST_CACHE_NVME_MIB": "0"})
+    server.data = small_disk / "data"
+    server.environment["KARST_DATA_DIR"] = str(server.data)
+    server.start()
+    try:
+        server.send({"n": 1}, index="main")
+        server.kill()
+        # Files that a start removes or writes anew would give it space.
+        (server.data / "local-session.json").unlink()
+        for draft in server.data.rglob("*.new"):
+            draft.unlink()
+        filler = fill_to_the_last_byte(small_disk)
+        server.launch()
+        said = "waiting for free space on a disk (disk_full)"
+        ready = lambda: server.request(server.web_port, "GET", "/readyz")
+
+        def is_waiting():
+            assert server.process.poll() is None, server.log_text()
+            try:
+                answer = ready()
+            except OSError:
+                return False
+            return answer.status == 503 and said in answer.text and str(small_disk) not in answer.text
+
+        wait_for(is_waiting, "it says that it waits", 60)
+        assert "No space left on device" in server.log_text()
+        filler.unlink()
+        wait_for(server._is_ready, "it has started again by itself", 60)
+        assert [row["n"] for row in server.rows("search index=main n=* | table n")] == ["1"]
+    finally:
+        server.stop()
 
 
 def test_one_indexer_of_three_with_a_full_disk_is_named_and_the_others_go_on(small_disk, cluster):

@@ -220,7 +220,9 @@ fn refusal(text: &str) -> String {
 pub fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        let io = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let own = error.downcast_ref::<std::io::Error>();
+        let shared = error.downcast_ref::<Arc<std::io::Error>>().map(|error| &**error);
+        let io = own.or(shared).map(std::io::Error::kind);
         if matches!(io, Some(std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)) {
             return true;
         }

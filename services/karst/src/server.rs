@@ -35,6 +35,7 @@ mod input_tls;
 mod inputs;
 mod installed_apps;
 mod known_store;
+mod lack_of_space;
 mod leadership;
 mod leaving;
 mod listen;
@@ -274,6 +275,13 @@ async fn serve(
             }
             Err(error) if leadership.is_lost_by(&error) => {
                 tracing::warn!("this process does not lead any more, and starts again: {error:#}");
+                return Ok(Ended::ToBeginAgain);
+            }
+            Err(error) if lack_of_space::is_cause_of(&error) => {
+                // Other processes may lead, and recover the events of this one, meanwhile.
+                peers.stop();
+                leadership.release().await;
+                lack_of_space::wait(lock.directory(), &error, progress).await;
                 return Ok(Ended::ToBeginAgain);
             }
             Err(error) => return Err(error),

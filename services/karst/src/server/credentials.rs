@@ -7,10 +7,12 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use access::{Accounts, HecToken, HecTokens, NewUser};
 use anyhow::{Context, Result};
 use model::IndexName;
+use runtime::Shutdown;
 
 use super::assemble::Karst;
 use super::identity::write_once;
@@ -20,6 +22,9 @@ use crate::config::ServerOptions;
 const USER: &str = "admin";
 const HEAD: &str =
     "# Made up at the first start. Change the password; the next start removes this file then.\n";
+
+/// Pause between the attempts to write a session file.
+const SESSION_PAUSE: Duration = Duration::from_secs(5);
 
 /// The file with the generated credentials.
 #[derive(Debug)]
@@ -136,7 +141,12 @@ pub(crate) struct OwnSession {
     key: String,
 }
 
-/// Writes the session file, so that commands on the same data directory need no login.
+/// Writes the session file, so that commands on the same data directory need no login. A file that cannot be
+/// written, for example because the disk is full, does not end a server that can do its work: it is tried
+/// again until the server stops.
+///
+/// # Errors
+/// The session is not valid JSON.
 pub(crate) fn leave_local_session(
     options: &ServerOptions,
     data: &Path,
@@ -152,9 +162,25 @@ pub(crate) fn leave_local_session(
         certificate: certificate.filter(|_| !options.management_plain).map(absolute),
         pid: std::process::id(),
     };
-    let path = LocalSession::path(data);
-    write_once(&path, &serde_json::to_vec(&session)?, 0o600)?;
-    Ok(OwnSession { path, key: session.session_key })
+    let text = serde_json::to_vec(&session)?;
+    let own = OwnSession { path: LocalSession::path(data), key: session.session_key };
+    if let Err(error) = write_once(&own.path, &text, 0o600) {
+        tracing::warn!(
+            "commands on this machine need a login until their session can be stored: {error:#}"
+        );
+        let (path, shutdown) = (own.path.clone(), karst.state.shutdown.clone());
+        karst.state.shutdown.spawn(write_later(path, text, SESSION_PAUSE, shutdown));
+    }
+    Ok(own)
+}
+
+/// Tries to write a session file until it is written or the server stops.
+async fn write_later(path: PathBuf, text: Vec<u8>, pause: Duration, shutdown: Shutdown) {
+    while shutdown.sleep(pause).await {
+        if write_once(&path, &text, 0o600).is_ok() {
+            return tracing::info!(path = %path.display(), "the session of commands is stored");
+        }
+    }
 }
 
 /// Returns the address of a port for clients on this machine: no certificate is valid for 0.0.0.0.
@@ -211,6 +237,23 @@ mod tests {
             own.remove();
             assert_eq!(path.exists(), stays);
         }
+    }
+
+    #[tokio::test]
+    async fn a_session_file_that_cannot_be_written_is_tried_again_until_the_stop() {
+        let (folder, shutdown) = (tempfile::tempdir().unwrap(), Shutdown::new());
+        let (data, never) = (folder.path().join("data"), folder.path().join("never"));
+        let later = |data: &Path| {
+            let (path, pause) = (LocalSession::path(data), Duration::from_millis(5));
+            shutdown.spawn(write_later(path, b"{}".to_vec(), pause, shutdown.clone()))
+        };
+        let (written, endless) = (later(&data), later(&never));
+        fs::create_dir(&data).unwrap();
+        written.await.unwrap();
+        assert_eq!(fs::read(LocalSession::path(&data)).unwrap(), b"{}");
+        shutdown.finish(Duration::from_secs(20)).await.unwrap();
+        endless.await.unwrap();
+        assert!(!LocalSession::path(&never).exists());
     }
 
     #[test]

@@ -113,15 +113,23 @@ impl DataLock {
         Ok(taken)
     }
 
-    /// Writes who has it.
+    /// Writes who has it. On a full disk, the file may keep the text of the last server: the lock is held all
+    /// the same, and the start waits for space where clients are told so.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the file cannot be written for another reason.
     pub(crate) fn tell(&self, options: &ServerOptions) -> Result<()> {
         let text = serde_json::to_vec(&Owner::of(options))?;
         let mut file = &self.lock.file;
-        let told = file.set_len(0).and_then(|()| file.rewind());
-        let told = told.and_then(|()| file.write_all(&text));
+        // Over the old text, which has its place on a full disk.
+        let told = file.rewind().and_then(|()| file.write_all(&text));
+        let told = told.and_then(|()| file.set_len(text.len() as u64));
+        if let Err(error) = &told
+            && runtime::store::is_full(error)
+        {
+            eprintln!("karst: cannot write {}: {error}", self.lock.path.display());
+            return Ok(());
+        }
         told.with_context(|| format!("cannot write {}", self.lock.path.display()))
     }
 
@@ -264,6 +272,14 @@ mod tests {
         drop(lock);
         assert!(Owner::running(dir.path()).is_none());
         assert!(Owner::find(dir.path()).unwrap().is_none(), "the lock is there, and free");
+    }
+
+    #[test]
+    fn a_longer_text_of_an_earlier_server_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("server.lock"), vec![b'}'; 10_000]).unwrap();
+        let _lock = DataLock::take(&options(dir.path(), "127.0.0.1:7001")).unwrap();
+        assert_eq!(Owner::running(dir.path()).unwrap().pid, std::process::id());
     }
 
     #[test]
