@@ -6,6 +6,7 @@
 mod files;
 mod home;
 mod network;
+mod opening;
 mod run;
 mod running;
 mod ssl;

@@ -17,6 +17,14 @@ pub enum Error {
         /// The error of the operating system.
         source: Arc<io::Error>,
     },
+    /// The record of what an input has taken in cannot be read or written.
+    #[error("cannot use the checkpoints {path}: {source}")]
+    Checkpoints {
+        /// The file.
+        path: String,
+        /// The error of the operating system.
+        source: Arc<io::Error>,
+    },
     /// A port cannot be listened at.
     #[error("cannot listen on {address}: {source}; is another server running there?")]
     Listen {
@@ -57,11 +65,16 @@ impl Error {
         Self::Read { what: what.to_string(), source: Arc::new(source) }
     }
 
+    /// A failure of the checkpoints of an input.
+    pub(crate) fn checkpoints(path: impl ToString, source: io::Error) -> Self {
+        Self::Checkpoints { path: path.to_string(), source: Arc::new(source) }
+    }
+
     /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Read { source, .. } => match source.kind() {
+            Self::Read { source, .. } | Self::Checkpoints { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => ErrorKind::NotFound,
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => ErrorKind::Invalid,
                 _ => ErrorKind::Unavailable,

@@ -165,7 +165,7 @@ impl Monitor {
         settings: MonitorSettings,
     ) -> Result<Self, Error> {
         let book = Checkpoints::open(checkpoints, settings.max_gone)
-            .map_err(|error| Error::read(checkpoints.display(), error))?;
+            .map_err(|error| Error::checkpoints(checkpoints.display(), error))?;
         // A file that matches several targets belongs to the most specific one.
         targets.sort_by_key(|target| std::cmp::Reverse(target.text.len()));
         Ok(Self {

@@ -61,6 +61,8 @@ pub const DAMAGED: &str = "damaged";
 pub const CACHE_FULL: &str = "cache_full";
 /// The server's own log cannot be written.
 pub const LOG_UNWRITABLE: &str = "log_unwritable";
+/// Inputs cannot be opened, for example because their checkpoints cannot be written.
+pub const INPUTS_NOT_RUNNING: &str = "inputs_not_running";
 /// An installed app cannot be copied to this process.
 pub const APPS_NOT_COPIED: &str = "apps_not_copied";
 /// The journal of this process is at too few other indexers.
@@ -149,6 +151,7 @@ impl Condition {
             DAMAGED => "stored data is damaged or missing",
             CACHE_FULL => "the file system of the cache has no free space",
             LOG_UNWRITABLE => "the log of the server cannot be written",
+            INPUTS_NOT_RUNNING => "inputs cannot be opened, and do not run",
             APPS_NOT_COPIED => "an installed app cannot be copied",
             TOO_FEW_COPIES => "too few other indexers can have copies of the journal",
             WRONG_ADDRESS => "other processes do not reach this one at its address",

@@ -13,18 +13,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use conf::Effective;
 use futures::future::join_all;
 use runtime::Shutdown;
 use tokio::net::TcpListener;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
+use super::opening::NotRunning;
 use super::run::{Bound, listener, udp_port};
 use super::units::{COMMAND_LINE, CheckIndex, Said, Unit, Wanted, Wants, Work};
 use super::{Configured, ForwarderPort, Parts};
-use crate::monitor::{Monitor, MonitorSettings};
+use crate::monitor::{Monitor, MonitorSettings, MonitorTarget};
+use crate::s3::SqsInput;
 use crate::tcp::{Signals, serve_port};
 use crate::tls::Handshake;
 use crate::udp::UdpPort;
@@ -95,6 +98,9 @@ struct Inner {
     dependencies: InputDependencies,
     names: HostNames,
     state: Arc<Mutex<State>>,
+    not_running: NotRunning,
+    /// Whether the sink's notes about files have been taken over.
+    has_notes: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Inner {
@@ -108,8 +114,6 @@ struct State {
     /// `None` before the start and after the stop.
     base: Option<Base>,
     units: BTreeMap<Unit, Running>,
-    /// Whether the sink's notes about files have been taken over.
-    has_notes: bool,
 }
 
 /// A unit that runs.
@@ -148,8 +152,21 @@ impl RunningInputs {
     /// Inputs that do not run yet.
     #[must_use]
     pub fn new(dependencies: InputDependencies) -> Self {
-        let state = Arc::new(Mutex::new(State::default()));
-        Self { inner: Arc::new(Inner { dependencies, names: HostNames::default(), state }) }
+        let inner = Inner {
+            dependencies,
+            names: HostNames::default(),
+            state: Arc::default(),
+            not_running: NotRunning::default(),
+            has_notes: Arc::default(),
+        };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// Returns the inputs that cannot be opened, with the reasons; `None` if there are none. They are tried
+    /// again.
+    #[must_use]
+    pub fn not_running(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.inner.not_running.text()
     }
 
     /// Directories of the program, which inputs leave out.
@@ -364,11 +381,11 @@ impl Change {
             }
             let socket = self.sockets.remove(&unit);
             let connections = kept.remove(&unit);
-            self.begin(unit, wanted, socket, connections).await;
+            self.begin(unit, wanted, socket, connections);
         }
     }
 
-    async fn begin(
+    fn begin(
         &mut self,
         unit: Unit,
         wanted: Wanted,
@@ -397,31 +414,10 @@ impl Change {
             }
             // Its port could not be bound, which has been said.
             (Work::Tcp(_) | Work::Udp(_) | Work::Forwarders(_), _) => return,
-            (Work::Monitor(targets), _) => {
-                let parts = &dependencies.parts;
-                parts.files.clear();
-                let book = parts.state.join("monitor");
-                match Monitor::new(targets, &book, dependencies.monitor) {
-                    Ok(monitor) => {
-                        let monitor = monitor.with_status(parts.files.clone());
-                        let monitor = monitor.without(parts.own.clone());
-                        let monitor = monitor.with_notes(!self.state.has_notes);
-                        accepting.spawn(monitor.run(sink, accepting.clone()));
-                        self.state.has_notes = true;
-                    }
-                    Err(error) => return tracing::error!(%error, "files are not monitored"),
-                }
-            }
+            (Work::Monitor(targets), _) => self.inner.begin_monitor(targets, accepting),
             (Work::Script(script), _) => drop(accepting.spawn(script.run(sink, accepting.clone()))),
             (Work::Fifo(fifo), _) => drop(accepting.spawn(fifo.run(sink, accepting.clone()))),
-            (Work::Sqs(queue), _) => {
-                let parts = &dependencies.parts;
-                let taken = parts.state.join(format!("sqs-{}", queue.file_name()));
-                match queue.open(&taken, &parts.aws).await {
-                    Ok(reader) => drop(accepting.spawn(reader.run(sink, accepting.clone()))),
-                    Err(error) => return tracing::error!(%error, "a queue is not read"),
-                }
-            }
+            (Work::Sqs(queue), _) => self.inner.begin_queue(queue, accepting),
         }
         self.state.units.insert(unit, Running { said: wanted.said, socket, signals, tls });
     }
@@ -445,6 +441,41 @@ impl Inner {
     fn wants(&self, base: &Base, conf: &Effective) -> Wants {
         let InputDependencies { host, check_index, .. } = &self.dependencies;
         Wants::of(conf, &base.always, host, &self.names, &**check_index)
+    }
+
+    /// Follows files, as soon as their checkpoints can be opened.
+    fn begin_monitor(&self, targets: Vec<MonitorTarget>, until: &Shutdown) {
+        let InputDependencies { monitor, parts, sink, .. } = &self.dependencies;
+        parts.files.clear();
+        let (settings, book) = (*monitor, parts.state.join("monitor"));
+        let (files, own) = (parts.files.clone(), parts.own.clone());
+        let (has_notes, sink) = (Arc::clone(&self.has_notes), Arc::clone(sink));
+        let opening = self.not_running.opening("the monitored files", until);
+        let shutdown = until.clone();
+        until.spawn(async move {
+            let open = || std::future::ready(Monitor::new(targets.clone(), &book, settings));
+            let Some(monitor) = opening.until_open(open).await else { return };
+            // A later monitor has newer checkpoints than the notes.
+            let takes_notes = !has_notes.swap(true, Ordering::Relaxed);
+            let monitor = monitor.with_status(files).without(own).with_notes(takes_notes);
+            Box::pin(monitor.run(sink, shutdown)).await;
+        });
+    }
+
+    /// Reads a queue, as soon as the list of what was read can be opened.
+    fn begin_queue(&self, queue: SqsInput, until: &Shutdown) {
+        let InputDependencies { parts, sink, .. } = &self.dependencies;
+        let taken = parts.state.join(format!("sqs-{}", queue.file_name()));
+        let (aws, sink, shutdown) = (parts.aws.clone(), Arc::clone(sink), until.clone());
+        let opening = self.not_running.opening(format!("queue {}", queue.queue_url), until);
+        until.spawn(async move {
+            let open = || {
+                let (queue, taken, aws) = (queue.clone(), taken.clone(), aws.clone());
+                async move { queue.open(&taken, &aws).await }
+            };
+            let Some(reader) = opening.until_open(open).await else { return };
+            Box::pin(reader.run(sink, shutdown)).await;
+        });
     }
 
     /// Ends everything.

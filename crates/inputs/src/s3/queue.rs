@@ -86,7 +86,7 @@ impl SqsInput {
         taken: &Path,
         aws: &BTreeMap<String, String>,
     ) -> Result<SqsReader, Error> {
-        let fail = |error| Error::read(taken.display(), error);
+        let fail = |error| Error::checkpoints(taken.display(), error);
         let taken = Taken::open(taken, REMEMBERED).map_err(fail)?;
         let client = self.client(aws).await;
         let mut variables = aws.clone();

@@ -122,6 +122,27 @@ async fn files_go_on_at_their_checkpoints_when_others_are_followed_too() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn files_whose_checkpoints_cannot_be_opened_are_followed_once_they_can() {
+    let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
+    let shutdown = Shutdown::new();
+    let running = running(&folder, &recorder, &shutdown).await;
+    let file = |name: &str| folder.path().join(name);
+    std::fs::write(file("a.log"), "a1\n").unwrap();
+    // The directory of the checkpoints cannot be created.
+    std::fs::write(file("inputs"), "").unwrap();
+    let stanza = format!("monitor://{}", file("a.log").display());
+    apply(&running, &format!("[{stanza}]\n"), &stanza).await.unwrap();
+    let mut text = running.not_running();
+    let told = tokio::time::timeout(PATIENCE, text.wait_for(Option::is_some)).await;
+    let told = told.unwrap().unwrap().clone().unwrap();
+    assert!(told.contains("the monitored files: cannot use the checkpoints"), "{told}");
+    std::fs::remove_file(file("inputs")).unwrap();
+    assert!(arrived(&recorder, "a1").await);
+    assert!(running.not_running().borrow().is_none());
+    shutdown.finish(PATIENCE).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_told_and_changes_nothing() {
     let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
     let shutdown = Shutdown::new();

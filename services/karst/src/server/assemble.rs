@@ -288,6 +288,7 @@ pub(crate) async fn assemble(
     apps.tell(Arc::new(Teller(Arc::clone(&consumers))));
     let files = ::inputs::monitor::MonitorStatus::default();
     let inputs = inputs::running(options, &layers, &ingest, &indexes, files.clone())?;
+    base.watch(inputs.not_running(), health::INPUTS_NOT_RUNNING);
     let state = ApiState {
         search,
         ingest: Arc::clone(&ingest),

@@ -1,0 +1,125 @@
+//! Inputs that cannot be opened, for example because their checkpoints are on a full disk: they are opened
+//! again until it succeeds or the input ends, and are named meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use runtime::Shutdown;
+use tokio::sync::watch;
+
+use crate::Error;
+
+/// Pause between two attempts.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// The inputs that do not run yet. Clones share them.
+#[derive(Debug, Clone)]
+pub(super) struct NotRunning(Arc<Board>);
+
+#[derive(Debug)]
+struct Board {
+    /// The reasons by input.
+    reasons: Mutex<BTreeMap<String, String>>,
+    text: watch::Sender<Option<Arc<str>>>,
+}
+
+impl Default for NotRunning {
+    fn default() -> Self {
+        let (reasons, text) = (Mutex::default(), watch::Sender::new(None));
+        Self(Arc::new(Board { reasons, text }))
+    }
+}
+
+impl NotRunning {
+    /// The inputs with their reasons; `None` if all run.
+    pub(super) fn text(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.0.text.subscribe()
+    }
+
+    /// Begins to open an input.
+    pub(super) fn opening(&self, input: impl Into<String>, shutdown: &Shutdown) -> Opening {
+        Opening { input: input.into(), board: self.clone(), shutdown: shutdown.clone() }
+    }
+
+    fn note(&self, input: &str, reason: Option<String>) {
+        let mut reasons = self.0.reasons.lock();
+        match reason {
+            Some(reason) => drop(reasons.insert(input.to_owned(), reason)),
+            None => drop(reasons.remove(input)),
+        }
+        let all: Vec<_> =
+            reasons.iter().map(|(input, reason)| format!("{input}: {reason}")).collect();
+        let text: Option<Arc<str>> = (!all.is_empty()).then(|| {
+            let (seconds, all) = (PAUSE.as_secs(), all.join("; "));
+            format!("inputs do not run, and are tried again every {seconds} s: {all}").into()
+        });
+        self.0.text.send_if_modified(|now| {
+            let is_changed = *now != text;
+            *now = text;
+            is_changed
+        });
+    }
+}
+
+/// An input that is being opened.
+#[derive(Debug)]
+pub(super) struct Opening {
+    input: String,
+    board: NotRunning,
+    shutdown: Shutdown,
+}
+
+impl Opening {
+    /// Returns the input once it can be opened; `None` if it ends before.
+    pub(super) async fn until_open<T, F>(self, open: impl Fn() -> F) -> Option<T>
+    where
+        F: Future<Output = Result<T, Error>>,
+    {
+        let opened = loop {
+            match open().await {
+                Ok(opened) => break Some(opened),
+                Err(error) => self.board.note(&self.input, Some(error.to_string())),
+            }
+            if !self.shutdown.sleep(PAUSE).await {
+                break None;
+            }
+        };
+        self.board.note(&self.input, None);
+        opened
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_that_do_not_run_are_named_with_their_reasons_until_they_do() {
+        let inputs = NotRunning::default();
+        let text = inputs.text();
+        inputs.note("the monitored files", Some("the disk is full".to_owned()));
+        inputs.note("[aws_sqs_based_s3://q]", Some("the disk is full".to_owned()));
+        assert_eq!(
+            text.borrow().as_deref().unwrap(),
+            "inputs do not run, and are tried again every 5 s: [aws_sqs_based_s3://q]: the disk is full; \
+             the monitored files: the disk is full"
+        );
+        inputs.note("[aws_sqs_based_s3://q]", None);
+        assert!(!text.borrow().as_deref().unwrap().contains("aws_sqs"));
+        inputs.note("the monitored files", None);
+        assert!(text.borrow().is_none());
+    }
+
+    #[tokio::test]
+    async fn an_input_that_ends_before_it_is_opened_is_not_named_any_more() {
+        let (inputs, shutdown) = (NotRunning::default(), Shutdown::new());
+        shutdown.stop();
+        let open = || std::future::ready(Err::<(), _>(Error::Closed));
+        let opening = inputs.opening("the monitored files", &shutdown);
+        assert!(opening.until_open(open).await.is_none());
+        assert!(inputs.text().borrow().is_none());
+    }
+}
