@@ -44,6 +44,7 @@ mod log_file;
 mod logs;
 mod lost_directory;
 mod memory;
+mod opened_store;
 mod other_heads;
 mod own_events;
 mod ownership;
@@ -239,7 +240,7 @@ async fn serve(
     let listeners = listen::start(ports.http, tls.as_ref(), &progress, &serving)?;
     let health = ports.health.map(|port| HealthPort::start(port, &http, &progress)).transpose()?;
     let waiting = (lock.directory(), &progress);
-    let (store, has_catalog) = assemble::object_store(options, &setup.layers, waiting).await?;
+    let (store, has_catalog) = opened_store::object_store(options, &setup.layers, waiting).await?;
     let found = (&store, has_catalog);
     let leadership = Leadership::new(found, options, &setup.layers, &lock, &cluster)?;
     let initial = InitialPassword::below(lock.directory());
