@@ -46,6 +46,9 @@ fn remedy(reason: &str) -> &'static str {
     if reason.to_ascii_lowercase().contains("no space left on device") {
         return "free space, or inodes, on the disk of the object store";
     }
+    if runtime::store::is_clock_skew(reason) {
+        return "the clock of this machine differs from that of the object store: set it, for example with NTP";
+    }
     "check the object store, its address and its keys"
 }
 
@@ -61,5 +64,12 @@ mod tests {
         let full = told("unable to create a file: No space left on device (os error 28)");
         assert!(full.contains("inodes") && !full.contains("keys"), "{full}");
         assert!(told("403 Forbidden").ends_with("its address and its keys"));
+    }
+
+    #[test]
+    fn the_remedy_for_a_wrong_clock_is_the_clock_and_not_the_keys() {
+        let reason = "403 Forbidden: <Code>RequestTimeTooSkewed</Code>".to_owned();
+        let told = Stalled::Committing { seconds: 20, reason }.to_string();
+        assert!(told.contains("clock") && !told.contains("keys"), "{told}");
     }
 }

@@ -231,6 +231,13 @@ pub fn is_full(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
+/// Whether the text of an error means that S3 refuses requests because their time, which is that of this
+/// machine, differs too much from its own. The client reports it as missing rights (403).
+#[must_use]
+pub fn is_clock_skew(text: &str) -> bool {
+    text.contains("RequestTimeTooSkewed")
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

@@ -167,7 +167,14 @@ impl Uploads {
         }
         self.failures.fetch_add(1, Ordering::SeqCst);
         metrics::counter!(names::ROLL_FAILURES).increment(1);
-        let remedy = if cause == FULL { "; free space, or inodes, on that disk" } else { "" };
+        let remedy = match cause {
+            FULL => "; free space, or inodes, on that disk",
+            CLOCK => {
+                "; the clock of this machine differs from that of the object store: set it, for example \
+                 with NTP"
+            }
+            _ => "",
+        };
         let mut failing = self.failing.lock();
         failing.retain(|(id, _)| *id != bucket);
         failing.push((bucket, format!("{error}{remedy}")));
@@ -423,11 +430,16 @@ impl Job {
 
 /// The reason of [`cause`] if the object store is a directory on a full disk.
 const FULL: &str = "no space left on device";
+/// The same if the object store refuses the time of the requests.
+const CLOCK: &str = "clock";
 
 /// Returns the reason why a bucket is not stored, for the log.
 fn cause(error: &Error) -> &'static str {
     match error {
         Error::Storage { source, .. } if runtime::store::is_full(source.as_ref()) => FULL,
+        Error::Storage { source, .. } if runtime::store::is_clock_skew(&source.to_string()) => {
+            CLOCK
+        }
         Error::Storage { .. } => "object storage",
         Error::ObjectConflict { .. } => "another object",
         Error::Catalog(_) => "catalog",
@@ -446,6 +458,20 @@ fn jittered(pause: Duration) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_that_refuses_the_time_of_requests_is_told_with_the_clock() {
+        let (uploads, _rolled) = Uploads::new();
+        let source = object_store::Error::PermissionDenied {
+            path: "b/1".to_owned(),
+            source: "403 Forbidden: <Code>RequestTimeTooSkewed</Code>".into(),
+        };
+        let path = "b/1".to_owned();
+        let error = Error::Storage { operation: "put", path, source: Arc::new(source) };
+        uploads.failed(BucketId(uuid::Uuid::from_u128(1)), &error, Duration::ZERO);
+        let told = uploads.status().last_error.unwrap_or_default();
+        assert!(told.contains("; the clock of this machine differs"), "{told}");
+    }
 
     #[test]
     fn a_failure_is_told_until_its_bucket_gets_further() {
