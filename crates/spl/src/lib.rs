@@ -215,7 +215,8 @@ fn check_length(length: usize, most: usize) -> Result<(), Diagnostics> {
     if length <= most {
         return Ok(());
     }
-    let message = format!("search is longer than {most} bytes");
+    let message =
+        format!("search is longer than {most} bytes, the limit of its length: it has {length}");
     Err(Diagnostic::new(message, Span::new(0, 0)).into())
 }
 
