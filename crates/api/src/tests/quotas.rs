@@ -342,6 +342,7 @@ async fn more_generated_rows_than_the_limit_are_the_fault_of_the_search() {
     let refused = server.search("user", "| makeresults count=1000001").await;
     assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{refused:?}");
     assert!(refused.text.contains("at most 1000000 rows"), "{refused:?}");
+    assert!(!refused.text.contains("generated_rows"), "no setting has the name: {refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

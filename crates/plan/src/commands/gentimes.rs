@@ -54,7 +54,7 @@ pub(super) fn start(
     let mut next = from;
     while next < to {
         if ends.len() == most {
-            let message = format!("gentimes makes at most {most} rows (limit generated_rows)");
+            let message = format!("gentimes makes at most {most} rows");
             return Err(Error::invalid_anywhere(message));
         }
         let after = next.checked_add(step).map_err(|_| too_far(command.start.span))?;

@@ -62,7 +62,7 @@ fn check(count: usize, env: &PlanningContext<'_>) -> Result<(), Error> {
     let limit = env.context.limits.generated_rows;
     if count > limit {
         // Not `Exhausted`, which suggests a retry: the same search would fail again.
-        let message = format!("makeresults makes at most {limit} rows (limit generated_rows)");
+        let message = format!("makeresults makes at most {limit} rows");
         return Err(Error::invalid_anywhere(message));
     }
     Ok(())
