@@ -367,7 +367,7 @@ impl Resource for Indexes {
             );
             return Err(RestError::invalid(text));
         }
-        check_arguments(params, |_| false)?;
+        check_arguments(params, &name, |_| false)?;
         let definition = changed(IndexDefinition::default(), params)?;
         if !state.indexes.create(name.clone()).await? {
             let text = format!("an index with name={name} already exists");
@@ -396,7 +396,7 @@ impl Resource for Indexes {
                 )));
             }
         }
-        check_arguments(params, |key| fixed.contains_key(key))?;
+        check_arguments(params, &name, |key| fixed.contains_key(key))?;
         let definition = changed(known.definition, params)?;
         state.indexes.define(&name, definition, &state.ingest).await?;
         retain_soon(state, &name);
@@ -435,7 +435,11 @@ pub(super) fn existing(state: &ApiState, name: &str) -> Result<IndexName, RestEr
 
 /// Refuses arguments that would otherwise be ignored silently. `is_shown`: the arguments that an edit has
 /// compared with the settings of the index.
-fn check_arguments(params: &Params, is_shown: impl Fn(&str) -> bool) -> Result<(), RestError> {
+fn check_arguments(
+    params: &Params,
+    index: &IndexName,
+    is_shown: impl Fn(&str) -> bool,
+) -> Result<(), RestError> {
     for (key, value) in params.iter() {
         let is_known = EDITABLE.contains(&key)
             || REQUEST_PARAMETERS.contains(&key)
@@ -447,8 +451,7 @@ fn check_arguments(params: &Params, is_shown: impl Fn(&str) -> bool) -> Result<(
         }
         if ARCHIVES.contains(&key) {
             return Err(RestError::invalid(format!(
-                "{key} cannot be set over REST: set coldToFrozenDir in indexes.conf [{}]",
-                params.text("name").unwrap_or("<index>")
+                "{key} cannot be set over REST: set coldToFrozenDir in indexes.conf [{index}]"
             )));
         }
         return Err(RestError::unknown_argument(key));
@@ -599,6 +602,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}"), "name=no&ackLevel=sure", 400, "local, remote, replicated"),
         case(&format!("POST {PATH}"), "name=no&nonsense=1", 400, "is not supported"),
         case(&format!("POST {PATH}"), "name=no&coldToFrozenDir=%2Fa", 400, "in indexes.conf [no]"),
+        case(&format!("POST {PATH}/one"), "coldToFrozenDir=%2Fa", 400, "in indexes.conf [one]"),
         case(&format!("GET {PATH}/no"), "", 404, "Could not find object id=no"),
         case(
             &format!("POST {PATH}"),
