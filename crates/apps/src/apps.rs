@@ -3,6 +3,7 @@
 mod files;
 mod reload;
 mod system;
+mod unset;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -468,7 +469,11 @@ impl Apps {
         let _writing = self.inner.writing.lock().await;
         let sharing = if namespace.owner == NOBODY { Sharing::App } else { Sharing::User };
         let existing = self.get(conf, name, namespace);
-        if existing.is_ok_and(|e| e.app == namespace.app && e.sharing == sharing) {
+        let is_same = |e: &ConfObject| {
+            let is_private = e.sharing == Sharing::User;
+            e.app == namespace.app && is_private == (sharing == Sharing::User)
+        };
+        if existing.is_ok_and(|e| is_same(&e)) {
             return Err(Error::Exists(name.to_owned()));
         }
         let stored = Stored {
@@ -478,6 +483,7 @@ impl Apps {
             owner: namespace.owner.clone(),
             sharing,
             settings,
+            is_whole: false,
         };
         self.put(None, stored).await?;
         self.get(conf, name, namespace)
@@ -519,6 +525,8 @@ impl Apps {
         let (old, mut stored) = self.stored_of(&object);
         stored.owner = owner.to_owned();
         stored.sharing = sharing;
+        // What a user has made private is only a part of the stanza when it is shared.
+        stored.is_whole = object.sharing != Sharing::User;
         self.put(old, stored).await
     }
 
@@ -559,17 +567,24 @@ impl Apps {
     fn stored_of(&self, object: &ConfObject) -> (Option<String>, Stored) {
         let owner = if object.sharing == Sharing::User { object.owner.as_str() } else { NOBODY };
         let name = document(owner, &object.app, &object.conf, &object.name);
-        let known = self.inner.state.read().objects.get(&name).cloned();
-        match known {
+        let state = self.inner.state.read();
+        match state.objects.get(&name).cloned() {
             Some(stored) => (Some(name), stored),
             None => {
+                // What other apps see of a stanza of files, they see after its change, also if the app has
+                // no metadata: the sharing of a stored object takes precedence over the metadata.
+                let is_shown = !object.removable
+                    && object.app != SYSTEM
+                    && object.sharing == Sharing::App
+                    && state.layers.shows(&object.app, &object.conf, &object.name);
                 let stored = Stored {
                     conf: object.conf.clone(),
                     name: object.name.clone(),
                     app: object.app.clone(),
                     owner: object.owner.clone(),
-                    sharing: object.sharing,
+                    sharing: if is_shown { Sharing::Global } else { object.sharing },
                     settings: Vec::new(),
+                    is_whole: false,
                 };
                 (None, stored)
             }

@@ -23,6 +23,8 @@ mod collections;
 mod digest;
 mod documents;
 mod error;
+#[cfg(test)]
+mod export_tests;
 mod gains;
 mod install;
 mod installation;

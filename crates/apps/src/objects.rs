@@ -1,6 +1,7 @@
 //! Objects: stanzas of `.conf` files that were made at run time, as documents of the catalog.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::LazyCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use conf::{ConfFile, Entry, Layer, Layers, Place, Stanza};
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,8 @@ use crate::{Error, NOBODY, Namespace, SYSTEM, Sharing};
 
 /// The kind of the documents.
 pub(crate) const KIND: &str = "conf";
+/// The file whose settings are exported one by one.
+const PROPS: &str = "props";
 
 /// Keys and values in order.
 pub type Settings = Vec<(String, String)>;
@@ -69,6 +72,10 @@ pub(crate) struct Stored {
     pub(crate) owner: String,
     pub(crate) sharing: Sharing,
     pub(crate) settings: Settings,
+    /// Whether a user has set the sharing of the stanza as a whole. If not, the sharing of a stanza of
+    /// `props.conf` that is also in files applies only to the settings that the files do not have.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) is_whole: bool,
 }
 
 impl Stored {
@@ -116,6 +123,7 @@ pub(crate) fn with_objects<'o>(
     objects: impl Iterator<Item = &'o Stored>,
 ) -> Layers {
     let mut layers = files.clone();
+    let in_files = LazyCell::new(|| settings_of_props(files));
     // One file per layer and conf, so that a thousand objects do not become a thousand files.
     let mut stored: Vec<(Layer, ConfFile)> = Vec::new();
     for object in objects {
@@ -143,7 +151,20 @@ pub(crate) fn with_objects<'o>(
         }
         if object.sharing != Sharing::User {
             let shown = object.sharing == Sharing::Global;
-            layers = layers.exporting(&object.app, &object.conf, &object.name, shown);
+            let is_part = object.conf == PROPS && !object.is_whole && !shown;
+            let place = (object.app.as_str(), object.name.as_str());
+            let known = if is_part { in_files.get(&place) } else { None };
+            let names: Vec<String> = match known {
+                Some(known) => {
+                    let keys = object.settings.iter().map(|(key, _)| key.as_str());
+                    let own = keys.filter(|key| !known.contains(key));
+                    own.map(|key| format!("{}/{key}", object.name)).collect()
+                }
+                None => vec![object.name.clone()],
+            };
+            for name in names {
+                layers = layers.exporting(&object.app, &object.conf, &name, shown);
+            }
         }
     }
     for (layer, file) in stored {
@@ -151,6 +172,18 @@ pub(crate) fn with_objects<'o>(
         layers = layers.with_file(layer, &conf, file);
     }
     layers
+}
+
+/// The keys in the stanzas of `props.conf` of apps, by app and stanza.
+fn settings_of_props(files: &Layers) -> HashMap<(&str, &str), HashSet<&str>> {
+    let mut found: HashMap<(&str, &str), HashSet<&str>> = HashMap::new();
+    for (layer, stanza) in files.stanzas(PROPS) {
+        if let Some(app) = layer.app() {
+            let keys = stanza.entries.iter().map(|entry| entry.key.as_str());
+            found.entry((app, stanza.name.as_str())).or_default().extend(keys);
+        }
+    }
+    found
 }
 
 /// Checks that a name fits in a path and a file.

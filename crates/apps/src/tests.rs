@@ -16,7 +16,7 @@ use crate::{
     Suppressions, Target, install, report,
 };
 
-async fn open(
+pub(crate) async fn open(
     store: &Arc<dyn ObjectStore>,
     directory: Option<&std::path::Path>,
 ) -> (Apps, Catalog) {
@@ -40,11 +40,11 @@ async fn open(
     (Apps::open(parts).unwrap(), catalog)
 }
 
-fn memory() -> Arc<dyn ObjectStore> {
+pub(crate) fn memory() -> Arc<dyn ObjectStore> {
     Arc::new(InMemory::new())
 }
 
-fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+pub(crate) fn settings(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
     pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 

@@ -1,9 +1,9 @@
 //! `/services/data/props/{extractions,fieldaliases,calcfields,lookups,sourcetype-rename}`: single settings of
 //! `props.conf`.
 //!
-//! An entry is one setting of one stanza, named `stanza : ATTRIBUTE-class`. A setting that is removed
-//! stays in its stanza without a value, which switches off what a lower layer says; a stanza that holds
-//! nothing more is removed with it.
+//! An entry is one setting of one stanza, named `stanza : ATTRIBUTE-class`. A setting of files that is
+//! removed stays in its stanza without a value, which switches off what the files say; a stanza that holds
+//! nothing more is removed with the setting.
 
 use apps::{ConfObject, Error as AppsError, NOBODY, Namespace, Sharing};
 use axum::response::Response;
@@ -291,11 +291,7 @@ impl Resource for PropsSettings {
     async fn remove(&self, call: &Call, found: Found) -> Result<(), RestError> {
         found.check_writable(&asked(call)?)?;
         let (stanza, there) = (&found.object.name, home(&found.object));
-        let mut others = found.object.settings.iter().filter(|(key, _)| *key != found.key);
-        let alone = others.all(|(_, value)| value.is_empty());
-        if alone && found.object.removable {
-            call.state.apps.remove(CONF, stanza, &there).await?;
-        }
+        call.state.apps.unset(CONF, stanza, &there, &found.key).await?;
         // Settings in files of the same namespace cannot be removed; a private object may have hidden others,
         // which remain.
         let private = |object: &ConfObject| object.sharing == Sharing::User;

@@ -109,6 +109,7 @@ impl Apps {
                 owner: NOBODY.to_owned(),
                 sharing: Sharing::Global,
                 settings: vec![(key.clone(), value)],
+                is_whole: false,
             };
             let is_set = stored.settings.iter().all(|(_, value)| !value.is_empty());
             changed.insert(format!("{whole}/{key}"), is_set.then_some(stored));
