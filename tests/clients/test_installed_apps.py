@@ -101,6 +101,33 @@ def test_an_app_is_in_force_at_once_and_after_a_kill(server, tmp_path):
     assert '"name":"doors"' in listed.replace(" ", "") and "Doors" in listed, listed
 
 
+def test_a_disabled_app_has_no_effect_until_it_is_enabled(server):
+    send(server, "at=1700000000 who=ada pin=1234")
+    assert upload(server, archive(files())).status == 201
+    path = "/services/apps/local/doors"
+
+    def is_in_effect():
+        rows = server.rows("search index=main sourcetype=door earliest=0 | head 1 | table who team")
+        macro = server.rest("GET", "/servicesNS/nobody/search/admin/macros/doors").status
+        lookup = server.rows("| inputlookup teams.csv")
+        answers = [rows == [{"who": "ada", "team": "red"}], macro == 200, len(lookup) == 2]
+        assert len(set(answers)) == 1, (rows, macro, lookup)
+        return answers[0]
+
+    assert is_in_effect()
+    for action, is_enabled in [("disable", False), ("enable", True)]:
+        answer = server.rest("POST", f"{path}/{action}?output_mode=json")
+        assert answer.json()["entry"][0]["content"]["disabled"] is not is_enabled, answer
+        assert is_in_effect() == is_enabled
+        server.kill()
+        server.start()
+        assert is_in_effect() == is_enabled
+    off = archive(files(**{"default/app.conf": "[install]\nstate = disabled\n"}))
+    content = upload(server, off, "&update=1").json()["entry"][0]["content"]
+    # What an administrator has set takes precedence over the file.
+    assert content["disabled"] is False and is_in_effect()
+
+
 def test_an_update_keeps_what_users_changed_and_a_removal_takes_all_away(server, tmp_path):
     first = files(**{"local/macros.conf": "[mine]\ndefinition = who=bob\n"})
     made = upload(server, archive(first))

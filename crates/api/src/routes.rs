@@ -18,7 +18,7 @@ mod concurrency_settings;
 pub(crate) mod console;
 mod cost;
 mod data_indexes;
-mod data_inputs;
+pub(crate) mod data_inputs;
 mod declared_settings;
 pub(crate) mod deployment_broker;
 mod deployment_server;

@@ -1,5 +1,6 @@
 //! The apps of an installation: the objects that each namespace sees, and changes of them.
 
+mod disabled;
 mod files;
 mod reload;
 mod system;
@@ -75,6 +76,8 @@ pub struct AppInfo {
     pub removable: bool,
     /// Whether it was installed at run time.
     pub installed: bool,
+    /// Whether it is disabled: nothing of it has an effect.
+    pub disabled: bool,
 }
 
 impl AppInfo {
@@ -149,7 +152,8 @@ struct State {
 impl State {
     fn new(files: Arc<Files>, objects: Arc<BTreeMap<String, Stored>>) -> Self {
         let rules = Rules::new(&files.rules, &objects);
-        let layers = Arc::new(with_objects(&files.layers, objects.values()));
+        let layers = with_objects(&files.layers, objects.values()).without_disabled();
+        let layers = Arc::new(layers);
         let knowledge = Arc::new(Knowledge::new(layers.shared()));
         Self { files, objects, layers, knowledge, rules }
     }
@@ -157,7 +161,8 @@ impl State {
     /// The same files with other objects.
     fn with(&self, objects: BTreeMap<String, Stored>) -> Self {
         let rules = self.rules.with(&objects);
-        let layers = Arc::new(with_objects(&self.files.layers, objects.values()));
+        let layers = with_objects(&self.files.layers, objects.values()).without_disabled();
+        let layers = Arc::new(layers);
         let changed = changed_confs(&self.objects, &objects);
         let knowledge = Arc::new(self.knowledge.changed(layers.shared(), &changed));
         Self {
@@ -260,10 +265,13 @@ impl Apps {
         self.inner.state.read().app_files()
     }
 
-    /// The directory of an app among these files. The files of a version that was replaced are kept for an
-    /// hour; after that, it is the directory in force.
+    /// The directory of an app among these files; `None` if it is disabled. The files of a version that was
+    /// replaced are kept for an hour; after that, it is the directory in force.
     #[must_use]
     pub fn directory_at(&self, files: &AppFiles, app: &str) -> Option<PathBuf> {
+        if files.is_disabled(app) {
+            return None;
+        }
         match files.files.installed.get(app) {
             Some(directory) if directory.is_dir() => Some(directory.clone()),
             Some(_) => self.directory_of(app),
@@ -466,6 +474,7 @@ impl Apps {
             let message = "an object must be created in one app and for one owner, not for -";
             return Err(Error::Invalid(message.to_owned()));
         }
+        self.check_enabled(&namespace.app)?;
         let _writing = self.inner.writing.lock().await;
         let sharing = if namespace.owner == NOBODY { Sharing::App } else { Sharing::User };
         let existing = self.get(conf, name, namespace);
@@ -541,6 +550,7 @@ impl Apps {
         namespace: &Namespace,
         app: &str,
     ) -> Result<(), Error> {
+        self.check_enabled(app)?;
         let _writing = self.inner.writing.lock().await;
         let object = self.get(conf, name, namespace)?;
         let (old, mut stored) = self.stored_of(&object);
@@ -611,6 +621,10 @@ impl Apps {
 
     /// Refuses a change that makes a valid configuration invalid.
     fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
+        // An app may be enabled in spite of mistakes in it, which are ignored.
+        if stored.conf == APP {
+            return Ok(());
+        }
         let before = self.inner.state.read().clone();
         let (mut objects, known) = ((*before.objects).clone(), before.knowledge.errors().len());
         let mut shared = stored.clone();
@@ -651,7 +665,9 @@ impl Apps {
     }
 
     fn app_info(state: &State, in_files: &BTreeSet<String>, name: String) -> AppInfo {
-        let mut info = AppInfo { name, settings: Vec::new(), removable: false, installed: false };
+        let disabled = state.layers.disabled().contains(&name);
+        let (settings, removable, installed) = (Vec::new(), false, false);
+        let mut info = AppInfo { name, settings, removable, installed, disabled };
         for (layer, stanza) in state.layers.stanzas(APP) {
             if layer.app() != Some(&info.name) || matches!(layer, Layer::User(..)) {
                 continue;
@@ -697,6 +713,7 @@ impl Apps {
         if !self.apps().iter().any(|app| app.name == name) {
             return Err(Error::NotFound(name.to_owned()));
         }
+        disabled::check_change(name, settings)?;
         let _writing = self.inner.writing.lock().await;
         self.put_app(name, settings, false).await
     }

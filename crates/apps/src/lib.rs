@@ -21,6 +21,8 @@ mod bundle;
 mod bundle_tests;
 mod collections;
 mod digest;
+#[cfg(test)]
+mod disabled_tests;
 mod documents;
 mod error;
 #[cfg(test)]

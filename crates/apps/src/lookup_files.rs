@@ -112,6 +112,7 @@ impl Apps {
         let lookups = self.lookup_files();
         let mut apps = vec![namespace.app.clone()];
         apps.extend(files.apps().into_iter().filter(|app| *app != namespace.app));
+        apps.retain(|app| !files.is_disabled(app));
         let stored = lookups.stored().await;
         let stored = stored.map_err(|source| failed("list", &Path::from(ROOT), source))?;
         for app in &apps {
@@ -246,6 +247,7 @@ impl Apps {
         }
         let own = |app: &String| namespace.app == "-" || *app == namespace.app;
         found.retain(|file| own(&file.app) || files.shows_lookup(&file.app, &file.name));
+        found.retain(|file| !files.is_disabled(&file.app));
         found.sort();
         Ok(found)
     }

@@ -1,8 +1,8 @@
 //! The index-time rules: those of files and of shared objects.
 //!
 //! Guarantees: a shared object of `props.conf` or `transforms.conf` has the same effect as a setting of its
-//! app's files; objects of users have none, because events belong to no user. The rules are compiled again
-//! only if one of these objects has changed.
+//! app's files; objects of users have none, because events belong to no user. Disabled apps have no rules.
+//! The rules are compiled again only if one of these objects has changed, or the state of an app.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,6 +14,8 @@ use crate::objects::{Stored, with_objects};
 
 /// The files that have rules for events that arrive.
 const CONFS: [&str; 2] = ["props", "transforms"];
+/// The file and the stanza that disable an app.
+const STATE: (&str, &str) = ("app", "install");
 
 /// See the module.
 #[derive(Debug, Clone)]
@@ -27,9 +29,12 @@ pub(crate) struct Rules {
 impl Rules {
     pub(crate) fn new(files: &Arc<Knowledge>, objects: &BTreeMap<String, Stored>) -> Self {
         let objects: Vec<Stored> = of_events(objects).cloned().collect();
-        let all = match objects.is_empty() {
-            true => Arc::clone(files),
-            false => Arc::new(Knowledge::new(with_objects(files.layers(), objects.iter()))),
+        let layers = with_objects(files.layers(), objects.iter()).without_disabled();
+        let is_changed = !layers.disabled().is_empty()
+            || objects.iter().any(|stored| CONFS.contains(&stored.conf.as_str()));
+        let all = match is_changed {
+            false => Arc::clone(files),
+            true => Arc::new(Knowledge::new(layers)),
         };
         Self { files: Arc::clone(files), objects, all }
     }
@@ -44,7 +49,9 @@ impl Rules {
 }
 
 fn of_events(objects: &BTreeMap<String, Stored>) -> impl Iterator<Item = &Stored> {
-    objects
-        .values()
-        .filter(|stored| CONFS.contains(&stored.conf.as_str()) && stored.sharing != Sharing::User)
+    let is_read = |stored: &&Stored| {
+        let (conf, name) = (stored.conf.as_str(), stored.name.as_str());
+        CONFS.contains(&conf) || (conf, name) == STATE
+    };
+    objects.values().filter(is_read).filter(|stored| stored.sharing != Sharing::User)
 }

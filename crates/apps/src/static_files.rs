@@ -37,7 +37,7 @@ impl Apps {
             return Err(missing());
         }
         let media_type = media_type(inside).ok_or_else(missing)?;
-        let directory = self.directory_of(app).ok_or_else(missing)?;
+        let directory = self.directory_at(&self.files(), app).ok_or_else(missing)?;
         let mut file = directory.join("apps");
         let below = Path::new(app).join("appserver/static").join(inside);
         for part in below.components() {

@@ -5,6 +5,7 @@
 //! another order ([`Layers::view`]). This is the only module of the crate that reads files.
 
 mod changes;
+mod disabled;
 mod outside;
 mod server;
 
@@ -76,6 +77,8 @@ pub struct Layers {
     /// The paths of files that are in no layer, by the app in whose directory they are; `None` for those
     /// outside of apps.
     outside: BTreeMap<Option<String>, Vec<String>>,
+    /// The apps of which only `app.conf` is left.
+    disabled: BTreeSet<String>,
 }
 
 impl Layer {
@@ -308,6 +311,7 @@ impl Layers {
             directories: self.directories.clone(),
             models,
             outside: self.outside.clone(),
+            disabled: self.disabled.clone(),
         }
     }
 

@@ -21,7 +21,7 @@ const STRICT: [&str; 4] = ["inputs", "outputs", "deploymentclient", "server"];
 pub(crate) type Directories = BTreeMap<String, PathBuf>;
 
 fn layers(directory: &Path, deployed: &Directories) -> Result<Layers> {
-    Ok(Layers::read(directory)?.with_apps(deployed, |_| true)?)
+    Ok(Layers::read(directory)?.with_apps(deployed, |_| true)?.without_disabled())
 }
 
 /// Reads the configuration, and logs warnings about it.

@@ -8,6 +8,7 @@ use axum::response::Response;
 use model::ErrorKind;
 use serde_json::json;
 
+use super::data_inputs::follow;
 use super::feed;
 use super::resource::{About, Access, Removal, Resource};
 use crate::atom::{Acl, Attributes, Entry};
@@ -84,7 +85,7 @@ fn entry(caller: &Caller, app: &AppInfo) -> Entry {
         "description": text("launcher.description"),
         "version": version,
         "visible": flag("ui.is_visible", true),
-        "disabled": flag("install.disabled", false),
+        "disabled": app.disabled,
         "configured": flag("install.is_configured", true),
         "check_for_updates": flag("package.check_for_updates", false),
         "core": is_search,
@@ -170,8 +171,7 @@ impl Resource for LocalApps {
     }
 
     async fn edit(&self, call: &Call, app: AppInfo) -> Result<AppInfo, RestError> {
-        call.state.apps.update_app(&app.name, &settings(&call.params)).await?;
-        found(call, &app.name)
+        change(call, &app, &settings(&call.params)).await
     }
 
     fn actions(&self) -> &'static str {
@@ -190,8 +190,7 @@ impl Resource for LocalApps {
             _ => return Err(RestError::no_object(action)),
         };
         let disabled = [("install.disabled".to_owned(), off.to_owned())];
-        call.state.apps.update_app(&app.name, &disabled).await?;
-        found(call, &app.name).map(Some)
+        change(call, &app, &disabled).await.map(Some)
     }
 
     /// Removes an app that was created or installed here, with its objects, in all processes. Clients expect
@@ -205,6 +204,22 @@ impl Resource for LocalApps {
         call.state.messages.warn(RESTART_REQUIRED, text, call.now());
         Ok(())
     }
+}
+
+/// Changes settings of an app. If it is disabled or enabled, its inputs are stopped or started.
+async fn change(
+    call: &Call,
+    app: &AppInfo,
+    settings: &[(String, String)],
+) -> Result<AppInfo, RestError> {
+    call.state.apps.update_app(&app.name, settings).await?;
+    let changed = found(call, &app.name)?;
+    if changed.disabled != app.disabled {
+        for text in follow(&call.state).await? {
+            tracing::warn!(app = app.name, "{text}");
+        }
+    }
+    Ok(changed)
 }
 
 fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {
@@ -239,6 +254,7 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
         "used": report.used,
         "ignored": reports.ignored(&app),
         "notes": reports.notes(&app),
+        "disabled": call.state.apps.disabled().contains(&app),
         "not_used": pairs(remarks),
         "gains": pairs(gains),
     });
@@ -272,6 +288,8 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {PATH}/one/update"), "", 200, "update.name"),
         case(&format!("GET {PATH}/two/update"), "", 404, "Could not find object"),
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
+        case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),
+        case(&format!("POST {PATH}/search/disable"), "", 400, "search cannot be disabled"),
         case(&format!("POST {PATH}/one/explode"), "", 404, "Could not find object id=explode"),
         case(&format!("POST {PATH}"), "name=a%2Fb", 400, "cannot be the name of an app"),
         case(&format!("POST {PATH}"), "name=a.tgz&filename=1", 400, "not an absolute path"),

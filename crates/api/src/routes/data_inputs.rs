@@ -1,7 +1,7 @@
 //! `/services/data/inputs`: inputs of `inputs.conf`, and those created over REST. They are created, changed,
 //! disabled and removed at run time. Tokens of the HTTP collector are in `hec_tokens`.
 
-mod change;
+pub(crate) mod change;
 mod kind;
 mod oneshot;
 

@@ -82,7 +82,7 @@ impl Apps {
         let state = self.inner.state.read();
         let mut objects = (*state.objects).clone();
         apply(&mut objects, changed);
-        with_objects(&state.files.layers, objects.values()).of_server()
+        with_objects(&state.files.layers, objects.values()).without_disabled().of_server()
     }
 
     fn changed_system(&self, conf: &str, stanza: &str, changes: &[(String, String)]) -> Changed {

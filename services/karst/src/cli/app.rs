@@ -57,6 +57,9 @@ struct Report {
     notes: Vec<String>,
     not_used: Vec<Remark>,
     gains: Vec<Remark>,
+    /// Whether the app is disabled; servers of version 0.1 do not send it.
+    #[serde(default)]
+    disabled: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -90,6 +93,10 @@ fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
         notes,
         not_used: remarks.collect(),
         gains: gains.collect(),
+        disabled: Layers::read_app(to, &report.app)?
+            .without_disabled()
+            .disabled()
+            .contains(&report.app),
     };
     let place = to.join("apps").join(&report.app);
     let check = format!("`{CHECK} {} --conf-dir {}`", report.app, to.display());
@@ -122,7 +129,9 @@ async fn install(options: AppInstallOptions) -> Result<()> {
     let app = entry["name"].as_str().unwrap_or_default();
     let check = format!("`{CHECK} {app}` with the --data-dir of the server, on its machine");
     print(app, ("object storage", &check), &report)?;
-    println!("the app is in effect; in a cluster, the other processes follow within seconds");
+    if !report.disabled {
+        println!("the app is in effect; in a cluster, the other processes follow within seconds");
+    }
     Ok(())
 }
 
@@ -178,6 +187,13 @@ fn shown(app: &str, (place, check): (&str, &str), report: &Report) -> Result<Str
         writeln!(out, "  not used  {app}/{}: {text}{others}", places[0])?;
     }
     sums(&mut out, check, report)?;
+    if report.disabled {
+        writeln!(
+            out,
+            "the app is disabled ([install] of app.conf), so that nothing of it has an effect; \
+             `POST {PATH}/{app}/enable` enables it"
+        )?;
+    }
     Ok(printable(&String::from_utf8_lossy(&out)))
 }
 
@@ -256,6 +272,7 @@ mod tests {
             notes: Vec::new(),
             not_used: vec![Remark { place, text }],
             gains: Vec::new(),
+            disabled: true,
         };
         let text = shown("ta", ("etc/apps/ta", CHECK), &report).unwrap();
         assert!(text.contains("not used  ta/default/props.conf:2: expected"), "{text}");
@@ -263,6 +280,8 @@ mod tests {
             text.contains("ignored: a\u{fffd}[31m\n") && text.contains("x = \u{fffd}\n"),
             "{text}"
         );
+        let disabled = "the app is disabled ([install] of app.conf), so that nothing";
+        assert!(text.contains(disabled), "{text}");
         assert!(text.starts_with("ta: 1 file in etc/apps/ta\n  used      props.conf"), "{text}");
     }
 }

@@ -203,7 +203,7 @@ async fn set_in_catalog(
     );
     let lock = lock(data)?;
     let layers = match &options.store.conf_dir {
-        Some(directory) => Layers::read(directory)?,
+        Some(directory) => Layers::read(directory)?.without_disabled(),
         None => Layers::builtin(),
     };
     let objects = data.join("objects");

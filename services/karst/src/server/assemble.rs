@@ -425,9 +425,7 @@ fn follow_changes(state: &ApiState, not_copied: &NotCopied) {
     let is_shared = state.directory.is_some();
     let telling = is_shared
         .then(|| installed_apps::Telling { catalog: catalog.clone(), id: state.info.guid.clone() });
-    let (following, conditions) = (Arc::clone(&follower), state.health.clone());
-    let run = following.run(state.apps.clone(), (conditions, telling), shutdown.clone());
-    state.shutdown.spawn(run);
+    state.shutdown.spawn(Arc::clone(&follower).run(state.clone(), telling));
     if is_shared {
         let mut documents = kept_documents(state);
         documents.push(follower);

@@ -14,6 +14,7 @@ use ::inputs::udp::UdpInput;
 use ::inputs::{OwnDirectories, Sink};
 use access::HecToken;
 use anyhow::{Context, Result};
+use conf::Layers;
 use ingest::{IndexCatalog, Ingest};
 use knowledge::Knowledge;
 use model::IndexName;
@@ -28,8 +29,8 @@ use crate::config::{ServerOptions, aws_variables};
 ///
 /// # Errors
 /// If something in them is invalid.
-pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Result<Configured> {
-    let mut all = of_files(knowledge)?;
+pub(crate) fn configured(options: &ServerOptions, layers: &Layers) -> Result<Configured> {
+    let mut all = of_files(layers)?;
     add_syslog(options, &mut all)?;
     add_files(options, &host_name(), &mut all)?;
     Ok(all)
@@ -39,15 +40,15 @@ pub(crate) fn configured(options: &ServerOptions, knowledge: &Knowledge) -> Resu
 ///
 /// # Errors
 /// If something in them is invalid.
-pub(crate) fn of_files(knowledge: &Knowledge) -> Result<Configured> {
-    let of_app = |place: &conf::Place| knowledge.layers().is_of_app(place);
-    let conf = knowledge.conf("inputs");
+pub(crate) fn of_files(layers: &Layers) -> Result<Configured> {
+    let of_app = |place: &conf::Place| layers.is_of_app(place);
+    let conf = layers.effective("inputs");
     let read = Configured::read_tolerating(&conf, &host_name(), &of_app).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow::anyhow!("inputs.conf is invalid:\n{}", errors.join("\n"))
     });
     let mut all = read?;
-    all.monitor_settings = MonitorSettings::read(knowledge.layers())?;
+    all.monitor_settings = MonitorSettings::read(layers)?;
     Ok(all)
 }
 
@@ -67,7 +68,7 @@ pub(crate) fn own_log(options: &ServerOptions) -> Result<Configured> {
 /// If a setting of the monitor is invalid.
 pub(crate) fn running(
     options: &ServerOptions,
-    layers: &conf::Layers,
+    layers: &Layers,
     ingest: &Arc<Ingest>,
     indexes: &Arc<IndexCatalog>,
     files: MonitorStatus,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Console, Permissions};
-use api::{AppReports, Messages};
+use api::{ApiState, AppReports, Messages};
 use apps::{Applied, Apps, FileRules, Installed, Package, Target};
 use catalog::{Catalog, Followed};
 use conf::{Layers, Warning};
@@ -18,8 +18,8 @@ use futures::future::BoxFuture;
 use ingest::{IndexCatalog, Ingest};
 use knowledge::Knowledge;
 use parking_lot::Mutex;
+use runtime::Clock;
 use runtime::health::{self, Severity};
-use runtime::{Clock, Health, Shutdown};
 use tokio::sync::Notify;
 
 use super::setup::Setup;
@@ -142,7 +142,7 @@ impl AppReports for Consumers {
         let (conf_dir, console) = &self.files;
         let read = || {
             let setup = Setup::of_files(conf_dir.as_deref(), console)?;
-            inputs::of_files(&setup.knowledge)?;
+            inputs::of_files(&setup.layers)?;
             anyhow::Ok(FileRules { rules: setup.knowledge, ignored: setup.ignored.into() })
         };
         read().map_err(|error| format!("{error:#}"))
@@ -192,25 +192,28 @@ impl Follower {
 
     /// Applies installed apps and shared objects when other processes change them, and again after a failure,
     /// until shutdown.
-    pub(super) async fn run(
-        self: Arc<Self>,
-        apps: Apps,
-        (conditions, telling): (Health, Option<Telling>),
-        shutdown: Shutdown,
-    ) {
+    pub(super) async fn run(self: Arc<Self>, state: ApiState, telling: Option<Telling>) {
+        let (apps, conditions) = (&state.apps, &state.health);
+        let mut disabled = apps.disabled();
         let mut is_behind = false;
         let mut announced = None;
         loop {
             if let Some(telling) = &telling {
-                telling.tell(&apps, &mut announced).await;
+                telling.tell(apps, &mut announced).await;
             }
             tokio::select! {
-                () = shutdown.stopped() => return,
+                () = state.shutdown.stopped() => return,
                 () = self.0.notified() => {}
                 () = apps.changed() => {}
                 () = tokio::time::sleep(RETRY), if is_behind => {}
             }
-            match apps.apply_installed().await {
+            let applied = apps.apply_installed().await;
+            let now = apps.disabled();
+            if now != disabled {
+                disabled = now;
+                api::follow_inputs(&state).await;
+            }
+            match applied {
                 Ok(()) => {
                     conditions.clear(health::APPS_NOT_COPIED);
                     is_behind = false;

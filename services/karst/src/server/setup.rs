@@ -15,7 +15,9 @@ use crate::config::ServerOptions;
 /// The parsed configuration of `--conf-dir`.
 #[derive(Debug, Clone)]
 pub(crate) struct Setup {
+    /// The files without those of apps whose files disable them.
     pub(crate) layers: Layers,
+    /// The rules of all files: an app may be enabled over REST.
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) authentication: AuthenticationSettings,
     pub(crate) search: search::Settings,
@@ -32,7 +34,7 @@ impl Setup {
     pub(crate) fn read(options: &ServerOptions) -> Result<(Self, Configured)> {
         let console = assemble::console_address(options);
         let setup = Self::of_files(options.conf_dir.as_deref(), &console)?;
-        let inputs = inputs::configured(options, &setup.knowledge)?;
+        let inputs = inputs::configured(options, &setup.layers)?;
         Ok((setup, inputs))
     }
 
@@ -57,6 +59,7 @@ impl Setup {
         let knowledge = Knowledge::new(layers.clone());
         let errors: Vec<String> = knowledge.fatal_errors().map(ToString::to_string).collect();
         anyhow::ensure!(errors.is_empty(), "the configuration is invalid:\n{}", errors.join("\n"));
+        let layers = layers.without_disabled();
         let authentication = |layers: &Layers| AuthenticationSettings::read(layers, console);
         let authentication = tolerating(&layers, "authentication.conf", authentication)?;
         let search = tolerating(&layers, "limits.conf", search::Settings::of)?;

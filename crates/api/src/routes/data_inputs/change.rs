@@ -135,6 +135,15 @@ pub(crate) async fn follow(state: &ApiState) -> Result<Vec<String>, RestError> {
     Ok(done?)
 }
 
+/// Applies `inputs.conf` after another process has disabled or enabled an app. Inputs that do not run, and a
+/// server that is stopping or starting, are logged.
+pub async fn follow_inputs(state: &ApiState) {
+    match follow(state).await {
+        Ok(skipped) => skipped.iter().for_each(|text| tracing::warn!("{text}")),
+        Err(error) => tracing::info!(error = error.text, "inputs are as they were"),
+    }
+}
+
 /// The app of a new input.
 pub(super) fn app_of_new(asked: Option<&str>) -> String {
     asked.filter(|app| *app != "-").unwrap_or(SEARCH).to_owned()
