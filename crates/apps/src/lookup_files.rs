@@ -111,7 +111,8 @@ impl Apps {
         };
         let lookups = self.lookup_files();
         let mut apps = vec![namespace.app.clone()];
-        apps.extend(files.apps().into_iter().filter(|app| *app != namespace.app));
+        // In the order of the definitions that name the file.
+        apps.extend(files.apps().into_iter().rev().filter(|app| *app != namespace.app));
         apps.retain(|app| !files.is_disabled(app));
         let stored = lookups.stored().await;
         let stored = stored.map_err(|source| failed("list", &Path::from(ROOT), source))?;

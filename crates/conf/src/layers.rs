@@ -2,10 +2,12 @@
 //!
 //! Precedence, highest first: `system/local`, `apps/*/local`, `apps/*/default` (apps in lexicographic
 //! order, the first wins), then the built-in files as `system/default`. Searches of a user in an app use
-//! another order ([`Layers::view`]). This is the only module of the crate that reads files.
+//! another order ([`Layers::view`]), in which the last of several other apps wins. This is the only module
+//! of the crate that reads files.
 
 mod changes;
 mod disabled;
+mod order;
 mod outside;
 mod server;
 
@@ -18,6 +20,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use self::order::in_view;
 use crate::error::Error;
 use crate::file::{ConfFile, Entry, Place, Stanza, Warning};
 use crate::metadata::{Access, Metadata};
@@ -286,7 +289,7 @@ impl Layers {
     }
 
     /// The layers visible to searches of a user in an app, highest first: the user's own objects there, the
-    /// app, exported objects of other apps, the system.
+    /// app, exported objects of other apps (in reverse lexicographical order), the system.
     #[must_use]
     pub fn view(&self, user: &str, app: &str) -> Self {
         let mut files = Vec::new();
@@ -299,8 +302,11 @@ impl Layers {
             let file = ConfFile { file: name, stanzas, warnings };
             files.push((rank, LayerFile { layer: layer.clone(), conf: conf.clone(), file }));
         }
-        files.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.layer.cmp(&b.1.layer)));
+        files.sort_by(|a, b| in_view((a.0, &a.1.layer), (b.0, &b.1.layer)));
         let mut models = self.models.clone();
+        let is_other = |one: &(String, String, String)| one.0 != app;
+        // The sort is stable: models of `local` stay before those of `default`.
+        models.sort_by(|a, b| is_other(a).cmp(&is_other(b)).then_with(|| b.0.cmp(&a.0)));
         models.retain(|(other, name, _)| {
             other == app || self.metadata.shows(other, "datamodels", name)
         });
@@ -359,8 +365,7 @@ impl Layers {
                 seen.push((rank, layer, stanza));
             }
         }
-        // The sort is stable: the order of the layers is kept within a rank.
-        seen.sort_by_key(|(rank, ..)| *rank);
+        seen.sort_by(|a, b| in_view((a.0, a.1), (b.0, b.1)));
         seen.into_iter().map(|(_, layer, stanza)| (layer, stanza)).collect()
     }
 

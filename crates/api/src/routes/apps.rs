@@ -103,11 +103,12 @@ fn entry(caller: &Caller, app: &AppInfo) -> Entry {
         writable: caller.rights.may_share(&app.name) || caller.may("edit_local_apps"),
         ..Acl::default()
     };
+    let links: &[&str] = if is_search { &["update"] } else { &["enable", "disable", "update"] };
     Entry::new(PATH, &app.name, content)
         .with_acl(acl)
         .with_attributes(attributes(&[]))
         .editable()
-        .linking(&["enable", "disable", "update"])
+        .linking(links)
 }
 
 struct LocalApps;
