@@ -6,7 +6,7 @@ use frames::Frame;
 use spl::ast::{AppendCommand, AppendpipeCommand, Command, Spanned};
 
 use super::first_rows::{first_rows, limited};
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
+use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, place_of};
 use context::stage::Breaker;
 use context::stage::append::{Append, Appendpipe};
 use context::stage::inner::{Bounds, Inner};
@@ -39,6 +39,28 @@ pub(super) fn append(command: &AppendCommand, frame: Frame, tail: Vec<Spanned<Co
     Step::Materialize(frame, Breaker::table(Append(inner)))
 }
 
-pub(super) fn appendpipe(command: &AppendpipeCommand, frame: Frame) -> Step {
-    Step::Materialize(frame, Breaker::table(Appendpipe(command.subsearch.pipeline.clone())))
+pub(super) fn appendpipe(
+    command: &AppendpipeCommand,
+    frame: Frame,
+    tail: Vec<Spanned<Command>>,
+) -> Step {
+    let pipeline = command.subsearch.pipeline.clone();
+    if pipeline.commands.first().is_some_and(|first| begins(&first.node)) {
+        let (pipeline, bounds) = (*pipeline, Bounds::default());
+        let inner = Inner { pipeline, tail, bounds, command: "appendpipe" };
+        return Step::Materialize(frame, Breaker::table(Append(inner)));
+    }
+    Step::Materialize(frame, Breaker::table(Appendpipe(pipeline)))
+}
+
+/// Whether a command generates rows that do not follow those of the commands before it.
+fn begins(command: &Command) -> bool {
+    let appends = match command {
+        Command::Inputcsv(command) => command.0.append,
+        Command::Inputlookup(command) => command.append,
+        Command::Mstats(command) => command.append,
+        Command::Tstats(command) => command.append,
+        _ => false,
+    };
+    !appends && matches!(place_of(command), Place::Generating(_))
 }

@@ -1,4 +1,5 @@
-//! `appendpipe`: appends the result of a pipeline over the current rows to these rows; planned in `append`.
+//! `appendpipe`: appends the result of a pipeline over the current rows to these rows; planned in `append`,
+//! as is a pipeline that generates its own rows.
 
 use spl::ast::AppendpipeCommand;
 
@@ -19,6 +20,7 @@ impl CommandPlan for AppendpipeCommand {
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
-        Ok(append::appendpipe(self, input.frame))
+        let tail = input.tail();
+        Ok(append::appendpipe(self, input.frame, tail))
     }
 }
