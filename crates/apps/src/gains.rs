@@ -34,7 +34,10 @@ pub(crate) struct Found {
     inputs: BTreeSet<String>,
     disabled_inputs: BTreeSet<String>,
     modular_inputs: BTreeSet<String>,
-    commands: BTreeSet<String>,
+    /// The program of each search command.
+    commands: BTreeMap<String, String>,
+    /// The search commands whose programs need modules that only Splunk has.
+    without_modules: BTreeSet<String>,
     indexes: BTreeSet<String>,
     /// Views by name. `local` comes after `default`, and takes precedence.
     views: BTreeMap<String, Level>,
@@ -82,7 +85,14 @@ impl Found {
                     }
                     self.inputs.insert(name);
                 }
-                "commands" => drop(self.commands.insert(name)),
+                "commands" => {
+                    let file = stanza.get("filename").map(|entry| entry.value.clone());
+                    let program = self.commands.entry(name.clone());
+                    let program = program.or_insert_with(|| format!("{name}.py"));
+                    if let Some(file) = file {
+                        *program = file;
+                    }
+                }
                 "indexes" if !name.starts_with("volume:") => drop(self.indexes.insert(name)),
                 _ => {}
             }
@@ -92,6 +102,14 @@ impl Found {
     /// Notes an input that does not run.
     pub(crate) fn modular_input(&mut self, name: &str) {
         self.modular_inputs.insert(name.to_owned());
+    }
+
+    /// Notes the programs that need modules that only Splunk has, and returns those that are of commands.
+    pub(crate) fn needing_splunk(&mut self, programs: &BTreeSet<String>) -> BTreeSet<String> {
+        let needing = self.commands.iter().filter(|(_, program)| programs.contains(*program));
+        let (names, files) = needing.map(|(name, file)| (name.clone(), file.clone())).unzip();
+        self.without_modules = names;
+        files
     }
 
     fn props(&mut self, stanza: &Stanza) {
@@ -154,6 +172,10 @@ impl Found {
                 format!(", {count} of them with a schedule: schedules and alerts do not run yet")
             }
         };
+        let without_modules = match self.without_modules.len() {
+            0 => String::new(),
+            count => format!(", {count} of them cannot run: they import Python modules of Splunk"),
+        };
         let inputs = self.inputs.difference(&self.modular_inputs).count();
         let disabled = match self.disabled_inputs.difference(&self.modular_inputs).count() {
             0 => String::new(),
@@ -169,7 +191,7 @@ impl Found {
             counted("views", self.views.len(), self.views_by_level()),
             plain("data models", self.data_models.len()),
             counted("inputs", inputs, disabled),
-            plain("search commands", self.commands.len()),
+            counted("search commands", self.commands.len(), without_modules),
             plain("indexes", self.indexes.len()),
         ]
         .into_iter()
@@ -213,6 +235,9 @@ mod tests {
         add("savedsearches", "[s]\nsearch = x\nenableSched = 1\n[t]\nsearch = y\n");
         add("inputs", "[default]\nindex = x\n[monitor:///a]\ndisabled = 1\n[monitor:///b]\n");
         add("inputs", "[monitor:///a]\ndisabled = 0\n[tcp://1]\ndisabled = true\n");
+        add("commands", "[c]\nchunked = true\n[d]\nfilename = e.py\n");
+        let programs = ["c.py", "d.py"].map(str::to_owned).into_iter().collect();
+        assert_eq!(found.needing_splunk(&programs).into_iter().collect::<Vec<_>>(), ["c.py"]);
         found.file(Path::new("default/data/models/Web.json"));
         found.file(Path::new("local/data/models/Web.json"));
         found.view(Path::new("default/data/ui/views/a.xml"), Level::None);
@@ -230,6 +255,7 @@ mod tests {
                 "views: 2: 1 shown in full, 1 in part",
                 "data models: 1",
                 "inputs: 3, 1 of them disabled",
+                "search commands: 2, 1 of them cannot run: they import Python modules of Splunk",
             ]
         );
     }

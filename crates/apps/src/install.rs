@@ -9,6 +9,7 @@ use knowledge::index_time::without_effect;
 
 use crate::gains::{Found, Gain};
 use crate::media_types::media_type;
+use crate::python::needing_splunk;
 use crate::simple_xml::{self, Level};
 use crate::{Error, Package};
 
@@ -146,6 +147,11 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
             continue;
         }
         examine(&file.path, &file.bytes, settings, &mut report, &mut found);
+    }
+    for program in found.needing_splunk(&needing_splunk(&package.files)) {
+        let text = "the program of a search command imports the Python module splunk, which is part of Splunk \
+                    and not of Karst: the command cannot run";
+        report.remarks.push(Remark { place: format!("bin/{program}"), text: text.to_owned() });
     }
     report.remarks.extend(package.left_out());
     report.gains = found.gains();

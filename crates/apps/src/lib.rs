@@ -41,6 +41,7 @@ mod namespace;
 mod objects;
 mod package;
 mod pages;
+mod python;
 mod query;
 pub mod redaction;
 mod room;

@@ -31,6 +31,18 @@ pub enum Error {
         /// Its error message, or the end of stderr.
         said: String,
     },
+    /// The program imports a Python module that is missing.
+    #[error("{}: {program} ended {ended}{}", absence(module), complaint(said))]
+    Module {
+        /// The program.
+        program: String,
+        /// The name of the module.
+        module: String,
+        /// As in `with exit code 1`.
+        ended: String,
+        /// The end of stderr.
+        said: String,
+    },
     /// The program did not answer in time and was killed.
     #[error(
         "{program} did not answer within {seconds} s ({setting}) and was killed{}",
@@ -104,6 +116,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for a program that ended before it answered; `said` is its error message, or the end of
+    /// stderr.
+    pub(crate) fn of_end(program: String, ended: String, said: String) -> Self {
+        match missing_module(&said).map(str::to_owned) {
+            Some(module) => Self::Module { program, module, ended, said },
+            None => Self::Ended { program, ended, said },
+        }
+    }
+
     /// The kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
@@ -114,9 +135,58 @@ impl Error {
     }
 }
 
+/// The module that a Python program could not import, from the end of its traceback.
+fn missing_module(said: &str) -> Option<&str> {
+    let name = said.lines().rev().find_map(|line| {
+        let reason = line.trim().strip_prefix("ModuleNotFoundError: ")?;
+        reason.strip_prefix("No module named '")
+    })?;
+    name.split('\'').next().filter(|name| !name.is_empty())
+}
+
+fn absence(module: &str) -> String {
+    match module.split('.').next() {
+        Some("splunk") => {
+            format!("the Python module \"{module}\" is part of Splunk, and Karst does not have it")
+        }
+        _ => format!(
+            "the Python module \"{module}\" is missing (install it for the interpreter of python in \
+             limits.conf [scripts])"
+        ),
+    }
+}
+
 fn complaint(said: &str) -> String {
     match said.trim() {
         "" => String::new(),
         said => format!(": {said}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_module_is_named_first() {
+        let text = |module: &str| {
+            let said = format!(
+                "Traceback (most recent call last):\n  File \"x.py\", line 1, in <module>\n\
+                 ModuleNotFoundError: No module named '{module}'"
+            );
+            let program = "the command \"x\" (/x.py)".to_owned();
+            Error::of_end(program, "with exit code 1".to_owned(), said).to_string()
+        };
+        let splunk = "the Python module \"splunk.clilib\" is part of Splunk, and Karst does not have it: the \
+                      command \"x\" (/x.py) ended with exit code 1: Traceback";
+        assert!(text("splunk.clilib").starts_with(splunk), "{}", text("splunk.clilib"));
+        let other = "the Python module \"splunklib\" is missing (install it for";
+        assert!(text("splunklib").starts_with(other), "{}", text("splunklib"));
+    }
+
+    #[test]
+    fn other_ends_say_what_the_program_said() {
+        let ended = Error::of_end("x".to_owned(), "by signal 9".to_owned(), "no".to_owned());
+        assert_eq!(ended.to_string(), "x ended without an answer, by signal 9: no");
     }
 }

@@ -247,7 +247,7 @@ impl Process {
     /// The error for a program that ended with this status.
     pub(crate) async fn ended(&mut self, status: ExitStatus, said: String) -> Error {
         let said = if said.is_empty() { self.complaint().await } else { said };
-        Error::Ended { program: self.program.clone(), ended: described(status), said }
+        Error::of_end(self.program.clone(), described(status), said)
     }
 
     /// The error for a program that did not answer in time.
