@@ -24,6 +24,9 @@ pub(crate) async fn spl(options: SplOptions) -> Result<ExitCode> {
     }
 }
 
+/// The files of an app that searches depend on before they are parsed.
+const READ: [&str; 2] = ["commands", "macros"];
+
 /// Reads the configuration of a directory: layers, one app, or plain files.
 fn configuration(directory: Option<&Path>) -> Result<Knowledge> {
     let Some(directory) = directory else { return Ok(Knowledge::builtin()) };
@@ -36,12 +39,39 @@ fn configuration(directory: Option<&Path>) -> Result<Knowledge> {
         ("default", Layer::AppDefault(app)),
     ];
     for (folder, layer) in places {
-        let path = directory.join(folder).join("macros.conf");
-        if path.is_file() {
-            let text = std::fs::read(&path);
-            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-            layers = layers.with(layer, "macros", &String::from_utf8_lossy(&text));
+        for conf in READ {
+            let path = directory.join(folder).join(format!("{conf}.conf"));
+            if path.is_file() {
+                let text = std::fs::read(&path);
+                let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+                layers = layers.with(layer.clone(), conf, &String::from_utf8_lossy(&text));
+            }
         }
     }
     Ok(Knowledge::new(layers))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_and_macros_of_an_app_are_known() {
+        let app = tempfile::tempdir().unwrap();
+        let files = [
+            ("default/commands.conf", "[shipped]\nfilename = a.py\n"),
+            ("default/macros.conf", "[m]\ndefinition = x\n"),
+            ("local/commands.conf", "[own]\n"),
+        ];
+        for (path, text) in files {
+            let path = app.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = configuration(Some(app.path())).unwrap();
+        let names: Vec<String> = found.custom_command_names().into_iter().collect();
+        assert_eq!(names, ["own", "shipped"]);
+        assert!(found.conf("macros").stanza("m").is_some());
+    }
 }

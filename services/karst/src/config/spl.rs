@@ -57,7 +57,7 @@ pub(crate) struct CheckOptions {
     /// Searches in text files are blocks separated by empty lines.
     #[arg(long)]
     pub(crate) multiline: bool,
-    /// Directory of .conf layers, or of an app, whose macros.conf is used.
+    /// Directory of .conf layers, or of an app, whose macros.conf and commands.conf are used.
     #[arg(long, value_name = "DIR")]
     pub(crate) macros: Option<PathBuf>,
     /// Format of the report.
