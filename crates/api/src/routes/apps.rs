@@ -159,7 +159,7 @@ impl Resource for LocalApps {
             }
             let read = unpacked(move || Package::read(&path)).await?;
             let app = read.app.clone();
-            call.state.apps.install(read, params.flag("update"), &call.caller.user).await?;
+            install(call, read).await?;
             return found(call, &app);
         }
         let mut settings = settings(params);
@@ -236,6 +236,20 @@ async fn unpacked(
     Ok(work_on_part(read).await.map_err(stops)??)
 }
 
+/// Installs a packed app, or updates it.
+async fn install(call: &Call, package: Package) -> Result<(), RestError> {
+    let update = call.params.flag("update");
+    let done = call.state.apps.install(package, update, &call.caller.user).await;
+    done.map_err(|error| {
+        let exists = matches!(error, apps::Error::Exists(_));
+        let mut refused = RestError::from(error);
+        if exists {
+            refused.text.push_str("; update=1 (--update of `karst app install`) replaces the app");
+        }
+        refused
+    })
+}
+
 /// Installs a packed app, and reports the parts that are used.
 async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
     let params = &call.params;
@@ -244,7 +258,7 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
     let reports = &call.state.app_reports;
     let report = reports.report(&package);
     let app = package.app.clone();
-    call.state.apps.install(package, params.flag("update"), &call.caller.user).await?;
+    install(&call, package).await?;
     let pairs = |pairs: Vec<(String, String)>| -> Vec<serde_json::Value> {
         pairs.into_iter().map(|(place, text)| json!({ "place": place, "text": text })).collect()
     };
@@ -299,7 +313,12 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("POST {PATH}/one/_reload"), "", 200, "\"restart_required\":[]"),
         case("POST /services/apps/upload", "not packed", 400, "is not an app archive"),
         case("POST /services/apps/upload?name=kept.tar", &archive(), 201, "\"files\":1"),
-        case("POST /services/apps/upload?name=kept.tar", &archive(), 409, "already exists"),
+        case(
+            "POST /services/apps/upload?name=kept.tar",
+            &archive(),
+            409,
+            "already exists; update=1",
+        ),
         case(&format!("GET {PATH}/kept"), "", 200, "\"installed\":true"),
         case(&format!("DELETE {PATH}/kept"), "", 200, "\"entry\":"),
         case(&format!("DELETE {PATH}/search"), "", 400, "cannot be removed"),

@@ -72,7 +72,11 @@ struct Remark {
 fn copy(options: AppInstallOptions, to: &Path) -> Result<()> {
     let install = Install { from: options.from, to: to.to_owned(), update: options.update };
     let report = apps::install(&install, &crate::settings::registry());
-    let report = report.context("the app was not installed")?;
+    let report = report.map_err(|error| match error {
+        apps::Error::Exists(_) => anyhow::Error::from(error)
+            .context("the app was not installed; --update replaces the app of this name"),
+        error => anyhow::Error::from(error).context("the app was not installed"),
+    })?;
     let folder = format!("{}/", to.join("apps").display());
     let (mut ignored, mut notes) = (Vec::new(), Vec::new());
     for mistake in mistakes_in(to, &report.app)? {
