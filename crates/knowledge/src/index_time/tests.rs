@@ -148,6 +148,15 @@ fn indexed_fields_are_added_to_those_that_are_there() {
 }
 
 #[test]
+fn quotes_that_a_group_captures_around_a_value_are_not_part_of_it() {
+    let transforms = "[kv]\nREGEX = (\\w+)=(\"[^\"]*\"|\\S+)\nFORMAT = $1::$2\nWRITE_META = true\n\
+                      REPEAT_MATCH = true";
+    let text = "id=\"10963\" name=\"two words\" none=\"\" part=a\"b\"";
+    let expected = format!("{text} | id::10963 | name::two words | part::a\"b\"");
+    check("TRANSFORMS-a = kv", transforms, text, &expected);
+}
+
+#[test]
 fn a_default_value_stands_in_where_nothing_matches() {
     let transforms = "[level]\nREGEX = level=(\\w+)\nFORMAT = level::$1\nWRITE_META = true\nDEFAULT_VALUE = level::none";
     check("TRANSFORMS-a = level", transforms, "level=low", "level=low | level::low");

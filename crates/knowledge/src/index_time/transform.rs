@@ -206,6 +206,7 @@ impl RegexTransform {
                 }
                 for (name, value) in pairs {
                     let (name, value) = (name.expand(groups, ""), value.expand(groups, ""));
+                    let value = unquoted(value);
                     if !name.is_empty() && !value.is_empty() {
                         draft.fields.push((name.into(), Cow::Owned(value)));
                     }
@@ -233,6 +234,15 @@ impl RegexTransform {
             DestKey::Time => draft.time.0.div_euclid(1_000_000).to_string(),
             DestKey::TcpRouting => draft.tcp_routing.clone().unwrap_or_default(),
         }
+    }
+}
+
+/// A value without the quotes around it, which delimit it in `_meta`: a group may have captured them.
+fn unquoted(value: String) -> String {
+    let inner = value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match inner.filter(|inner| !inner.contains('"')) {
+        Some(inner) => inner.to_owned(),
+        None => value,
     }
 }
 
