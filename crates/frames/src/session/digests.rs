@@ -16,7 +16,7 @@ use exprs::ledger::Meter;
 pub(super) fn functions() -> impl Iterator<Item = ScalarUDF> {
     DIGESTS.iter().map(|(name, compute)| {
         let signature = Signature::string(1, Volatility::Immutable);
-        ScalarUDF::new_from_impl(DigestOf { name: *name, compute: Compute(*compute), signature })
+        ScalarUDF::new_from_impl(DigestOf { name, compute: Compute(*compute), signature })
     })
 }
 
