@@ -1,8 +1,13 @@
 //! Event types and tags: names of searches, and names of field values.
 
+use std::collections::HashSet;
+
 use conf::boolean;
 
 use crate::knowledge::Knowledge;
+
+/// The field with the names of event types.
+const EVENTTYPE: &str = "eventtype";
 
 /// A name for the events that match a search.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,6 +16,8 @@ pub struct EventType {
     pub name: String,
     /// The search, without commands after a pipe.
     pub search: String,
+    /// The tags in its stanza of `eventtypes.conf`.
+    pub tags: Vec<String>,
 }
 
 /// The tags of a field value.
@@ -37,19 +44,27 @@ impl Knowledge {
                 continue;
             };
             let priority = value("priority").and_then(|text| text.parse::<u32>().ok()).unwrap_or(1);
-            found.push((priority, EventType { name: stanza.name.clone(), search }));
+            let tags = tags_of_list(&value("tags").unwrap_or_default());
+            found.push((priority, EventType { name: stanza.name.clone(), search, tags }));
         }
         // 1 is the highest priority.
         found.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.name.cmp(&b.1.name)));
         found.into_iter().map(|(_, event_type)| event_type).collect()
     }
 
-    /// Returns the tagged values in `tags.conf`: `[field=value]` with `tag = enabled`.
+    /// Returns the tagged values in `tags.conf`, `[field=value]` with `tag = enabled`, and the event types with
+    /// `tags` in `eventtypes.conf`. A tag of an event type that `tags.conf` disables is left out.
     #[must_use]
     pub fn tagged_values(&self) -> Vec<TaggedValue> {
         let mut found = Vec::new();
+        let mut disabled = HashSet::new();
         for stanza in &self.conf("tags").stanzas {
             let Some((field, value)) = stanza.name.split_once('=') else { continue };
+            if field.trim() == EVENTTYPE {
+                let name = unquoted(value);
+                let off = stanza.entries.iter().filter(|entry| entry.value.trim() == "disabled");
+                disabled.extend(off.map(|entry| (name.clone(), entry.key.clone())));
+            }
             let enabled = stanza.entries.iter().filter(|entry| entry.value.trim() == "enabled");
             let tags: Vec<String> = enabled.map(|entry| entry.key.clone()).collect();
             if !tags.is_empty() {
@@ -60,8 +75,20 @@ impl Knowledge {
                 });
             }
         }
+        for EventType { name, mut tags, .. } in self.event_types() {
+            tags.retain(|tag| !disabled.contains(&(name.clone(), tag.clone())));
+            if !tags.is_empty() {
+                found.push(TaggedValue { field: EVENTTYPE.to_owned(), value: name, tags });
+            }
+        }
         found
     }
+}
+
+/// Splits the setting `tags` of an event type, whose tags are separated by commas or blanks.
+fn tags_of_list(text: &str) -> Vec<String> {
+    let tags = text.split(|c: char| c == ',' || c.is_whitespace());
+    tags.filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
 }
 
 /// Decodes a value in the name of a stanza, in which special characters are written as `%20` and so on.
@@ -111,5 +138,18 @@ mod tests {
         assert_eq!(tagged.len(), 1);
         assert_eq!((tagged[0].field.as_str(), tagged[0].value.as_str()), ("host", "web 1"));
         assert_eq!(tagged[0].tags, ["prod"]);
+    }
+
+    #[test]
+    fn tags_in_the_stanza_of_an_event_type_count_unless_they_are_disabled() {
+        let types = "[a]\nsearch = x\ntags = web, error  slow\n[b]\nsearch = y\ntags = off\n\
+                     [c]\nsearch = z\ntags = web\ndisabled = 1\n";
+        let tags = "[eventtype=a]\nslow = disabled\n[eventtype=b]\noff = disabled\n";
+        let layers = Layers::builtin().with(Layer::SystemLocal, "eventtypes", types);
+        let found = Knowledge::new(layers.with(Layer::SystemLocal, "tags", tags));
+        let tagged = found.tagged_values();
+        assert_eq!(tagged.len(), 1);
+        assert_eq!((tagged[0].field.as_str(), tagged[0].value.as_str()), ("eventtype", "a"));
+        assert_eq!(tagged[0].tags, ["web", "error"]);
     }
 }

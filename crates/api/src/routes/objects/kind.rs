@@ -148,8 +148,21 @@ pub(crate) static EVENT_TYPES: Kind = Kind {
         ("search", ""),
         ("tags", ""),
     ],
+    check: check_event_type,
     ..Kind::new("eventtypes", ("an event type", "event types"), "saved/eventtypes", "eventtypes")
 };
+
+/// Refuses tags with blanks, each of which would be several tags.
+fn check_event_type(settings: &Settings) -> Result<(), RestError> {
+    let tags =
+        settings.iter().find(|(key, _)| key == "tags").map_or("", |(_, value)| value.as_str());
+    match tags.split(',').map(str::trim).find(|tag| tag.contains(char::is_whitespace)) {
+        Some(tag) => Err(RestError::invalid(format!(
+            "tags: \"{tag}\" has a blank: tags have no blanks and are separated by commas"
+        ))),
+        None => Ok(()),
+    }
+}
 
 pub(crate) static DATAMODELS: Kind = Kind {
     settings: &["acceleration", "acceleration.*", "dataset.*", "description", "eai:data"],
