@@ -285,6 +285,17 @@ def test_an_event_type_is_switched_off_and_on(service):
     service.event_types.delete("sdk_type")
 
 
+def test_the_tags_of_an_event_type_find_its_events(service):
+    kind = service.event_types.create("sdk_tagged", search="made=sdk", tags="sdk_tag, other")
+    search = '| makeresults | eval made="sdk" | search tag=sdk_tag | table made'
+    assert oneshot(service, search) == [{"made": "sdk"}]
+    with pytest.raises(HTTPError, match="has a blank"):
+        kind.update(tags="sdk tag")
+    with pytest.raises(HTTPError, match="from 1 to 10"):
+        kind.update(priority="99")
+    service.event_types.delete("sdk_tagged")
+
+
 def test_a_user_is_made_changed_and_removed(server, service):
     user = service.users.create("Sdk_User", password="a password", roles=["power", "user"])
     assert (user.name, "SDK_USER" in service.users) == ("sdk_user", True)

@@ -637,6 +637,7 @@ fn knowledge_cases() -> Vec<Case> {
         case(&one, commands, 400, pipe),
         case(&one, "search=a+%5Bsearch+b%5D", 400, "cannot have subsearches"),
         case(&one, "priority=2&tags=web,error", 200, "\"search\":\"a\""),
+        case(&one, "priority=11", 400, "expected a whole number from 1 to 10"),
         case(&one, "tags=web+shop,error", 400, "\\\"web shop\\\" has a blank"),
         case(&format!("POST {macros}"), "name=m(1)&args=a%2C+b&definition=x", 400, counts),
         case(&format!("POST {macros}"), "name=a+b&definition=x", 400, "is not a valid name"),

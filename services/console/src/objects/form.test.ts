@@ -93,6 +93,9 @@ it('problems name the field', () => {
   expect(problemsOf(fields, { ...values, name: 'b', seconds: '0' }).get('seconds')).toBe(
     'Days is at least 1',
   );
+  const limited: Field[] = [{ name: 'n', label: 'Priority', kind: 'number', least: 1, most: 10 }];
+  expect(problemsOf(limited, { n: '99' }).get('n')).toBe('Priority is at most 10');
+  expect(problemsOf(limited, { n: '10' }).size).toBe(0);
 });
 
 it('of choices, one at least is asked for', () => {

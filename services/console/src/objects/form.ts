@@ -93,6 +93,8 @@ export function problemsOf(
       if (!Number.isFinite(number)) problems.set(field.name, `"${value}" is not a number`);
       else if (number < (field.least ?? 0)) {
         problems.set(field.name, `${field.label} is at least ${field.least ?? 0}`);
+      } else if (field.most !== undefined && number > field.most) {
+        problems.set(field.name, `${field.label} is at most ${field.most}`);
       }
     }
     const found = field.check?.(value, values);

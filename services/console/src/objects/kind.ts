@@ -30,6 +30,7 @@ export interface Field {
   /** One of the form is this many of the server: 86,400 for days of seconds. */
   scale?: number;
   least?: number;
+  most?: number;
   /** The number of the server from which on there is no limit: the form shows and takes an empty field for it. */
   endless?: number;
   /** The value of an object, if it is not the one of its content with this name. */

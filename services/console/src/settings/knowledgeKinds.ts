@@ -40,6 +40,13 @@ export const macros: Kind = {
   loss: (entry) => `${SEARCHES} fail: the macro ${entry.name} no longer exists.`,
 };
 
+/** As the server: a tag has no blanks. */
+export function tagsProblem(text: string): string | null {
+  const tags = text.split(',').map((tag) => tag.trim());
+  const wrong = tags.find((tag) => /\s/.test(tag));
+  return wrong === undefined ? null : `"${wrong}" has a blank: separate tags by commas`;
+}
+
 export const eventTypes: Kind = {
   title: 'Event types',
   noun: 'event type',
@@ -62,12 +69,19 @@ export const eventTypes: Kind = {
       isRequired: true,
       help: 'Words and field=value; no commands.',
     },
-    { name: 'tags', label: 'Tags', kind: 'text', help: 'Separated by commas.' },
+    {
+      name: 'tags',
+      label: 'Tags',
+      kind: 'text',
+      help: 'Separated by commas, without blanks.',
+      check: tagsProblem,
+    },
     {
       name: 'priority',
       label: 'Priority',
       kind: 'number',
       least: 1,
+      most: 10,
       help: '1 to 10; 1 comes first.',
     },
     { name: 'description', label: 'Description', kind: 'text' },

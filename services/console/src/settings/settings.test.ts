@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { defaultsProblem } from './accessKinds';
 import { decodeAppReport, messageText } from './appReport';
 import { csvRows } from './csv';
+import { tagsProblem } from './knowledgeKinds';
 import {
   byFile,
   choicesOf,
@@ -184,4 +185,9 @@ it('default indexes of a role are among those that it may search', () => {
   expect(problem('main', '')).toContain('main');
   // The imported role may permit it.
   expect(problem('other', 'main', { imported_roles: ['user'] })).toBeNull();
+});
+
+it('tags have no blanks', () => {
+  expect(['', 'error', 'error, web,shop'].map(tagsProblem)).toEqual([null, null, null]);
+  expect(tagsProblem('error, web shop')).toBe('"web shop" has a blank: separate tags by commas');
 });

@@ -152,11 +152,19 @@ pub(crate) static EVENT_TYPES: Kind = Kind {
     ..Kind::new("eventtypes", ("an event type", "event types"), "saved/eventtypes", "eventtypes")
 };
 
-/// Refuses tags with blanks, each of which would be several tags.
+/// Refuses a priority out of range, and tags with blanks, each of which would be several tags.
 fn check_event_type(settings: &Settings) -> Result<(), RestError> {
-    let tags =
-        settings.iter().find(|(key, _)| key == "tags").map_or("", |(_, value)| value.as_str());
-    match tags.split(',').map(str::trim).find(|tag| tag.contains(char::is_whitespace)) {
+    let get = |name: &str| {
+        let found = settings.iter().find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value.trim())
+    };
+    let priority = get("priority");
+    let is_valid = priority.parse::<u8>().is_ok_and(|value| (1..=10).contains(&value));
+    if !priority.is_empty() && !is_valid {
+        let text = format!("priority = {priority}: expected a whole number from 1 to 10");
+        return Err(RestError::invalid(text));
+    }
+    match get("tags").split(',').map(str::trim).find(|tag| tag.contains(char::is_whitespace)) {
         Some(tag) => Err(RestError::invalid(format!(
             "tags: \"{tag}\" has a blank: tags have no blanks and are separated by commas"
         ))),
