@@ -245,6 +245,21 @@ const steps = {
     await screenshot(page, 'settings-users');
   },
 
+  async 'days of searches are those of the zone of the account, not of the browser'(page) {
+    const browser = page.context().browser();
+    const context = await browser.newContext({ ignoreHTTPSErrors: true, timezoneId: 'UTC' });
+    const other = await context.newPage();
+    const search = '| makeresults | eval zone=strftime(relative_time(now(), "@d"), "%H %Z")';
+    const q = encodeURIComponent(`${search} | table zone`);
+    await other.goto(`${url}/app/search/search?q=${q}&earliest=-1h&latest=now`);
+    await other.fill('input[name="username"]', 'e2e_eve');
+    await other.fill('input[name="password"]', 'changeme-12');
+    await other.click('form[aria-label="Sign in"] button[type="submit"]');
+    const cell = other.locator(`${id('statistics-table')} tbody td`, { hasText: /^00 CES?T$/ });
+    await cell.first().waitFor();
+    await context.close();
+  },
+
   async 'a macro of a user is shared, found by the filter, and removed'(page) {
     await make(page, '/settings/macros', {
       name: 'e2e_errors',

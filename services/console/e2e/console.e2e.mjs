@@ -283,7 +283,8 @@ const steps = {
   },
 
   async 'an event opens beside the events around it, also where times are not in UTC'(page) {
-    await page.evaluate(() => localStorage.setItem('karst.zone', '"Asia/Kolkata"'));
+    const key = `karst.zone.${user}`;
+    await page.evaluate((name) => localStorage.setItem(name, '"Asia/Kolkata"'), key);
     await page.goto(addressOf(query));
     await finished(page);
     await page
@@ -304,7 +305,7 @@ const steps = {
     await isOpen();
     await page.keyboard.press('Escape');
     await isClosed();
-    await page.evaluate(() => localStorage.removeItem('karst.zone'));
+    await page.evaluate((name) => localStorage.removeItem(name), key);
   },
 
   async 'the estimate of a search is there before it runs, and is compared with what was read'(

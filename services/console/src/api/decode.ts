@@ -192,6 +192,7 @@ export function decodeMe(body: unknown): Me {
     username: asText(content.username),
     roles: asList(content.roles).map(asText),
     capabilities: new Set(asList(content.capabilities).map(asText)),
+    zone: asText(content.tz),
   };
 }
 

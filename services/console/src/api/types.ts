@@ -86,6 +86,8 @@ export interface Me {
   username: string;
   roles: string[];
   capabilities: Set<string>;
+  /** The time zone of the account; empty if it has none. */
+  zone: string;
 }
 
 export interface AppInfo {

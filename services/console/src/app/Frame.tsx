@@ -10,12 +10,12 @@ import type { AppInfo } from '../api/types';
 import { SearchPage } from '../search/SearchPage';
 import { Skeleton } from '../states/Skeleton';
 import { AREAS } from './areas';
-import { useApps, useConnection, useMe } from './clientContext';
+import { useApps, useConnection, useIsMeSettled, useMe } from './clientContext';
 import { ErrorBoundary } from './ErrorBoundary';
 import styles from './Frame.module.css';
 import { leave } from './leaving';
 import { NotFoundPage } from './NotFoundPage';
-import { useLastApp, useLetterShortcuts } from './preferences';
+import { AccountZone, useLastApp, useLetterShortcuts } from './preferences';
 import { Rail } from './Rail';
 import { DEFAULT_APP, navigate, type Route, unknownApp, useRoute } from './routing';
 import { ShortcutsHelp } from './ShortcutsHelp';
@@ -53,6 +53,7 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   const [areKeysShown, setKeysShown] = useState(false);
   const [isPasswordOpen, setPasswordOpen] = useState(false);
   const me = useMe();
+  const isMeSettled = useIsMeSettled();
   const mayChangePassword = OWN_PASSWORD.some((one) => me?.capabilities.has(one));
   const [letters] = useLetterShortcuts();
   const main = useRef<HTMLElement>(null);
@@ -102,10 +103,15 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
         <main className={styles.main} id="main" ref={main} tabIndex={-1}>
           <ErrorBoundary key={shown}>
             <Suspense fallback={<Skeleton />}>
-              {unknown === null ? (
-                <View route={route} app={app} />
-              ) : (
+              {unknown !== null ? (
                 <UnknownAppPage app={unknown} apps={apps} />
+              ) : isMeSettled ? (
+                <AccountZone value={me?.zone ?? ''}>
+                  <View route={route} app={app} />
+                </AccountZone>
+              ) : (
+                // A search in the address would run with the zone of the browser.
+                <Skeleton />
               )}
             </Suspense>
           </ErrorBoundary>

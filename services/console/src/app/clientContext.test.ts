@@ -8,6 +8,7 @@ const me = (...capabilities: string[]): Me => ({
   username: 'ann',
   roles: [],
   capabilities: new Set(capabilities),
+  zone: '',
 });
 
 it('a part of a page that needs capabilities names the first one that the user lacks', () => {

@@ -36,6 +36,9 @@ function useMeQuery() {
 /** The user's capabilities; null until they are known. */
 export const useMe = (): Me | null => useMeQuery().data ?? null;
 
+/** Whether the user is known, or cannot be asked for. */
+export const useIsMeSettled = (): boolean => !useMeQuery().isPending;
+
 /** The first of the capabilities that the user lacks; null if there is none, undefined until that is known. */
 export function useLacking(...needed: string[]): string | null | undefined {
   const { data, error } = useMeQuery();

@@ -1,16 +1,26 @@
 /** What a person has chosen for the page, kept in the browser. */
 
 import { useLocalStorage } from '@mantine/hooks';
-import { browserZone, isKnownZone } from '../time/zone';
+import { createContext, useContext } from 'react';
+import { zoneOf } from '../time/zone';
+import { useConnection } from './clientContext';
 
-/** The zone in which times are shown and typed. */
+/** The zone of the account; empty if it has none. */
+export const AccountZone = createContext('');
+
+/** The zone in which times are shown and typed, and in which days of searches begin. */
 export function useZone(): [string, (zone: string) => void] {
-  const [stored, setZone] = useLocalStorage({
-    key: 'karst.zone',
-    defaultValue: browserZone(),
+  const { username } = useConnection();
+  const account = useContext(AccountZone);
+  const [chosen, setChosen] = useLocalStorage({
+    // One choice per user: the next user of the browser has another account.
+    key: `karst.zone.${username}`,
+    defaultValue: '',
     getInitialValueInEffect: false,
   });
-  return [isKnownZone(stored) ? stored : browserZone(), setZone];
+  const own = zoneOf('', account);
+  // The zone without a choice is not kept as one: it follows the account.
+  return [zoneOf(chosen, account), (zone) => setChosen(zone === own ? '' : zone)];
 }
 
 const DEFAULT_FIELDS = ['host', 'source', 'sourcetype'];

@@ -6,6 +6,7 @@ const me = (...capabilities: string[]): Me => ({
   username: 'ann',
   roles: [],
   capabilities: new Set(capabilities),
+  zone: '',
 });
 const ids = (who: Me) => waysOf(who).map(({ id }) => id);
 

@@ -109,6 +109,8 @@ export function ObjectDialog({ kind, app, entry: opened, given, ...props }: Obje
       const [made] = await client.change(request.path, request.form);
       await queries.invalidateQueries({ queryKey: ['objects', kind.path] });
       await queries.invalidateQueries({ queryKey: ['options'] });
+      // The own zone and rights may be among what has changed.
+      void queries.invalidateQueries({ queryKey: ['me'] });
       const shown = entry === null && made ? (kind.secret?.(made) ?? null) : null;
       release();
       if (shown) setSecret(shown);

@@ -8,6 +8,7 @@ const me = (...capabilities: string[]): Me => ({
   username: 'ann',
   roles: [],
   capabilities: new Set(capabilities),
+  zone: '',
 });
 const passwords = (who: Me, entry = ann) =>
   fieldsOf(users.fields, who, entry)

@@ -88,7 +88,7 @@ export const users: Kind = {
       name: 'tz',
       label: 'Time zone',
       kind: 'text',
-      help: 'Such as Europe/Berlin; empty for that of the server.',
+      help: 'Such as Europe/Berlin: for times in the console, and days of searches. If empty, that of the browser, and over REST that of the server.',
     },
     {
       name: 'force-change-pass',

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import {
+  browserZone,
   clockTime,
   epochToWall,
   formatEventTime,
@@ -9,6 +10,7 @@ import {
   parseTime,
   wallToEpoch,
   wallToInput,
+  zoneOf,
 } from './zone';
 
 it.each(['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'])(
@@ -71,6 +73,14 @@ it('knows zones from nonsense', () =>
     true,
     false,
   ]));
+
+it('the zone is the chosen one, else that of the account, else that of the browser', () => {
+  expect(zoneOf('Asia/Kolkata', 'America/New_York')).toBe('Asia/Kolkata');
+  expect(zoneOf('', 'America/New_York')).toBe('America/New_York');
+  expect(zoneOf('Mars/Olympus', 'America/New_York')).toBe('America/New_York');
+  expect(zoneOf('', '')).toBe(browserZone());
+  expect(zoneOf('', 'Mars/Olympus')).toBe(browserZone());
+});
 
 it('a time of the clock is that of the chosen zone, not of the browser', () => {
   const at = Date.UTC(2026, 10, 29, 22, 40, 40);

@@ -50,6 +50,10 @@ export function isKnownZone(zone: string): boolean {
   }
 }
 
+/** The chosen zone, else that of the account, else that of the browser. */
+export const zoneOf = (chosen: string, account: string): string =>
+  [chosen, account].find((zone) => zone !== '' && isKnownZone(zone)) ?? browserZone();
+
 export function epochToWall(epochSeconds: number, zone: string): WallTime {
   const parts: Record<string, number> = {};
   for (const part of formatter(zone).formatToParts(Math.floor(epochSeconds) * 1000)) {
