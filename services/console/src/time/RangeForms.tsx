@@ -14,7 +14,7 @@ import {
   UNITS,
   type Unit,
 } from './timeRange';
-import { formatMoment, parseMoment } from './zone';
+import { formatMoment, momentProblem, parseMoment } from './zone';
 
 interface FormProps {
   range: TimeRange;
@@ -92,17 +92,17 @@ export function AbsoluteForm({ range, zone, onApply }: FormProps & { zone: strin
   const apply = () => {
     if (from !== null && until !== null) onApply(absoluteRange(from, until));
   };
+  const isEmpty = from !== null && until !== null && from >= until;
+  const problem =
+    momentProblem(start, zone) ??
+    momentProblem(end, zone) ??
+    (isEmpty ? 'The end must be after the start' : null);
   return (
-    <RangeForm problem={absoluteProblem(from, until)} onSubmit={apply}>
+    <RangeForm problem={problem} onSubmit={apply}>
       <MomentInput label="From" value={start} onChange={setStart} />
       <MomentInput label="Until (not included)" value={end} onChange={setEnd} />
     </RangeForm>
   );
-}
-
-function absoluteProblem(from: number | null, until: number | null): string | null {
-  if (from === null || until === null) return 'Write times as 2026-11-20 21:00:00';
-  return from < until ? null : 'The end must be after the start';
 }
 
 interface MomentInputProps {

@@ -6,6 +6,7 @@ import {
   formatEventTime,
   inputToWall,
   isKnownZone,
+  momentProblem,
   parseMoment,
   parseTime,
   wallToEpoch,
@@ -32,8 +33,9 @@ it('input text survives the round trip with its seconds', () =>
     '2026-11-20T21:00:07',
   ));
 
-it.each(['', 'soon', '2026-13-01T00:00', '2026-01-01T24:00'])('refuses %j as input', (text) =>
-  expect(inputToWall(text)).toBeNull(),
+it.each(['', 'soon', '2026-13-01T00:00', '2026-02-30T00:00', '2026-01-01T24:00'])(
+  'refuses %j as input',
+  (text) => expect(inputToWall(text)).toBeNull(),
 );
 
 it('shows event times in the zone and keeps their fraction', () => {
@@ -52,7 +54,20 @@ it.each([
   ['1763672400.25', 1763672400.25],
   ['yesterday', null],
   ['2025-13-01 00:00', null],
+  ['2025-02-29', null],
+  ['2025-11-31 12:00:00', null],
+  ['2025-02-30T00:00:00Z', null],
+  ['2024-02-29', 1709161200],
 ])('reads the moment %j', (text, epoch) => expect(parseMoment(text, 'Europe/Berlin')).toBe(epoch));
+
+it.each([
+  ['2026-02-28', null],
+  ['2026-02-30', '2026-02-30 is not a time that exists'],
+  ['2026-11-20 25:61:00', '2026-11-20 25:61:00 is not a time that exists'],
+  ['soon', 'Write times as 2026-11-20 21:00:00'],
+])('says of %j why it is not a moment', (text, problem) =>
+  expect(momentProblem(text, 'Europe/Berlin')).toBe(problem),
+);
 
 it('leaves text that is no time as it is', () =>
   expect(['a while ago', '01', '13.00'].map((text) => formatEventTime(text, 'UTC'))).toEqual([

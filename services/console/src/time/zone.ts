@@ -82,6 +82,7 @@ export function wallToEpoch(wall: WallTime, zone: string): number {
  */
 export function parseMoment(text: string, zone: string): number | null {
   const trimmed = text.trim();
+  if (isNoDay(trimmed)) return null;
   if (/^\d{9,}(\.\d+)?$/.test(trimmed)) return Number(trimmed);
   if (/^\d{4}-\d{2}-\d{2}[T ].*(Z|[+-]\d{2}:?\d{2})$/i.test(trimmed)) {
     return parseTime(trimmed.replace(' ', 'T'));
@@ -89,6 +90,23 @@ export function parseMoment(text: string, zone: string): number | null {
   const wall = inputToWall(/^\d{4}-\d{2}-\d{2}$/.test(trimmed) ? `${trimmed}T00:00` : trimmed);
   if (!wall) return null;
   return wallToEpoch(wall, zone) + Number(`0.${/\.(\d+)$/.exec(trimmed)?.[1] ?? '0'}`);
+}
+
+/** Whether a text begins with a date that no calendar has, such as February 30; `Date` takes it for March 2. */
+function isNoDay(text: string): boolean {
+  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(text) ?? [];
+  if (day === undefined) return false;
+  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
+  return date.getUTCDate() !== Number(day) || date.getUTCMonth() !== Number(month) - 1;
+}
+
+/** Why a text is not a moment, in the words of the server; null if it is one. */
+export function momentProblem(text: string, zone: string): string | null {
+  if (parseMoment(text, zone) !== null) return null;
+  const isWritten = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}|$)/.test(text.trim());
+  return isWritten
+    ? `${text.trim()} is not a time that exists`
+    : 'Write times as 2026-11-20 21:00:00';
 }
 
 const pad = (value: number, width = 2) => String(value).padStart(width, '0');
@@ -106,8 +124,7 @@ export function inputToWall(text: string): WallTime | null {
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
     .slice(1)
     .map((part) => Number(part ?? 0));
-  if (month < 1 || month > 12 || day < 1 || day > 31) return null;
-  if (hour > 23 || minute > 59 || second > 59) return null;
+  if (isNoDay(text.trim()) || hour > 23 || minute > 59 || second > 59) return null;
   return { year, month, day, hour, minute, second };
 }
 
