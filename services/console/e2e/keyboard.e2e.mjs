@@ -162,6 +162,22 @@ const tasks = {
     await keys.shows(`${id('statistics-table')} tbody tr`);
   },
 
+  async 'opens the palette and the keys over an open menu, and loses no key'(keys) {
+    await keys.goTo(id('save'));
+    await keys.press('Enter');
+    await keys.shows('[role="menuitem"]');
+    await keys.palette('Macros');
+    await keys.reaches('**/settings/macros');
+    await keys.goTo(id('user-menu'), 'Shift+Tab');
+    await keys.press('Enter');
+    await keys.shows('[role="menuitem"]');
+    await keys.press('?');
+    await keys.gone('[role="menu"]');
+    await keys.has('[aria-modal="true"] [aria-label="Close"]');
+    await keys.press('Escape');
+    await keys.has(id('user-menu'));
+  },
+
   async 'removes the report'(keys) {
     await keys.palette('Reports');
     await keys.shows(id('reports'));

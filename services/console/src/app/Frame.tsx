@@ -19,7 +19,7 @@ import { AccountZone, useLastApp, useLetterShortcuts } from './preferences';
 import { Rail } from './Rail';
 import { DEFAULT_APP, navigate, type Route, unknownApp, useRoute } from './routing';
 import { ShortcutsHelp } from './ShortcutsHelp';
-import { type Shortcuts, useShortcuts } from './shortcuts';
+import { closeMenus, type Shortcuts, useShortcuts } from './shortcuts';
 import { TopBar } from './TopBar';
 import { UnknownAppPage } from './UnknownAppPage';
 
@@ -65,9 +65,17 @@ export function Frame({ onSignOut }: { onSignOut: () => void }) {
   });
 
   // Not below the login dialog.
-  const togglePalette = () => !renewal.isEnded && setPaletteOpen((open) => !open);
+  const togglePalette = () => {
+    if (renewal.isEnded) return;
+    closeMenus();
+    setPaletteOpen((open) => !open);
+  };
   useHotkeys([['mod+K', togglePalette]], [], true);
-  const shortcuts: Shortcuts = { '?': () => setKeysShown(true) };
+  const showKeys = () => {
+    closeMenus();
+    setKeysShown(true);
+  };
+  const shortcuts: Shortcuts = { '?': showKeys };
   for (const area of AREAS) shortcuts[`g ${area.key}`] = () => navigate(area.href(app));
   useShortcuts(shortcuts, letters);
 

@@ -16,6 +16,20 @@ export function isTyping(target: EventTarget | null): boolean {
   return target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
+/** Buttons of what is open: menus, and panels such as that of the time range. */
+const OPEN = '[aria-expanded="true"]:is([aria-haspopup="menu"], [aria-haspopup="dialog"])';
+
+/**
+ * Closes what is open before a dialog takes the keys, and gives the focus back. A menu that closes later takes the
+ * focus from the dialog, and with it what is typed.
+ */
+export function closeMenus(): void {
+  for (const button of document.querySelectorAll<HTMLElement>(OPEN)) {
+    button.click();
+    button.focus({ preventScroll: true });
+  }
+}
+
 export function useShortcuts(shortcuts: Shortcuts, enabled: boolean): void {
   const latest = useRef(shortcuts);
   latest.current = shortcuts;
