@@ -121,6 +121,8 @@ export interface Page {
 
 const JOBS = '/services/search/v2/jobs';
 const SAVED = '/services/saved/searches';
+/** Of searches that a page runs for itself: the list of jobs hides them. */
+const PAGE_PROVENANCE = 'UI:Page';
 const JSON_MODE = { output_mode: 'json' };
 
 export class KarstClient {
@@ -311,6 +313,7 @@ export class KarstClient {
     const sid = await this.createJob(request, signal, {
       exec_mode: 'blocking',
       max_count: `${count}`,
+      provenance: PAGE_PROVENANCE,
     });
     try {
       const [job, page] = await Promise.all([
@@ -424,6 +427,7 @@ export class KarstClient {
     const sid = await this.createJob(request, signal, {
       exec_mode: 'blocking',
       status_buckets: '0',
+      provenance: PAGE_PROVENANCE,
     });
     const job = await this.job(sid, signal);
     if (job.isFailed) throw new ApiError('server', 200, job.messages);

@@ -137,6 +137,7 @@ export function decodeJobs(body: unknown): ListedJob[] {
       owner: asText(acl.owner) || asText(entry.author),
       app: asText(acl.app),
       label: asText(content.label),
+      provenance: asText(content.provenance),
       created: asText(content.published),
       earliest: asText(request.earliest_time),
       latest: asText(request.latest_time),

@@ -54,6 +54,8 @@ export interface ListedJob {
   app: string;
   /** The saved search it is of. */
   label: string;
+  /** What has asked for it: `UI:` and a page, `rest`, `scheduler`. */
+  provenance: string;
   created: string;
   earliest: string;
   latest: string;

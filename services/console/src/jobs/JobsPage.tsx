@@ -23,6 +23,7 @@ import { Skeleton } from '../states/Skeleton';
 import { StaleStripe } from '../states/Stripe';
 import { formatEventTime } from '../time/zone';
 import {
+  appsOf,
   countText,
   filtered,
   isRunning,
@@ -49,6 +50,8 @@ function useFilter(username: string): [JobFilter, (change: Partial<JobFilter>) =
   const filter = {
     state: state as JobFilter['state'],
     user: user === '*' ? '' : user,
+    app: parameters.get('app') ?? '',
+    withPages: parameters.get('pages') === '1',
     text: parameters.get('q') ?? '',
   };
   const change = (next: Partial<JobFilter>) => {
@@ -56,6 +59,8 @@ function useFilter(username: string): [JobFilter, (change: Partial<JobFilter>) =
     const address = addressOf(paths.jobs(), {
       state: now.state === 'all' ? undefined : now.state,
       user: now.user === username ? undefined : now.user || '*',
+      app: now.app || undefined,
+      pages: now.withPages ? '1' : undefined,
       q: now.text || undefined,
     });
     navigate(address, { replace: next.text !== undefined });
@@ -68,9 +73,10 @@ export default function JobsPage() {
   const { username } = useConnection();
   const me = useMe();
   const [filter, setFilter] = useFilter(username);
-  const { rows, running, error, isPending, updatedAt, reload } = useJobs();
+  const { rows, error, isPending, updatedAt, reload } = useJobs();
   const [failure, setFailure] = useState<ApiError | null>(null);
   const shown = filtered(rows, filter);
+  const apps = appsOf(rows, filter.app);
   const seesAll = me?.capabilities.has('admin_all_objects') ?? false;
   const act = (action: Promise<unknown>) => {
     setFailure(null);
@@ -85,7 +91,11 @@ export default function JobsPage() {
       <header className={styles.head}>
         <h1>Jobs</h1>
         <span role="status" data-testid="job-count">
-          {countText(shown.length, running, rows.length > 0 || !(isPending || error))}
+          {countText(
+            shown.length,
+            shown.filter(isRunning).length,
+            rows.length > 0 || !(isPending || error),
+          )}
         </span>
         <div className={styles.filters}>
           <FilterInput
@@ -102,6 +112,21 @@ export default function JobsPage() {
             onChange={(event) =>
               setFilter({ state: event.currentTarget.value as JobFilter['state'] })
             }
+          />
+          {apps.length > 1 && (
+            <NativeSelect
+              size="xs"
+              aria-label="App"
+              data={[{ value: '', label: 'All apps' }, ...apps]}
+              value={filter.app}
+              onChange={(event) => setFilter({ app: event.currentTarget.value })}
+            />
+          )}
+          <Switch
+            size="xs"
+            label="Of dashboards and pages"
+            checked={filter.withPages}
+            onChange={(event) => setFilter({ withPages: event.currentTarget.checked })}
           />
           {seesAll && (
             <Switch
@@ -125,7 +150,7 @@ export default function JobsPage() {
         <Empty title="No jobs">
           <p>
             {rows.length > 0
-              ? 'No job matches the filter.'
+              ? 'No job matches the filters.'
               : 'A search becomes a job when it runs. It is kept for 10 minutes after its last use.'}
           </p>
         </Empty>

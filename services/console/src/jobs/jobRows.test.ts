@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { decodeJob } from '../api/decode';
-import { countText, filtered, lifetime, rowsOf, stateWord } from './jobRows';
+import { appsOf, countText, filtered, lifetime, rowsOf, stateWord } from './jobRows';
 
 const job = (sid: string, owner: string, content: object) => ({
   sid,
@@ -8,11 +8,13 @@ const job = (sid: string, owner: string, content: object) => ({
   search: `search of ${sid}`,
   app: 'search',
   label: '',
+  provenance: 'rest',
   created: '',
   earliest: '',
   latest: '',
   status: decodeJob({ content }),
 });
+const ALL = { state: 'all', user: '', app: '', withPages: false, text: '' } as const;
 const RUNNING = job('r', 'ann', { dispatchState: 'RUNNING', doneProgress: 0.1 });
 const DONE = job('d', 'bob', { dispatchState: 'DONE', isDone: true });
 const FAILED = job('f', 'ann', { dispatchState: 'FAILED', isDone: true, isFailed: true });
@@ -30,12 +32,24 @@ describe('rows of the jobs page', () => {
   it('are filtered by state, user and text', () => {
     const rows = rowsOf([RUNNING, DONE, FAILED], null);
     const sids = (filter: Partial<Parameters<typeof filtered>[1]>) =>
-      filtered(rows, { state: 'all', user: '', text: '', ...filter }).map((row) => row.sid);
+      filtered(rows, { ...ALL, ...filter }).map((row) => row.sid);
     expect(sids({})).toEqual(['r', 'd', 'f']);
     expect(sids({ state: 'running' })).toEqual(['r']);
     expect(sids({ state: 'done' })).toEqual(['d']);
     expect(sids({ state: 'failed' })).toEqual(['f']);
     expect(sids({ user: 'ann', text: 'OF F' })).toEqual(['f']);
+  });
+
+  it('are those of all apps or of one, without those of panels and pages', () => {
+    const panel = { ...DONE, sid: 'p', app: 'shop', provenance: 'UI:Dashboard:overview' };
+    const rows = rowsOf([{ ...RUNNING, app: 'shop' }, DONE, panel], null);
+    const sids = (filter: Partial<Parameters<typeof filtered>[1]>) =>
+      filtered(rows, { ...ALL, ...filter }).map((row) => row.sid);
+    expect(sids({})).toEqual(['r', 'd']);
+    expect(sids({ withPages: true })).toEqual(['r', 'd', 'p']);
+    expect(sids({ app: 'shop' })).toEqual(['r']);
+    expect(appsOf(rows, '')).toEqual(['search', 'shop']);
+    expect(appsOf(rows, 'old')).toEqual(['old', 'search', 'shop']);
   });
 
   it('have words for states and lifetimes', () => {

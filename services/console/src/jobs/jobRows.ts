@@ -13,6 +13,10 @@ export interface JobFilter {
   state: StateFilter;
   /** Empty: of everybody. */
   user: string;
+  /** Empty: of all apps. */
+  app: string;
+  /** Whether those are listed that pages run for themselves: panels, inputs, the home page. */
+  withPages: boolean;
   text: string;
 }
 
@@ -29,9 +33,19 @@ export function rowsOf(listed: ListedJob[], statuses: JobStatuses | null): JobRo
     });
 }
 
-export function filtered(rows: JobRow[], { state, user, text }: JobFilter): JobRow[] {
-  const wanted = text.trim().toLowerCase();
+/** Whether a page has run it for itself: a panel or an input of a dashboard, the monitor, the home page. */
+export const isOfPage = ({ provenance }: ListedJob): boolean => provenance.startsWith('UI:');
+
+/** The apps of jobs, by name, and the chosen one, of which there may be no job. */
+export const appsOf = (rows: JobRow[], chosen: string): string[] =>
+  [...new Set([...rows.map(({ app }) => app), chosen])].filter(Boolean).sort();
+
+export function filtered(rows: JobRow[], filter: JobFilter): JobRow[] {
+  const { state, user, app, withPages } = filter;
+  const wanted = filter.text.trim().toLowerCase();
   return rows.filter((row) => {
+    if (!withPages && isOfPage(row)) return false;
+    if (app !== '' && row.app !== app) return false;
     if (user !== '' && row.owner !== user) return false;
     if (state === 'running' && !isRunning(row)) return false;
     if (state === 'failed' && !row.status.isFailed) return false;

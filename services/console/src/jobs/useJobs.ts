@@ -2,7 +2,7 @@
 
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from '../app/clientContext';
-import { isRunning, type JobRow, rowsOf } from './jobRows';
+import { type JobRow, rowsOf } from './jobRows';
 
 /** Milliseconds between two lists: jobs begin elsewhere, too. */
 const LIST_EVERY = 5_000;
@@ -31,7 +31,6 @@ export function useJobs() {
   const rows: JobRow[] = rowsOf(list.data ?? [], statuses.data ?? null);
   return {
     rows,
-    running: rows.filter(isRunning).length,
     error: list.error ?? statuses.error,
     isPending: list.isPending,
     updatedAt: list.dataUpdatedAt,
