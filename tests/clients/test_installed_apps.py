@@ -160,6 +160,8 @@ def test_bad_packages_are_refused_and_change_nothing(server, tmp_path):
         (b"", 400, "not an app"),
         (b"not packed", 400, "not an app archive"),
         (small[:-20], 400, "not an app archive"),
+        (b"\xf0" * 2_000, 400, "it is neither a gzip nor a tar file"),
+        (b"PK\x03\x04\x14", 400, "is a zip file: pack the app as .tgz"),
         (archive({"readme.txt": "x"}), 400, "not an app"),
         (archive({"a/default/app.conf": "", "b/default/app.conf": ""}, None), 400, "several apps: a, b"),
         (archive({"default/../../../x.conf": ""}), 400, "file outside"),

@@ -20,6 +20,8 @@ const MAX_FILES: usize = 100_000;
 const MAX_NAME: usize = 100;
 /// The first bytes of gzip files.
 pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+/// The first bytes of zip files.
+const ZIP: [u8; 4] = *b"PK\x03\x04";
 /// The bits of a file's mode that make it a program.
 const EXECUTABLE: u32 = 0o111;
 
@@ -101,10 +103,16 @@ impl Package {
 
 /// The files of an archive, compressed or not, and its links.
 pub(crate) fn unpacked(archive: &[u8], name: &str) -> Result<Unpacked, Error> {
+    if archive.starts_with(&ZIP) {
+        let message = format!("{name} is a zip file: pack the app as .tgz, .tar.gz or .spl");
+        return Err(Error::Invalid(message));
+    }
     let name = Path::new(name);
     match archive.starts_with(&GZIP) {
-        true => of_archive(GzDecoder::new(archive), name),
-        false => of_archive(archive, name),
+        true => {
+            of_archive(GzDecoder::new(archive), name, "its content is not a tar file or is damaged")
+        }
+        false => of_archive(archive, name, "it is neither a gzip nor a tar file"),
     }
 }
 
@@ -197,24 +205,31 @@ fn too_large(path: &Path) -> Error {
     Error::Invalid(format!("{path} has more than {mib} MiB or {MAX_FILES} files"))
 }
 
-/// The files of an archive, and its links.
-fn of_archive(packed: impl Read, path: &Path) -> Result<Unpacked, Error> {
+/// The files of an archive, and its links. `otherwise`: what the file is if not even its first header can be
+/// read. The errors of the library have bytes of the file, and words of its own, so they are not quoted.
+fn of_archive(packed: impl Read, path: &Path, otherwise: &str) -> Result<Unpacked, Error> {
     let mut archive = tar::Archive::new(packed.take(MAX_BYTES));
     let (mut files, mut links) = (BTreeMap::new(), Vec::new());
     let mut left = MAX_BYTES;
-    let not_an_app = |error: io::Error| {
+    let invalid = |reason: &str| {
         let message =
-            format!("{} is not an app archive (.tgz, .tar.gz, .spl): {error}", path.display());
+            format!("{} is not an app archive (.tgz, .tar.gz, .spl): {reason}", path.display());
         Error::Invalid(message)
     };
-    for entry in archive.entries().map_err(not_an_app)? {
-        let mut entry = entry.map_err(not_an_app)?;
+    let damaged = |_: io::Error| invalid("it is damaged or incomplete");
+    let mut is_first = true;
+    for found in archive.entries().map_err(damaged)? {
+        let mut entry = match found {
+            Err(_) if is_first => return Err(invalid(otherwise)),
+            found => found.map_err(damaged)?,
+        };
+        is_first = false;
         let kind = entry.header().entry_type();
         let is_link = kind.is_symlink() || kind.is_hard_link();
         if !kind.is_file() && !is_link {
             continue;
         }
-        let inside = entry.path().map_err(not_an_app)?.into_owned();
+        let inside = entry.path().map_err(damaged)?.into_owned();
         let inside: PathBuf = inside.components().filter(|c| *c != Component::CurDir).collect();
         if is_link {
             if links.len() >= MAX_FILES {
@@ -231,7 +246,7 @@ fn of_archive(packed: impl Read, path: &Path) -> Result<Unpacked, Error> {
         }
         let mut bytes = Vec::new();
         // A sparse file has more bytes than the archive.
-        entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(not_an_app)?;
+        entry.by_ref().take(left + 1).read_to_end(&mut bytes).map_err(damaged)?;
         if bytes.len() as u64 > left || files.len() >= MAX_FILES {
             return Err(too_large(path));
         }

@@ -494,6 +494,23 @@ fn an_archive_has_one_app_and_may_have_other_files_beside_it() {
     assert!(error.contains("has several apps: ta, tb"), "{error}");
 }
 
+#[test]
+fn a_file_that_is_no_archive_is_named_as_what_it_is() {
+    let one = packed(&[("ta/default/app.conf", "[ui]\n")]);
+    let refused = |bytes: &[u8]| Package::unpack(bytes, "x.tgz").unwrap_err().to_string();
+    let other = refused(&[0xf0; 2_000]);
+    assert!(
+        other.ends_with("(.tgz, .tar.gz, .spl): it is neither a gzip nor a tar file"),
+        "{other}"
+    );
+    assert!(
+        refused(&one[..30]).contains("not a tar file or is damaged"),
+        "{}",
+        refused(&one[..30])
+    );
+    assert!(refused(b"PK\x03\x04\x14").starts_with("x.tgz is a zip file: pack the app as .tgz"));
+}
+
 #[cfg(unix)]
 #[test]
 fn links_to_directories_and_sockets_are_refused() {
