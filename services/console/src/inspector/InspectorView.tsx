@@ -70,7 +70,7 @@ function Tables({ inspection, estimate }: TablesProps) {
       ))}
       {inspection.prunedBy.map((expression) => (
         <p key={expression} className={styles.line}>
-          Pruned by <code>{expression}</code>
+          Looked up in the term index: <code>{expression}</code>
         </p>
       ))}
       <Part title="Phases" columns={['Phase', 'Time', 'Share', 'Times', 'Rows in', 'Rows out']}>

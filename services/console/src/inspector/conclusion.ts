@@ -48,6 +48,7 @@ function pruningSentence({ scan }: Inspection): string | null {
     ['as the catalog had the count', scan.buckets_counted ?? 0],
   ] as const;
   const left = reasons.reduce((sum, [, count]) => sum + count, 0);
+  if (left === 0 && considered === 1) return 'The only bucket could not be pruned.';
   if (left === 0) return `None of ${grouped(considered)} buckets could be pruned.`;
   const how = reasons
     .filter(([, count]) => count > 0)

@@ -78,7 +78,10 @@ it('says that hot buckets are not meant where nothing was read', () => {
 
 it('says what requests cost, and at which price', () => {
   expect(costText(INSPECTION)).toBe(
-    '3 requests to object storage, 0.00000120 $ at 0.0004 $ per 1,000',
+    '3 requests to object storage, $0.0000012 at $0.0004 per 1,000',
+  );
+  expect(costText({ ...INSPECTION, storeRequests: 0, dollars: 0 })).toBe(
+    '0 requests to object storage, $0 at $0.0004 per 1,000',
   );
 });
 

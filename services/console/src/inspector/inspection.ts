@@ -1,7 +1,7 @@
 /** The rows of the job inspector's tables, from what the server says of a search. */
 
 import type { InspectedOperator, Inspection } from '../api/types';
-import { grouped, plural } from '../app/format';
+import { dollars as amount, grouped, plural } from '../app/format';
 
 /** How many phases of a part are named. */
 const LONGEST = 3;
@@ -88,7 +88,6 @@ const TIERS: Record<string, string> = { dram: 'Memory', nvme: 'Disk', store: 'Ob
 export const tierName = (name: string): string => TIERS[name] ?? name;
 
 export function costText({ storeRequests, dollars, pricePer1000 }: Inspection): string {
-  const cost = dollars === 0 ? '0' : dollars.toPrecision(3);
   const requests = plural(storeRequests, 'request');
-  return `${requests} to object storage, ${cost} $ at ${pricePer1000} $ per 1,000`;
+  return `${requests} to object storage, ${amount(dollars)} at $${pricePer1000} per 1,000`;
 }
