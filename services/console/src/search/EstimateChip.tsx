@@ -9,6 +9,7 @@ import { IconScale } from '@tabler/icons-react';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useMemo } from 'react';
 import type { KarstClient } from '../api/client';
+import { useLacking } from '../app/clientContext';
 import badge from './CompletenessBadge.module.css';
 import styles from './EstimateChip.module.css';
 import {
@@ -156,9 +157,10 @@ function ComparedRows({ rows }: { rows: Compared[] }) {
 
 /** The price of requests that the server counts with, where the user may see its settings. */
 function usePrice(client: KarstClient, isWanted: boolean): number {
+  const lacking = useLacking('list_settings');
   const { data } = useQuery({
     queryKey: ['price-of-requests'],
-    enabled: isWanted,
+    enabled: isWanted && lacking === null,
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,
     queryFn: async ({ signal }) => {
