@@ -3,13 +3,16 @@
 import { Checkbox, NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { useClient } from '../app/clientContext';
-import { internalLast } from './form';
+import { namespaced } from '../api/client';
+import { useConnection } from '../app/clientContext';
+import { choicesOf, internalLast, type Option, withUnlisted } from './form';
 import type { Field, Source, Value, Values } from './kind';
 import styles from './Objects.module.css';
 
 interface FormFieldsProps {
   fields: Field[];
+  /** The app of the object. */
+  app: string;
   values: Values;
   problems: Map<string, string>;
   isReadOnly: boolean;
@@ -21,6 +24,7 @@ export function FormFields({ fields, onChange, ...props }: FormFieldsProps) {
     <FieldView
       key={field.name}
       field={field}
+      app={props.app}
       isFirst={place === 0}
       value={props.values[field.name] ?? ''}
       problem={props.problems.get(field.name) ?? null}
@@ -32,6 +36,7 @@ export function FormFields({ fields, onChange, ...props }: FormFieldsProps) {
 
 interface FieldViewProps {
   field: Field;
+  app: string;
   isFirst: boolean;
   value: Value;
   problem: string | null;
@@ -39,8 +44,8 @@ interface FieldViewProps {
   onChange: (value: Value) => void;
 }
 
-function FieldView({ field, isFirst, value, problem, isReadOnly, onChange }: FieldViewProps) {
-  const options = useOptions(field);
+function FieldView({ field, app, isFirst, value, problem, isReadOnly, onChange }: FieldViewProps) {
+  const options = useOptions(field, app);
   const common = {
     label: field.label,
     description: field.help,
@@ -76,7 +81,7 @@ function FieldView({ field, isFirst, value, problem, isReadOnly, onChange }: Fie
       return (
         <NativeSelect
           {...input}
-          data={options}
+          data={choicesOf(field, options, text)}
           value={text}
           onChange={(event) => onChange(event.currentTarget.value)}
         />
@@ -120,7 +125,7 @@ function FieldView({ field, isFirst, value, problem, isReadOnly, onChange }: Fie
 
 interface ChecksProps {
   field: Field;
-  options: { value: string; label: string }[];
+  options: Option[];
   chosen: string[];
   isReadOnly: boolean;
   problem: string | null;
@@ -132,9 +137,7 @@ const MANY = 10;
 
 function Checks({ field, options, chosen, isReadOnly, problem, onChange }: ChecksProps) {
   const [filter, setFilter] = useState('');
-  // What the object has and the server does not list stays visible.
-  const more = chosen.filter((one) => !options.some((option) => option.value === one));
-  const all = [...options, ...more.map((value) => ({ value, label: value }))];
+  const all = withUnlisted(options, chosen);
   const wanted = filter.trim().toLowerCase();
   const shown = all.filter((option) => option.label.toLowerCase().includes(wanted));
   return (
@@ -186,24 +189,28 @@ const SOURCES: Record<Source, string> = {
   indexes: '/services/data/indexes',
   capabilities: '/services/authorization/capabilities',
   apps: '/services/apps/local',
+  lookupFiles: '/services/data/lookup-table-files',
 };
 
-/** The choices of a field; those of a source come from the server. */
-export function useOptions(field: Field): { value: string; label: string }[] {
-  const client = useClient();
+/** The choices of a field; those of a source come from the server. `app`: of sources that belong to apps. */
+export function useOptions(field: Field, app = ''): Option[] {
+  const { client, username } = useConnection();
   const { source } = field;
+  const collection = SOURCES[source ?? 'roles'];
+  const path =
+    source === 'lookupFiles' ? namespaced({ owner: username, app }, collection) : collection;
   const { data } = useQuery({
-    queryKey: ['options', source],
+    queryKey: ['options', path],
     enabled: source !== undefined,
     staleTime: 30_000,
     queryFn: async ({ signal }) => {
-      const found = await client.entries(SOURCES[source ?? 'roles'], signal);
+      const found = await client.entries(path, signal);
       const listed = found[0]?.content.capabilities;
       const names =
         source === 'capabilities'
           ? (Array.isArray(listed) ? listed : []).map(String)
           : found.map((entry) => entry.name).sort(internalLast);
-      return names.map((name) => ({ value: name, label: name }));
+      return [...new Set(names)].map((name) => ({ value: name, label: name }));
     },
   });
   return field.options ?? data ?? [];

@@ -171,6 +171,7 @@ export function ObjectDialog({ kind, app, entry: opened, given, ...props }: Obje
             {known && <Secret label={known.label} value={known.value} />}
             <FormFields
               fields={fields}
+              app={entry?.app ?? app}
               values={values}
               problems={problems}
               isReadOnly={isReadOnly}

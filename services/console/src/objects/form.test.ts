@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import type { Entry } from '../api/types';
 import {
   changedMeanwhile,
+  choicesOf,
   fieldsFor,
   formOf,
   givenValues,
@@ -131,6 +132,21 @@ it('what somebody else has changed meanwhile is found if the request changes it,
   // Both want the same.
   expect(found({ seconds: '864000', indexes: ['web'] })).toEqual([]);
   expect(changedMeanwhile(fields, { seconds: '43200' }, ENTRY, ENTRY)).toEqual([]);
+});
+
+it('a choice of a source keeps a value that the server does not list', () => {
+  const field: Field = {
+    name: 'file',
+    label: 'File',
+    kind: 'choice',
+    source: 'lookupFiles',
+    none: 'no file',
+  };
+  const listed = [{ value: 'a.csv', label: 'a.csv' }];
+  const values = (chosen: string) => choicesOf(field, listed, chosen).map(({ value }) => value);
+  expect(values('')).toEqual(['', 'a.csv']);
+  expect(values('a.csv')).toEqual(['', 'a.csv']);
+  expect(values('gone.csv')).toEqual(['', 'a.csv', 'gone.csv']);
 });
 
 it('internal indexes are offered last', () => {

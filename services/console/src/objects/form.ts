@@ -169,6 +169,26 @@ export function changedMeanwhile(fields: Field[], form: Form, base: Entry, now: 
   });
 }
 
+export interface Option {
+  value: string;
+  label: string;
+}
+
+/** The choices with those that an object has and the server does not list, which stay visible. */
+export const withUnlisted = (options: Option[], chosen: string[]): Option[] => [
+  ...options,
+  ...chosen
+    .filter((one) => !options.some(({ value }) => value === one))
+    .map((value) => ({ value, label: value })),
+];
+
+/** What a choice offers: an empty one first, if the field has it. */
+export function choicesOf({ none, source }: Field, options: Option[], chosen: string): Option[] {
+  const first = none === undefined ? [] : [{ value: '', label: none }];
+  const isUnlisted = source !== undefined && chosen !== '';
+  return [...first, ...withUnlisted(options, isUnlisted ? [chosen] : [])];
+}
+
 /** Keeps an order, with names of internal indexes at the end: data of users does not go there. */
 export const internalLast = (a: string, b: string): number =>
   Number(a.startsWith('_')) - Number(b.startsWith('_'));

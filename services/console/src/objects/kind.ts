@@ -13,7 +13,7 @@ export type FieldKind =
   | 'password';
 
 /** Lists that the server has, to choose from. */
-export type Source = 'roles' | 'indexes' | 'capabilities' | 'apps';
+export type Source = 'roles' | 'indexes' | 'capabilities' | 'apps' | 'lookupFiles';
 
 export interface Field {
   /** The parameter of the request, and the key of the content. */
@@ -26,6 +26,8 @@ export interface Field {
   when?: 'new' | 'existing';
   options?: { value: string; label: string }[];
   source?: Source;
+  /** The first choice, with an empty value. */
+  none?: string;
   initial?: string | string[] | boolean;
   /** One of the form is this many of the server: 86,400 for days of seconds. */
   scale?: number;

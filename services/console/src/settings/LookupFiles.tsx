@@ -89,6 +89,7 @@ export function LookupFiles({ name, app }: { name: string | null; app: string })
       await client.change(mine?.path ?? collection, form);
       await queries.invalidateQueries({ queryKey: ['objects', lookupFiles.path] });
       await queries.invalidateQueries({ queryKey: ['lookup-file'] });
+      await queries.invalidateQueries({ queryKey: ['options'] });
     } catch (reason) {
       setFailure(reason instanceof ApiError ? reason : new ApiError('server', 0, []));
     }

@@ -181,7 +181,14 @@ export const lookupDefinitions: Kind = {
   ],
   fields: [
     { name: 'name', label: 'Name', kind: 'text', isRequired: true, when: 'new' },
-    { name: 'filename', label: 'Lookup file', kind: 'text', help: 'Such as prices.csv' },
+    {
+      name: 'filename',
+      label: 'Lookup file',
+      kind: 'choice',
+      source: 'lookupFiles',
+      none: 'no file',
+      help: 'One of the lookup files of the app, and of those that other apps share. Upload it first.',
+    },
     { name: 'collection', label: 'KV store collection', kind: 'text', help: 'Instead of a file.' },
     {
       name: 'fields_list',
