@@ -249,6 +249,8 @@ const steps = {
     const browser = page.context().browser();
     const context = await browser.newContext({ ignoreHTTPSErrors: true, timezoneId: 'UTC' });
     const other = await context.newPage();
+    const refused = [];
+    other.on('response', (answer) => answer.status() === 403 && refused.push(answer.url()));
     const search = '| makeresults | eval zone=strftime(relative_time(now(), "@d"), "%H %Z")';
     const q = encodeURIComponent(`${search} | table zone`);
     await other.goto(`${url}/app/search/search?q=${q}&earliest=-1h&latest=now`);
@@ -257,6 +259,10 @@ const steps = {
     await other.click('form[aria-label="Sign in"] button[type="submit"]');
     const cell = other.locator(`${id('statistics-table')} tbody td`, { hasText: /^00 CES?T$/ });
     await cell.first().waitFor();
+    // The user may not see settings: the page does not ask for the price of requests.
+    await other.goto(`${url}/app/search/search?q=index%3De2e_shop&earliest=0&latest=now`);
+    await other.waitForSelector(id('estimate'));
+    check(!refused.some((address) => address.includes('settings')), refused.join(' '));
     await context.close();
   },
 
@@ -296,6 +302,13 @@ const steps = {
     await page.waitForSelector(`${id('lookup-rows')} tbody tr`);
     check((await page.textContent(id('lookup-rows'))).includes(HOSTILE), 'the cell is a text');
     check((await page.evaluate(() => window.hostile)) === undefined, 'nothing of it runs');
+    await page.goto(`${url}/settings/lookup-definitions/_new`);
+    await field(page, 'name').fill('e2e_lookup');
+    await field(page, 'filename').selectOption('e2e_prices.csv');
+    await page.click(`${id('object-form')} button[type="submit"]`);
+    await saved(page);
+    check((await row(page, 'e2e_lookup').textContent()).includes('e2e_prices.csv'), 'its file');
+    await remove(page, '/settings/lookup-definitions', 'e2e_lookup');
     await remove(page, '/settings/lookups', 'e2e_prices.csv');
   },
 
