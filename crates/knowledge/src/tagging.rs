@@ -52,8 +52,8 @@ impl Knowledge {
         found.into_iter().map(|(_, event_type)| event_type).collect()
     }
 
-    /// Returns the tagged values in `tags.conf`, `[field=value]` with `tag = enabled`, and the event types with
-    /// `tags` in `eventtypes.conf`. A tag of an event type that `tags.conf` disables is left out.
+    /// Returns the tagged values in `tags.conf`, `[field=value]` with `tag = enabled`, and the event types
+    /// with `tags` in `eventtypes.conf`. A tag of an event type that `tags.conf` disables is left out.
     #[must_use]
     pub fn tagged_values(&self) -> Vec<TaggedValue> {
         let mut found = Vec::new();
