@@ -1,8 +1,9 @@
 //! SQL's `IN (SELECT ...)`, `ANY` and `ALL` over values that may be null.
 //!
 //! `x NOT IN (SELECT y ...)` is unknown if `x` is null, or if a `y` is null and no other is `x`. The engine
-//! computes this only for a condition that is joined by `AND` to the others, and only if the inner query does
-//! not refer to the outer one; everywhere else it takes unknown for false. Here, before the engine replaces
+//! computes this only for a condition that is joined by `AND` to the others, only if the inner query does not
+//! refer to the outer one, and only for an `x` with a column. It looks for nulls in columns, not in values
+//! that are computed from them. Everywhere else it takes unknown for false. Here, before the engine replaces
 //! these queries by joins, the other conditions are written with `EXISTS`, which is never unknown:
 //!
 //! - found: `EXISTS (SELECT ... WHERE y = x)`;
@@ -101,12 +102,25 @@ impl Rewrite<'_> {
     /// Rewrites one of the conditions that are joined by `AND`.
     fn conjunct(&mut self, condition: Expr) -> Result<Expr> {
         match without_not(condition) {
-            Expr::InSubquery(members) if members.negated && is_correlated(&members.subquery) => {
+            Expr::InSubquery(members)
+                if members.negated
+                    && (is_correlated(&members.subquery) || !self.is_joined(&members.expr)) =>
+            {
                 self.is_absent(members)
             }
             Expr::InSubquery(members) => Ok(Expr::InSubquery(members)),
             other => Ok(other.transform_down(|part| self.alternative(part))?.data),
         }
+    }
+
+    /// Whether the engine computes `NOT IN` of this value with nulls: its join needs a column of the value,
+    /// and regards nulls only if a column has them.
+    fn is_joined(&self, value: &Expr) -> bool {
+        let columns = value.column_refs();
+        let mut fields = columns.iter().map(|column| self.schema.field_from_column(column));
+        let some_null = fields.any(|field| field.map_or(true, |field| field.is_nullable()));
+        let is_null = || value.nullable(self.schema).unwrap_or(true);
+        !columns.is_empty() && (some_null || !is_null())
     }
 
     /// Rewrites a part of a condition in which false and unknown have the same effect.
@@ -174,7 +188,12 @@ impl Rewrite<'_> {
         let value = self.outer(value)?;
         let members = LogicalPlanBuilder::from(named(&subquery)?.subquery.as_ref().clone());
         let equal = Expr::Column(Column::new_unqualified(MEMBER)).eq(value);
-        Ok(exists(members.filter(equal)?.build()?, &subquery))
+        let mut rows = members.filter(equal)?;
+        // A value without columns: every row of the outer query is compared with every row of this one.
+        if rows.plan().all_out_ref_exprs().is_empty() {
+            rows = rows.limit(0, Some(1))?;
+        }
+        Ok(exists(rows.build()?, &subquery))
     }
 
     /// Returns the condition that null decides; `None` if there are no nulls.
@@ -356,9 +375,27 @@ mod tests {
             ("x NOT IN (SELECT y FROM empty) OR x = 'z'", "1 2 3"),
             ("(x NOT IN (SELECT y FROM empty)) IS NULL", ""),
             ("i NOT IN (SELECT k FROM two) OR x = 'z'", "2 3"),
+            ("'a' NOT IN (SELECT y FROM two)", "1 2 3"),
+            ("'c' NOT IN (SELECT y FROM two)", ""),
+            ("'a' NOT IN (SELECT y FROM holes)", ""),
+            ("NOT 'a' IN (SELECT y FROM holes)", ""),
+            ("nullif('a', 'a') NOT IN (SELECT y FROM two)", ""),
+            ("nullif('a', 'a') NOT IN (SELECT y FROM empty)", "1 2 3"),
+            ("NULL NOT IN (SELECT y FROM two)", ""),
+            ("'a' NOT IN (SELECT y FROM two) OR x = 'z'", "1 2 3"),
         ] {
             assert_eq!(kept(condition).await, expected, "{condition}");
         }
+    }
+
+    #[tokio::test]
+    async fn null_is_computed_from_columns_without_nulls() {
+        let query = "SELECT n FROM (SELECT count(*) AS n FROM t) AS c \
+             WHERE CASE WHEN n > 5 THEN n END NOT IN (SELECT count(*) FROM two)";
+        assert_eq!(values(query).await, Ok(Vec::new()));
+        let query = "SELECT n FROM (SELECT count(*) AS n FROM t) AS c \
+             WHERE CASE WHEN n > 2 THEN n END NOT IN (SELECT count(*) FROM two)";
+        assert_eq!(values(query).await, Ok(vec!["3".to_owned()]));
     }
 
     #[tokio::test]
@@ -404,14 +441,25 @@ mod tests {
     /// The engine moves some of these conditions into a filter and refuses the others.
     #[tokio::test]
     async fn conditions_that_move_keep_their_meaning() {
-        for query in [
-            "SELECT count(*) FROM t JOIN t AS u ON t.i = u.i \
-             AND (t.x NOT IN (SELECT y FROM two) OR t.x = 'z')",
-            "SELECT count(*) FROM \
-             (SELECT x NOT IN (SELECT y FROM two) OR x = 'z' AS e FROM t) AS s WHERE e",
+        for (query, expected) in [
+            (
+                "SELECT count(*) FROM t JOIN t AS u ON t.i = u.i \
+                 AND (t.x NOT IN (SELECT y FROM two) OR t.x = 'z')",
+                "1",
+            ),
+            (
+                "SELECT count(*) FROM \
+                 (SELECT x NOT IN (SELECT y FROM two) OR x = 'z' AS e FROM t) AS s WHERE e",
+                "1",
+            ),
+            (
+                "SELECT count(*) FROM t \
+                 WHERE (SELECT min(y) FROM two) NOT IN (SELECT y FROM holes)",
+                "0",
+            ),
         ] {
             if let Ok(rows) = values(query).await {
-                assert_eq!(rows, ["1"], "{query}");
+                assert_eq!(rows, [expected], "{query}");
             }
         }
     }
