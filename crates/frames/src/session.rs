@@ -8,6 +8,7 @@ mod date_trunc;
 mod digests;
 mod membership;
 mod memory;
+mod partitions;
 mod planning;
 mod rules;
 mod sliding;
@@ -234,6 +235,7 @@ impl Session {
             .with_runtime_env(Arc::clone(&self.runtime))
             .with_analyzer_rule(Arc::new(membership::Membership))
             .with_analyzer_rule(Arc::new(copies::Copies))
+            .with_analyzer_rule(Arc::new(partitions::Partitions))
             .with_analyzer_rule(Arc::new(checked::CheckedArithmetic))
             // A catalog list of its own, because the tables of one query are restricted to one user and time
             // range.
