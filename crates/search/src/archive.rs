@@ -106,9 +106,8 @@ impl Archive {
         all
     }
 
-    /// Writes the object of a job, then its document. Another job with the same id stays: search heads know
-    /// of each other's jobs only when they are stored, so clients that choose ids can start two with one
-    /// id.
+    /// Writes the object of a job, then its document. Another job with the same id stays: a search head that
+    /// does not answer is not asked about its jobs, so clients that choose ids can start two with one id.
     ///
     /// # Errors
     /// [`Error::Unavailable`] if object storage or the catalog fails, [`Error::SavedElsewhere`] if another
