@@ -150,16 +150,16 @@ impl SearchService {
             Some(job) => Some(job.saving().turn.lock().await),
             None => None,
         };
-        let Some(version) = engine.archive.version(sid) else {
-            return Ok(engine.jobs.cancel(sid));
-        };
+        // The job may have expired meanwhile, and a client may have started another one with this id.
+        let cancel = || job.as_ref().is_some_and(|job| engine.jobs.cancel_this(job));
+        let Some(version) = engine.archive.version(sid) else { return Ok(cancel()) };
         // Another search head may have stored another job with this id.
         if job.as_ref().is_some_and(|job| job.saving().version() != version) {
-            return Ok(engine.jobs.cancel(sid));
+            return Ok(cancel());
         }
         let removed = engine.archive.remove((sid, &version), "deleted", |_| true).await?;
         engine.loaded.forget(&version);
-        Ok(engine.jobs.cancel(sid) || removed)
+        Ok(cancel() || removed)
     }
 
     /// Stores, updates and removes jobs periodically, until the shutdown.
@@ -360,10 +360,11 @@ impl Engine {
                     }
                     self.write_use(job.sid(), job.touched()).await;
                 }
-                // Another search head has removed the document.
+                // Another search head has removed the document, or the job has expired since the pass began
+                // and a client may have started another one with its id.
                 None => {
                     self.loaded.forget(&version);
-                    self.jobs.cancel(job.sid());
+                    self.jobs.cancel_this(job);
                 }
             }
         } else if job.saving().is_due() {

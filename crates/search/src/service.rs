@@ -271,6 +271,11 @@ impl SearchService {
         self.engine.jobs.cancel(sid)
     }
 
+    /// Cancels and removes this job. Returns false if it has been removed. A later job with its id stays.
+    pub fn cancel_job(&self, job: &Arc<Job>) -> bool {
+        self.engine.jobs.cancel_this(job)
+    }
+
     /// Cancels all running jobs and waits until they have ended, at most for this time, so that programs of
     /// apps that they have started end too.
     pub async fn close(&self, most: Duration) {

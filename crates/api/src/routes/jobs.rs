@@ -220,7 +220,7 @@ fn cancel_when_unused(state: &ApiState, job: &Arc<Job>) {
         }
         if !job.status().state.is_final() {
             tracing::info!(sid = job.sid(), "cancelled a job that was not used for auto_cancel");
-            search.cancel(job.sid());
+            search.cancel_job(&job);
         }
     });
 }
@@ -228,24 +228,24 @@ fn cancel_when_unused(state: &ApiState, job: &Arc<Job>) {
 /// A job of one request: it ends when this is dropped.
 pub(super) struct RequestJob {
     search: SearchService,
-    sid: Option<String>,
+    job: Option<Arc<Job>>,
 }
 
 impl RequestJob {
-    pub(super) fn new(search: &SearchService, job: &Job) -> Self {
-        Self { search: search.clone(), sid: Some(job.sid().to_owned()) }
+    pub(super) fn new(search: &SearchService, job: &Arc<Job>) -> Self {
+        Self { search: search.clone(), job: Some(Arc::clone(job)) }
     }
 
     /// Keeps the job for clients that have its id.
     fn keep(mut self) {
-        self.sid = None;
+        self.job = None;
     }
 }
 
 impl Drop for RequestJob {
     fn drop(&mut self) {
-        if let Some(sid) = &self.sid {
-            self.search.cancel(sid);
+        if let Some(job) = &self.job {
+            self.search.cancel_job(job);
         }
     }
 }

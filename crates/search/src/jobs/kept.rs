@@ -25,6 +25,13 @@ struct Entry {
     task: AbortHandle,
 }
 
+impl Entry {
+    fn cancel(self) {
+        self.job.cancel();
+        self.task.abort();
+    }
+}
+
 /// An id that no other job gets until this is dropped.
 #[derive(Debug)]
 pub struct ReservedId {
@@ -82,11 +89,22 @@ impl Jobs {
     /// Cancels and removes a job. Returns false if it does not exist.
     pub(crate) fn cancel(&self, sid: &str) -> bool {
         let entry = self.entries.lock().remove(sid);
-        if let Some(entry) = &entry {
-            entry.job.cancel();
-            entry.task.abort();
+        let Some(entry) = entry else { return false };
+        entry.cancel();
+        true
+    }
+
+    /// Cancels and removes this job. Returns false if it has been removed, also if another job has its id.
+    pub(crate) fn cancel_this(&self, job: &Arc<Job>) -> bool {
+        let mut entries = self.entries.lock();
+        if !entries.get(job.sid()).is_some_and(|known| Arc::ptr_eq(&known.job, job)) {
+            return false;
         }
-        entry.is_some()
+        let entry = entries.remove(job.sid());
+        drop(entries);
+        let Some(entry) = entry else { return false };
+        entry.cancel();
+        true
     }
 
     /// Refuses a new job if too many are queued, or if the results of kept jobs are too large. Returns the

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use cache::SearchReads;
 use catalog::Catalog;
-use futures::TryStreamExt;
+use futures::future::BoxFuture;
+use futures::{TryStreamExt, poll};
 use karst_search::{
     Error, Job, JobRequest, Keeping, MessageKind, Objects, SearchService, Settings, is_saved_job,
 };
@@ -338,6 +339,51 @@ async fn a_job_whose_id_another_one_has_since_changes_nothing_of_it() {
     one.saved_pass().await;
     assert!(one.job("mine").is_none(), "it was removed elsewhere");
     assert_eq!(cluster.head().saved_job("mine").unwrap().request().owner, "bob");
+}
+
+/// Begins to save a job, and holds it before it is stored.
+async fn being_saved<'a>(
+    head: &'a SearchService,
+    job: &'a Arc<Job>,
+    time: Duration,
+) -> BoxFuture<'a, Result<(), Error>> {
+    let mut saving = Box::pin(head.keep_job(job, Keeping::Saved(time)));
+    assert!(poll!(saving.as_mut()).is_pending());
+    saving
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pass_does_not_cancel_a_job_that_has_the_id_of_an_expired_one() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let head = cluster.head();
+    let ann = named_mine(&head, "ann").await;
+    head.keep_job(&ann, Keeping::Saved(Duration::from_secs(60))).await.unwrap();
+    cluster.clock.advance(Duration::from_secs(1));
+    let newer = done(&head, EVENTS).await;
+    let saving = being_saved(&head, &newer, 7 * DAY).await;
+    // The pass has the list of jobs, and waits for the newer one.
+    let mut pass = Box::pin(head.saved_pass());
+    assert!(poll!(pass.as_mut()).is_pending());
+    cluster.clock.advance(DAY);
+    let bob = named_mine(&head, "bob").await;
+    let (saved, ()) = tokio::join!(saving, pass);
+    saved.unwrap();
+    assert!(head.job("mine").is_some_and(|job| Arc::ptr_eq(&job, &bob)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removal_does_not_cancel_a_job_that_has_the_id_of_an_expired_one() {
+    let cluster = Cluster::new(Settings::default()).await;
+    let head = cluster.head();
+    let ann = named_mine(&head, "ann").await;
+    let saving = being_saved(&head, &ann, Duration::from_secs(60)).await;
+    let mut removal = Box::pin(head.remove_job("mine"));
+    assert!(poll!(removal.as_mut()).is_pending());
+    cluster.clock.advance(DAY);
+    let bob = named_mine(&head, "bob").await;
+    let (_, removed) = tokio::join!(saving, removal);
+    removed.unwrap();
+    assert!(head.job("mine").is_some_and(|job| Arc::ptr_eq(&job, &bob)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
