@@ -208,7 +208,9 @@ struct Moments {
 
 impl Moments {
     fn of(value: f64) -> Self {
-        Self { count: 1.0, sum: value, mean: value, squares: 0.0 }
+        // The distance of infinity from itself is not a number.
+        let squares = if value.is_finite() { 0.0 } else { f64::NAN };
+        Self { count: 1.0, sum: value, mean: value, squares }
     }
 
     /// Returns the moments of both (the formula of Chan, Golub and LeVeque).
@@ -293,6 +295,21 @@ mod tests {
         assert_eq!(pairs("sum", HOLES, 1).await, ["1.0", "1.0", "2.0", "2.0", ""]);
         assert_eq!(pairs("stddev", HOLES, 1).await, ["", "", "", "", ""]);
         assert_eq!(pairs("var_pop", HOLES, 1).await, ["0.0", "0.0", "0.0", "0.0", ""]);
+    }
+
+    #[test]
+    fn numbers_that_are_not_finite_have_no_variance() {
+        let of = |numbers: &[f64]| Arc::new(Float64Array::from(numbers.to_vec())) as ArrayRef;
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let mut window = Window::new(Statistic::PopulationVariance);
+            window.update_batch(&[of(&[number])]).unwrap();
+            let variance = window.evaluate().unwrap();
+            let is_nan = matches!(variance, ScalarValue::Float64(Some(found)) if found.is_nan());
+            assert!(is_nan, "{number}: {variance}");
+            window.update_batch(&[of(&[1.0, 2.0])]).unwrap();
+            window.retract_batch(&[of(&[number])]).unwrap();
+            assert_eq!(window.evaluate().unwrap(), ScalarValue::Float64(Some(0.25)), "{number}");
+        }
     }
 
     #[test]
