@@ -5,6 +5,9 @@
 //! Here, nothing is subtracted: a window is kept as two stacks, of its older and its newer values, with the
 //! aggregate of the values from each older one on. Each value enters and leaves a stack once, so that a row
 //! costs the same in a window of any length.
+//!
+//! A window has 32 bytes for each of its values, for a moment 48. No limit counts them, because the engine
+//! does not ask windows for their size. It holds the rows of a partition anyway.
 
 use std::sync::Arc;
 
@@ -18,6 +21,9 @@ use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF,
     Signature,
 };
+
+/// Maximum capacity of the list of newer values after they have become the older ones.
+const KEPT_CAPACITY: usize = 1_024;
 
 /// The functions besides `sum`, which is replaced in any case.
 const FUNCTIONS: &[(&str, Statistic)] = &[
@@ -141,11 +147,14 @@ impl Window {
     fn drop_oldest(&mut self) {
         if self.older.is_empty() {
             let mut all = Moments::default();
+            self.older.reserve_exact(self.newer.len());
             while let Some(value) = self.newer.pop() {
                 all = Moments::of(value).and(all);
                 self.older.push(all);
             }
             self.of_newer = Moments::default();
+            // A window that reaches to the end of its partition gets no other value.
+            self.newer.shrink_to(KEPT_CAPACITY);
         }
         self.older.pop();
     }
@@ -310,6 +319,15 @@ mod tests {
             window.retract_batch(&[of(&[number])]).unwrap();
             assert_eq!(window.evaluate().unwrap(), ScalarValue::Float64(Some(0.25)), "{number}");
         }
+    }
+
+    #[test]
+    fn a_window_has_little_more_memory_than_its_values() {
+        let mut window = Window::new(Statistic::Variance);
+        let values = Arc::new(Float64Array::from(vec![1.0; 10_000])) as ArrayRef;
+        window.update_batch(&[values]).unwrap();
+        window.retract_batch(&[Arc::new(Float64Array::from(vec![1.0])) as ArrayRef]).unwrap();
+        assert!(window.size() < 10_000 * size_of::<Moments>() + 10_000, "{}", window.size());
     }
 
     #[test]
