@@ -26,8 +26,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 
-/// Maximum number of steps of inner queries that are repeated. Each level of queries within queries has three
-/// copies of the next one.
+/// Maximum number of steps of inner queries that are repeated in one query. Each level of queries within
+/// queries has three copies of the next one.
 const MAX_REPEATED: usize = 10_000;
 /// The column of an inner query. A condition that had the same name on both sides, as in
 /// `host NOT IN (SELECT host FROM web)` over `web`, would be true for every row.
@@ -247,7 +247,7 @@ impl Rewrite<'_> {
         })?;
         if *self.repeated > MAX_REPEATED {
             return plan_err!(
-                "too many IN (SELECT ...) within each other: join the tables, or use EXISTS"
+                "too many or too large IN (SELECT ...): join the tables, or use EXISTS"
             );
         }
         Ok(())
@@ -471,6 +471,15 @@ mod tests {
             inner = format!("SELECT y FROM holes WHERE y NOT IN ({inner}) OR k = {level}");
         }
         let error = values(&inner).await.unwrap_err();
-        assert!(error.contains("too many IN (SELECT ...)"), "{error}");
+        assert!(error.contains("too many or too large IN (SELECT ...)"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn queries_next_to_each_other_are_counted_together() {
+        let one = "x NOT IN (SELECT y FROM holes WHERE k < i)";
+        let some = format!("({})", [one; 40].join(" AND "));
+        let all = [some.as_str(); 20].join(" AND ");
+        let error = values(&format!("SELECT i FROM t WHERE {all}")).await.unwrap_err();
+        assert!(error.contains("too many or too large IN (SELECT ...)"), "{error}");
     }
 }
