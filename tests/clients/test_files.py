@@ -68,6 +68,30 @@ class Writer(threading.Thread):
             old.unlink()
 
 
+def test_a_server_starts_whose_input_has_an_index_of_a_disabled_app(own_server, tmp_path):
+    logs, app = tmp_path / "logs", tmp_path / "conf/apps/shop/default"
+    logs.mkdir()
+    app.mkdir(parents=True)
+    (app / "indexes.conf").write_text("[shop]\n")
+    text = f"[monitor://{logs}]\nindex = shop\nsourcetype = plain\n"
+    server = configured(own_server, tmp_path, text, layer="system/local").start()
+
+    def arrives(*words):
+        with (logs / "a.log").open("a") as log:
+            log.write(f"{TIME} sold {words[-1]}\n")
+        search = 'search index=shop earliest=0 sold | rex "sold (?<what>\\w+)" | dedup what | sort what | table what'
+        expected = [{"what": word} for word in words]
+        karst.wait_for(lambda: server.rows(search) == expected, words)
+
+    arrives("apples")
+    answer = server.rest("POST", "/services/apps/local/shop/disable?output_mode=json")
+    assert answer.json()["entry"][0]["content"]["disabled"] is True, answer
+    arrives("apples", "bread")
+    server.kill()
+    server.start()
+    arrives("apples", "bread", "cheese")
+
+
 def test_rotated_logs_arrive_whole_although_the_server_is_killed(own_server, tmp_path):
     logs = tmp_path / "logs"
     logs.mkdir()

@@ -76,7 +76,7 @@ pub struct AppInfo {
     pub removable: bool,
     /// Whether it was installed at run time.
     pub installed: bool,
-    /// Whether it is disabled: nothing of it has an effect.
+    /// Whether it is disabled: nothing of it except its indexes has an effect.
     pub disabled: bool,
 }
 

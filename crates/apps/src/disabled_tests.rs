@@ -66,3 +66,19 @@ async fn an_app_whose_file_disables_it_has_no_effect_until_it_is_enabled() {
     assert_eq!(effects(&one).await, [true; 5]);
     assert!(matches!(set(&one, SEARCH, "1").await, Err(Error::Invalid(_))));
 }
+
+#[tokio::test]
+async fn an_index_of_a_disabled_app_stays_with_its_settings_also_after_a_restart() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    let of_index = ("default/indexes.conf", "[shop_web]\nfrozenTimePeriodInSecs = 86400\n");
+    let files: Vec<(&str, &str)> = FILES.into_iter().chain([of_index]).collect();
+    one.install(package(&files), false, "ann").await.unwrap();
+    set(&one, "shop", "1").await.unwrap();
+    let again = setup.process("one").await;
+    for apps in [&one, &again] {
+        let indexes = apps.rules().conf("indexes");
+        let kept = indexes.stanza("shop_web").unwrap().get("frozenTimePeriodInSecs").unwrap();
+        assert_eq!(kept.value, "86400");
+    }
+}

@@ -80,7 +80,7 @@ pub struct Layers {
     /// The paths of files that are in no layer, by the app in whose directory they are; `None` for those
     /// outside of apps.
     outside: BTreeMap<Option<String>, Vec<String>>,
-    /// The apps of which only `app.conf` is left.
+    /// The apps of which only `app.conf` and `indexes.conf` are left.
     disabled: BTreeSet<String>,
 }
 

@@ -1,7 +1,9 @@
 //! Disabled apps: `state = disabled` or `disabled = true` in `[install]` of `app.conf`.
 //!
-//! Guarantees: of a disabled app, only its `app.conf` is left. The app `search` cannot be disabled. Leaves to
-//! others: when the setting is read again, and the other files of an app.
+//! Guarantees: of a disabled app, only its `app.conf` and its `indexes.conf` are left: an index has data,
+//! whose retention and searches do not end with the app, and other inputs may send events to it. The app
+//! `search` cannot be disabled. Leaves to others: when the setting is read again, and the other files of an
+//! app.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +14,14 @@ use crate::values::boolean;
 /// The file with the properties of an app, and its stanza.
 const APP: &str = "app";
 const INSTALL: &str = "install";
+/// The files of a disabled app that stay in force.
+const KEPT: [&str; 2] = [APP, "indexes"];
 /// The app that every installation has.
 const SEARCH: &str = "search";
 
 impl Layers {
-    /// Removes the files, objects and data models of disabled apps, except for their `app.conf`.
+    /// Removes the files, objects and data models of disabled apps, except for their `app.conf` and
+    /// `indexes.conf`.
     #[must_use]
     pub fn without_disabled(mut self) -> Self {
         self.disabled = self.said_disabled();
@@ -25,7 +30,8 @@ impl Layers {
             return self;
         }
         let is_left_out = |app: Option<&str>| app.is_some_and(|app| disabled.contains(app));
-        self.files.retain(|file| file.conf == APP || !is_left_out(file.layer.app()));
+        let is_kept = |conf: &str| KEPT.contains(&conf);
+        self.files.retain(|file| is_kept(&file.conf) || !is_left_out(file.layer.app()));
         self.models.retain(|(app, _, _)| !disabled.contains(app));
         self.others.0.retain(|path, _| !is_left_out(app_of(path)));
         self
@@ -73,13 +79,14 @@ mod tests {
         Layers::builtin()
             .with(Layer::AppDefault(name.to_owned()), "app", &format!("[install]\n{install}\n"))
             .with(Layer::AppDefault(name.to_owned()), "macros", "[m]\ndefinition = x\n")
+            .with(Layer::AppStored(name.to_owned()), "indexes", "[i]\nmaxDataSize = 7\n")
             .with(Layer::User("ann".to_owned(), name.to_owned()), "macros", "[n]\nargs = a\n")
             .with_model(name, "M", "{}")
             .with_form(&format!("apps/{name}/local/a.form"), "x")
     }
 
     #[test]
-    fn of_a_disabled_app_only_its_properties_are_left() {
+    fn of_a_disabled_app_only_its_properties_and_indexes_are_left() {
         for install in ["state = disabled", "disabled = 1", "disabled = true\nstate = enabled"] {
             let layers = app("a", install).without_disabled();
             assert_eq!(layers.disabled().iter().collect::<Vec<_>>(), ["a"], "{install}");
@@ -87,6 +94,7 @@ mod tests {
             assert!(macros.stanza("m").is_none() && macros.stanza("n").is_none(), "{install}");
             assert!(layers.models().next().is_none() && layers.files().forms().next().is_none());
             assert!(layers.effective("app").stanza("install").is_some());
+            assert!(layers.effective("indexes").stanza("i").is_some(), "{install}");
         }
     }
 

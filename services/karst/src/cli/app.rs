@@ -194,8 +194,8 @@ fn shown(app: &str, (place, check): (&str, &str), report: &Report) -> Result<Str
     if report.disabled {
         writeln!(
             out,
-            "the app is disabled ([install] of app.conf), so that nothing of it has an effect; \
-             `POST {PATH}/{app}/enable` enables it"
+            "the app is disabled ([install] of app.conf), so that nothing of it has an effect, except \
+             its indexes; `POST {PATH}/{app}/enable` enables it"
         )?;
     }
     Ok(printable(&String::from_utf8_lossy(&out)))
