@@ -241,7 +241,7 @@ impl Apps {
         for document in snapshot.documents(KIND) {
             let stored: Stored = serde_json::from_value(document.json.as_ref().clone())
                 .map_err(|error| damaged(&document.name, &error))?;
-            objects.insert(document.name, stored);
+            objects.insert(document.name, stored.of_any_version());
         }
         Ok(objects)
     }

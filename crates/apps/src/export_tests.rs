@@ -3,6 +3,10 @@
 
 use std::path::Path;
 
+use catalog::Followed;
+use serde_json::json;
+
+use crate::objects::KIND;
 use crate::tests::{memory, open, settings};
 use crate::{Apps, Error, NOBODY, Namespace, Sharing};
 
@@ -64,4 +68,27 @@ async fn a_change_of_a_stanza_of_an_app_without_metadata_is_seen_by_other_apps()
     assert_eq!(elsewhere(&apps, "macros", "m", "definition").as_deref(), Some("b"));
     apps.unset("macros", "m", &all, "definition").await.unwrap();
     assert_eq!(elsewhere(&apps, "macros", "m", "definition").as_deref(), Some("a"));
+}
+
+#[tokio::test]
+async fn a_restriction_that_an_earlier_version_stored_without_settings_is_kept() {
+    let root = tempfile::tempdir().unwrap();
+    write(root.path(), "fresh/default/props.conf", "[ux]\nEVAL-a = 1\n");
+    write(root.path(), "fresh/metadata/default.meta", "[]\nexport = system\n");
+    let store = memory();
+    let (apps, catalog) = open(&store, Some(root.path())).await;
+    let document = json!({
+        "conf": "props", "name": "ux", "app": "fresh", "owner": "ann", "sharing": Sharing::App,
+        "settings": [],
+    });
+    catalog.put_document(KIND, "nobody/fresh/props/ux", document).await.unwrap();
+    let value = || elsewhere(&apps, "props", "ux", "EVAL-a");
+    assert_eq!(value().as_deref(), Some("1"));
+    Followed::reload(&apps).unwrap();
+    assert_eq!(value(), None);
+    let all = Namespace::new(NOBODY, "fresh");
+    apps.update("props", "ux", &all, &settings(&[("EVAL-b", "2")])).await.unwrap();
+    assert_eq!(value(), None);
+    apps.unset("props", "ux", &all, "EVAL-b").await.unwrap();
+    assert_eq!(value(), None);
 }

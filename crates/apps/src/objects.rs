@@ -79,6 +79,13 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    /// As read from a document of any version. Documents of earlier versions do not have `is_whole`: without
+    /// settings, such a document of `props.conf` can only be the sharing that a user has set for a stanza.
+    pub(crate) fn of_any_version(mut self) -> Self {
+        self.is_whole |= self.conf == PROPS && self.settings.is_empty();
+        self
+    }
+
     /// Returns the name of its document. Shared objects have the same name for all authors.
     pub(crate) fn document(&self) -> String {
         let owner = if self.sharing == Sharing::User { self.owner.as_str() } else { NOBODY };
