@@ -80,7 +80,7 @@ pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
 pub use rest::router as rest_router;
 pub use routes::cluster_watch::watch_cluster;
-pub use routes::data_inputs::change::follow_inputs;
+pub use routes::data_inputs::change::{end_inputs_of, follow_inputs};
 pub use routes::health::unavailable;
 pub use status_streams::StatusStreams;
 

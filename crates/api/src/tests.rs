@@ -2,6 +2,7 @@
 //! path and command in every role, and the pages that come from the routes.
 
 mod accounts;
+mod apps;
 pub(crate) mod cases;
 mod console;
 mod deployment;

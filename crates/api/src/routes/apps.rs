@@ -1,6 +1,7 @@
 //! `/services/apps/local`: apps, including those that are created here. `/services/apps/upload` receives
 //! packed ones.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use apps::{AppInfo, Package, SEARCH};
@@ -8,9 +9,10 @@ use axum::response::Response;
 use model::ErrorKind;
 use serde_json::json;
 
-use super::data_inputs::follow;
+use super::data_inputs::{end_inputs_of, follow_inputs};
 use super::feed;
 use super::resource::{About, Access, Removal, Resource};
+use crate::ApiState;
 use crate::atom::{Acl, Attributes, Entry};
 use crate::body::RawBody;
 use crate::call::Call;
@@ -31,12 +33,15 @@ const RESTART_REQUIRED: &str = "restart_required";
 /// The file name of an uploaded app without one.
 const UNNAMED: &str = "app.tgz";
 
+/// The setting that disables an app.
+const DISABLED: &str = "install.disabled";
+
 /// The settings that can be changed, and their keys in `app.conf`.
 const SETTINGS: [(&str, &str); 8] = [
     ("author", "launcher.author"),
     ("configured", "install.is_configured"),
     ("description", "launcher.description"),
-    ("disabled", "install.disabled"),
+    ("disabled", DISABLED),
     ("label", "ui.label"),
     ("version", "launcher.version"),
     ("visible", "ui.is_visible"),
@@ -190,7 +195,7 @@ impl Resource for LocalApps {
             "disable" => "1",
             _ => return Err(RestError::no_object(action)),
         };
-        let disabled = [("install.disabled".to_owned(), off.to_owned())];
+        let disabled = [(DISABLED.to_owned(), off.to_owned())];
         change(call, &app, &disabled).await.map(Some)
     }
 
@@ -207,20 +212,37 @@ impl Resource for LocalApps {
     }
 }
 
-/// Changes settings of an app. If it is disabled or enabled, its inputs are stopped or started.
+/// Changes settings of an app. If it is disabled or enabled, its inputs are stopped or started. A client that
+/// disconnects does not leave half of it behind.
 async fn change(
     call: &Call,
     app: &AppInfo,
     settings: &[(String, String)],
 ) -> Result<AppInfo, RestError> {
-    call.state.apps.update_app(&app.name, settings).await?;
-    let changed = found(call, &app.name)?;
-    if changed.disabled != app.disabled {
-        for text in follow(&call.state).await? {
-            tracing::warn!(app = app.name, "{text}");
-        }
+    let (state, of, settings) = (call.state.clone(), app.clone(), settings.to_vec());
+    let task = runtime::detached(async move { bring_about(&state, &of, &settings).await });
+    let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
+    task.await.map_err(stops)??;
+    found(call, &app.name)
+}
+
+/// Makes a change of an app. Inputs end before the index-time rules of their app do, and begin after them.
+async fn bring_about(
+    state: &ApiState,
+    app: &AppInfo,
+    settings: &[(String, String)],
+) -> Result<(), apps::Error> {
+    let mut switches = settings.iter().filter(|(key, _)| key == DISABLED);
+    let switched = switches.next().map(|(_, value)| is_true(value));
+    let is_switched = switched.is_some_and(|off| off != app.disabled) && app.name != SEARCH;
+    if is_switched && switched == Some(true) {
+        end_inputs_of(state, BTreeSet::from([app.name.clone()])).await;
     }
-    Ok(changed)
+    let done = state.apps.update_app(&app.name, settings).await;
+    if is_switched {
+        follow_inputs(state).await;
+    }
+    done
 }
 
 fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {

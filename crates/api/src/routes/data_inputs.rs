@@ -8,7 +8,9 @@ mod oneshot;
 use axum::response::Response;
 use serde_json::json;
 
-pub(crate) use self::change::{Edit, change, check_process, follow, home};
+pub(crate) use self::change::{
+    Edit, change, check_process, end_inputs_of, follow, follow_inputs, home,
+};
 use self::kind::{BATCH, FIFO, FORWARDERS, KINDS, Kind, MONITOR, SCRIPT, TCP, UDP};
 use super::feed;
 use super::objects::check_app;

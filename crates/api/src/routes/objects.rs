@@ -303,6 +303,11 @@ fn check_process(asked: &Asked<'_>, name: &str) -> Result<(), RestError> {
 async fn followed(asked: &Asked<'_>) -> Result<(), RestError> {
     match asked.conf {
         "inputs" => super::data_inputs::follow(asked.state).await.map(drop),
+        // `[install]` disables and enables the app.
+        "app" => {
+            super::data_inputs::follow_inputs(asked.state).await;
+            Ok(())
+        }
         _ => Ok(()),
     }
 }

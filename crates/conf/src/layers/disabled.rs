@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Layer, Layers};
+use super::{Effective, Layer, Layers};
 use crate::file::Stanza;
 use crate::values::boolean;
 
@@ -41,6 +41,14 @@ impl Layers {
     #[must_use]
     pub fn disabled(&self) -> &BTreeSet<String> {
         &self.disabled
+    }
+
+    /// The effective settings of a file without those of some apps, as if the apps were disabled.
+    #[must_use]
+    pub fn effective_without(&self, conf: &str, apps: &BTreeSet<String>) -> Effective {
+        let is_left_out = |layer: &Layer| layer.app().is_some_and(|app| apps.contains(app));
+        let files = self.files.iter();
+        Self::merged(conf, files.filter(|file| file.conf == conf && !is_left_out(&file.layer)))
     }
 
     /// Returns the apps that are disabled by their highest layer that says so.
@@ -96,6 +104,14 @@ mod tests {
             assert!(layers.effective("app").stanza("install").is_some());
             assert!(layers.effective("indexes").stanza("i").is_some(), "{install}");
         }
+    }
+
+    #[test]
+    fn settings_are_read_without_those_of_an_app() {
+        let layers = app("a", "").with(Layer::SystemLocal, "macros", "[s]\ndefinition = y\n");
+        let without = layers.effective_without("macros", &BTreeSet::from(["a".to_owned()]));
+        assert!(without.stanza("s").is_some() && without.stanza("m").is_none());
+        assert!(layers.effective_without("macros", &BTreeSet::new()).stanza("m").is_some());
     }
 
     #[test]

@@ -207,6 +207,11 @@ impl Follower {
                 () = apps.changed() => {}
                 () = tokio::time::sleep(RETRY), if is_behind => {}
             }
+            // Inputs end before the index-time rules of their app do, and begin after them.
+            let now = apps.disabled();
+            if !now.is_subset(&disabled) {
+                api::end_inputs_of(&state, disabled.union(&now).cloned().collect()).await;
+            }
             let applied = apps.apply_installed().await;
             let now = apps.disabled();
             if now != disabled {

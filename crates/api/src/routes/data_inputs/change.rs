@@ -3,6 +3,8 @@
 //! In this order, a server that is killed in between has the input at its next start. If the client
 //! disconnects, the change is completed nevertheless.
 
+use std::collections::BTreeSet;
+
 use apps::{NOBODY, Namespace, SEARCH, SYSTEM, Settings};
 use conf::{Effective, Entry, Layer, Place, Stanza};
 use model::ErrorKind;
@@ -118,13 +120,21 @@ pub(crate) fn check_process(state: &ApiState, stanza: &str) -> Result<(), RestEr
 /// # Errors
 /// If the server is stopping, or has not started its inputs yet.
 pub(crate) async fn follow(state: &ApiState) -> Result<Vec<String>, RestError> {
+    follow_without(state, BTreeSet::new()).await
+}
+
+/// The same, without the inputs of some apps.
+async fn follow_without(
+    state: &ApiState,
+    apps: BTreeSet<String>,
+) -> Result<Vec<String>, RestError> {
     if !state.intake.is_indexer {
         return Ok(Vec::new());
     }
     let own = state.clone();
     let task = state.shutdown.spawn(async move {
         let mut change = own.inputs.change().await?;
-        let conf = own.apps.knowledge().conf(CONF);
+        let conf = own.apps.knowledge().layers().effective_without(CONF, &apps);
         change.prepare(&conf, "").await?;
         let skipped = change.skipped().to_vec();
         change.apply().await;
@@ -135,10 +145,21 @@ pub(crate) async fn follow(state: &ApiState) -> Result<Vec<String>, RestError> {
     Ok(done?)
 }
 
-/// Applies `inputs.conf` after another process has disabled or enabled an app. Inputs that do not run, and a
-/// server that is stopping or starting, are logged.
+/// Applies `inputs.conf` after an app was disabled or enabled. Inputs that do not run, and a server that is
+/// stopping or starting, are logged.
 pub async fn follow_inputs(state: &ApiState) {
-    match follow(state).await {
+    log(follow(state).await);
+}
+
+/// Ends the inputs of apps that are about to be disabled, and applies the rest of `inputs.conf`. This must be
+/// done while the index-time rules of these apps are in force: without them, events that still arrive would
+/// be indexed with everything that a rule masks or drops.
+pub async fn end_inputs_of(state: &ApiState, apps: BTreeSet<String>) {
+    log(follow_without(state, apps).await);
+}
+
+fn log(followed: Result<Vec<String>, RestError>) {
+    match followed {
         Ok(skipped) => skipped.iter().for_each(|text| tracing::warn!("{text}")),
         Err(error) => tracing::info!(error = error.text, "inputs are as they were"),
     }

@@ -1,0 +1,73 @@
+//! The inputs of an app that is disabled and enabled.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+
+use apps::{Applied, NOBODY, Namespace};
+use futures::future::BoxFuture;
+use inputs::configured::RunningInputs;
+use knowledge::Knowledge;
+use parking_lot::Mutex;
+
+use super::server::Server;
+
+/// Records with each change of the rules whether the rule of the app is in force, and the number of ports
+/// that inputs listen on.
+#[derive(Debug)]
+struct Order {
+    inputs: RunningInputs,
+    seen: Mutex<Vec<(bool, usize)>>,
+}
+
+impl Applied for Order {
+    fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, _: &'a [conf::Warning]) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let has_rule = rules.parsing_rules("st", "", "").truncate == Some(7);
+            let ports = self.inputs.listening().await.len();
+            self.seen.lock().push((has_rule, ports));
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn inputs_of_an_app_end_before_its_rules_do_and_begin_after_them() {
+    let server = Server::start().await;
+    let (apps, inputs) = (&server.state.apps, server.state.inputs.clone());
+    apps.create_app("shop", &[]).await.unwrap();
+    let of_app = Namespace::new(NOBODY, "shop");
+    let setting = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+    apps.create("props", "st", &of_app, setting("TRUNCATE", "7")).await.unwrap();
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    apps.create("inputs", &format!("udp://{free}"), &of_app, setting("index", "main"))
+        .await
+        .unwrap();
+    crate::follow_inputs(&server.state).await;
+    assert_eq!(inputs.listening().await.len(), 1);
+    let order = Arc::new(Order { inputs: inputs.clone(), seen: Mutex::default() });
+    apps.tell(Arc::clone(&order) as Arc<dyn Applied>);
+    for (action, ports) in [("disable", 0), ("enable", 1)] {
+        let path = format!("/services/apps/local/shop/{action}");
+        let answer = server.post("admin", &path, &[]).await;
+        assert!(answer.status.is_success(), "{answer:?}");
+        assert_eq!(inputs.listening().await.len(), ports, "{action}");
+    }
+    assert_eq!(*order.seen.lock(), [(false, 0), (true, 0)]);
+    let install = "/servicesNS/nobody/shop/configs/conf-app/install";
+    let answer = server.post("admin", install, &[("disabled", "1")]).await;
+    assert!(answer.status.is_success(), "{answer:?}");
+    assert_eq!(inputs.listening().await.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inputs_of_an_app_go_on_if_it_cannot_be_changed() {
+    let server = Server::start().await;
+    let (apps, inputs) = (&server.state.apps, server.state.inputs.clone());
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let of_search = Namespace::new(NOBODY, "search");
+    let index = vec![("index".to_owned(), "main".to_owned())];
+    apps.create("inputs", &format!("udp://{free}"), &of_search, index).await.unwrap();
+    crate::follow_inputs(&server.state).await;
+    let answer = server.post("admin", "/services/apps/local/search/disable", &[]).await;
+    assert!(!answer.status.is_success(), "{answer:?}");
+    assert_eq!(inputs.listening().await.len(), 1);
+}
