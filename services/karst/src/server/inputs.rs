@@ -147,6 +147,7 @@ pub(crate) async fn start(
         tracing::warn!("{warning}");
     }
     let host = host_name();
+    let disabled = karst.state.apps.disabled();
     // The inputs of files and apps are an indexer's.
     let conf = if roles.indexer {
         karst.state.apps.knowledge().conf("inputs")
@@ -171,6 +172,11 @@ pub(crate) async fn start(
     let base = Base { always, forwarders, tls, shutdown: shutdown.clone() };
     for (what, listener) in karst.state.inputs.start(base, &conf, bound).await {
         println!("  {what:<11} {listener}");
+    }
+    // A request or another process may have disabled an app meanwhile: inputs that did not run yet were not
+    // changed with it.
+    if karst.state.apps.disabled() != disabled {
+        api::follow_inputs(&karst.state).await;
     }
     Ok(())
 }
