@@ -2,9 +2,10 @@
 //!
 //! Guarantees: a program is listed only if it imports such a module at its start, itself or through other
 //! modules of the app; imports in functions and conditions are left out, because a program may run without
-//! them. Leaves to others: which programs are run.
+//! them. Memory is bounded, and time is linear in the size of the files: names with more than [`LONGEST`]
+//! bytes, and imports after the first [`MOST`], are left out. Leaves to others: which programs are run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Component, Path};
 
 use crate::PackedFile;
@@ -13,35 +14,54 @@ use crate::PackedFile;
 const SPLUNK: &str = "splunk";
 /// The folders with programs and their modules.
 const FOLDERS: [&str; 2] = ["bin", "lib"];
+/// Maximum length of the name of an imported module, in bytes.
+const LONGEST: usize = 100;
+/// Maximum number of imported modules in the files of an app together, with the packages that they are in.
+const MOST: usize = 1_000_000;
 
 /// Returns the names of the programs in `bin` that cannot run without Splunk's modules.
 pub(crate) fn needing_splunk(files: &[PackedFile]) -> BTreeSet<String> {
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut room = MOST;
     for file in files {
         if let Some(module) = module_of(&file.path) {
             let text = String::from_utf8_lossy(&file.bytes);
-            imports.entry(module.clone()).or_default().extend(imported(&text, &module));
+            let found = imported(&text, &module, room);
+            room = room.saturating_sub(found.len());
+            imports.entry(module).or_default().extend(found);
         }
     }
     if imports.contains_key(SPLUNK) {
         return BTreeSet::new();
     }
-    let mut needing = BTreeSet::from([SPLUNK.to_owned()]);
-    loop {
-        let needs = |names: &BTreeSet<String>| !names.is_disjoint(&needing);
-        let found =
-            imports.iter().filter(|&(module, names)| !needing.contains(module) && needs(names));
-        let found: Vec<String> = found.map(|(module, _)| module.clone()).collect();
-        if found.is_empty() {
-            break;
-        }
-        needing.extend(found);
-    }
+    let needing = importing(SPLUNK, &imports);
     let programs = files.iter().filter(|file| {
         file.path.parent() == Some(Path::new("bin"))
-            && module_of(&file.path).is_some_and(|module| needing.contains(&module))
+            && module_of(&file.path).is_some_and(|module| needing.contains(module.as_str()))
     });
     programs.filter_map(|file| file.path.file_name()?.to_str().map(str::to_owned)).collect()
+}
+
+/// The modules that import a module, themselves or through others, and the module itself.
+fn importing<'i>(
+    module: &'i str,
+    imports: &'i BTreeMap<String, BTreeSet<String>>,
+) -> BTreeSet<&'i str> {
+    let mut importers: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (importer, names) in imports {
+        for name in names {
+            importers.entry(name).or_default().push(importer);
+        }
+    }
+    let (mut found, mut waiting) = (BTreeSet::from([module]), vec![module]);
+    while let Some(name) = waiting.pop() {
+        for importer in importers.remove(name).unwrap_or_default() {
+            if found.insert(importer) {
+                waiting.push(importer);
+            }
+        }
+    }
+    found
 }
 
 /// The name of the module that a file is, as other files in `bin` and `lib` import it.
@@ -57,35 +77,54 @@ fn module_of(path: &Path) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("."))
 }
 
-/// The modules that a text imports at its start, with the packages that they are in.
-fn imported(text: &str, module: &str) -> BTreeSet<String> {
+/// The modules that a text imports at its start, with the packages that they are in; the first ones if there
+/// is not room for all.
+fn imported(text: &str, module: &str, room: usize) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for line in text.lines() {
+        if found.len() >= room {
+            break;
+        }
         let line = line.split('#').next().unwrap_or_default().trim_end();
-        let names: Vec<String> = if let Some(names) = line.strip_prefix("import ") {
-            names.split(',').map(first_word).collect()
+        let (from, names) = if let Some(names) = line.strip_prefix("import ") {
+            (None, names)
         } else if let Some((from, names)) =
             line.strip_prefix("from ").and_then(|rest| rest.split_once(" import "))
         {
-            let from = absolute(from.trim(), module);
-            let names = names.trim_start_matches('(').split(',').map(first_word);
-            let within = names.filter(|name| !name.is_empty()).map(|name| format!("{from}.{name}"));
-            std::iter::once(from.clone()).chain(within).collect()
+            (Some(absolute(from.trim(), module)), names.trim_start_matches('('))
         } else {
-            Vec::new()
+            continue;
         };
-        for name in names {
-            let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
-            found.extend(ends.map(|end| name[..end].to_owned()));
+        // Each name is joined with it.
+        if from.as_ref().is_some_and(|from| from.len() > LONGEST) {
+            continue;
+        }
+        found.extend(from.iter().flat_map(|from| with_packages(from)));
+        for name in names.split(',').map(first_word) {
+            if found.len() >= room {
+                break;
+            }
+            match &from {
+                Some(_) if name.is_empty() => {}
+                Some(from) => found.extend(with_packages(&format!("{from}.{name}"))),
+                None => found.extend(with_packages(name)),
+            }
         }
     }
     found.remove("");
     found
 }
 
+/// A module and the packages that it is in; nothing if the name is too long.
+fn with_packages(name: &str) -> impl Iterator<Item = String> {
+    let name = if name.len() <= LONGEST { name } else { "" };
+    let ends = name.match_indices('.').map(|(at, _)| at).chain([name.len()]);
+    ends.map(move |end| name[..end].to_owned())
+}
+
 /// The name in `name as other`.
-fn first_word(text: &str) -> String {
-    text.split_whitespace().next().unwrap_or_default().to_owned()
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
 }
 
 /// The name of a module, of which `.name` is beside the importing one.
@@ -136,6 +175,25 @@ mod tests {
             ("bin/tool.sh", "import splunk\n"),
         ]);
         assert_eq!(found, ["by_module.py", "by_package.py", "cs_utils.py", "direct.py"]);
+    }
+
+    #[test]
+    fn names_and_chains_of_modules_of_any_length_are_read_in_bounded_time_and_memory() {
+        let long = format!("import {}\nimport splunk\n", "a.".repeat(500_000));
+        assert_eq!(imported(&long, "x", MOST), BTreeSet::from(["splunk".to_owned()]));
+        let many: Vec<String> = (0..1_000).map(|n| format!("import m{n}\n")).collect();
+        let many = many.concat();
+        assert_eq!(imported(&many, "x", 100).len(), 100);
+        let from = |package: &str| format!("from {package} import {}\n", "c,".repeat(500_000));
+        assert!(imported(&from(&"b.".repeat(500_000)), "x", MOST).is_empty());
+        assert_eq!(imported(&from("a.b"), "x", MOST).len(), 3);
+        let chain = |n: usize| (format!("lib/m{n}.py"), format!("import m{}\n", n + 1));
+        let mut files: Vec<(String, String)> = (0..20_000).map(chain).collect();
+        files.push(("lib/m20000.py".to_owned(), "import splunk\n".to_owned()));
+        files.push(("bin/first.py".to_owned(), "import m0\n".to_owned()));
+        let files: Vec<(&str, &str)> =
+            files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        assert_eq!(needing(&files), ["first.py"]);
     }
 
     #[test]
