@@ -121,6 +121,13 @@ def test_a_generating_command_begins_a_search(server):
     assert "can only begin a search" in error(server, "| makeresults | count_to end=1")
 
 
+def test_a_generating_command_is_refused_in_appendpipe_and_runs_in_append(server):
+    refused = error(server, "| makeresults | appendpipe [| count_to end=2]")
+    assert "can only begin a search" in refused, refused
+    made = rows(server, "| makeresults | eval i=9 | append [| count_to end=2] | table i")
+    assert [row["i"] for row in made] == ["9", "1", "2"], made
+
+
 def test_a_first_command_needs_no_pipe_over_rest_and_is_searched_for_where_it_is_typed_or_saved(server):
     assert len(rows(server, "count_to end=3")) == 3
     assert rows(server, "count_to=3") == []
