@@ -148,11 +148,16 @@ fn indexed_fields_are_added_to_those_that_are_there() {
 }
 
 #[test]
-fn quotes_that_a_group_captures_around_a_value_are_not_part_of_it() {
+fn quotes_around_a_value_are_not_part_of_it_unless_others_are_in_it() {
     let transforms = "[kv]\nREGEX = (\\w+)=(\"[^\"]*\"|\\S+)\nFORMAT = $1::$2\nWRITE_META = true\n\
                       REPEAT_MATCH = true";
     let text = "id=\"10963\" name=\"two words\" none=\"\" part=a\"b\"";
     let expected = format!("{text} | id::10963 | name::two words | part::a\"b\"");
+    check("TRANSFORMS-a = kv", transforms, text, &expected);
+    let transforms =
+        "[kv]\nREGEX = (\\S+?)=(\\S+)\nFORMAT = $1::$2\nWRITE_META = true\nREPEAT_MATCH = true";
+    let text = r#""key"="value" k="a\"b""#;
+    let expected = format!(r#"{text} | "key"::value | k::"a\"b""#);
     check("TRANSFORMS-a = kv", transforms, text, &expected);
 }
 
