@@ -27,7 +27,7 @@ use crate::installed::{Directories, InstalledApps};
 use crate::listing::Listing;
 use crate::lookups::Lookups;
 use crate::objects::{KIND, Stored, changed_confs, check_name, document, with_objects};
-use crate::rules::Rules;
+use crate::rules::{Rules, STATE};
 use crate::views::{Source, Views};
 use crate::{ConfObject, Error, NOBODY, Namespace, Package, SEARCH, SYSTEM, Settings, Sharing};
 
@@ -622,7 +622,7 @@ impl Apps {
     /// Refuses a change that makes a valid configuration invalid.
     fn check(&self, name: &str, stored: &Stored) -> Result<(), Error> {
         // An app may be enabled in spite of mistakes in it, which are ignored.
-        if stored.conf == APP {
+        if (stored.conf.as_str(), stored.name.as_str()) == STATE {
             return Ok(());
         }
         let before = self.inner.state.read().clone();

@@ -15,7 +15,7 @@ use crate::objects::{Stored, with_objects};
 /// The files that have rules for events that arrive.
 const CONFS: [&str; 2] = ["props", "transforms"];
 /// The file and the stanza that disable an app.
-const STATE: (&str, &str) = ("app", "install");
+pub(crate) const STATE: (&str, &str) = ("app", "install");
 
 /// See the module.
 #[derive(Debug, Clone)]
