@@ -228,7 +228,7 @@ impl DeploymentServer {
     fn fingerprint(&self) -> u64 {
         let Some(conf) = &self.parts.conf_dir else { return 0 };
         let mut paths: BTreeSet<PathBuf> = BTreeSet::new();
-        for file in ["serverclass.conf", "server.conf"] {
+        for file in ["app.conf", "serverclass.conf", "server.conf"] {
             paths.insert(conf.join("system/local").join(file));
             for app in fs::read_dir(conf.join("apps")).into_iter().flatten().flatten() {
                 let folders = ["local", "default"];
@@ -470,7 +470,7 @@ pub(crate) fn check_time(theirs: u64, ours: u64, most: Duration) -> Result<(), E
 
 fn read(parts: &Parts, before: Option<&Rules>, now: i64) -> Result<(Rules, Vec<Warning>), Error> {
     let layers = match &parts.conf_dir {
-        Some(directory) => Layers::read(directory)?,
+        Some(directory) => Layers::read(directory)?.without_disabled(),
         None => parts.layers.clone(),
     };
     let settings = Settings::read(&layers)?;

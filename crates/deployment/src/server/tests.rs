@@ -208,6 +208,24 @@ fn changes_count_once_they_are_the_same_twice() {
 }
 
 #[test]
+fn classes_of_a_disabled_app_have_no_effect() {
+    let place = Place::new();
+    let class = "[serverClass:more]\nwhitelist.0 = db*\n[serverClass:more:app:nginx]\n";
+    place.write("apps/classes/default/serverclass.conf", class);
+    place.server.reload(2).unwrap();
+    let apps = || {
+        let answer = place.call(&message("db-1")).unwrap();
+        answer.apps.iter().map(|app| app.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(apps(), ["base", "nginx"]);
+    assert!(place.server.look(3).is_none() && place.server.look(4).is_none());
+    place.write("apps/classes/local/app.conf", "[install]\nstate = disabled\n");
+    assert!(place.server.look(5).is_none());
+    assert!(place.server.look(6).unwrap().is_ok());
+    assert_eq!(apps(), ["base"]);
+}
+
+#[test]
 fn downloads_at_a_time_are_limited() {
     let place = Place::new();
     place.write(
