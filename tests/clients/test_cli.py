@@ -269,6 +269,18 @@ def test_btool_names_the_file_of_each_setting(server):
     assert absent.returncode == 1 and "there is no stanza [no_such_stanza]" in absent.stderr, absent
 
 
+def test_btool_leaves_out_the_settings_of_a_disabled_app_and_names_the_app(server, tmp_path):
+    app = tmp_path / "apps/off/default"
+    app.mkdir(parents=True)
+    (app / "macros.conf").write_text("[of_app]\ndefinition = x\n")
+    words = ("btool", "macros", "--conf-dir", str(tmp_path))
+    shown = server.cli(*words)
+    assert "[of_app]" in shown.stdout and "disabled" not in shown.stderr, shown
+    (app / "app.conf").write_text("[install]\nstate = disabled\n")
+    shown = server.cli(*words)
+    assert "[of_app]" not in shown.stdout and "the app off is disabled" in shown.stderr, shown
+
+
 def test_btool_takes_the_words_of_splunks_command(server):
     whole = server.cli("btool", "props", "list", "syslog", "--debug")
     assert whole.returncode == 0 and "[syslog]" in whole.stdout, whole

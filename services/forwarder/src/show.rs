@@ -93,6 +93,12 @@ pub(crate) fn btool(options: &BtoolOptions) -> Result<()> {
         }
         return check(&Knowledge::new(layers));
     }
+    let layers = layers.without_disabled();
+    for app in layers.disabled() {
+        eprintln!(
+            "note: the app {app} is disabled ([install] of app.conf), its settings are left out"
+        );
+    }
     let knowledge = Knowledge::new(layers);
     let conf = knowledge.conf(&options.conf);
     let mut out = std::io::stdout().lock();

@@ -48,6 +48,13 @@ pub(crate) fn btool(options: BtoolOptions) -> Result<ExitCode> {
         return check(layers, options.app.as_deref());
     }
     anyhow::ensure!(options.app.is_none(), "--app belongs to `karst btool check`");
+    let layers = layers.without_disabled();
+    for app in layers.disabled() {
+        eprintln!(
+            "note: the app {app} is disabled ([install] of app.conf), its settings are left out; if it was enabled \
+             over REST, they are in effect"
+        );
+    }
     let effective = layers.effective(&options.conf);
     let registry = settings::registry();
     if effective.stanzas.is_empty() && !registry.confs().contains(&options.conf.as_str()) {
