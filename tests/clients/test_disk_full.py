@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import time
 
 import pytest
 from cluster import ALWAYS_SHARED, what_is_said
@@ -186,6 +187,39 @@ def test_a_server_that_is_killed_on_a_disk_without_any_space_waits_for_it(small_
         assert [row["n"] for row in server.rows("search index=main n=* | table n")] == ["1"]
     finally:
         server.stop()
+
+
+def test_a_standby_that_waits_for_space_does_not_lead(small_disk, cluster):
+    cluster = cluster(indexers=0, heads=0, standbys=1)
+    leader, full = cluster.control_planes
+    full.data = small_disk / "data"
+    full.environment.update(KARST_DATA_DIR=str(full.data), KARST_CACHE_NVME_MIB="0")
+    cluster.start()
+    full.kill()
+    # Files that a start removes or writes anew would give it space.
+    (full.data / "local-session.json").unlink()
+    for draft in full.data.rglob("*.new"):
+        draft.unlink()
+    filler = fill_to_the_last_byte(small_disk)
+    full.launch()
+
+    def is_waiting():
+        assert full.process.poll() is None, full.log_text()
+        try:
+            answer = full.request(full.management_port, "GET", "/readyz", tls=True)
+        except OSError:
+            return False
+        return answer.status == 503 and "(disk_full)" in answer.text
+
+    wait_for(is_waiting, "it says that it waits", 60)
+    leader.kill()
+    # A standby leads after two missed renewals, of a second each.
+    time.sleep(10)
+    assert is_waiting() and "this process leads now" not in full.log_text()
+    leader.start()
+    filler.unlink()
+    full.ready()
+    cluster.stop()
 
 
 def test_one_indexer_of_three_with_a_full_disk_is_named_and_the_others_go_on(small_disk, cluster):

@@ -265,7 +265,9 @@ async fn serve(
     let run = async {
         let (intake, peers) = (shutdown.part(), Shutdown::new());
         let _also_if_the_start_fails = peers.token().drop_guard();
-        let until = (&shutdown, &peers);
+        // Of the server, without its listeners: they go on if the start fails.
+        let work = shutdown.part();
+        let until = (&work, &peers);
         let (karst, cluster) = match Box::pin(assemble::assemble(ground, threads, until)).await {
             Ok(both) => both,
             Err(error) if is_taken_over(&error) => {
@@ -279,10 +281,13 @@ async fn serve(
                 return Ok(Ended::ToBeginAgain);
             }
             Err(error) if lack_of_space::is_cause_of(&error) => {
-                // Other processes may lead, and recover the events of this one, meanwhile.
                 peers.stop();
+                let has_ended = lack_of_space::end_start(&work).await;
+                // Other processes may lead, and recover the events of this one, meanwhile.
                 leadership.release().await;
-                lack_of_space::wait(lock.directory(), &error, progress).await;
+                if has_ended {
+                    lack_of_space::wait(lock.directory(), &error, progress).await;
+                }
                 return Ok(Ended::ToBeginAgain);
             }
             Err(error) => return Err(error),

@@ -10,6 +10,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use runtime::Shutdown;
+
 use super::full_disks;
 use super::gateway::Progress;
 
@@ -17,6 +19,8 @@ use super::gateway::Progress;
 const PAUSE: Duration = Duration::from_secs(5);
 /// Number of checks between two lines in the log: one a minute.
 const CHECKS_PER_LINE: u64 = 12;
+/// Maximum time for the tasks of a failed start to end.
+const END: Duration = Duration::from_secs(30);
 /// Size of the file that tells whether there is space.
 const PROBE: usize = 1 << 20;
 /// Its name; no component reads it.
@@ -25,6 +29,22 @@ const PROBE_FILE: &str = ".free-space";
 /// Whether the error is that a disk, its inodes or a quota are used up.
 pub(crate) fn is_cause_of(error: &anyhow::Error) -> bool {
     runtime::store::is_full(&**error)
+}
+
+/// Ends the tasks of a start that has failed. While this process waits, it is reachable by nobody: as a
+/// standby, it would take the lease and renew it, and nobody could follow it; and it would upload and recover
+/// events beside the processes that do so in its place. Returns `false` if a task goes on; only a new start
+/// ends it.
+pub(crate) async fn end_start(work: &Shutdown) -> bool {
+    end_within(END, work).await
+}
+
+async fn end_within(time: Duration, work: &Shutdown) -> bool {
+    let ended = work.finish(time).await;
+    if let Err(error) = &ended {
+        tracing::warn!(%error, "the start has failed without free space, and this process starts again at once");
+    }
+    ended.is_ok()
 }
 
 /// Waits until there is space in the directories of the server. Clients that connect meanwhile are told the
@@ -112,6 +132,21 @@ mod tests {
         std::os::unix::fs::symlink("/dev/full", directory.path().join(PROBE_FILE)).unwrap();
         assert!(!have_space(&[directory.path().to_owned()]));
         assert!(have_space(&[directory.path().to_owned()]), "the link is removed, not its target");
+    }
+
+    #[tokio::test]
+    async fn the_tasks_of_a_failed_start_end_and_its_listeners_go_on() {
+        let whole = Shutdown::new();
+        let (standby, busy) = (whole.part(), whole.part());
+        let is_standing_by = {
+            let stop = standby.clone();
+            standby.spawn(async move { stop.stopped().await })
+        };
+        assert!(end_within(Duration::from_secs(20), &standby).await);
+        assert!(!whole.is_stopped());
+        is_standing_by.await.unwrap();
+        busy.spawn(std::future::pending::<()>());
+        assert!(!end_within(Duration::from_millis(1), &busy).await);
     }
 
     #[tokio::test]

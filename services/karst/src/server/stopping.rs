@@ -82,14 +82,17 @@ pub(crate) async fn stop(
     let time = Duration::from_secs(options.drain_timeout - options.drain_delay);
     let time = if karst.state.control.retires() { time.max(RETIREMENT) } else { time };
     let until = begin + time.saturating_sub(LAST_STEPS);
+    // A part of `shutdown`, whose tasks are its own.
+    let work = karst.state.shutdown.clone();
     intake.stop();
     shutdown.stop();
     tracing::info!(
         seconds = time.as_secs(),
         "stopping: no new requests, hot buckets go to object storage"
     );
-    let ended = tokio::join!(intake.finish(REQUESTS), shutdown.finish(REQUESTS));
-    for error in [ended.0, ended.1].into_iter().filter_map(Result::err) {
+    let ended =
+        tokio::join!(intake.finish(REQUESTS), work.finish(REQUESTS), shutdown.finish(REQUESTS));
+    for error in [ended.0, ended.1, ended.2].into_iter().filter_map(Result::err) {
         tracing::warn!(%error, "some requests did not end in time");
     }
     karst.state.search.close(SEARCHES).await;
