@@ -184,6 +184,8 @@ def test_a_server_that_is_killed_on_a_disk_without_any_space_waits_for_it(small_
         assert "No space left on device" in server.log_text()
         filler.unlink()
         wait_for(server._is_ready, "it has started again by itself", 60)
+        with open(f"/proc/{server.process.pid}/environ", "rb") as variables:
+            assert b"KARST_STARTS_WITHOUT_SPACE=1\0" in variables.read() + b"\0"
         assert [row["n"] for row in server.rows("search index=main n=* | table n")] == ["1"]
     finally:
         server.stop()

@@ -10,14 +10,28 @@ use std::time::Duration;
 /// open files are closed. Returns only on failure.
 #[must_use]
 pub fn begin_again() -> io::Error {
-    let program = match std::env::current_exe() {
-        Ok(program) => program,
-        Err(error) => return error,
-    };
+    match same_program() {
+        Ok(mut again) => again.exec(),
+        Err(error) => error,
+    }
+}
+
+/// The same with a variable that tells the next start something; `None` removes it.
+#[must_use]
+pub fn begin_again_with(variable: &str, value: Option<&str>) -> io::Error {
+    match (same_program(), value) {
+        (Ok(mut again), Some(value)) => again.env(variable, value).exec(),
+        (Ok(mut again), None) => again.env_remove(variable).exec(),
+        (Err(error), _) => error,
+    }
+}
+
+fn same_program() -> io::Result<Command> {
     let mut arguments = std::env::args_os();
-    let mut again = Command::new(program);
+    let mut again = Command::new(std::env::current_exe()?);
     again.arg0(arguments.next().unwrap_or_else(|| OsString::from("karst")));
-    again.args(arguments).exec()
+    again.args(arguments);
+    Ok(again)
 }
 
 /// Returns the memory available to this process in bytes: that of the machine, or the lowest limit of its

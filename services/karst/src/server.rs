@@ -163,7 +163,8 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
         }
     });
     threads.shut_down(SEARCHES);
-    let is_told_to_stop = if matches!(result, Ok(Ended::ToBeginAgain)) {
+    let begins_again = matches!(result, Ok(Ended::ToBeginAgain | Ended::LackedSpace { .. }));
+    let is_told_to_stop = if begins_again {
         // Signals from now on are for the next start of the server, which would not know of signals that were
         // received here.
         runtime::signals::leave_pending().context("cannot leave signals to the next start")?;
@@ -174,13 +175,16 @@ pub(crate) fn run(mut options: Box<ServerOptions>) -> Result<ExitCode> {
     runtime.shutdown_background();
     match result? {
         Ended::Stopped => Ok(ExitCode::SUCCESS),
-        Ended::ToBeginAgain if is_told_to_stop => {
+        Ended::ToBeginAgain | Ended::LackedSpace { .. } if is_told_to_stop => {
             tracing::info!("told to stop meanwhile: this process does not start again");
             Ok(ExitCode::SUCCESS)
         }
         Ended::Fenced(reason) => anyhow::bail!("stopped: {reason}"),
         // Returns only where it cannot.
-        Ended::ToBeginAgain => Err(::runtime::process::begin_again()).context("cannot start again"),
+        Ended::ToBeginAgain => Err(lack_of_space::begin_again(0)).context("cannot start again"),
+        Ended::LackedSpace { starts } => {
+            Err(lack_of_space::begin_again(starts)).context("cannot start again")
+        }
     }
 }
 
@@ -191,6 +195,11 @@ enum Ended {
     Stopped,
     /// Somebody asked for a restart.
     ToBeginAgain,
+    /// A full disk has ended the start, as it has ended others directly before.
+    LackedSpace {
+        /// The number of these starts.
+        starts: u32,
+    },
     /// Another server has its catalog or its identity.
     Fenced(Arc<str>),
 }
@@ -285,10 +294,11 @@ async fn serve(
                 let has_ended = lack_of_space::end_start(&work).await;
                 // Other processes may lead, and recover the events of this one, meanwhile.
                 leadership.release().await;
+                let before = lack_of_space::starts_before();
                 if has_ended {
-                    lack_of_space::wait(lock.directory(), &error, progress).await;
+                    lack_of_space::wait((options, before), &error, progress).await;
                 }
-                return Ok(Ended::ToBeginAgain);
+                return Ok(Ended::LackedSpace { starts: before.saturating_add(1) });
             }
             Err(error) => return Err(error),
         };

@@ -38,7 +38,7 @@ pub(crate) async fn watch((data, min_free): (PathBuf, u64), health: Health, shut
 }
 
 /// The directories whose file systems are checked. The journal and the spool may be links to other disks.
-pub(crate) fn places(data: &Path) -> Vec<PathBuf> {
+fn places(data: &Path) -> Vec<PathBuf> {
     vec![data.to_owned(), data.join("journal"), data.join("spool")]
 }
 

@@ -92,22 +92,32 @@ pub(crate) fn running(
     }))
 }
 
-/// Returns the directories of this server: the data directory, its parts on other disks, and the credentials
-/// of the cluster, without the copies of installed apps.
-fn own_directories(options: &ServerOptions) -> OwnDirectories {
+/// Returns the directories that this server writes to: the data directory, its parts that may be on other
+/// disks, and the object store if it is a directory.
+pub(crate) fn written_directories(options: &ServerOptions) -> Vec<PathBuf> {
     let data = &options.data.data_dir;
-    let linked = ["journal", "spool"].map(|name| data.join(name));
-    let cache = options.cache_dir.as_ref().map(|directory| directory.join("cache"));
+    let parts = ["journal", "spool"].map(|name| data.join(name));
     let store = store_url(options);
     let store = match store.split_once("://") {
         None => Some(PathBuf::from(&store)),
         Some(("file", path)) => Some(PathBuf::from(path)),
         Some(_) => None,
     };
-    let own = [data.clone()].into_iter().chain(linked).chain(cache).chain(store);
-    let own = own.chain(options.cluster_dir.clone());
+    let own = [data.clone()].into_iter().chain(parts).chain([cache_directory(options)]);
+    own.chain(store).collect()
+}
+
+/// The directory of the cache.
+pub(crate) fn cache_directory(options: &ServerOptions) -> PathBuf {
+    options.cache_dir.as_ref().unwrap_or(&options.data.data_dir).join("cache")
+}
+
+/// Returns the directories of this server, and the credentials of the cluster, without the copies of
+/// installed apps.
+fn own_directories(options: &ServerOptions) -> OwnDirectories {
+    let own = written_directories(options).into_iter().chain(options.cluster_dir.clone());
     // `$SPLUNK_HOME/etc/apps/<app>` of an installed app is its copy.
-    OwnDirectories::new(own).except([data.join("installed")])
+    OwnDirectories::new(own).except([options.data.data_dir.join("installed")])
 }
 
 /// Starts the inputs on their bound ports, with the settings of the files and the changes over REST.

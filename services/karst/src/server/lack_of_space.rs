@@ -2,21 +2,27 @@
 //!
 //! A server that is killed on a full disk, and not started again by itself, would take its events out of the
 //! searches of its cluster until somebody starts it. Guarantees: the wait ends only once a file of [`PROBE`]
-//! bytes can be written to each directory of the server, so that the next start does not fail at once. Leaves
-//! to others: a disk that becomes full while the server runs (`full_disks`, `ingest`).
+//! bytes can be written to each directory in which a start writes. If starts fail all the same, for example
+//! because they need more, the pause before the next one grows: each of them takes the lease for a moment.
+//! Leaves to others: a disk that becomes full while the server runs (`full_disks`, `ingest`).
 
 use std::fs::{self, File};
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use runtime::Shutdown;
 
-use super::full_disks;
 use super::gateway::Progress;
+use super::inputs;
+use crate::config::ServerOptions;
 
-/// Pause between the checks.
+/// Pause between the checks, and before the first one after the first start.
 const PAUSE: Duration = Duration::from_secs(5);
+/// The longest pause before the first check.
+const LONGEST: Duration = Duration::from_secs(300);
+/// The variable that tells a start how many have failed directly before it.
+const STARTS: &str = "KARST_STARTS_WITHOUT_SPACE";
 /// Number of checks between two lines in the log: one a minute.
 const CHECKS_PER_LINE: u64 = 12;
 /// Maximum time for the tasks of a failed start to end.
@@ -47,14 +53,54 @@ async fn end_within(time: Duration, work: &Shutdown) -> bool {
     ended.is_ok()
 }
 
-/// Waits until there is space in the directories of the server. Clients that connect meanwhile are told the
-/// kind of the problem, the log has the file.
-pub(crate) async fn wait(data: &Path, error: &anyhow::Error, progress: &Progress) {
-    check_every(PAUSE, data, error, progress).await;
+/// The number of starts of this process that a full disk has ended directly before this one.
+#[expect(clippy::disallowed_methods, reason = "not an option: the process tells its next start")]
+pub(crate) fn starts_before() -> u32 {
+    std::env::var(STARTS).ok().and_then(|starts| starts.parse().ok()).unwrap_or(0)
 }
 
-async fn check_every(pause: Duration, data: &Path, error: &anyhow::Error, progress: &Progress) {
+/// Restarts the program after so many starts that a full disk has ended. Returns only on failure.
+#[must_use]
+pub(crate) fn begin_again(starts: u32) -> io::Error {
+    let starts = (starts > 0).then(|| starts.to_string());
+    runtime::process::begin_again_with(STARTS, starts.as_deref())
+}
+
+/// Waits until there is space in the directories of the server; `before` is the number of starts that have
+/// failed in the same way. Clients that connect meanwhile are told the kind of the problem, the log has the
+/// file.
+pub(crate) async fn wait(
+    (options, before): (&ServerOptions, u32),
+    error: &anyhow::Error,
+    progress: &Progress,
+) {
+    check_every((first_pause(before), PAUSE), places(options), error, progress).await;
+}
+
+/// The pause before the first check: it may find space although the start has found none.
+fn first_pause(before: u32) -> Duration {
+    PAUSE.saturating_mul(2_u32.saturating_pow(before)).min(LONGEST)
+}
+
+/// The directories in which a start needs space. A cache that has files is opened without any, and may take
+/// all of its disk.
+fn places(options: &ServerOptions) -> Vec<PathBuf> {
+    let mut all = inputs::written_directories(options);
+    let cache = inputs::cache_directory(options);
+    if fs::read_dir(&cache).is_ok_and(|mut files| files.next().is_some()) {
+        all.retain(|directory| *directory != cache);
+    }
+    all
+}
+
+async fn check_every(
+    (first, later): (Duration, Duration),
+    places: Vec<PathBuf>,
+    error: &anyhow::Error,
+    progress: &Progress,
+) {
     progress.set("waiting for free space on a disk (disk_full); the log names the file");
+    let mut pause = first;
     for check in 0_u64.. {
         if check.is_multiple_of(CHECKS_PER_LINE) {
             tracing::warn!(
@@ -63,11 +109,12 @@ async fn check_every(pause: Duration, data: &Path, error: &anyhow::Error, progre
             );
         }
         tokio::time::sleep(pause).await;
-        let directories = full_disks::places(data);
+        pause = later;
+        let places = places.clone();
         // A network file system that hangs blocks this thread, and none of the asynchronous ones.
-        let look = tokio::task::spawn_blocking(move || have_space(&directories));
+        let look = tokio::task::spawn_blocking(move || have_space(&places));
         if look.await.unwrap_or(true) {
-            tracing::info!("there is free space: this process starts again");
+            tracing::info!("there seems to be free space: this process starts again");
             return;
         }
     }
@@ -76,13 +123,15 @@ async fn check_every(pause: Duration, data: &Path, error: &anyhow::Error, progre
 fn have_space(directories: &[PathBuf]) -> bool {
     directories.iter().all(|directory| {
         let probe = directory.join(PROBE_FILE);
-        let written = File::create(&probe).and_then(|mut file| {
+        let file = File::create(&probe);
+        // Before it is written: a process that is killed leaves none in the object store. It may not have been
+        // created.
+        let _ = fs::remove_file(&probe);
+        let written = file.and_then(|mut file| {
             file.write_all(&vec![0; PROBE])?;
             // Network file systems report a lack of space only here.
             file.sync_all()
         });
-        // It may not have been created.
-        let _ = fs::remove_file(&probe);
         // Other errors, such as that of a missing directory, are those of the start.
         !written.is_err_and(|error| runtime::store::is_full(&error))
     })
@@ -91,12 +140,24 @@ fn have_space(directories: &[PathBuf]) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::io::{self, ErrorKind};
+    use std::io::ErrorKind;
+    use std::path::Path;
     use std::sync::Arc;
 
     use anyhow::Context;
+    use clap::Parser;
 
     use super::*;
+    use crate::config::{Arguments, Command};
+
+    fn options(flags: &[(&str, PathBuf)]) -> ServerOptions {
+        let flags = flags.iter().map(|(flag, path)| format!("{flag}={}", path.display()));
+        let words = ["karst".to_owned(), "server".to_owned()].into_iter().chain(flags);
+        let Command::Server(options) = Arguments::parse_from(words).command else {
+            unreachable!("it is server")
+        };
+        *options
+    }
 
     #[test]
     fn a_lack_of_space_is_found_below_the_errors_of_components() {
@@ -118,8 +179,29 @@ mod tests {
     #[test]
     fn directories_with_space_keep_no_file_of_the_check() {
         let directory = tempfile::tempdir().unwrap();
-        assert!(have_space(&full_disks::places(directory.path())), "others do not exist yet");
+        let options = options(&[("--data-dir", directory.path().to_owned())]);
+        assert!(have_space(&places(&options)), "others do not exist yet");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn each_directory_that_a_start_writes_to_is_checked() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        let flags = [("--data-dir", "data"), ("--object-store", "store"), ("--cache-dir", "disk")];
+        let options = options(&flags.map(|(flag, name)| (flag, at(name))));
+        let parts = ["data", "data/journal", "data/spool", "disk/cache", "store"].map(at);
+        assert_eq!(places(&options), parts);
+        fs::create_dir_all(at("disk/cache")).unwrap();
+        assert!(places(&options).contains(&at("disk/cache")), "its files are still to be created");
+        fs::write(at("disk/cache/blocks"), b"x").unwrap();
+        assert!(!places(&options).contains(&at("disk/cache")), "it may have filled its disk");
+    }
+
+    #[test]
+    fn starts_that_fail_one_after_the_other_are_further_and_further_apart() {
+        let seconds = [0, 1, 2, 5, 6, u32::MAX].map(|before| first_pause(before).as_secs());
+        assert_eq!(seconds, [5, 10, 20, 160, 300, 300]);
     }
 
     #[test]
@@ -154,7 +236,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let progress = Progress::new("recovering the journal");
         let error = anyhow::anyhow!("cannot write {}", directory.path().display());
-        check_every(Duration::from_millis(5), directory.path(), &error, &progress).await;
+        let pauses = (Duration::from_millis(5), Duration::from_millis(5));
+        check_every(pauses, vec![directory.path().to_owned()], &error, &progress).await;
         let step = progress.get();
         assert!(step.contains("disk_full") && !step.contains('/'), "{step}");
     }
