@@ -417,7 +417,10 @@ impl Change {
             (Work::Monitor(targets), _) => self.inner.begin_monitor(targets, accepting),
             (Work::Script(script), _) => drop(accepting.spawn(script.run(sink, accepting.clone()))),
             (Work::Fifo(fifo), _) => drop(accepting.spawn(fifo.run(sink, accepting.clone()))),
-            (Work::Sqs(queue), _) => self.inner.begin_queue(queue, accepting),
+            (Work::Sqs(queue), _) => {
+                let stanza = wanted.said.first().map_or("", |(stanza, _)| stanza.as_str());
+                self.inner.begin_queue(stanza, queue, accepting);
+            }
         }
         self.state.units.insert(unit, Running { said: wanted.said, socket, signals, tls });
     }
@@ -463,11 +466,12 @@ impl Inner {
     }
 
     /// Reads a queue, as soon as the list of what was read can be opened.
-    fn begin_queue(&self, queue: SqsInput, until: &Shutdown) {
+    fn begin_queue(&self, stanza: &str, queue: SqsInput, until: &Shutdown) {
         let InputDependencies { parts, sink, .. } = &self.dependencies;
         let taken = parts.state.join(format!("sqs-{}", queue.file_name()));
         let (aws, sink, shutdown) = (parts.aws.clone(), Arc::clone(sink), until.clone());
-        let opening = self.not_running.opening(format!("queue {}", queue.queue_url), until);
+        // Several stanzas may name one queue.
+        let opening = self.not_running.opening(format!("[{stanza}]"), until);
         until.spawn(async move {
             let open = || {
                 let (queue, taken, aws) = (queue.clone(), taken.clone(), aws.clone());

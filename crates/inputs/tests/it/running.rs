@@ -143,6 +143,29 @@ async fn files_whose_checkpoints_cannot_be_opened_are_followed_once_they_can() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn stanzas_of_one_queue_that_cannot_be_read_are_named_apart() {
+    let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
+    let shutdown = Shutdown::new();
+    let running = running(&folder, &recorder, &shutdown).await;
+    // The directory of the checkpoints cannot be created.
+    std::fs::write(folder.path().join("inputs"), "").unwrap();
+    let stanzas = ["aws_sqs_based_s3://a", "aws_sqs_based_s3://b"];
+    let settings = "sqs_queue_url = http://q/1/x\ns3_file_decoder = CloudTrail\n";
+    let text: String = stanzas.iter().map(|one| format!("[{one}]\n{settings}")).collect();
+    for stanza in stanzas {
+        apply(&running, &text, stanza).await.unwrap();
+    }
+    let mut text = running.not_running();
+    let are_named = |text: &Option<Arc<str>>| {
+        text.as_ref().is_some_and(|text| {
+            stanzas.iter().all(|stanza| text.contains(&format!("[{stanza}]: cannot")))
+        })
+    };
+    tokio::time::timeout(PATIENCE, text.wait_for(are_named)).await.unwrap().unwrap();
+    shutdown.finish(PATIENCE).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_told_and_changes_nothing() {
     let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
     let shutdown = Shutdown::new();
