@@ -142,8 +142,8 @@ pub(crate) struct OwnSession {
 }
 
 /// Writes the session file, so that commands on the same data directory need no login. A file that cannot be
-/// written, for example because the disk is full, does not end a server that can do its work: it is tried
-/// again until the server stops.
+/// written does not end a server that can do its work: it is tried again until the server stops. A full disk
+/// passes by itself, and is a warning; other reasons need somebody, and are errors.
 ///
 /// # Errors
 /// The session is not valid JSON.
@@ -165,21 +165,61 @@ pub(crate) fn leave_local_session(
     let text = serde_json::to_vec(&session)?;
     let own = OwnSession { path: LocalSession::path(data), key: session.session_key };
     if let Err(error) = write_once(&own.path, &text, 0o600) {
-        tracing::warn!(
-            "commands on this machine need a login until their session can be stored: {error:#}"
-        );
-        let (path, shutdown) = (own.path.clone(), karst.state.shutdown.clone());
-        karst.state.shutdown.spawn(write_later(path, text, SESSION_PAUSE, shutdown));
+        let mut failures = Failures::default();
+        failures.tell(&error);
+        let (own, shutdown) = ((own.path.clone(), text), karst.state.shutdown.clone());
+        karst.state.shutdown.spawn(write_later(own, SESSION_PAUSE, failures, shutdown));
     }
     Ok(own)
 }
 
 /// Tries to write a session file until it is written or the server stops.
-async fn write_later(path: PathBuf, text: Vec<u8>, pause: Duration, shutdown: Shutdown) {
+async fn write_later(
+    (path, text): (PathBuf, Vec<u8>),
+    pause: Duration,
+    mut failures: Failures,
+    shutdown: Shutdown,
+) {
     while shutdown.sleep(pause).await {
-        if write_once(&path, &text, 0o600).is_ok() {
-            return tracing::info!(path = %path.display(), "the session of commands is stored");
+        match write_once(&path, &text, 0o600) {
+            Ok(()) => {
+                return tracing::info!(path = %path.display(), "the session of commands is stored");
+            }
+            Err(error) => failures.tell(&error),
         }
+    }
+}
+
+/// The attempts to write a session file that have failed.
+#[derive(Debug, Default)]
+struct Failures {
+    /// The last reason.
+    reason: String,
+}
+
+impl Failures {
+    /// Logs a failure, unless the last one had the same reason.
+    fn tell(&mut self, error: &anyhow::Error) {
+        if !self.is_new(error) {
+            return;
+        }
+        let seconds = SESSION_PAUSE.as_secs();
+        let text = format!(
+            "commands on this machine need a login until their session can be stored, which is tried every \
+             {seconds} s: {error:#}"
+        );
+        if runtime::store::is_full(&**error) {
+            tracing::warn!("{text}");
+        } else {
+            tracing::error!("{text}");
+        }
+    }
+
+    fn is_new(&mut self, error: &anyhow::Error) -> bool {
+        let reason = format!("{error:#}");
+        let is_new = reason != self.reason;
+        self.reason = reason;
+        is_new
     }
 }
 
@@ -244,8 +284,9 @@ mod tests {
         let (folder, shutdown) = (tempfile::tempdir().unwrap(), Shutdown::new());
         let (data, never) = (folder.path().join("data"), folder.path().join("never"));
         let later = |data: &Path| {
-            let (path, pause) = (LocalSession::path(data), Duration::from_millis(5));
-            shutdown.spawn(write_later(path, b"{}".to_vec(), pause, shutdown.clone()))
+            let (own, pause) =
+                ((LocalSession::path(data), b"{}".to_vec()), Duration::from_millis(5));
+            shutdown.spawn(write_later(own, pause, Failures::default(), shutdown.clone()))
         };
         let (written, endless) = (later(&data), later(&never));
         fs::create_dir(&data).unwrap();
@@ -254,6 +295,16 @@ mod tests {
         shutdown.finish(Duration::from_secs(20)).await.unwrap();
         endless.await.unwrap();
         assert!(!LocalSession::path(&never).exists());
+    }
+
+    #[test]
+    fn a_session_file_that_cannot_be_written_is_told_again_for_another_reason() {
+        let mut failures = Failures::default();
+        let full = || anyhow::anyhow!("no space left on device").context("cannot write a file");
+        let denied = || anyhow::anyhow!("permission denied").context("cannot write a file");
+        assert!(failures.is_new(&full()) && !failures.is_new(&full()));
+        assert!(failures.is_new(&denied()) && !failures.is_new(&denied()));
+        assert!(failures.is_new(&full()));
     }
 
     #[test]
