@@ -34,7 +34,17 @@ const PROBE_FILE: &str = ".free-space";
 
 /// Whether the error is that a disk, its inodes or a quota are used up.
 pub(crate) fn is_cause_of(error: &anyhow::Error) -> bool {
-    runtime::store::is_full(&**error)
+    runtime::store::is_full(&**error) || error.chain().any(is_of_full_catalog)
+}
+
+/// Whether the catalog of this process could not be written because its directory is on a full disk.
+fn is_of_full_catalog(error: &(dyn std::error::Error + 'static)) -> bool {
+    let Some(error) = error.downcast_ref::<catalog::Error>() else { return false };
+    let (catalog::Error::Store { reason, .. } | catalog::Error::Slow { reason, .. }) = error else {
+        return false;
+    };
+    // The text of the system's error, as the database passes it on.
+    reason.to_ascii_lowercase().contains("no space left on device")
 }
 
 /// Ends the tasks of a start that has failed. While this process waits, it is reachable by nobody: as a
@@ -169,6 +179,9 @@ mod tests {
         let of_ingest =
             ingest::Error::JournalWrite { path: "journal/0".into(), source: Arc::new(full()) };
         assert!(is_cause_of(&anyhow::Error::from(of_ingest).context("cannot start ingest")));
+        let reason = "no space left on device: cannot write objects/catalog/wal/1".to_owned();
+        let slow = catalog::Error::Slow { path: "catalog".to_owned(), seconds: 20, reason };
+        assert!(is_cause_of(&anyhow::Error::from(slow).context("cannot record the start")));
         let denied = io::Error::from(ErrorKind::PermissionDenied);
         assert!(!is_cause_of(
             &anyhow::Error::from(denied).context("cannot write data/server.lock")

@@ -64,10 +64,10 @@ impl Certificates {
         // The CLI may run in another directory.
         let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let (certificate, key) = (absolute(certificate), absolute(key));
-        if let Some(names) = &own {
-            renew_if_due(&certificate, &key, names, now())?;
-        }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
+        if let Some(names) = &own {
+            renew_at_start((&certificate, &key), names, now(), &provider)?;
+        }
         let current = RwLock::new(Arc::new(read(&certificate, &key, &provider)?));
         let seen = Mutex::new(files(&certificate, &key));
         Ok(Arc::new(Self { certificate, key, own, provider, current, seen }))
@@ -292,6 +292,22 @@ fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> R
     Ok(())
 }
 
+/// The same at the start. On a full disk, a certificate that can be used stays in use; it is renewed once
+/// there is space.
+fn renew_at_start(
+    (certificate, key): (&Path, &Path),
+    names: &[String],
+    now: i64,
+    provider: &CryptoProvider,
+) -> Result<()> {
+    let Err(error) = renew_if_due(certificate, key, names, now) else { return Ok(()) };
+    if !runtime::store::is_full(&*error) || read(certificate, key, provider).is_err() {
+        return Err(error);
+    }
+    tracing::warn!("the certificate of the server is not renewed yet: {error:#}");
+    Ok(())
+}
+
 /// Renames a damaged file to `<name>.damaged`, and logs that; does nothing if there is no file.
 fn set_aside(path: &Path, what: &str) -> Result<()> {
     let mut aside = path.as_os_str().to_owned();
@@ -376,6 +392,27 @@ mod tests {
         fs::write(&key, "half a k").unwrap();
         own(dir.path(), NOW);
         assert_eq!(kept("server.key.damaged").unwrap(), "half a k");
+    }
+
+    #[test]
+    fn a_certificate_that_a_full_disk_keeps_from_its_renewal_stays_in_use() {
+        // The draft is written through the link.
+        if !Path::new("/dev/full").exists() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let first = served(&own(dir.path(), NOW));
+        let [certificate, key, draft] =
+            ["server.pem", "server.key", "server.new"].map(|name| dir.path().join(name));
+        std::os::unix::fs::symlink("/dev/full", draft).unwrap();
+        let provider = rustls::crypto::ring::default_provider();
+        let late = NOW + i64::from(certificate::LIFETIME_DAYS) * DAY;
+        let renew =
+            || renew_at_start((&certificate, &key), &["localhost".to_owned()], late, &provider);
+        renew().unwrap();
+        assert_eq!(read(&certificate, &key, &provider).unwrap().cert[0].to_vec(), first);
+        fs::remove_file(&key).unwrap();
+        renew().unwrap_err();
     }
 
     #[test]
