@@ -134,8 +134,8 @@ fn have_space(directories: &[PathBuf]) -> bool {
     directories.iter().all(|directory| {
         let probe = directory.join(PROBE_FILE);
         let file = File::create(&probe);
-        // Before it is written: a process that is killed leaves none in the object store. It may not have been
-        // created.
+        // Before it is written: a process that is killed leaves none in the object store. It may not have
+        // been created.
         let _ = fs::remove_file(&probe);
         let written = file.and_then(|mut file| {
             file.write_all(&vec![0; PROBE])?;
