@@ -60,17 +60,42 @@ fn is_apart(window: &Window) -> Result<bool> {
     Ok(apart)
 }
 
-/// Whether a condition compares a partition column of all functions with a value of the outer query.
+/// Whether a condition takes or leaves whole partitions of all functions: it reads only partition columns and
+/// values of the outer query, or compares an expression of `PARTITION BY` with such a value.
 fn divides(condition: &Expr, window: &Window) -> bool {
+    let divides_all = |is_apart: &dyn Fn(&[Expr]) -> bool| {
+        window.window_expr.iter().all(|function| is_apart(partition(function)))
+    };
+    let columns = condition.column_refs();
+    let reads_partitions = |partition: &[Expr]| {
+        columns.iter().all(|&column| partition.contains(&Expr::Column(column.clone())))
+    };
+    if !has_query(condition) && !condition.is_volatile() && divides_all(&reads_partitions) {
+        return true;
+    }
     let Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) = condition else {
         return false;
     };
-    let column = match (left.any_column_refs(), right.any_column_refs()) {
+    let side = match (left.any_column_refs(), right.any_column_refs()) {
         (true, false) => left.as_ref(),
         (false, true) => right.as_ref(),
         _ => return false,
     };
-    window.window_expr.iter().all(|function| partition(function).contains(column))
+    divides_all(&|partition| partition.contains(side))
+}
+
+fn has_query(condition: &Expr) -> bool {
+    let is_query = |part: &Expr| {
+        matches!(
+            part,
+            Expr::Exists(_)
+                | Expr::InSubquery(_)
+                | Expr::ScalarSubquery(_)
+                | Expr::SetComparison(_)
+        )
+    };
+    // Only a closure that fails makes this an error.
+    condition.exists(|part| Ok(is_query(part))).unwrap_or(true)
 }
 
 /// Returns the expressions of `PARTITION BY`.
@@ -113,7 +138,7 @@ mod tests {
             "SELECT i FROM t WHERE x IN (SELECT y FROM \
              (SELECT y, row_number() OVER (ORDER BY z) AS n FROM u WHERE u.k = t.i) AS s WHERE n = 1)",
             "SELECT i FROM t WHERE x IN (SELECT y FROM (SELECT y, row_number() \
-             OVER (PARTITION BY k ORDER BY z) AS n FROM u WHERE u.k <= t.i) AS s WHERE n = 1)",
+             OVER (PARTITION BY k ORDER BY z) AS n FROM u WHERE u.z = t.i) AS s WHERE n = 1)",
             "SELECT i FROM t WHERE x IN (SELECT y FROM u WHERE u.k = t.i EXCEPT ALL SELECT 'q')",
         ] {
             let error = rows(query).await.unwrap_err();
@@ -152,6 +177,18 @@ mod tests {
                 "SELECT i FROM t WHERE x IN (SELECT y FROM (SELECT y, row_number() \
                  OVER (PARTITION BY k ORDER BY z) AS n FROM u WHERE u.k = t.i) AS s WHERE n = 1) \
                  ORDER BY i",
+                "1 2",
+            ),
+            (
+                "SELECT i FROM t WHERE x IN (SELECT y FROM (SELECT y, row_number() \
+                 OVER (PARTITION BY k ORDER BY z) AS n FROM u WHERE u.k <= t.i) AS s WHERE n = 1) \
+                 ORDER BY i",
+                "1 2",
+            ),
+            (
+                "SELECT i FROM t WHERE x IN (SELECT y FROM (SELECT y, row_number() OVER \
+                 (PARTITION BY k ORDER BY z) AS n FROM u WHERE CAST(u.k AS bigint) = t.i AND t.i > 0) \
+                 AS s WHERE n = 1) ORDER BY i",
                 "1 2",
             ),
             (
