@@ -203,7 +203,16 @@ impl Resource for LocalApps {
     /// the notice.
     async fn remove(&self, call: &Call, app: AppInfo) -> Result<(), RestError> {
         let name = app.name;
-        call.state.apps.remove_app(&name).await?;
+        let (state, of) = (call.state.clone(), name.clone());
+        let task = runtime::detached(async move {
+            end_inputs_of(&state, BTreeSet::from([of.clone()])).await;
+            let done = state.apps.remove_app(&of).await;
+            // Those of an app that could not be removed begin again.
+            follow_inputs(&state).await;
+            done
+        });
+        let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
+        task.await.map_err(stops)??;
         let text = format!(
             "the app {name} is removed; an index that only it has defined stays until a restart"
         );
@@ -234,12 +243,13 @@ async fn bring_about(
 ) -> Result<(), apps::Error> {
     let mut switches = settings.iter().filter(|(key, _)| key == DISABLED);
     let switched = switches.next().map(|(_, value)| is_true(value));
-    let is_switched = switched.is_some_and(|off| off != app.disabled) && app.name != SEARCH;
-    if is_switched && switched == Some(true) {
+    // Another request may have switched the app since it was looked up.
+    let switched = switched.filter(|_| app.name != SEARCH);
+    if switched == Some(true) {
         end_inputs_of(state, BTreeSet::from([app.name.clone()])).await;
     }
     let done = state.apps.update_app(&app.name, settings).await;
-    if is_switched {
+    if switched.is_some() {
         follow_inputs(state).await;
     }
     done
