@@ -209,12 +209,14 @@ impl Follower {
             }
             // Inputs end before the index-time rules of their app do, and begin after them.
             let now = apps.disabled();
-            if !now.is_subset(&disabled) {
+            let ends = !now.is_subset(&disabled);
+            if ends {
                 api::end_inputs_of(&state, disabled.union(&now).cloned().collect()).await;
             }
             let applied = apps.apply_installed().await;
             let now = apps.disabled();
-            if now != disabled {
+            // Apps that were enabled again meanwhile have no inputs now.
+            if ends || now != disabled {
                 disabled = now;
                 api::follow_inputs(&state).await;
             }
