@@ -277,8 +277,8 @@ fn inner_query(text: &str) -> Option<String> {
     const TRUTH: &str = "IN (SELECT …) and EXISTS are possible in WHERE, HAVING and QUALIFY only: elsewhere use a \
                          join, or (SELECT count(*) FROM … WHERE …) > 0";
     const OUTER: &str = "this inner query cannot refer to the outer one, for example because it has LIMIT: use a \
-                         join with GROUP BY, or number the rows with row_number() OVER (PARTITION BY …) in a query \
-                         in FROM that does not refer to the outer one, and join";
+                         join with GROUP BY, or number the rows with row_number() OVER (PARTITION BY …) in a \
+                         query in FROM that does not refer to the outer one, and join";
     let said = if let Some(rest) = text.strip_prefix("Physical plan does not support ") {
         let what = rest.strip_prefix("logical expression ").unwrap_or(rest);
         match what.split('(').next().unwrap_or(what) {
@@ -671,9 +671,9 @@ mod tests {
         let absent = |text: &str| E::NotImplemented(text.to_owned());
         let truth = "IN (SELECT …) and EXISTS are possible in WHERE, HAVING and QUALIFY only: elsewhere use a join, or \
                      (SELECT count(*) FROM … WHERE …) > 0";
-        let outer = "this inner query cannot refer to the outer one, for example because it has LIMIT: use a join with \
-                     GROUP BY, or number the rows with row_number() OVER (PARTITION BY …) in a query in FROM that does \
-                     not refer to the outer one, and join";
+        let outer = "this inner query cannot refer to the outer one, for example because it has LIMIT: use a join \
+                     with GROUP BY, or number the rows with row_number() OVER (PARTITION BY …) in a query in \
+                     FROM that does not refer to the outer one, and join";
         let expression = "Physical plan does not support logical expression";
         said(vec![
             (absent(&format!("{expression} InSubquery(InSubquery {{ expr: Column(..) }})")), truth),

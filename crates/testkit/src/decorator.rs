@@ -21,6 +21,7 @@ use object_store::{
     PutOptions, PutPayload, PutResult, RenameOptions, Result, UploadPart, coalesce_ranges,
 };
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 /// An operation of a store. Each is at least one request to S3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -399,8 +400,9 @@ impl FailingStore {
 pub struct Failing {
     mode: AtomicU8,
     failed: AtomicU64,
-    /// The prefix of the paths whose operations fail.
+    /// The prefix of the paths whose operations fail or wait.
     prefix: Mutex<String>,
+    healed: Notify,
 }
 
 impl Failing {
@@ -416,9 +418,17 @@ impl Failing {
         self.mode.store(if moment == Moment::Before { 1 } else { 2 }, Ordering::SeqCst);
     }
 
+    /// Lets operations on paths that begin with `prefix` wait for [`Failing::heal`] before they reach the
+    /// store.
+    pub fn hold_below(&self, prefix: &str) {
+        prefix.clone_into(&mut self.prefix.lock());
+        self.mode.store(3, Ordering::SeqCst);
+    }
+
     /// Lets all operations succeed again.
     pub fn heal(&self) {
         self.mode.store(0, Ordering::SeqCst);
+        self.healed.notify_waiters();
     }
 
     /// The number of failed operations.
@@ -427,9 +437,12 @@ impl Failing {
         self.failed.load(Ordering::SeqCst)
     }
 
+    fn is_told(&self, mode: u8, path: &str) -> bool {
+        self.mode.load(Ordering::SeqCst) == mode && path.starts_with(&*self.prefix.lock())
+    }
+
     fn check(&self, mode: u8, path: &str) -> Result<()> {
-        let is_told = self.mode.load(Ordering::SeqCst) == mode;
-        if !is_told || !path.starts_with(&*self.prefix.lock()) {
+        if !self.is_told(mode, path) {
             return Ok(());
         }
         self.failed.fetch_add(1, Ordering::SeqCst);
@@ -442,7 +455,16 @@ impl Failing {
 
 impl Hooks for Failing {
     fn before<'a>(&'a self, _operation: Operation, path: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move { self.check(1, path) })
+        Box::pin(async move {
+            loop {
+                // Before the look: it may be healed in between.
+                let healed = self.healed.notified();
+                if !self.is_told(3, path) {
+                    return self.check(1, path);
+                }
+                healed.await;
+            }
+        })
     }
 
     fn after<'a>(

@@ -341,12 +341,14 @@ async fn a_job_whose_id_another_one_has_since_changes_nothing_of_it() {
     assert_eq!(cluster.head().saved_job("mine").unwrap().request().owner, "bob");
 }
 
-/// Begins to save a job, and holds it before it is stored.
+/// Begins to save a job at `head`, whose object is not written before the store is healed.
 async fn being_saved<'a>(
+    cluster: &Cluster,
     head: &'a SearchService,
     job: &'a Arc<Job>,
     time: Duration,
 ) -> BoxFuture<'a, Result<(), Error>> {
+    cluster.store.hooks().hold_below("saved_jobs/");
     let mut saving = Box::pin(head.keep_job(job, Keeping::Saved(time)));
     assert!(poll!(saving.as_mut()).is_pending());
     saving
@@ -360,12 +362,13 @@ async fn a_pass_does_not_cancel_a_job_that_has_the_id_of_an_expired_one() {
     head.keep_job(&ann, Keeping::Saved(Duration::from_secs(60))).await.unwrap();
     cluster.clock.advance(Duration::from_secs(1));
     let newer = done(&head, EVENTS).await;
-    let saving = being_saved(&head, &newer, 7 * DAY).await;
+    let saving = being_saved(&cluster, &head, &newer, 7 * DAY).await;
     // The pass has the list of jobs, and waits for the newer one.
     let mut pass = Box::pin(head.saved_pass());
     assert!(poll!(pass.as_mut()).is_pending());
     cluster.clock.advance(DAY);
     let bob = named_mine(&head, "bob").await;
+    cluster.store.hooks().heal();
     let (saved, ()) = tokio::join!(saving, pass);
     saved.unwrap();
     assert!(head.job("mine").is_some_and(|job| Arc::ptr_eq(&job, &bob)));
@@ -376,11 +379,12 @@ async fn a_removal_does_not_cancel_a_job_that_has_the_id_of_an_expired_one() {
     let cluster = Cluster::new(Settings::default()).await;
     let head = cluster.head();
     let ann = named_mine(&head, "ann").await;
-    let saving = being_saved(&head, &ann, Duration::from_secs(60)).await;
+    let saving = being_saved(&cluster, &head, &ann, Duration::from_secs(60)).await;
     let mut removal = Box::pin(head.remove_job("mine"));
     assert!(poll!(removal.as_mut()).is_pending());
     cluster.clock.advance(DAY);
     let bob = named_mine(&head, "bob").await;
+    cluster.store.hooks().heal();
     let (_, removed) = tokio::join!(saving, removal);
     removed.unwrap();
     assert!(head.job("mine").is_some_and(|job| Arc::ptr_eq(&job, &bob)));
