@@ -286,9 +286,10 @@ def test_an_event_type_is_switched_off_and_on(service):
 
 
 def test_the_tags_of_an_event_type_find_its_events(service):
+    service.indexes["main"].submit("made=sdk", sourcetype="sdk_tagged")
     kind = service.event_types.create("sdk_tagged", search="made=sdk", tags="sdk_tag, other")
-    search = '| makeresults | eval made="sdk" | search tag=sdk_tag | table made'
-    assert oneshot(service, search) == [{"made": "sdk"}]
+    search = "search index=main tag=sdk_tag | table made"
+    wait_for(lambda: oneshot(service, search) == [{"made": "sdk"}], "the event is found", 30)
     with pytest.raises(HTTPError, match="has a blank"):
         kind.update(tags="sdk tag")
     with pytest.raises(HTTPError, match="from 1 to 10"):

@@ -33,9 +33,9 @@ function keysOf(page) {
       return `${one?.tagName.toLowerCase()} "${name}"`;
     });
 
-  /** The focused part has a ring, or its field has, and nothing covers it. */
-  async function seen() {
-    const problem = await page.evaluate(() => {
+  /** What keeps the focused part from being seen; null if nothing does. */
+  const hidden = () =>
+    page.evaluate(() => {
       const one = document.activeElement;
       if (!one || one === document.body) return 'nothing has the focus';
       const looks = [one, one.closest('[data-testid], .cm-editor, label, div')]
@@ -55,6 +55,15 @@ function keysOf(page) {
       const isCovered = !top || !(one.contains(top) || top.contains(one));
       return isCovered ? `it is covered by ${top?.outerHTML.slice(0, 120)}` : null;
     });
+
+  /** The focused part has a ring, or its field has, and nothing covers it. */
+  async function seen() {
+    // Rows of a list are placed once those before them are measured, some frames after they have grown.
+    let problem = await hidden();
+    for (let looks = 0; problem && looks < 20; looks += 1) {
+      await page.waitForTimeout(100);
+      problem = await hidden();
+    }
     if (problem) throw new Error(`${await focused()}: ${problem}`);
   }
 
