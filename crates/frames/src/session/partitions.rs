@@ -2,8 +2,8 @@
 //!
 //! The engine makes a join of such a query, whose conditions about the outer query are evaluated after the
 //! window functions. A window function then has the rows of all outer rows, and `row_number()` numbers them
-//! together. This makes no difference only if rows of different outer rows are in different partitions. All
-//! other window functions are refused here, also those that count the rows of `EXCEPT ALL`.
+//! together. This makes no difference only if each of these conditions selects or leaves out whole
+//! partitions. All other window functions are refused here, also those that count the rows of `EXCEPT ALL`.
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -37,7 +37,7 @@ impl AnalyzerRule for Partitions {
     }
 }
 
-/// Whether the rows that are selected for different outer rows are in different partitions.
+/// Whether all conditions about the outer query select or leave out whole partitions.
 fn is_apart(window: &Window) -> Result<bool> {
     let mut apart = true;
     window.input.apply(|step| {
@@ -60,8 +60,8 @@ fn is_apart(window: &Window) -> Result<bool> {
     Ok(apart)
 }
 
-/// Whether a condition takes or leaves whole partitions of all functions: it reads only partition columns and
-/// values of the outer query, or compares an expression of `PARTITION BY` with such a value.
+/// Whether a condition selects or leaves out whole partitions of all functions: it reads only partition
+/// columns and values of the outer query, or compares an expression of `PARTITION BY` with such a value.
 fn divides(condition: &Expr, window: &Window) -> bool {
     let divides_all = |is_apart: &dyn Fn(&[Expr]) -> bool| {
         window.window_expr.iter().all(|function| is_apart(partition(function)))
