@@ -144,6 +144,16 @@ def fill_to_the_last_byte(folder):
     return filler
 
 
+def kill_on_a_full_disk(process, disk):
+    """Kills a process whose data is on this disk, and leaves no byte for its next start."""
+    process.kill()
+    # Files that a start removes or writes anew would give it space.
+    (process.data / "local-session.json").unlink()
+    for draft in process.data.rglob("*.new"):
+        draft.unlink()
+    return fill_to_the_last_byte(disk)
+
+
 def conditions(process):
     """The texts of the conditions of its health, by name."""
     entry = process.rest("GET", "/services/server/health?output_mode=json").json()["entry"][0]
@@ -162,12 +172,7 @@ def test_a_server_that_is_killed_on_a_disk_without_any_space_waits_for_it(small_
     server.start()
     try:
         server.send({"n": 1}, index="main")
-        server.kill()
-        # Files that a start removes or writes anew would give it space.
-        (server.data / "local-session.json").unlink()
-        for draft in server.data.rglob("*.new"):
-            draft.unlink()
-        filler = fill_to_the_last_byte(small_disk)
+        filler = kill_on_a_full_disk(server, small_disk)
         server.launch()
         said = "waiting for free space on a disk (disk_full)"
         ready = lambda: server.request(server.web_port, "GET", "/readyz")
@@ -197,12 +202,7 @@ def test_a_standby_that_waits_for_space_does_not_lead(small_disk, cluster):
     full.data = small_disk / "data"
     full.environment.update(KARST_DATA_DIR=str(full.data), KARST_CACHE_NVME_MIB="0")
     cluster.start()
-    full.kill()
-    # Files that a start removes or writes anew would give it space.
-    (full.data / "local-session.json").unlink()
-    for draft in full.data.rglob("*.new"):
-        draft.unlink()
-    filler = fill_to_the_last_byte(small_disk)
+    filler = kill_on_a_full_disk(full, small_disk)
     full.launch()
 
     def is_waiting():
