@@ -12,12 +12,15 @@
 
 mod archive;
 mod archive_id;
+mod freezing;
 mod join;
 mod merge;
 mod not_frozen;
 mod refused;
 mod retention;
+mod same_events;
 
+use std::cmp::Reverse;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,7 +68,7 @@ pub struct Thawed {
     pub buckets: u64,
     /// Number of their events.
     pub events: u64,
-    /// Number of buckets of the range that were already searchable.
+    /// Number of archived buckets of the range whose events were already searchable.
     pub present: u64,
     /// Why objects of the archive cannot be read; they may have events of the range.
     pub unreadable: Vec<String>,
@@ -98,6 +101,8 @@ pub(crate) struct Lifecycle {
     under_way: Mutex<HashSet<String>>,
     /// The time at which each bucket was first seen in the catalog.
     seen: Mutex<HashMap<IndexName, HashMap<BucketId, Instant>>>,
+    /// The parts of the merges that are running.
+    merging: Mutex<HashSet<BucketId>>,
     not_frozen: NotFrozen,
     refused: Refused,
 }
@@ -127,6 +132,7 @@ impl Lifecycle {
             shutdown,
             under_way: Mutex::default(),
             seen: Mutex::default(),
+            merging: Mutex::default(),
             not_frozen: NotFrozen::new(),
             refused: Refused::default(),
         })
@@ -153,6 +159,7 @@ impl Lifecycle {
 
     /// Freezes, merges and cleans up what is due.
     pub(crate) async fn round(self: &Arc<Self>) {
+        self.forget_copies().await;
         let snapshot = self.catalog.snapshot();
         let mut indexes: Vec<IndexName> = snapshot.indexes().cloned().collect();
         indexes.sort();
@@ -237,34 +244,60 @@ impl Lifecycle {
             failed(due.len() as u64);
         })?;
         self.refused.retain(index, (place, keep), due.iter().map(|(bucket, _)| bucket.id));
-        let (mut refused, mut is_logged) = (None, false);
+        let mut refused = None;
+        let mut wanted = Vec::with_capacity(due.len());
         for (bucket, reason) in due {
             if self.hot.has(index, bucket.id) {
                 continue;
             }
-            if let Some(error) = self.refused.recent(index, bucket.id) {
+            match self.refused.recent(index, bucket.id) {
+                Some(error) => {
+                    refused.get_or_insert(error);
+                }
+                None => wanted.push((bucket, reason)),
+            }
+        }
+        if archive.is_some() {
+            freezing::noted_first(&mut wanted, &freezing::noted(&snapshot, index));
+        }
+        let mut is_logged = false;
+        for some in wanted.chunks(freezing::AT_A_TIME) {
+            if archive.is_some() {
+                self.note_copies(index, some).await?;
+            }
+            for (bucket, reason) in some {
+                if self.is_merged(bucket) {
+                    continue;
+                }
+                let frozen = self.freeze(bucket, *reason, archive.as_ref()).await;
+                let Err(error) = frozen else { continue };
+                failed(1);
+                // What the archive has in the place of one bucket; other errors concern all buckets.
+                let is_of_bucket =
+                    matches!(error, Error::Archive { .. } | Error::ObjectConflict { .. });
+                if !(is_of_bucket && is_logged) {
+                    tracing::warn!(%index, bucket = %bucket.id, %error, "a bucket is not frozen yet");
+                }
+                if !is_of_bucket {
+                    // A failure of the archive matters more than one bucket; those of the catalog have a
+                    // condition of their own.
+                    let is_of_catalog = matches!(error, Error::Catalog(_));
+                    return Err(if is_of_catalog { refused.unwrap_or(error) } else { error });
+                }
+                is_logged = true;
+                self.refused.note(index, (place, keep), (bucket.id, error.clone()));
                 refused.get_or_insert(error);
-                continue;
             }
-            let Err(error) = self.freeze(&bucket, reason, archive.as_ref()).await else { continue };
-            failed(1);
-            // What the archive has in the place of one bucket; other errors concern all buckets.
-            let is_of_bucket =
-                matches!(error, Error::Archive { .. } | Error::ObjectConflict { .. });
-            if !(is_of_bucket && is_logged) {
-                tracing::warn!(%index, bucket = %bucket.id, %error, "a bucket is not frozen yet");
-            }
-            if !is_of_bucket {
-                // A failure of the archive matters more than one bucket; those of the catalog have a
-                // condition of their own.
-                let is_of_catalog = matches!(error, Error::Catalog(_));
-                return Err(if is_of_catalog { refused.unwrap_or(error) } else { error });
-            }
-            is_logged = true;
-            self.refused.note(index, (place, keep), (bucket.id, error.clone()));
-            refused.get_or_insert(error);
         }
         refused.map_or(Ok(()), Err)
+    }
+
+    /// Whether a merge takes the bucket, or has taken it since it was found to be due. Asked after the bucket
+    /// has been noted, as a merge looks at the notes after it has begun: one of the two leaves the bucket to
+    /// the other. A merge replaces the bucket in the catalog before it ends.
+    fn is_merged(&self, bucket: &BucketHeader) -> bool {
+        self.merging.lock().contains(&bucket.id)
+            || !self.catalog.snapshot().contains(&bucket.index, bucket.id)
     }
 
     async fn freeze(
@@ -367,7 +400,9 @@ impl Lifecycle {
             Some(from) => Archive::open_existing(from, &self.settings.lifecycle.archive_options)?,
             None => self.archive(place, false).await?,
         };
-        let (all, unreadable) = archive.find(&self.store, &wanted.index, &wanted.range).await?;
+        let (mut all, unreadable) = archive.find(&self.store, &wanted.index, &wanted.range).await?;
+        // Large ones first, so that a bucket that was merged is searchable before its parts are compared.
+        all.sort_by_key(|found| Reverse(found.entry.summary.rows));
         // A wrong archive name must be reported as such, not as a time range without buckets.
         if all.is_empty()
             && wanted.from.is_some()
@@ -385,7 +420,9 @@ impl Lifecycle {
         unreadable.iter().for_each(|error| thawed.note_unreadable(&wanted.index, error));
         let mut failed = None;
         for found in all {
-            if self.catalog.snapshot().contains(&wanted.index, found.entry.id) {
+            if self.catalog.snapshot().contains(&wanted.index, found.entry.id)
+                || self.has_events_of(&archive, &found).await?
+            {
                 thawed.present += 1;
                 continue;
             }

@@ -6,6 +6,8 @@
 //! stored exactly if a bucket of its index has an event with its first arrival time and its first text. The
 //! time alone is not enough, because two indexers can use the same one. Only two columns are read, and only
 //! of buckets whose arrival times overlap those of the journal.
+//!
+//! The same columns tell whether a bucket has all events of another one, as a merged one of its parts.
 
 use std::hash::BuildHasher;
 use std::path::Path;
@@ -17,7 +19,7 @@ use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use bucket::{BucketReader, GranuleSet};
 use foldhash::{HashMap, HashSet};
 use futures::TryStreamExt;
-use model::{BucketHeader, ErrorKind, EventTime, IndexName, JournalPosition, columns};
+use model::{BucketHeader, ErrorKind, EventTime, IndexName, JournalPosition, TimeRange, columns};
 use object_store::ObjectStore;
 
 use crate::Error;
@@ -25,6 +27,10 @@ use crate::journal::{Record, StreamRef, scan_segment, segments};
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 65_536;
+/// The columns that identify events.
+const TEXTS: [&str; 2] = [columns::INDEX_TIME, columns::RAW];
+/// The text of data points of metrics, whose values are in their fields.
+const METRIC: &[u8] = b"metric";
 
 /// The first arrival times of records by index, with the hashes of their first texts.
 pub(crate) type Arrivals = HashMap<IndexName, HashMap<i64, u64>>;
@@ -80,21 +86,15 @@ async fn stored_of(
     entry: &BucketHeader,
     wanted: &HashMap<i64, u64>,
 ) -> Result<Vec<i64>, Error> {
-    let columns = [columns::INDEX_TIME, columns::RAW];
     let mut found = Vec::new();
     let take = |batch: &RecordBatch| {
-        let texts = batch.column_by_name(columns::RAW);
-        let texts = texts.and_then(|column| cast(column, &DataType::Utf8).ok());
-        for (row, time) in times_of(batch).iter().enumerate() {
-            let Some(hash) = wanted.get(time) else { continue };
-            let texts = texts.as_ref().map(|texts| texts.as_string::<i32>());
-            let text = texts.filter(|texts| texts.is_valid(row)).map_or("", |it| it.value(row));
-            if *hash == hash_of(text.as_bytes()) {
-                found.push(*time);
+        each_text(batch, |time, text| {
+            if wanted.get(&time).is_some_and(|hash| *hash == hash_of(text)) {
+                found.push(time);
             }
-        }
+        });
     };
-    read(store, (&entry.path(), entry.size), &columns, take).await?;
+    read((store, &entry.path(), entry.size), &TEXTS, None, take).await?;
     Ok(found)
 }
 
@@ -106,26 +106,105 @@ pub(crate) async fn arrivals_of(
 ) -> Result<HashSet<i64>, Error> {
     let mut arrivals = HashSet::default();
     let take = |batch: &RecordBatch| arrivals.extend(times_of(batch));
-    read(store, (path, size), &[columns::INDEX_TIME], take).await?;
+    read((store, path, size), &[columns::INDEX_TIME], None, take).await?;
     Ok(arrivals)
 }
 
-/// Reads columns of a bucket.
+/// The object of a bucket: its store, its path and its size.
+pub(crate) type Object<'a> = (&'a Arc<dyn ObjectStore>, &'a str, u64);
+
+/// How many events of one bucket another one has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Shared {
+    /// Not all, or there are none.
+    NotAll,
+    /// It has as many with their arrival times and texts, but some have no text of their own, as data points
+    /// of metrics: it may have those of another indexer that arrived at the same times.
+    AllTimes,
+    /// All.
+    All,
+}
+
+/// Compares the events of two buckets. `range` has the event times of the part. The arrival times of the part
+/// are in memory, then its arrival times and the hashes of its texts; the other bucket is streamed.
+///
+/// # Errors
+/// One of the two cannot be read.
+pub(crate) async fn shared(
+    whole: Object<'_>,
+    part: Object<'_>,
+    range: &TimeRange,
+) -> Result<Shared, Error> {
+    // Texts are read only if the times do not tell.
+    let mut times = arrivals_of(part.0, part.1, part.2).await?;
+    if times.is_empty() {
+        return Ok(Shared::NotAll);
+    }
+    let take = |batch: &RecordBatch| {
+        for time in times_of(batch) {
+            times.remove(time);
+        }
+    };
+    read(whole, &[columns::INDEX_TIME], Some(range), take).await?;
+    if !times.is_empty() {
+        return Ok(Shared::NotAll);
+    }
+    drop(times);
+    // Merged events of two indexers may have one arrival time, and one text even: they are counted.
+    let mut left: HashMap<(i64, u64), u64> = HashMap::default();
+    let mut have_texts = true;
+    let take = |batch: &RecordBatch| {
+        each_text(batch, |time, text| {
+            have_texts &= !text.is_empty() && text != METRIC;
+            *left.entry((time, hash_of(text))).or_insert(0) += 1;
+        });
+    };
+    read(part, &TEXTS, None, take).await?;
+    let take = |batch: &RecordBatch| {
+        each_text(batch, |time, text| {
+            if let Some(count) = left.get_mut(&(time, hash_of(text))) {
+                *count = count.saturating_sub(1);
+            }
+        });
+    };
+    read(whole, &TEXTS, Some(range), take).await?;
+    Ok(match left.values().all(|count| *count == 0) {
+        false => Shared::NotAll,
+        true if have_texts => Shared::All,
+        true => Shared::AllTimes,
+    })
+}
+
+/// Reads columns of a bucket; with a range, only of granules that may have events of it.
 async fn read(
-    store: &Arc<dyn ObjectStore>,
-    (path, size): (&str, u64),
+    (store, path, size): Object<'_>,
     columns: &[&str],
+    range: Option<&TimeRange>,
     mut take: impl FnMut(&RecordBatch),
 ) -> Result<(), Error> {
     let failed = |error: bucket::Error| Error::BucketRead(Arc::new(error));
     let path = object_store::path::Path::from(path);
     let reader = BucketReader::open(Arc::clone(store), &path, size).await.map_err(failed)?;
-    let all = GranuleSet::all(reader.granules());
-    let mut rows = reader.read(columns, &all, BATCH_ROWS).await.map_err(failed)?;
+    let granules = match range {
+        Some(range) => reader.granules_in(range),
+        None => GranuleSet::all(reader.granules()),
+    };
+    let mut rows = reader.read(columns, &granules, BATCH_ROWS).await.map_err(failed)?;
     while let Some(batch) = rows.try_next().await.map_err(failed)? {
         take(&batch);
     }
     Ok(())
+}
+
+/// Calls `take` with the arrival time and the text of each event.
+fn each_text(batch: &RecordBatch, mut take: impl FnMut(i64, &[u8])) {
+    let texts = batch.column_by_name(columns::RAW);
+    let texts = texts.and_then(|column| cast(column, &DataType::Utf8).ok());
+    let texts = texts.as_ref().map(|texts| texts.as_string::<i32>());
+    for (row, time) in times_of(batch).iter().enumerate() {
+        let text = texts.filter(|texts| texts.is_valid(row)).map_or("", |it| it.value(row));
+        take(*time, text.as_bytes());
+    }
 }
 
 fn times_of(batch: &RecordBatch) -> &[i64] {

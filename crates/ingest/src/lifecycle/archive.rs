@@ -41,7 +41,8 @@ pub(super) enum Archive {
 pub(super) struct Found {
     /// Its entry as it was in the catalog.
     pub(super) entry: BucketEntry,
-    at: Path,
+    /// Its object in the archive.
+    pub(super) at: Path,
 }
 
 impl Archive {

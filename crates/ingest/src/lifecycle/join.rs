@@ -16,12 +16,13 @@ use object_store::path::Path;
 use runtime::metrics as names;
 
 use super::Lifecycle;
+use super::freezing::noted;
 use super::merge::{MergeLimits, plan};
 use crate::Error;
 use crate::hot::put::{Content, put};
 
 /// The kind of the catalog documents about damaged buckets, which are not merged.
-const QUARANTINE: &str = "quarantine";
+pub(super) const QUARANTINE: &str = "quarantine";
 /// Number of rows of one batch.
 const BATCH_ROWS: usize = 16_384;
 
@@ -50,7 +51,8 @@ impl Lifecycle {
     }
 
     /// Returns the groups to merge in an index now. Buckets that are hot, or were until a moment ago, are
-    /// left out: a search may hold them as hot, and would see their events again in the merged bucket.
+    /// left out: a search may hold them as hot, and would see their events again in the merged bucket. So are
+    /// those that may have a copy in the archive, see `freezing`.
     fn groups(&self, index: &IndexName) -> Vec<Vec<Arc<BucketHeader>>> {
         let snapshot = self.catalog.snapshot();
         let settings = &self.settings.lifecycle;
@@ -62,6 +64,7 @@ impl Lifecycle {
         };
         let mut seen = self.seen.lock();
         let seen = seen.entry(index.clone()).or_default();
+        let copied = noted(&snapshot, index);
         let mut now = HashMap::default();
         let mut warm = Vec::new();
         // Filtered before anything else, because an index may have millions of buckets, few of which are
@@ -70,7 +73,9 @@ impl Lifecycle {
             let since = seen.get(&bucket.id).copied().unwrap_or_else(Instant::now);
             now.insert(bucket.id, since);
             let settled = since.elapsed() >= settings.merge_min_age;
-            if snapshot.document(QUARANTINE, &bucket.id.to_string()).is_some() {
+            if copied.contains(&bucket.id)
+                || snapshot.document(QUARANTINE, &bucket.id.to_string()).is_some()
+            {
                 continue;
             }
             if settled && bucket.state == BucketState::Warm && !self.hot.has(index, bucket.id) {
@@ -84,7 +89,16 @@ impl Lifecycle {
     async fn join_one(self: &Arc<Self>, group: Vec<Arc<BucketHeader>>) {
         let began = Instant::now();
         let Some(index) = group.first().map(|bucket| bucket.index.clone()) else { return };
-        let outcome = match self.join(&index, &group).await {
+        let ids = || group.iter().map(|bucket| bucket.id);
+        let merging = Merging::begin(self, ids().collect());
+        // Buckets may have been noted since the group was chosen, after a change of the retention.
+        let copied = noted(&self.catalog.snapshot(), &index);
+        if ids().any(|id| copied.contains(&id)) {
+            return;
+        }
+        let joined = self.join(&index, &group).await;
+        drop(merging);
+        let outcome = match joined {
             Ok(joined) => {
                 metrics::counter!(names::MERGED_BUCKETS).increment(group.len() as u64);
                 tracing::info!(
@@ -155,5 +169,25 @@ impl Lifecycle {
         })
         .await?;
         Ok(entry)
+    }
+}
+
+/// The parts of a merge that is running: they are not frozen until it has ended.
+#[derive(Debug)]
+struct Merging<'a> {
+    of: &'a Lifecycle,
+    ids: Vec<BucketId>,
+}
+
+impl<'a> Merging<'a> {
+    fn begin(of: &'a Lifecycle, ids: Vec<BucketId>) -> Self {
+        of.merging.lock().extend(ids.iter().copied());
+        Self { of, ids }
+    }
+}
+
+impl Drop for Merging<'_> {
+    fn drop(&mut self) {
+        self.of.merging.lock().retain(|id| !self.ids.contains(id));
     }
 }

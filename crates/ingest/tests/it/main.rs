@@ -10,6 +10,7 @@ mod away;
 mod crash;
 mod files;
 mod forwarded;
+mod freeze_crash;
 mod index_removal;
 mod lanes;
 mod lifecycle;

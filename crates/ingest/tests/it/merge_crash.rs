@@ -1,7 +1,7 @@
 //! A process that merges, freezes and cleans up is killed at every operation on its store: no event
 //! is lost or doubled, and no object is left behind.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn every_crash_of_a_merge_leaves_every_event_once() {
         for number in 1.. {
             let data = TestDir::new();
             copy(template.path(), data.path());
-            let survived = run_child(data.path(), number, moment);
+            let survived = run_child(CHILD, data.path(), number, moment);
             let place = format!("killed {moment} operation {number}");
             let setup = start(data.path(), at_once()).await;
             assert_eq!(setup.texts().await, expected, "{place}");
@@ -63,11 +63,11 @@ async fn prepare(data: &Path) -> Vec<String> {
     texts
 }
 
-/// Whether the child came to its end.
-fn run_child(data: &Path, number: u64, moment: &str) -> bool {
+/// Whether the child, a test of this program, came to its end.
+pub(crate) fn run_child(child: &str, data: &Path, number: u64, moment: &str) -> bool {
     use std::os::unix::process::ExitStatusExt;
     let status = Command::new(std::env::current_exe().unwrap())
-        .args([CHILD, "--exact", "--nocapture", "--test-threads=1"])
+        .args([child, "--exact", "--nocapture", "--test-threads=1"])
         .env("KARST_MERGE_CRASH_DATA", data)
         .env("KARST_MERGE_CRASH_NUMBER", number.to_string())
         .env("KARST_MERGE_CRASH_MOMENT", moment)
@@ -82,26 +82,32 @@ fn run_child(data: &Path, number: u64, moment: &str) -> bool {
 /// The child: merges and cleans up over a store that kills it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
-    let variable = |name: &str| std::env::var(format!("KARST_MERGE_CRASH_{name}")).ok();
-    let Some(data) = variable("DATA") else { return };
-    let number = variable("NUMBER").unwrap().parse().unwrap();
-    let before = variable("MOMENT").unwrap() == "before";
-    let moment = if before { Moment::Before } else { Moment::After };
-    let crashing = Arc::new(CrashingStore::new(local(data.as_ref()), number, moment));
+    let Some((data, crashing)) = of_child() else { return };
     let store = Arc::clone(&crashing) as _;
-    let setup = start_with(data.as_ref(), at_once(), store, crashing).await;
+    let setup = start_with(&data, at_once(), store, crashing).await;
     setup.ingest.rotate().await.unwrap();
     assert_eq!(setup.catalog.snapshot().len(), 1);
     setup.ingest.rotate().await.unwrap();
 }
 
-fn at_once() -> Settings {
+/// The directory of a child, and the store that kills it; `None` in the process of all tests.
+pub(crate) fn of_child() -> Option<(PathBuf, Arc<CrashingStore>)> {
+    let variable = |name: &str| std::env::var(format!("KARST_MERGE_CRASH_{name}")).ok();
+    let data = PathBuf::from(variable("DATA")?);
+    let number = variable("NUMBER").unwrap().parse().unwrap();
+    let before = variable("MOMENT").unwrap() == "before";
+    let moment = if before { Moment::Before } else { Moment::After };
+    let crashing = Arc::new(CrashingStore::new(local(&data), number, moment));
+    Some((data, crashing))
+}
+
+pub(crate) fn at_once() -> Settings {
     let mut settings = merging();
     settings.lifecycle.merge_delete_grace = Duration::ZERO;
     settings
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {

@@ -2,16 +2,20 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use catalog::Commit;
 use futures::TryStreamExt;
-use ingest::{Keep, Settings, Thaw};
+use ingest::{Ingest, Keep, Settings, Thaw};
 use inputs::SinkExt;
-use model::{BucketState, EventTime, TimeRange};
+use model::{BucketState, EventTime, IndexerId, TimeRange};
+use runtime::ManualClock;
 use testkit::TestDir;
 
 use crate::merging::{merging, objects};
-use crate::setup::{Setup, dated, main_index, now, start_with_indexes};
+use crate::setup::{Setup, cut, dated, main_index, now, start_with_indexes};
 
 const HOUR: i64 = 3600;
 
@@ -247,6 +251,114 @@ async fn thawing_before_the_first_freeze_does_not_make_the_directory() {
     // An archive without buckets of the range is no mistake.
     fs::create_dir(&archive).unwrap();
     assert_eq!(setup.ingest.thaw(&thaw(1)).await.unwrap().buckets, 0);
+}
+
+#[tokio::test]
+async fn events_that_the_archive_has_twice_come_back_once() {
+    let data = TestDir::new();
+    let conf = "[main]\ncoldToFrozenDir = archive/cold\n";
+    let mut settings = merging();
+    settings.lifecycle.merge_delete_grace = Duration::ZERO;
+    let setup = start_with_indexes(data.path(), settings, conf).await;
+    for number in 0..4 {
+        event(&setup, 2, &format!("event {number}")).await;
+    }
+    let expected = setup.texts().await;
+    // The copy of a freeze that was killed by an earlier version, and the merge after it.
+    let part = setup.catalog.snapshot().buckets(&main_index()).first().unwrap();
+    let path = part.path();
+    let store = data.path().join("store");
+    let copy = store.join("archive/cold").join(path.strip_prefix("buckets/").unwrap());
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(store.join(&path), copy).unwrap();
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(setup.catalog.snapshot().len(), 1);
+
+    let all = Thaw { index: main_index(), range: TimeRange::ALL, from: None };
+    let thawed = setup.ingest.thaw(&all).await.unwrap();
+    assert_eq!((thawed.buckets, thawed.present), (0, 1));
+    assert_eq!(setup.texts().await, expected);
+    // Searches do not read a quarantined bucket.
+    let merged = setup.catalog.snapshot().buckets(&main_index()).first().unwrap().id.to_string();
+    setup.catalog.put_document("quarantine", &merged, serde_json::json!({})).await.unwrap();
+    assert_eq!(setup.ingest.thaw(&all).await.unwrap().buckets, 1);
+    assert_eq!(setup.ingest.freeze_thawed(&main_index(), &TimeRange::ALL).await.unwrap(), 1);
+    setup.catalog.delete_document("quarantine", &merged).await.unwrap();
+    // The archive gets the merged bucket, too.
+    let keep = Keep { period: Duration::from_secs(HOUR.unsigned_abs()), total: 0 };
+    setup.ingest.set_keep(&main_index(), Some(keep));
+    setup.ingest.rotate().await.unwrap();
+    assert!(setup.texts().await.is_empty());
+    let thawed = setup.ingest.thaw(&all).await.unwrap();
+    assert_eq!((thawed.buckets, thawed.events, thawed.present), (1, 4, 1));
+    assert_eq!(setup.texts().await, expected);
+}
+
+/// Two indexers have stored events that arrived at the very same times.
+#[tokio::test]
+async fn events_of_another_indexer_are_not_taken_for_those_of_an_archived_bucket() {
+    let (base, one, two) = (TestDir::new(), TestDir::new(), TestDir::new());
+    let clock = Arc::new(ManualClock::new(EventTime(1_900_000_000_000_000)));
+    let setup = start_with_indexes(base.path(), quiet(), "").await;
+    let start_as = async |data: &Path, number: u128| {
+        let mut parts = crate::setup::parts(data, &setup, quiet());
+        parts.indexer = IndexerId(uuid::Uuid::from_u128(number));
+        parts.clock = clock.clone();
+        Arc::new(Ingest::start(parts).await.unwrap())
+    };
+    let (one, two) = (start_as(one.path(), 1).await, start_as(two.path(), 2).await);
+    one.submit(cut(&["one", "two", "three"])).await.unwrap();
+    two.submit(cut(&["4", "5", "6"])).await.unwrap();
+    for ingest in [one, two] {
+        ingest.roll_all(None).await.unwrap();
+    }
+    let all = setup.rows().await;
+    let arrivals = |texts: &[&str]| -> Vec<i64> {
+        let rows = all.iter().filter(|(_, _, text)| texts.contains(&text.as_str()));
+        rows.map(|(_, arrival, _)| *arrival).collect()
+    };
+    assert_eq!(arrivals(&["one", "two", "three"]), arrivals(&["4", "5", "6"]), "a tie");
+    let snapshot = setup.catalog.snapshot();
+    let shorter = snapshot.buckets(&main_index()).iter().min_by_key(|bucket| bucket.raw_bytes);
+    let (shorter, store) = (shorter.unwrap(), base.path().join("store"));
+    let path = shorter.path();
+    let copy = store.join("archive/cold").join(path.strip_prefix("buckets/").unwrap());
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(store.join(&path), copy).unwrap();
+    let remove = vec![shorter.id];
+    setup.catalog.commit(Commit { remove, ..Commit::default() }).await.unwrap();
+    assert_eq!(setup.rows().await.len(), 3);
+
+    let from = Some("archive/cold".to_owned());
+    let wanted = Thaw { index: main_index(), range: TimeRange::ALL, from };
+    let thawed = setup.ingest.thaw(&wanted).await.unwrap();
+    assert_eq!((thawed.buckets, thawed.present), (1, 0));
+    assert_eq!(setup.rows().await, all);
+}
+
+#[tokio::test]
+async fn buckets_that_may_have_a_copy_in_the_archive_are_not_merged() {
+    let data = TestDir::new();
+    let mut settings = merging();
+    settings.lifecycle.merge_delete_grace = Duration::ZERO;
+    let setup = start_with_indexes(data.path(), settings, "").await;
+    for number in 0..6 {
+        event(&setup, 2, &format!("event {number}")).await;
+    }
+    let part = setup.catalog.snapshot().buckets(&main_index()).first().unwrap().id;
+    let (gone, ids) = (uuid::Uuid::nil().to_string(), part.0.to_string());
+    let note = serde_json::json!({ "buckets": [ids, gone] });
+    setup.catalog.put_document("freezing", "main", note).await.unwrap();
+    setup.ingest.rotate().await.unwrap();
+    let snapshot = setup.catalog.snapshot();
+    assert_eq!((snapshot.len(), snapshot.contains(&main_index(), part)), (2, true));
+    let note = snapshot.document("freezing", "main").unwrap();
+    assert_eq!(*note, serde_json::json!({ "buckets": [ids] }), "the other has left the index");
+    setup.ingest.set_keep(&main_index(), Some(Keep { period: Duration::ZERO, total: 0 }));
+    for _ in 0..2 {
+        setup.ingest.rotate().await.unwrap();
+    }
+    assert!(setup.catalog.snapshot().document("freezing", "main").is_none());
 }
 
 /// No merges, and what is discarded goes at once.
