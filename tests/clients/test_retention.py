@@ -100,7 +100,9 @@ def test_old_events_are_archived_and_come_back(configured):
     assert "1 bucket of main with 1 event is searchable again" in done.stdout
     assert "cannot read bucket" in done.stderr and archived[0].name in done.stderr
     assert server.cli("freeze", "main").returncode == 0
-    for place in ("nowhere", str(server.directory / "missing")):
+    done = server.cli("freeze", "main", "--from", "archive/cold")
+    assert done.returncode == 2 and "--from" in done.stderr, done
+    for place in ("nowhere", str(server.directory / "missing"), str(server.data / "objects/buckets")):
         done = server.cli("thaw", "main", "--from", place)
         assert done.returncode != 0 and place in done.stderr, done
 

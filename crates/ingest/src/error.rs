@@ -176,6 +176,15 @@ pub enum Error {
         /// Why it cannot be used.
         reason: String,
     },
+    /// An index has no archive to thaw from, and the request names none.
+    #[error(
+        "index {index} has no coldToFrozenDir: name the archive to thaw from (--from, over REST the parameter \
+         from)"
+    )]
+    NoArchive {
+        /// The index.
+        index: model::IndexName,
+    },
     /// The directory of an archive is not the one into which buckets were frozen.
     #[error(
         "archive \"{directory}\": {found}, and the directory that buckets were frozen into has the id \
@@ -283,7 +292,10 @@ impl Error {
             Self::ObjectConflict { .. } | Self::Removing { .. } => ErrorKind::Conflict,
             Self::Bucket(error) | Self::BucketRead(error) => error.kind(),
             Self::Catalog(error) => error.kind(),
-            Self::Setting { .. } | Self::Archive { .. } | Self::Reserved(_) => ErrorKind::Invalid,
+            Self::Setting { .. }
+            | Self::Archive { .. }
+            | Self::NoArchive { .. }
+            | Self::Reserved(_) => ErrorKind::Invalid,
             Self::Merge { .. } | Self::EncodePanicked { .. } => ErrorKind::Internal,
         }
     }

@@ -392,14 +392,17 @@ impl Lifecycle {
     pub(crate) async fn thaw(self: &Arc<Self>, wanted: &Thaw) -> Result<Thawed, Error> {
         let configured = self.limits.configured(&wanted.index);
         let own = configured.as_ref().and_then(|index| index.cold_to_frozen.as_deref());
-        let place = wanted.from.as_deref().or(own).ok_or_else(|| Error::Archive {
-            place: String::new(),
-            reason: format!("index {} has no coldToFrozenDir; name the archive", wanted.index),
-        })?;
+        let place = wanted.from.as_deref().or(own);
+        let place = place.ok_or_else(|| Error::NoArchive { index: wanted.index.clone() })?;
         let archive = match &wanted.from {
             Some(from) => Archive::open_existing(from, &self.settings.lifecycle.archive_options)?,
             None => self.archive(place, false).await?,
         };
+        if archive.has_own_buckets(&self.store, &wanted.index).await {
+            let reason =
+                "it has the buckets of this deployment itself: name another place".to_owned();
+            return Err(Error::Archive { place: place.to_owned(), reason });
+        }
         let (mut all, unreadable) = archive.find(&self.store, &wanted.index, &wanted.range).await?;
         // Large ones first, so that a bucket that was merged is searchable before its parts are compared.
         all.sort_by_key(|found| Reverse(found.entry.summary.rows));

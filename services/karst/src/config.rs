@@ -14,6 +14,7 @@ mod short_forms;
 mod spl;
 mod store_url;
 mod syslog;
+mod thaw;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -39,6 +40,7 @@ pub(crate) use short_forms::words;
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 use store_url::store_url;
 pub(crate) use syslog::SyslogOptions;
+pub(crate) use thaw::{FreezeOptions, ThawOptions};
 
 /// The machine-data engine on object storage.
 #[derive(Debug, Parser)]
@@ -67,7 +69,7 @@ pub(crate) enum Command {
     /// Make archived buckets searchable again.
     Thaw(ThawOptions),
     /// Remove thawed buckets from searches; the archive keeps them.
-    Freeze(ThawOptions),
+    Freeze(FreezeOptions),
     /// Quarantine a damaged bucket, or release it.
     Bucket(BucketOptions),
     /// Check the catalog against the buckets, or rebuild it from them.
@@ -560,23 +562,6 @@ pub(crate) struct StoreOptions {
     /// Where buckets and catalog are kept: a directory, or s3://bucket/prefix. Default: DATA_DIR/objects.
     #[arg(long, env = "KARST_OBJECT_STORE", value_parser = store_url)]
     pub(crate) object_store: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ThawOptions {
-    /// The index.
-    pub(crate) index: String,
-    /// Buckets with events at or after this time: -30d, 2026-11-20T09:00:00, epoch seconds.
-    #[arg(long, short = 'e', allow_hyphen_values = true)]
-    pub(crate) earliest: Option<String>,
-    /// Buckets with events before this time.
-    #[arg(long, short = 'l', allow_hyphen_values = true)]
-    pub(crate) latest: Option<String>,
-    /// The archive to thaw from, in the format of coldToFrozenDir. Default: that of the index.
-    #[arg(long)]
-    pub(crate) from: Option<String>,
-    #[command(flatten)]
-    pub(crate) client: ClientOptions,
 }
 
 #[derive(Debug, Args)]

@@ -10,16 +10,20 @@ use bucket::BucketReader;
 use futures::{StreamExt, TryStreamExt};
 use model::{BucketEntry, BucketHeader, BucketId, BucketState, ErrorKind, IndexName, TimeRange};
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use rustix::io::Errno;
 
 use crate::Error;
 use crate::hot::put::{Content, READ, put};
 
+/// The prefix of the objects of buckets.
+const BUCKETS: &str = "buckets";
 /// Prefixes in object storage that Karst uses itself: an archive there would mix frozen buckets with objects
 /// that are listed or deleted.
 const IN_USE: [&str; 7] =
-    ["buckets", "catalog", "collections", "installed", "journal", "lookups", "saved_jobs"];
+    [BUCKETS, "catalog", "collections", "installed", "journal", "lookups", "saved_jobs"];
+/// Number of objects that are compared with buckets of the deployment.
+const COMPARED: usize = 3;
 /// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
 /// Name of the operation that lists an archive, for errors.
@@ -181,6 +185,34 @@ impl Archive {
         Ok(first.map_err(failed(LIST, &prefix))?.is_some())
     }
 
+    /// Whether its objects of an index are those of the buckets of the deployment: the archive may be named
+    /// by a path into the object store. The first objects of its listing tell, if all of them are the same:
+    /// one copy in another S3 bucket may look like its original, see [`is_same_object`].
+    pub(super) async fn has_own_buckets(
+        &self,
+        own: &Arc<dyn ObjectStore>,
+        index: &IndexName,
+    ) -> bool {
+        let Self::Other(store) = self else { return false };
+        let prefix = self.below(index.as_str());
+        let mut listed = store.list(Some(&prefix)).take(COMPARED);
+        let mut is_own = false;
+        while let Some(meta) = listed.next().await {
+            // Other errors of the archive are those of its listing.
+            let Ok(meta) = meta else { return false };
+            let here = Path::from(format!("{BUCKETS}/{}", meta.location));
+            let (Ok(here), Ok(there)) = (own.head(&here).await, store.head(&meta.location).await)
+            else {
+                return false;
+            };
+            if !is_same(&here, &there) {
+                return false;
+            }
+            is_own = true;
+        }
+        is_own
+    }
+
     /// Copies an archived bucket to `path` in the deployment's store.
     ///
     /// # Errors
@@ -225,7 +257,7 @@ pub(super) fn not_a_directory(path: &str) -> Result<Option<&'static str>, Error>
 
 async fn read_end(
     store: Arc<dyn ObjectStore>,
-    meta: object_store::ObjectMeta,
+    meta: ObjectMeta,
     index: IndexName,
 ) -> Result<Found, Error> {
     let path = meta.location.clone();
@@ -342,9 +374,13 @@ async fn is_same_object(
         Err(error) => return Err(failed("look at", to)(error)),
     };
     let here = own.head(from).await.map_err(failed("look at", from))?;
-    Ok(here.size == there.size
+    Ok(is_same(&here, &there))
+}
+
+fn is_same(here: &ObjectMeta, there: &ObjectMeta) -> bool {
+    here.size == there.size
         && here.last_modified == there.last_modified
-        && here.e_tag == there.e_tag)
+        && here.e_tag == there.e_tag
 }
 
 #[cfg(test)]
@@ -376,6 +412,11 @@ mod tests {
         }
         let refused = archive("buckets").keep(&store, &header, 1 << 20).await.unwrap_err();
         assert!(refused.to_string().contains("is that of the bucket itself"), "{refused}");
+        // Nothing is thawed from there either.
+        for (prefix, expected) in [("archive", false), ("buckets", true), ("none", false)] {
+            let is_own = archive(prefix).has_own_buckets(&store, &header.index).await;
+            assert_eq!(is_own, expected, "{prefix}");
+        }
     }
 
     #[tokio::test]

@@ -226,7 +226,7 @@ async fn nothing_comes_back_from_an_archive_that_is_not_there() {
     let data = TestDir::new();
     let setup = start_with_indexes(data.path(), quiet(), "").await;
     let error = setup.ingest.thaw(&thaw(1)).await.unwrap_err();
-    assert!(error.to_string().contains("coldToFrozenDir"), "{error}");
+    assert!(error.to_string().starts_with("index main has no coldToFrozenDir: name"), "{error}");
     let missing = data.path().join("missing");
     for from in ["nowhere".to_owned(), missing.display().to_string()] {
         let wanted = Thaw { from: Some(from.clone()), ..thaw(1) };
@@ -234,6 +234,10 @@ async fn nothing_comes_back_from_an_archive_that_is_not_there() {
         assert!(error.to_string().contains(&from), "{error}");
     }
     assert!(!missing.exists(), "thawing creates no archive");
+    event(&setup, 1, "x").await;
+    let own = data.path().join("store/buckets").display().to_string();
+    let error = setup.ingest.thaw(&Thaw { from: Some(own), ..thaw(1) }).await.unwrap_err();
+    assert!(error.to_string().contains("has the buckets of this deployment itself"), "{error}");
     let left: Vec<_> = setup.store.list(None).try_collect().await.unwrap();
     assert!(left.iter().all(|meta| !meta.location.as_ref().contains("nowhere")));
 }

@@ -7,23 +7,25 @@ use anyhow::Result;
 use serde_json::Value;
 
 use super::client::Client;
-use super::plural::{counted, is_or_are};
-use crate::config::ThawOptions;
+use super::plural::{counted, is_or_are, was_or_were};
+use crate::config::{FreezeOptions, ThawOptions};
 
 /// Default time-out: archives may be large and remote.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {
-    let content = ask(&options, "thaw").await?;
+    let ThawOptions { wanted, from } = options;
+    let content = ask(&wanted, "thaw", from.as_deref()).await?;
     let number = |name: &str| content[name].as_u64().unwrap_or(0);
     let buckets = number("buckets");
+    let present = number("alreadyThere");
     println!(
-        "{} of {} with {} {} searchable again; {} had been thawed before",
+        "{} of {} with {} {} searchable again; {present} {} already searchable",
         counted(buckets, "bucket"),
-        options.index,
+        wanted.index,
         counted(number("events"), "event"),
         is_or_are(buckets),
-        number("alreadyThere")
+        was_or_were(present)
     );
     let unreadable = content["unreadable"].as_array().into_iter().flatten();
     let unreadable: Vec<&str> = unreadable.filter_map(Value::as_str).collect();
@@ -33,21 +35,21 @@ pub(crate) async fn thaw(options: ThawOptions) -> Result<ExitCode> {
     Ok(if unreadable.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-pub(crate) async fn freeze(options: ThawOptions) -> Result<ExitCode> {
-    let content = ask(&options, "freeze").await?;
+pub(crate) async fn freeze(options: FreezeOptions) -> Result<ExitCode> {
+    let content = ask(&options, "freeze", None).await?;
     let buckets = content["buckets"].as_u64().unwrap_or(0);
     let (thawed, verb) = (counted(buckets, "thawed bucket"), is_or_are(buckets));
     println!("{thawed} of {} {verb} in the archive only", options.index);
     Ok(ExitCode::SUCCESS)
 }
 
-async fn ask(options: &ThawOptions, action: &str) -> Result<Value> {
+async fn ask(options: &FreezeOptions, action: &str, from: Option<&str>) -> Result<Value> {
     let client = Client::with_timeout(&options.client, TIMEOUT)?;
     let zone = jiff::tz::TimeZone::system();
     let mut form = vec![("output_mode", "json")];
     form.extend(options.earliest.as_deref().map(|time| ("earliest_time", time)));
     form.extend(options.latest.as_deref().map(|time| ("latest_time", time)));
-    form.extend(options.from.as_deref().map(|from| ("from", from)));
+    form.extend(from.map(|from| ("from", from)));
     form.extend(zone.iana_name().map(|zone| ("timezone", zone)));
     let path = format!("/services/data/indexes/{}/{action}", options.index);
     let answer = client.post(&path, &form).await?;
