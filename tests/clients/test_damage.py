@@ -154,6 +154,34 @@ def test_a_lost_catalog_is_no_empty_server(server):
     assert "the catalog is empty" in said
 
 
+def test_a_catalog_that_is_older_than_the_data_directory_is_refused_until_it_is_rebuilt(server, tmp_path):
+    events(server, 0, 200)
+    server.roll("main")
+    assert server.stop() == 0
+    copy = tmp_path / "copy"
+    shutil.copytree(server.data / "objects" / "catalog", copy)
+    server.start()
+    events(server, 200, 200)
+    server.roll("main")
+    events(server, 400, 200)
+    server.kill()
+    catalog = server.data / "objects" / "catalog"
+    shutil.rmtree(catalog)
+    shutil.copytree(copy, catalog)
+    for _ in range(2):
+        said = server.refused_start()
+        assert f"the catalog is older than the data directory {server.data}" in said, said
+        assert "karst catalog rebuild" in said and "is a copy of" not in said, said
+    checked = server.cli("catalog", "check", "--data-dir", server.data)
+    assert "restored from an older copy" in checked.stdout, checked
+    rebuild(server)
+    server.start()
+    assert found(server) == (600, 600)
+    assert server.stop() == 0
+    server.start()
+    assert found(server) == (600, 600)
+
+
 @pytest.mark.parametrize("kills", range(3))
 def test_a_rebuilt_catalog_has_every_event_once(server, kills):
     count = 0

@@ -119,6 +119,15 @@ pub(crate) fn to_verify(
     Verify::Nothing
 }
 
+/// Whether the catalog was rebuilt, and this indexer has not been started over it since.
+#[must_use]
+pub fn is_rebuilt(snapshot: &catalog::Snapshot, indexer: model::IndexerId) -> bool {
+    let general = snapshot.document(KIND, NAME);
+    // Earlier releases put the indexer into it at its start.
+    general.is_some_and(|note| note["indexer"].is_null())
+        && snapshot.document(KIND, &indexer.to_string()).is_none()
+}
+
 /// Returns the document of a rebuilt catalog.
 fn verify_all() -> (String, String, Value) {
     (KIND.to_owned(), NAME.to_owned(), json!({}))

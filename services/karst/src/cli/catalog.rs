@@ -47,7 +47,8 @@ async fn check(options: CatalogCheckOptions) -> Result<ExitCode> {
     if !found.unknown.is_empty() {
         let unknown = found.unknown.len();
         println!(
-            "{} of buckets {} not in the catalog: left by a crash, or lost to the catalog",
+            "{} of buckets {} not in the catalog: left by a crash, or lost to the catalog; if it was restored \
+             from an older copy, stop the server and run `karst catalog rebuild`",
             counted(unknown, "object"),
             is_or_are(unknown)
         );

@@ -6,12 +6,20 @@
 //! start --> the catalog has a number of this directory  --> a new number: directory, catalog, directory
 //!   |
 //!   +-----> the catalog has the number of another start --> split: a new id for this directory
+//!   |
+//!   +-----> the catalog has a number of this directory from before its last start --> the start is refused
 //! ```
 //!
 //! Guarantees: a process reads positions of an id only if the last process with that id ran over the same
 //! directory. Otherwise the directory gets a new id, and `ingest` compares the records of its journal with
 //! the stored buckets (`hot::stored`): those that no bucket has are stored. A crash between the writes is not
 //! mistaken for a copy, because numbers that have been begun count, too.
+//!
+//! A number that the catalog once had, and that a later start of this directory has replaced, shows that the
+//! catalog is an older one: it was restored without the data directory. Events that were stored in between
+//! would be missing, and objects of buckets could be taken for those of uploads without a commit, and be
+//! deleted. A catalog from after the last start of the directory has the current number, and is not noticed:
+//! a copy of a running server has parts of different moments, so a finer mark would refuse good copies.
 //!
 //! It leaves to others: whether a process with the id is running (`Cluster::runs_elsewhere`, the lease of the
 //! catalog), and that a running process stops its intake (`failover`).
@@ -38,6 +46,8 @@ const KIND: &str = "incarnation";
 const FILE: &str = "incarnation.json";
 /// Maximum number of numbers that were begun and of which it is not known whether the catalog has them.
 const BEGUN: usize = 32;
+/// Maximum number of former numbers: further starts do not show any more that a catalog is older.
+const FORMER: usize = 256;
 /// Attempts to record a start while other processes record theirs, and the wait for the news of them.
 const ATTEMPTS: usize = 8;
 const NEWS: Duration = Duration::from_secs(2);
@@ -71,12 +81,24 @@ struct IncarnationFile {
     /// Later numbers, which the catalog may have.
     #[serde(default)]
     begun: Vec<Uuid>,
+    /// Earlier numbers that the catalog had, the latest last.
+    #[serde(default)]
+    former: Vec<Uuid>,
+    /// The time of the last start, in RFC 3339.
+    #[serde(default)]
+    started: Option<String>,
     /// The id before the split.
     #[serde(default)]
     split_from: Option<IndexerId>,
 }
 
 impl IncarnationFile {
+    /// The file of a directory that has been given an id.
+    fn new(indexer: IndexerId, split_from: Option<IndexerId>) -> Self {
+        let (begun, former) = (Vec::new(), Vec::new());
+        Self { indexer, current: None, begun, former, started: None, split_from }
+    }
+
     fn has(&self, number: Uuid) -> bool {
         self.current == Some(number) || self.begun.contains(&number)
     }
@@ -88,6 +110,8 @@ enum Start {
     Continue,
     /// The id is another directory's.
     Split,
+    /// The catalog is from before the last start of the directory.
+    Older,
 }
 
 /// Decides how to start. `noted`: the file's content for this id. `recorded`: the number of the last start
@@ -96,6 +120,7 @@ fn decide(noted: Option<&IncarnationFile>, recorded: Option<Uuid>, has_records: 
     let Some(recorded) = recorded else { return Start::Continue };
     match noted {
         Some(noted) if noted.has(recorded) => Start::Continue,
+        Some(noted) if noted.former.contains(&recorded) => Start::Older,
         // The disk was lost, and other places restore the journal: there is nothing that could be skipped.
         None if !has_records => Start::Continue,
         _ => Start::Split,
@@ -106,7 +131,8 @@ impl Incarnation {
     /// Begins an incarnation of the directory, before anything of its journal is read.
     ///
     /// # Errors
-    /// The disk or the catalog does not take the change.
+    /// The catalog is older than the directory, and has not been rebuilt; the disk or the catalog does not
+    /// take the change.
     pub(crate) async fn begin(
         catalog: &Catalog,
         data: &Path,
@@ -121,9 +147,18 @@ impl Incarnation {
             let before = document(&snapshot, indexer);
             let recorded = before.as_deref().and_then(number_of);
             let noted = read(data).filter(|noted| noted.indexer == indexer);
-            if decide(noted.as_ref(), recorded, has_records) == Start::Split {
-                indexer = split(data, indexer, before.as_deref())?;
-                continue;
+            match decide(noted.as_ref(), recorded, has_records) {
+                Start::Continue => {}
+                Start::Split => {
+                    indexer = split(data, indexer, &of_copy(before.as_deref()))?;
+                    continue;
+                }
+                // It has all buckets that there are, and the journal is compared with them.
+                Start::Older if restore::is_rebuilt(&snapshot, indexer) => {
+                    indexer = split(data, indexer, REBUILT)?;
+                    continue;
+                }
+                Start::Older => bail!(older(data, noted.as_ref(), before.as_deref())),
             }
             let own = Self { indexer, number: runtime::random::uuid() };
             if own.record(catalog, (data, noted), (before, place)).await? {
@@ -147,15 +182,16 @@ impl Incarnation {
         (before, place): (Option<Arc<Value>>, &Place),
     ) -> Result<bool> {
         let Self { indexer, number } = self;
-        let split_from = noted.as_ref().and_then(|noted| noted.split_from);
-        let last = noted.as_ref().and_then(|noted| noted.current);
-        let current = before.as_deref().and_then(number_of).or(last);
-        let mut begun = noted.map(|noted| noted.begun).unwrap_or_default();
-        begun.push(number);
-        let excess = begun.len().saturating_sub(BEGUN);
-        begun.drain(..excess);
+        let mut file = noted.unwrap_or_else(|| IncarnationFile::new(indexer, None));
+        let recorded = before.as_deref().and_then(number_of);
+        let earlier = file.current;
+        file.current = recorded.or(earlier);
+        // It differs after a crash between the change of the catalog and the last write.
+        file.former.extend(earlier.filter(|earlier| file.current != Some(*earlier)));
+        file.begun.push(number);
+        keep_last(&mut file.begun, BEGUN);
         // Written here first: a process that is killed after the change of the catalog finds its number.
-        write(data, &IncarnationFile { indexer, current, begun, split_from })?;
+        write(data, &file)?;
         let named = |json| vec![(KIND.to_owned(), indexer.to_string(), json)];
         let expected = named(before.map(|json| (*json).clone()));
         let after = named(Some(json!({ "number": number, "place": place })));
@@ -167,10 +203,11 @@ impl Incarnation {
                     .context("cannot record the start of this process in the catalog");
             }
         }
-        write(
-            data,
-            &IncarnationFile { indexer, current: Some(number), begun: Vec::new(), split_from },
-        )?;
+        file.former.extend(file.current.replace(number));
+        keep_last(&mut file.former, FORMER);
+        file.begun.clear();
+        file.started = Some(place.started.clone());
+        write(data, &file)?;
         Ok(true)
     }
 
@@ -224,21 +261,51 @@ pub(crate) fn is_split(data: &Path) -> bool {
     noted.is_some_and(|noted| known_id(data) == Some(noted.indexer))
 }
 
-/// Gives the directory a new id.
-fn split(data: &Path, from: IndexerId, latest: Option<&Value>) -> Result<IndexerId> {
+/// Gives the directory a new id. `reason` is for the log.
+fn split(data: &Path, from: IndexerId, reason: &str) -> Result<IndexerId> {
     let indexer = IndexerId(runtime::random::uuid());
-    let noted =
-        IncarnationFile { indexer, current: None, begun: Vec::new(), split_from: Some(from) };
-    write(data, &noted)?;
+    write(data, &IncarnationFile::new(indexer, Some(from)))?;
     end_split(data)?;
-    tracing::warn!(
-        %from, to = %indexer, data = %shown(data).display(),
+    tracing::warn!(%from, to = %indexer, data = %shown(data).display(), "{reason}");
+    Ok(indexer)
+}
+
+/// Why a directory gets a new id after its catalog was restored and rebuilt.
+const REBUILT: &str = "the catalog was rebuilt from one that is older than this data directory. This directory \
+     has a new id, and its journal is compared with the buckets: events that no bucket has are stored";
+
+/// Why a directory gets a new id after a start of another one with its id.
+fn of_copy(latest: Option<&Value>) -> String {
+    format!(
         "another process with the id of this one {}: one of their data directories is a copy of the other. \
          This directory has a new id, and its journal is compared with the buckets: events that no bucket \
          has are stored; those that the other process has, too, and has not stored yet, may be there twice",
         latest.map_or_else(|| "has been started".to_owned(), whereabouts)
-    );
-    Ok(indexer)
+    )
+}
+
+/// The error of a start over a catalog that is older than the directory.
+///
+/// A process that still reaches a control plane that was replaced in between gets it, too.
+fn older(data: &Path, noted: Option<&IncarnationFile>, latest: Option<&Value>) -> String {
+    let here = noted.and_then(|noted| noted.started.as_deref()).unwrap_or("at an unknown time");
+    let there = latest.and_then(|document| document["place"]["started"].as_str());
+    format!(
+        "the catalog is older than the data directory {}: the last start of this process that it has was {}, \
+         and the last one over this directory {here}. In a cluster whose control planes have just changed, start \
+         this process again. Otherwise the object store or its catalog was restored from an older copy, and the \
+         data directory was not: events that were stored in between would be missing. Put back both from the \
+         same copy; or stop all processes and run `karst catalog rebuild` (with the same --data-dir and \
+         --object-store), which takes the buckets that are there",
+        shown(data).display(),
+        there.unwrap_or("at an unknown time")
+    )
+}
+
+/// Removes the first numbers of a list that is too long.
+fn keep_last(numbers: &mut Vec<Uuid>, count: usize) {
+    let excess = numbers.len().saturating_sub(count);
+    numbers.drain(..excess);
 }
 
 /// Returns where and when a process was started.

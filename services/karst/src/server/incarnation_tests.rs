@@ -8,14 +8,20 @@ use super::*;
 
 #[test]
 fn a_start_continues_if_the_last_start_with_the_id_was_of_the_directory() {
-    let (current, begun, other) = (number(1), number(2), number(3));
-    let noted = noted(current, vec![begun]);
+    let [current, begun, other, former] = [1, 2, 3, 4].map(number);
+    let noted = IncarnationFile {
+        current: Some(current),
+        begun: vec![begun],
+        former: vec![former],
+        ..IncarnationFile::new(id(), None)
+    };
     for has_records in [false, true] {
         for recorded in [None, Some(current), Some(begun)] {
             let start = decide(Some(&noted), recorded, has_records);
             assert_eq!(start, Start::Continue, "{recorded:?}");
         }
         assert_eq!(decide(Some(&noted), Some(other), has_records), Start::Split);
+        assert_eq!(decide(Some(&noted), Some(former), has_records), Start::Older);
         // A first start, or one of an earlier version.
         assert_eq!(decide(None, None, has_records), Start::Continue);
     }
@@ -41,8 +47,11 @@ async fn a_start_that_ends_between_the_writes_is_not_taken_for_a_copy() {
     let killed = begin(&catalog, data.path()).await;
     // Killed after the change of the catalog.
     let begun = vec![number(7), killed.number];
+    let first = before.current.unwrap();
     write(data.path(), &IncarnationFile { begun, ..before }).unwrap();
     assert_eq!(begin(&catalog, data.path()).await.indexer, id());
+    let former = read(data.path()).unwrap().former;
+    assert_eq!(former, [first, killed.number], "a catalog with one of them is older");
     // Killed before it.
     let known = read(data.path()).unwrap();
     write(data.path(), &IncarnationFile { begun: vec![number(8)], ..known }).unwrap();
@@ -71,13 +80,51 @@ async fn the_original_gets_a_new_id_after_a_copy_has_run() {
     assert_eq!(begin(&catalog, copy.path()).await.indexer, id());
 }
 
+#[tokio::test]
+async fn a_catalog_that_is_older_than_the_directory_is_refused_until_it_is_rebuilt() {
+    let (catalog, data) = (catalog().await, tempfile::tempdir().unwrap());
+    begin(&catalog, data.path()).await;
+    let copy = catalog.snapshot().document(KIND, &id().to_string()).unwrap();
+    for _ in 0..3 {
+        begin(&catalog, data.path()).await;
+    }
+    catalog.put_document(KIND, &id().to_string(), (*copy).clone()).await.unwrap();
+    let written = read(data.path()).unwrap();
+    let refused = Incarnation::begin(&catalog, data.path(), id(), &place()).await.unwrap_err();
+    let refused = refused.to_string();
+    let expected =
+        format!("the catalog is older than the data directory {}", data.path().display());
+    assert!(refused.starts_with(&expected), "{refused}");
+    assert!(
+        refused.contains("was 2026-11-28T00:00:00Z, and") && refused.contains("catalog rebuild")
+    );
+    assert_eq!(read(data.path()).unwrap(), written, "nothing is changed");
+    assert_eq!(catalog.snapshot().document(KIND, &id().to_string()).unwrap(), copy);
+
+    // The note of a rebuild.
+    catalog.put_document("recovery", "journal", json!({})).await.unwrap();
+    let rebuilt = begin(&catalog, data.path()).await;
+    assert_ne!(rebuilt.indexer, id());
+    assert!(is_split(data.path()));
+}
+
+#[tokio::test]
+async fn the_numbers_of_many_starts_are_limited() {
+    let (catalog, data) = (catalog().await, tempfile::tempdir().unwrap());
+    begin(&catalog, data.path()).await;
+    let former = (10..300).map(number).collect();
+    write(data.path(), &IncarnationFile { former, ..read(data.path()).unwrap() }).unwrap();
+    let first = read(data.path()).unwrap().current.unwrap();
+    begin(&catalog, data.path()).await;
+    let noted = read(data.path()).unwrap();
+    assert_eq!((noted.former.len(), noted.former.last()), (FORMER, Some(&first)));
+}
+
 #[test]
 fn a_split_that_was_interrupted_is_ended() {
     let data = tempfile::tempdir().unwrap();
     let indexer = IndexerId(number(5));
-    let noted =
-        IncarnationFile { indexer, current: None, begun: Vec::new(), split_from: Some(id()) };
-    write(data.path(), &noted).unwrap();
+    write(data.path(), &IncarnationFile::new(indexer, Some(id()))).unwrap();
     fs::write(data.path().join("instance.id"), id().0.to_string()).unwrap();
     assert!(!is_split(data.path()));
     end_split(data.path()).unwrap();
@@ -96,10 +143,6 @@ fn a_refusal_names_the_directory_and_the_address_of_the_other() {
 
 fn id() -> IndexerId {
     IndexerId(number(1))
-}
-
-fn noted(current: Uuid, begun: Vec<Uuid>) -> IncarnationFile {
-    IncarnationFile { indexer: id(), current: Some(current), begun, split_from: None }
 }
 
 fn number(value: u128) -> Uuid {
