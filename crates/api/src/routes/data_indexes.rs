@@ -1,12 +1,15 @@
 //! `/services/data/indexes`: the indexes and their contents.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::response::Response;
+use catalog::Snapshot;
+use conf::Effective;
 use ingest::{DEFAULT_INDEX, IndexDefinition, KnownIndex};
 use knowledge::AckLevel;
-use model::{ErrorKind, EventTime, IndexName, TimeRange};
-use search::Met;
+use model::{BucketId, ErrorKind, EventTime, IndexName, TimeRange};
+use search::{Met, Quarantined};
 use serde_json::{Map, Value, json};
 
 use super::feed;
@@ -144,6 +147,16 @@ pub(super) struct Held {
     pub(super) warm: u64,
 }
 
+impl Held {
+    /// Adds the events of a bucket.
+    fn count(&mut self, (rows, raw_bytes): (u64, u64), (from, to): (EventTime, EventTime)) {
+        self.events += rows;
+        self.raw += raw_bytes;
+        self.first = self.first.min(from);
+        self.last = self.last.max(to);
+    }
+}
+
 impl Default for Held {
     fn default() -> Self {
         let (first, last) = (EventTime::MAX, EventTime::MIN);
@@ -168,56 +181,64 @@ async fn with_contents(state: &ApiState, indexes: Vec<(IndexName, KnownIndex)>) 
         return Vec::new();
     }
     let names: Vec<IndexName> = indexes.iter().map(|(name, _)| name.clone()).collect();
-    let (met, all_answer) = hot_buckets(state, &names).await;
+    let first = hot_buckets(state, &names).await;
     // A control plane that does not answer has events of internal indexes only.
     let mut others = names.clone();
     others.retain(|name| !name.is_internal());
-    let ask_again = !all_answer && !others.is_empty() && others.len() < names.len();
+    let ask_again = !first.1 && !others.is_empty() && others.len() < names.len();
     // Its buckets, too: the first answer has none of other processes if one has hung for too long.
     let again = match ask_again {
         true => Some(hot_buckets(state, &others).await),
         false => None,
     };
+    let mut all = Contents::of(&first);
+    let mut of_others = again.as_ref().map(Contents::of);
     let with = |(name, known): (IndexName, KnownIndex)| {
-        let of_others = again.as_ref().filter(|_| !name.is_internal());
-        let (met, is_complete) =
-            of_others.map_or((&met, all_answer), |(met, is_complete)| (met, *is_complete));
-        let held = held(met, &name);
+        let contents = of_others.as_mut().filter(|_| !name.is_internal()).unwrap_or(&mut all);
+        let (held, is_complete) = (contents.held(&name), contents.is_complete);
         Index { name, known, held, is_complete }
     };
     indexes.into_iter().map(with).collect()
 }
 
-fn held(met: &Met, name: &IndexName) -> Held {
-    let stored = &met.catalog;
-    let mut held = Held::default();
-    let mut count = |rows: u64, raw_bytes: u64, from: EventTime, to: EventTime| {
-        held.events += rows;
-        held.raw += raw_bytes;
-        held.first = held.first.min(from);
-        held.last = held.last.max(to);
-    };
-    let (mut size, mut hot_buckets, mut warm_buckets) = (0, 0, 0);
-    let left_out = search::quarantined(stored);
-    for bucket in stored.buckets(name).iter() {
-        if left_out.contains_key(&bucket.id) {
-            // Searches do not count its events either, but it still uses space.
-            size += bucket.size;
-            continue;
+/// The contents of many indexes: hot buckets and the quarantine are read once, not for each index.
+struct Contents<'a> {
+    stored: &'a Snapshot,
+    is_complete: bool,
+    /// The contents of the hot buckets that are not in the catalog.
+    hot: BTreeMap<&'a IndexName, Held>,
+    left_out: BTreeMap<BucketId, Quarantined>,
+}
+
+impl<'a> Contents<'a> {
+    fn of((met, is_complete): &'a (Met, bool)) -> Self {
+        let stored = &*met.catalog;
+        let mut hot: BTreeMap<&IndexName, Held> = BTreeMap::new();
+        for bucket in &met.buckets {
+            if !stored.contains(&bucket.index, bucket.id) {
+                let held = hot.entry(&bucket.index).or_default();
+                held.count((bucket.rows, bucket.raw_bytes), (bucket.first_time, bucket.last_time));
+                held.hot += 1;
+            }
         }
-        count(bucket.rows, bucket.raw_bytes, bucket.first_time, bucket.last_time);
-        size += bucket.size;
-        warm_buckets += 1;
+        let left_out = search::quarantined(stored);
+        Self { stored, is_complete: *is_complete, hot, left_out }
     }
-    let hot = met.buckets.iter().filter(|bucket| bucket.index == *name);
-    for bucket in hot.filter(|bucket| !stored.contains(name, bucket.id)) {
-        count(bucket.rows, bucket.raw_bytes, bucket.first_time, bucket.last_time);
-        hot_buckets += 1;
+
+    /// Returns the contents of an index, which is asked for once.
+    fn held(&mut self, name: &IndexName) -> Held {
+        let mut held = self.hot.remove(name).unwrap_or_default();
+        for bucket in self.stored.buckets(name).iter() {
+            held.size += bucket.size;
+            // Searches do not count its events either, but it still uses space.
+            if self.left_out.contains_key(&bucket.id) {
+                continue;
+            }
+            held.count((bucket.rows, bucket.raw_bytes), (bucket.first_time, bucket.last_time));
+            held.warm += 1;
+        }
+        held
     }
-    held.size = size;
-    held.hot = hot_buckets;
-    held.warm = warm_buckets;
-    held
 }
 
 /// Whether the caller may see the number of events of an index, and their times: `srchFilter` hides some
@@ -226,9 +247,9 @@ pub(super) fn may_count(call: &Call) -> bool {
     call.caller.rights.limits().filter.is_none() || call.caller.may("indexes_edit")
 }
 
-fn entry(call: &Call, Index { name, known, held, is_complete }: &Index) -> Entry {
-    let state = &call.state;
-    let mut content = settings(state, name, known);
+fn entry(call: &Call, conf: &Effective, index: &Index) -> Entry {
+    let Index { name, known, held, is_complete } = index;
+    let mut content = settings(&call.state, conf, name, known);
     let time = |at: EventTime| {
         let time = jiff::Timestamp::from_microsecond(at.0).ok().filter(|_| held.events > 0);
         time.map(|time| time.strftime("%Y-%m-%dT%H:%M:%S+0000").to_string()).unwrap_or_default()
@@ -257,10 +278,19 @@ fn entry(call: &Call, Index { name, known, held, is_complete }: &Index) -> Entry
     }
 }
 
+/// Returns `indexes.conf` of the files in force: `state.knowledge` is that of the start. All stanzas are
+/// merged, so that it is read once for all indexes.
+fn indexes_conf(state: &ApiState) -> Effective {
+    state.apps.rules().conf("indexes")
+}
+
 /// Returns the settings from `indexes.conf` and REST, under Splunk's names.
-fn settings(state: &ApiState, name: &IndexName, known: &KnownIndex) -> Map<String, Value> {
-    // The files in force: `state.knowledge` is that of the start.
-    let conf = state.apps.rules().conf("indexes");
+fn settings(
+    state: &ApiState,
+    conf: &Effective,
+    name: &IndexName,
+    known: &KnownIndex,
+) -> Map<String, Value> {
     let mut content = Map::new();
     // All settings in the index's stanza and in [default].
     for entry in conf.complete(name.as_str()) {
@@ -327,7 +357,12 @@ impl Resource for Indexes {
     }
 
     fn entry(&self, call: &Call, index: &Index) -> Result<Entry, RestError> {
-        Ok(entry(call, index))
+        Ok(entry(call, &indexes_conf(&call.state), index))
+    }
+
+    fn entries(&self, call: &Call, indexes: &[Index]) -> Result<Vec<Entry>, RestError> {
+        let conf = indexes_conf(&call.state);
+        Ok(indexes.iter().map(|index| entry(call, &conf, index)).collect())
     }
 
     /// Users see the indexes they may search; all with `indexes_list_all` or `indexes_edit`.
@@ -336,13 +371,17 @@ impl Resource for Indexes {
     }
 
     async fn list(&self, call: &Call) -> Result<Vec<Index>, RestError> {
-        let wanted = call.params.text("datatype").unwrap_or("all");
-        let mut listed = call.state.indexes.all();
-        listed.retain(|(name, known)| {
-            let is_wanted = wanted == "all" || wanted == datatype(known);
-            is_wanted && may_see(call, name)
-        });
-        Ok(with_contents(&call.state, listed).await)
+        Ok(with_contents(&call.state, listed(call)).await)
+    }
+
+    async fn page(&self, call: &Call) -> Result<Option<(Vec<Index>, usize)>, RestError> {
+        if feed::needs_contents(&call.params) {
+            return Ok(None);
+        }
+        let listed = listed(call);
+        let total = listed.len();
+        let wanted = feed::page_by_name(listed, |(name, _)| name.as_str(), &call.params)?;
+        Ok(Some((with_contents(&call.state, wanted).await, total)))
     }
 
     async fn find(&self, call: &Call) -> Result<Vec<Index>, RestError> {
@@ -385,7 +424,7 @@ impl Resource for Indexes {
     async fn edit(&self, call: &Call, index: Index) -> Result<Index, RestError> {
         let Call { state, params, .. } = call;
         let Index { name, known, held, is_complete } = index;
-        let fixed = settings(state, &name, &known);
+        let fixed = settings(state, &indexes_conf(state), &name, &known);
         for (key, value) in params.iter() {
             let same = fixed.get(key).is_some_and(|now| crate::filter::scalar(now) == value);
             if fixed.contains_key(key) && !EDITABLE.contains(&key) && !same {
@@ -415,6 +454,17 @@ impl Resource for Indexes {
         let state = &call.state;
         Ok(state.indexes.remove(&name, &state.ingest, &state.shutdown).await?)
     }
+}
+
+/// Returns the indexes of a list that the caller may see.
+fn listed(call: &Call) -> Vec<(IndexName, KnownIndex)> {
+    let wanted = call.params.text("datatype").unwrap_or("all");
+    let mut listed = call.state.indexes.all();
+    listed.retain(|(name, known)| {
+        let is_wanted = wanted == "all" || wanted == datatype(known);
+        is_wanted && may_see(call, name)
+    });
+    listed
 }
 
 fn may_see(call: &Call, name: &IndexName) -> bool {
@@ -568,7 +618,8 @@ async fn respond_warned(call: &Call, warnings: Vec<String>) -> Result<Response, 
     let index = found(&call.state, call.name())?;
     let shown = with_contents(&call.state, vec![index]).await;
     let Some(index) = shown.first() else { return Err(RestError::no_object(call.name())) };
-    feed::respond_warned("indexes", PATH, entry(call, index), warnings, &call.params)
+    let entry = entry(call, &indexes_conf(&call.state), index);
+    feed::respond_warned("indexes", PATH, entry, warnings, &call.params)
 }
 
 /// Requests and their answers.
@@ -616,6 +667,9 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {PATH}?datatype=metric"), "", 200, "\"total\":2"),
         case(&format!("GET {PATH}?datatype=event&count=0&search=points"), "", 200, "\"total\":0"),
         case(&format!("GET {PATH}?count=0&search=points"), "", 200, "\"name\":\"points\""),
+        case(&format!("GET {PATH}?datatype=metric&count=1"), "", 200, "\"total\":2"),
+        case(&format!("GET {PATH}?datatype=metric&count=1&offset=1"), "", 200, "\"name\":\"points\""),
+        case(&format!("GET {PATH}?datatype=metric&count=x"), "", 400, "must be a whole number"),
         case(&format!("POST {PATH}/points"), "datatype=none", 400, "must be event or metric"),
         case(&format!("POST {PATH}/points"), "datatype=event", 200, "\"datatype\":\"event\""),
         case(&format!("GET {PATH}?datatype=event&count=0&search=points"), "", 200, "\"total\":1"),

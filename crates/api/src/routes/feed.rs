@@ -102,6 +102,25 @@ pub(super) fn respond_page<I: Iterator<Item = Entry>>(
     Ok(page(title, path, entries, paging, mode))
 }
 
+/// Whether a request filters or sorts a collection by the contents of its entries.
+pub(super) fn needs_contents(params: &Params) -> bool {
+    let is_by_name = params.text("sort_key").is_none_or(|key| key == "name");
+    !is_by_name || params.all("search").next().is_some()
+}
+
+/// Returns the items of the page that a request asks for, in the order by name of [`respond`].
+pub(super) fn page_by_name<T>(
+    mut items: Vec<T>,
+    name: impl Fn(&T) -> &str,
+    params: &Params,
+) -> Result<Vec<T>, RestError> {
+    sort_by(&mut items, |item| name(item).to_owned(), SortMode::of(params)?, params);
+    let offset = params.number("offset")?.unwrap_or(0);
+    let count = params.count()?.unwrap_or(DEFAULT_COUNT);
+    let count = if count == 0 { items.len() } else { count };
+    Ok(items.into_iter().skip(offset).take(count).collect())
+}
+
 /// Responds with one entry as a feed.
 pub(super) fn respond_one(
     title: &str,
@@ -246,17 +265,21 @@ impl SortMode {
 
 fn sort(entries: &mut Vec<Entry>, key: &str, mode: SortMode, params: &Params) {
     let key = params.text("sort_key").unwrap_or(key);
-    let mut keyed: Vec<(String, Entry)> =
-        entries.drain(..).map(|entry| (sort_text(&entry, key), entry)).collect();
+    sort_by(entries, |entry| sort_text(entry, key), mode, params);
+}
+
+/// Sorts by a text of each item.
+fn sort_by<T>(items: &mut Vec<T>, text_of: impl Fn(&T) -> String, mode: SortMode, params: &Params) {
+    let mut keyed: Vec<(String, T)> = items.drain(..).map(|item| (text_of(&item), item)).collect();
     let mode = match mode {
         SortMode::Auto if keyed.iter().all(|(text, _)| number(text).is_some()) => SortMode::Number,
         SortMode::Auto => SortMode::Alpha,
         mode => mode,
     };
     keyed.sort_by(|(a, _), (b, _)| compare(a, b, mode));
-    entries.extend(keyed.into_iter().map(|(_, entry)| entry));
+    items.extend(keyed.into_iter().map(|(_, item)| item));
     if params.text("sort_dir") == Some("desc") {
-        entries.reverse();
+        items.reverse();
     }
 }
 
@@ -301,5 +324,23 @@ mod tests {
         assert_eq!(sorted(&["b", "A", "a10", "B2"], ""), ["A", "a10", "b", "B2"]);
         assert_eq!(sorted(&["b", "A", "C"], "sort_mode=alpha_case"), ["A", "C", "b"]);
         assert_eq!(sorted(&["b", "A", "C"], "sort_dir=desc"), ["C", "b", "A"]);
+    }
+
+    #[test]
+    fn a_page_by_name_has_the_names_of_the_page_of_entries() {
+        let names = ["b", "A", "10", "C"];
+        for query in ["", "sort_dir=desc", "sort_mode=alpha_case", "sort_key=name"] {
+            let all = sorted(&names, query);
+            let pages = [("", &all[..]), ("count=0", &all[..]), ("count=2&offset=1", &all[1..3])];
+            for (page, expected) in pages {
+                let params = Params::parse(&format!("{query}&{page}"), &[]);
+                assert!(!needs_contents(&params), "{query}");
+                let found = page_by_name(names.to_vec(), |name| *name, &params);
+                assert_eq!(found.unwrap_or_default(), expected, "{query} {page}");
+            }
+        }
+        for query in ["sort_key=size", "search=x"] {
+            assert!(needs_contents(&Params::parse(query, &[])), "{query}");
+        }
     }
 }

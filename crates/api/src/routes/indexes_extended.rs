@@ -28,6 +28,11 @@ pub(super) fn routes() -> Routes {
 }
 
 async fn list(call: Call) -> Result<Response, RestError> {
+    if let Some((indexes, total)) = Indexes.page(&call).await? {
+        let entries: Vec<Entry> = indexes.iter().map(|index| entry(&call, index)).collect();
+        let page = (|_: usize| entries.into_iter(), total);
+        return feed::respond_page(TITLE, PATH, page, &call.params);
+    }
     let indexes = Indexes.list(&call).await?;
     let entries = indexes.iter().map(|index| entry(&call, index)).collect();
     feed::respond(TITLE, PATH, entries, &call.params)

@@ -103,6 +103,15 @@ pub(crate) trait Resource: Sync + 'static {
     /// All objects.
     fn list(&self, call: &Call) -> impl Future<Output = Answer<Vec<Self::Item>>> + Send;
 
+    /// The page of objects that the call asks for, and the number of all that the caller may see, for kinds
+    /// whose objects are expensive to read; `None` if the page cannot be told without [`Self::list`].
+    fn page(
+        &self,
+        _: &Call,
+    ) -> impl Future<Output = Answer<Option<(Vec<Self::Item>, usize)>>> + Send {
+        ready(Ok(None))
+    }
+
     /// The object that the path names. Several namespaces may have one each: the first is the one that is
     /// changed.
     fn find(&self, call: &Call) -> impl Future<Output = Answer<Vec<Self::Item>>> + Send;
@@ -214,6 +223,11 @@ impl Routes {
 async fn list<R: Resource>(resource: &'static R, call: Call) -> Answer<Response> {
     resource.check(&call)?;
     let (title, path) = resource.place(&call)?;
+    if let Some((items, total)) = resource.page(&call).await? {
+        let entries = resource.entries(&call, &items)?;
+        let page = (|_: usize| entries.into_iter(), total);
+        return feed::respond_page(&title, &path, page, &call.params);
+    }
     let mut items = resource.list(&call).await?;
     items.retain(|item| resource.may_see(&call, item));
     let entries = resource.entries(&call, &items)?;
