@@ -4,7 +4,7 @@
 //! an interrupted rebuild is repeated from the copy.
 //!
 //! After a merge, the parts are still in the store for some minutes, together with the result. Arrival times
-//! identify them: a bucket whose first and last event are in a larger bucket is a part of it, and is left
+//! and texts identify them: a bucket whose events are all in a larger bucket is a part of it, and is left
 //! out.
 
 use std::collections::{BTreeMap, HashSet};
@@ -13,7 +13,10 @@ use std::sync::Arc;
 use bucket::BucketReader;
 use catalog::{Catalog, Commit, Discarded, JournalRange, OWN_EPOCH, Salvaged, Takeover};
 use futures::StreamExt;
-use model::{BucketEntry, BucketId, BucketState, IndexName, StreamId};
+use model::{
+    BucketEntry, BucketId, BucketState, BucketSummary, ErrorKind, EventTime, IndexName, StreamId,
+    TimeRange,
+};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use runtime::Clock;
@@ -22,7 +25,7 @@ use runtime::store::ask_again;
 use super::check::{chain, objects_of};
 use super::verify_all;
 use crate::Error;
-use crate::hot::stored::arrivals_of;
+use crate::hot::stored::{Shared, arrivals_of, shared};
 
 /// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
@@ -162,8 +165,14 @@ async fn entries(
     let known: HashSet<&str> = salvaged.buckets.iter().map(|b| b.path.as_str()).collect();
     let listed = objects_of(store).await?;
     let there: HashSet<String> = listed.iter().map(|meta| meta.location.to_string()).collect();
-    // A stale copy of the catalog may take for discarded what took the place of others since.
-    let is_stale = !salvaged.damage.is_empty();
+    // A stale copy of the catalog may take for discarded what took the place of others since: the object of a
+    // merge is discarded until the merge is committed. It shows by objects that were made or deleted since.
+    let is_stale = !salvaged.damage.is_empty()
+        || known.iter().any(|path| !there.contains(*path))
+        || there.iter().any(|path| {
+            let path = path.as_str();
+            !known.contains(path) && !discarded.contains(path)
+        });
     let new = listed.iter().filter(|meta| {
         let path = meta.location.as_ref();
         !known.contains(path) && (is_stale || !discarded.contains(path))
@@ -236,9 +245,10 @@ async fn without_parts(
         if parts.is_empty() {
             continue;
         }
-        let arrivals = match arrivals_of(store, &all[whole].path, all[whole].size).await {
+        let of_whole = (store, all[whole].path.as_str(), all[whole].size);
+        let arrivals = match arrivals_of(of_whole.0, of_whole.1, of_whole.2).await {
             Ok(arrivals) => arrivals,
-            Err(error) if error.kind() == model::ErrorKind::Corrupt => {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
                 rebuilt.damage.push(error.to_string());
                 continue;
             }
@@ -246,14 +256,16 @@ async fn without_parts(
         };
         for part in parts {
             let BucketEntry { path, size, summary, .. } = &all[part];
-            let has = |time: model::EventTime| arrivals.contains(&time.0);
-            // Those of another indexer may have some times in common.
+            let has = |time: EventTime| arrivals.contains(&time.0);
+            // Those of another indexer may have times in common.
             dropped[part] = has(summary.first_index_time)
                 && has(summary.last_index_time)
-                && match arrivals_of(store, path, *size).await {
-                    Ok(of_part) => of_part.is_subset(&arrivals),
+                && match shared(of_whole, (store, path, *size), &times_of(summary)).await {
+                    Ok(shared) => shared != Shared::NotAll,
                     // Its object is gone: a merge that has it whole is all there is of it.
-                    Err(error) => error.kind() == model::ErrorKind::NotFound,
+                    Err(error) if error.kind() == ErrorKind::NotFound => true,
+                    Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
+                    Err(_) => false,
                 };
         }
     }
@@ -268,6 +280,12 @@ fn may_be_part(part: &BucketEntry, whole: &BucketEntry) -> bool {
         && part_of.rows <= of.rows
         && of.first_index_time <= part_of.first_index_time
         && part_of.last_index_time <= of.last_index_time
+}
+
+/// The event times of a bucket.
+fn times_of(summary: &BucketSummary) -> TimeRange {
+    let latest = EventTime(summary.last_time.0.saturating_add(1));
+    TimeRange { earliest: summary.first_time, latest }
 }
 
 fn of_catalog(error: catalog::Error) -> Error {

@@ -5,16 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::Snapshot;
+use catalog::{Catalog, Commit, Discarded, Snapshot};
 use ingest::restore::{check, interrupted, lost, rebuild};
 use ingest::{LifecycleSettings, Settings};
+use inputs::SinkExt;
 use model::EventTime;
 use object_store::ObjectStore;
 use runtime::{Clock, ManualClock, SystemClock};
 use serde_json::json;
 use testkit::{FailingStore, Moment, TestDir, wait_until};
 
-use crate::setup::{Setup, local, main_index, settings, start};
+use crate::merge_crash::copy;
+use crate::merging::{merging, objects};
+use crate::setup::{Setup, cut, local, main_index, settings, start};
 
 #[tokio::test]
 async fn events_of_buckets_and_journal_are_there_once_after_a_rebuild() {
@@ -58,6 +61,45 @@ async fn parts_of_a_merged_bucket_are_not_taken_for_buckets() {
     let done = rebuilt(data.path()).await;
     assert_eq!((done.buckets, done.events, done.superseded), (1, 8, 4));
     assert_eq!(start(data.path(), settings()).await.rows().await, before);
+}
+
+/// The catalog is put back from the moment at which the merge was running.
+#[tokio::test]
+async fn a_merged_bucket_stays_though_an_older_catalog_takes_it_for_discarded() {
+    let data = TestDir::new();
+    let mut with_merges = merging();
+    with_merges.lifecycle.merge_delete_grace = Duration::ZERO;
+    let setup = start(data.path(), with_merges.clone()).await;
+    for round in 0..4 {
+        setup.events(&[&format!("one {round}"), &format!("two {round}")]).await;
+        setup.ingest.roll_all(None).await.unwrap();
+    }
+    let before = setup.rows().await;
+    setup.stop().await;
+    let (catalog, older) = (data.path().join("store/catalog"), data.path().join("older"));
+    fs::create_dir(&older).unwrap();
+    copy(&catalog, &older);
+    let setup = start(data.path(), with_merges.clone()).await;
+    for _ in 0..2 {
+        setup.ingest.rotate().await.unwrap();
+    }
+    let path = setup.catalog.snapshot().buckets(&main_index()).first().unwrap().path();
+    assert_eq!((setup.catalog.snapshot().len(), objects(&setup).await), (1, 1));
+    setup.stop().await;
+
+    fs::remove_dir_all(&catalog).unwrap();
+    fs::rename(&older, &catalog).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let settings = catalog::Settings::default();
+    let old = Catalog::open(local(data.path()), "catalog", settings, clock).await.unwrap();
+    let discard = vec![Discarded { path, delete_after: EventTime(0) }];
+    old.commit(Commit { discard, ..Commit::default() }).await.unwrap();
+    old.close().await.unwrap();
+    let done = rebuilt(data.path()).await;
+    assert_eq!((done.buckets, done.events, done.damage), (1, 8, Vec::new()));
+    let setup = start(data.path(), with_merges).await;
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!((setup.rows().await, objects(&setup).await), (before, 1));
 }
 
 #[tokio::test]
@@ -136,6 +178,33 @@ async fn a_journal_under_another_identity_doubles_nothing() {
     let ingest = Arc::new(ingest::Ingest::start(parts).await.unwrap());
     let setup = Setup { ingest, catalog, store };
     assert_eq!(sorted(&setup).await, ["in a bucket", "in the journal"]);
+}
+
+/// Two indexers have stored events that arrived at the very same times.
+#[tokio::test]
+async fn buckets_of_two_indexers_are_not_taken_for_parts_of_each_other() {
+    let (base, one, two) = (TestDir::new(), TestDir::new(), TestDir::new());
+    let clock = Arc::new(ManualClock::new(EventTime(1_900_000_000_000_000)));
+    let setup = start(base.path(), settings()).await;
+    let start_as = async |data: &Path, number: u128| {
+        let mut parts = crate::setup::parts(data, &setup, settings());
+        parts.indexer = model::IndexerId(uuid::Uuid::from_u128(number));
+        parts.clock = clock.clone();
+        Arc::new(ingest::Ingest::start(parts).await.unwrap())
+    };
+    let (one, two) = (start_as(one.path(), 1).await, start_as(two.path(), 2).await);
+    one.submit(cut(&["one", "two", "three"])).await.unwrap();
+    two.submit(cut(&["four", "five", "six"])).await.unwrap();
+    for ingest in [one, two] {
+        ingest.roll_all(None).await.unwrap();
+    }
+    let before = setup.rows().await;
+    assert_eq!(before.len(), 6);
+    setup.stop().await;
+    forget_catalog(base.path());
+    let done = rebuilt(base.path()).await;
+    assert_eq!((done.buckets, done.events), (2, 6));
+    assert_eq!(start(base.path(), settings()).await.rows().await, before);
 }
 
 /// One indexer has stored events that arrived at the very times at which those of another one did, which has
