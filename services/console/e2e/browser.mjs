@@ -9,6 +9,9 @@ import { chromium } from 'playwright-core';
 const SCREENSHOTS =
   process.env.KARST_SCREENSHOTS ?? fileURLToPath(new URL('./screenshots', import.meta.url));
 
+/** Factor by which pages run slower, to find steps that depend on being in time. */
+const SLOWDOWN = Number(process.env.KARST_SLOWDOWN ?? 1);
+
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
 
@@ -37,6 +40,10 @@ export async function openPage(browser, options = {}) {
   });
   const page = await context.newPage();
   page.setDefaultTimeout(20_000);
+  if (SLOWDOWN > 1) {
+    const session = await context.newCDPSession(page);
+    await session.send('Emulation.setCPUThrottlingRate', { rate: SLOWDOWN });
+  }
   const problems = [];
   page.on('pageerror', (error) => problems.push(error.message));
   page.on('console', (message) => {
