@@ -17,6 +17,7 @@
 //!
 //! Reasons are in docs/decisions: exact filters (3), parts and keys of columns (8), row tests (9).
 
+mod conversion;
 mod count;
 mod counted;
 mod exec;

@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, ListBuilder, RecordBatch, RecordBatchOptions,
-    StringViewArray, StringViewBuilder, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringViewArray,
+    new_null_array,
 };
 use arrow::compute::kernels::zip::zip;
-use arrow::compute::{and, cast, filter, filter_record_batch, prep_null_mask_filter};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef, TimestampMicrosecondType};
+use arrow::compute::{and, filter, filter_record_batch, prep_null_mask_filter};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use bucket::{BucketReader, GranuleSet, RowTest};
 use datafusion::common::DFSchema;
@@ -26,9 +26,9 @@ use exprs::FieldPart;
 use exprs::compact::{Slack, compact_column};
 use knowledge::Knowledge;
 use model::{ColumnKind, IndexName, columns};
-use plan::value::NumberText;
 
 use super::FIXED;
+use super::conversion::{convert, field_column, prefer};
 use super::fields::{WantedField, extract};
 use super::keys::Keys;
 use super::prune::{NameTest, is_bound};
@@ -713,75 +713,4 @@ fn unqualified(expr: Expr) -> Result<Expr> {
         })
     };
     Ok(expr.transform(bare)?.data)
-}
-
-fn convert(column: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
-    if column.data_type() == to { Some(Arc::clone(column)) } else { cast(column, to).ok() }
-}
-
-/// Converts a field's stored column to the type that the plan expects.
-fn field_column(column: &ArrayRef, kind: ColumnKind, to: &DataType) -> Option<ArrayRef> {
-    let wants_list = matches!(to, DataType::List(_));
-    match kind {
-        ColumnKind::Multivalue if wants_list => convert(column, to),
-        // The first value, as extraction gives it to a plan that takes one (`FieldBuilder::end_row`).
-        ColumnKind::Multivalue => Some(first_values(column)),
-        ColumnKind::Text | ColumnKind::Integer => {
-            let text: ArrayRef = match column.data_type() {
-                DataType::Int64 => Arc::new(integer_texts(column)),
-                _ => convert(column, &DataType::Utf8View)?,
-            };
-            Some(if wants_list { singletons(&text) } else { text })
-        }
-    }
-}
-
-/// Converts integers back to the texts of events: only the canonical decimal form of a number is stored as an
-/// integer.
-fn integer_texts(column: &ArrayRef) -> StringViewArray {
-    let numbers = column.as_primitive::<Int64Type>();
-    numbers.iter().map(|number| number.map(NumberText::integer)).collect::<TextColumn>().0.finish()
-}
-
-#[derive(Default)]
-struct TextColumn(StringViewBuilder);
-
-impl FromIterator<Option<NumberText>> for TextColumn {
-    fn from_iter<I: IntoIterator<Item = Option<NumberText>>>(texts: I) -> Self {
-        let mut column = Self::default();
-        for text in texts {
-            column.0.append_option(text.as_deref());
-        }
-        column
-    }
-}
-
-fn first_values(column: &ArrayRef) -> ArrayRef {
-    let lists = column.as_list::<i32>();
-    let mut builder = StringViewBuilder::with_capacity(lists.len());
-    for row in 0..lists.len() {
-        let items = lists.value(row);
-        let first = (lists.is_valid(row) && !items.is_empty())
-            .then(|| items.as_string_view_opt().map(|texts| texts.value(0).to_owned()))
-            .flatten();
-        builder.append_option(first);
-    }
-    Arc::new(builder.finish())
-}
-
-fn singletons(texts: &ArrayRef) -> ArrayRef {
-    let mut builder = ListBuilder::new(StringViewBuilder::new());
-    for text in texts.as_string_view() {
-        if let Some(text) = text {
-            builder.values().append_value(text);
-        }
-        builder.append(text.is_some());
-    }
-    Arc::new(builder.finish())
-}
-
-/// Returns the first column's values, and the second's where the first is null.
-fn prefer(first: &ArrayRef, second: &ArrayRef) -> Result<ArrayRef> {
-    let has_first = arrow::compute::is_not_null(first)?;
-    Ok(zip(&has_first, first, second)?)
 }
