@@ -9,6 +9,7 @@
 //!                                                    work: shortcut (filters on stored columns)
 //!                                                          -> ready columns -> filter -> extract
 //!                                                          -> filter -> count -> output
+//!                                                    selectivity: whether small columns are tested first
 //!                                                    typed: what a plan takes of columns: parts, keys
 //! ```
 //!
@@ -25,6 +26,7 @@ mod fields;
 mod keys;
 mod prune;
 mod queue;
+mod selectivity;
 mod shortcut;
 mod slice;
 mod stale;

@@ -108,6 +108,17 @@ impl BucketReader {
         }
     }
 
+    /// Returns the decompressed size of the pages of some columns, in bytes. Unknown names count as 0.
+    #[must_use]
+    pub fn decompressed_bytes(&self, columns: &[&str]) -> u64 {
+        let groups = self.known.whole_chunks.metadata.metadata().row_groups();
+        // Every column has exactly one leaf.
+        let places = columns.iter().filter_map(|name| self.schema().index_of(name).ok());
+        let chunks =
+            |place: usize| groups.iter().filter_map(move |group| group.columns().get(place));
+        places.flat_map(chunks).map(|chunk| chunk.uncompressed_size().unsigned_abs()).sum()
+    }
+
     fn columns(&self) -> Vec<ColumnDescription> {
         let groups = self.known.whole_chunks.metadata.metadata().row_groups();
         let describe = |(column, field): (usize, &std::sync::Arc<arrow::datatypes::Field>)| {

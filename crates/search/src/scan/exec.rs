@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use bucket::{BucketReader, Elsewhere, GranuleSet, MissingIndexer, RemoteView, TermQuery};
+use bucket::{BucketReader, Elsewhere, GranuleSet, MissingIndexer, RemoteView, RowTest, TermQuery};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -30,12 +30,13 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 use futures::stream::{self, BoxStream, StreamExt, TryStreamExt};
-use model::{BucketHeader, BucketId, EventTime, IndexName, TimeRange};
+use model::{BucketHeader, BucketId, EventTime, TimeRange};
 use object_store::ObjectStore;
 
 use super::count::{self, Counted};
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
+use super::selectivity::{SPARSE_ROWS, may_gain, sampled};
 use super::slice::Slices;
 use super::stale::Stale;
 use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of, span_of_granules};
@@ -54,13 +55,42 @@ const PIECE_GRANULES: usize = 128;
 /// Number of rows of a batch without columns, which only carries a count.
 const COUNTED_ROWS: u64 = 1 << 16;
 
-/// Matching rows per granule, as the term index counts them, up to which small columns are tested first
-/// (docs/decisions/0009). The index knows words, not fields: where so few rows have the word, a granule
-/// often has it in another field only.
-const SPARSE_ROWS: u64 = 32;
-
 /// A stream of rows with the columns of the plan.
 type Rows = BoxStream<'static, Result<RecordBatch>>;
+
+/// A stream of rows as a bucket stores them.
+type StoredRows = BoxStream<'static, std::result::Result<RecordBatch, bucket::Error>>;
+
+/// A stored bucket as the origin of rows.
+#[derive(Debug)]
+struct Source {
+    header: Arc<BucketHeader>,
+    reader: Arc<BucketReader>,
+    stale: Stale,
+    /// The columns that hold indexed fields.
+    sent: Vec<String>,
+}
+
+impl Source {
+    fn place(&self, name: &str) -> FieldPlace {
+        place_in(&self.reader, name, &self.stale)
+    }
+}
+
+/// Stored rows that are being read, and the filters that they have not passed yet.
+struct Reading {
+    rows: StoredRows,
+    residual: ResidualFilters,
+}
+
+impl Reading {
+    /// Reads all rows into memory.
+    async fn ahead(self, header: &BucketHeader) -> Result<Self> {
+        let rows: std::result::Result<Vec<_>, _> = self.rows.try_collect().await;
+        let rows = rows.map_err(|error| unreadable(header, &error))?;
+        Ok(Self { rows: stream::iter(rows.into_iter().map(Ok)).boxed(), ..self })
+    }
+}
 
 /// State that the partitions of one scan share.
 #[derive(Debug, Clone)]
@@ -203,7 +233,8 @@ impl Scan {
             let found = reader.find_rows(&terms).await;
             drop(timer);
             let found = found.map_err(|error| unreadable(header, &error))?;
-            // Both numbers are of the whole bucket, before time and bounds remove granules.
+            // Both numbers are of the whole bucket, before time and bounds remove granules. The index knows
+            // words, not fields: where few rows have the word, a granule often has it in another field only.
             sparse = found.rows <= found.granules.len() as u64 * SPARSE_ROWS;
             granules.intersect(&found.granules);
         }
@@ -303,35 +334,90 @@ impl Scan {
         self.work.process(stored, origin, window, counts_all)
     }
 
+    /// Reads granules of a stored bucket. If few rows pass filters over small columns, these columns are
+    /// tested before the others are decoded (docs/decisions/0009): few according to the term index, to the
+    /// rows seen so far, or, where nothing is known yet, to a sample, after which the others are read.
     async fn stored_rows(
         self: Arc<Self>,
         part: StoredPart,
-        mut residual: ResidualFilters,
+        residual: ResidualFilters,
     ) -> Result<Rows> {
         let StoredPart { header, reader, granules, sparse } = part;
         let stale = Stale::of(header.id, &reader, self.work.knowledge());
-        let (of, known) = (Arc::clone(&reader), stale.clone());
-        let place = move |name: &str| place_in(&of, name, &known);
-        let mut test = None;
-        if sparse && let Some((early, rest)) = self.work.early(&header.index, &place, &residual) {
-            (test, residual) = (Some(early), rest);
-        }
-        // Called after the test has taken its filters, so that a column that only the test reads is not read
-        // for the output too.
         let sent = reader.sent_columns();
-        let columns = self.work.stored_columns(&place, &sent, &residual);
-        let rows = reader.read_where(&columns, &granules, self.batch_rows, test).await;
-        let rows = rows.map_err(|error| unreadable(&header, &error))?;
-        let rows = self.report.times.reading(rows);
-        let index: IndexName = header.index.clone();
-        let (gate, of) = (Arc::clone(&self), reader);
+        let source = Arc::new(Source { header, reader, stale, sent });
+        let of = Arc::clone(&source);
+        let place = move |name: &str| of.place(name);
+        let Some((test, rest)) = self.work.early(&source.header.index, &place, &residual) else {
+            let reading = self.read(&source, &granules, None, residual).await?;
+            return Ok(self.processed(source, reading));
+        };
+        let mut tested = if sparse { Some(true) } else { self.is_tested(&source, &test, &rest) };
+        let mut sample = None;
+        let mut left = granules;
+        if tested.is_none()
+            && let Some((some, others)) = sampled(&left, source.reader.granule_rows(0))
+        {
+            // Read to its end here: it decides about the remaining granules, and a damaged bucket is found
+            // before any of its rows have been returned.
+            let reading = self.read(&source, &some, Some(test.clone()), rest.clone()).await?;
+            sample = Some(reading.ahead(&source.header).await?);
+            tested = self.work.selectivity().is_sparse();
+            left = others;
+        }
+        let reading = match tested {
+            Some(true) => self.read(&source, &left, Some(test), rest).await?,
+            _ => self.read(&source, &left, None, residual.observed()).await?,
+        };
+        let rows = Arc::clone(&self).processed(Arc::clone(&source), reading);
+        Ok(match sample {
+            Some(sample) => self.processed(source, sample).chain(rows).boxed(),
+            None => rows,
+        })
+    }
+
+    /// Whether small columns are tested before the others; `None` if not enough rows have been seen.
+    fn is_tested(&self, source: &Source, test: &RowTest, rest: &ResidualFilters) -> Option<bool> {
+        let tested: Vec<&str> = test.columns.iter().map(String::as_str).collect();
+        let place = |name: &str| source.place(name);
+        let mut others = self.work.stored_columns(&place, &source.sent, rest);
+        others.retain(|name| !tested.contains(name));
+        let bytes = |columns: &[&str]| source.reader.decompressed_bytes(columns);
+        match may_gain(bytes(&tested), bytes(&others)) {
+            true => self.work.selectivity().is_sparse(),
+            false => Some(false),
+        }
+    }
+
+    /// Starts to read granules; the first pages have arrived when it returns.
+    async fn read(
+        &self,
+        source: &Source,
+        granules: &GranuleSet,
+        test: Option<RowTest>,
+        residual: ResidualFilters,
+    ) -> Result<Reading> {
+        // These are the filters that the test has left, so that a column that only the test reads is not read
+        // for the output too.
+        let place = |name: &str| source.place(name);
+        let columns = self.work.stored_columns(&place, &source.sent, &residual);
+        let rows = source.reader.read_where(&columns, granules, self.batch_rows, test).await;
+        let rows = rows.map_err(|error| unreadable(&source.header, &error))?;
+        Ok(Reading { rows: self.report.times.reading(rows), residual })
+    }
+
+    /// Filters stored rows and converts them to the columns of the plan.
+    fn processed(self: Arc<Self>, source: Arc<Source>, reading: Reading) -> Rows {
+        let Reading { rows, residual } = reading;
+        let gate = Arc::clone(&self);
         let process = move |batch: std::result::Result<RecordBatch, bucket::Error>| {
-            let batch = batch.map_err(|error| unreadable(&header, &error))?;
+            let Source { header, reader, stale, sent } = source.as_ref();
+            let batch = batch.map_err(|error| unreadable(header, &error))?;
+            let place = &|name: &str| source.place(name);
             let may_be_in_texts = &|name: &str, sourcetype: &str| {
-                FieldPlace::may_be_in_texts(&of, &stale, name, sourcetype)
+                FieldPlace::may_be_in_texts(reader, stale, name, sourcetype)
             };
-            let (index, place, stale) = (&index, &place, &stale);
-            let (sent, residual) = (&sent, &residual);
+            let (index, residual) = (&header.index, &residual);
             let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
             self.process(batch, &origin)
         };
@@ -346,7 +432,7 @@ impl Scan {
                 Ok::<_, DataFusionError>(rows.next().await.map(|batch| (batch, rows)))
             }
         });
-        Ok(admitted.map(move |batch| process(batch?)).try_filter_map(ready).boxed())
+        admitted.map(move |batch| process(batch?)).try_filter_map(ready).boxed()
     }
 
     /// Runs one partition: takes pieces until none are left or the job closes the valve.

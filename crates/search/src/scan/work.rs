@@ -11,8 +11,9 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringViewArray,
     new_null_array,
 };
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::zip::zip;
-use arrow::compute::{and, filter, filter_record_batch, prep_null_mask_filter};
+use arrow::compute::{filter, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use bucket::{BucketReader, GranuleSet, RowTest};
@@ -32,6 +33,7 @@ use super::conversion::{convert, field_column, prefer};
 use super::fields::{WantedField, extract};
 use super::keys::Keys;
 use super::prune::{NameTest, is_bound};
+use super::selectivity::Selectivity;
 use super::shortcut::Shortcut;
 use super::stale::Stale;
 use super::unit::{FieldPlace, Known};
@@ -103,6 +105,7 @@ pub(super) struct Work {
     pub(super) output_schema: SchemaRef,
     knowledge: Arc<Knowledge>,
     report: Arc<ScanReport>,
+    selectivity: Arc<Selectivity>,
 }
 
 /// Filters that must be evaluated row by row in a part of a bucket.
@@ -111,6 +114,16 @@ pub(super) struct ResidualFilters {
     filters: Vec<usize>,
     /// Whether a row test has already added the rows to `events_scanned`, before it dropped some of them.
     counted: bool,
+    /// Whether the rows that pass filters over small columns are counted ([`Selectivity`]).
+    observed: bool,
+}
+
+impl ResidualFilters {
+    /// Returns the same filters; while they are evaluated, the rows that pass those over small columns are
+    /// counted.
+    pub(super) fn observed(self) -> Self {
+        Self { observed: true, ..self }
+    }
 }
 
 /// The origin of rows: the index, the place of each field, and the remaining filters.
@@ -178,6 +191,7 @@ impl Work {
             output_schema: Arc::clone(table),
             knowledge,
             report,
+            selectivity: Arc::default(),
         };
         Ok(work.with_outputs(outputs))
     }
@@ -196,6 +210,11 @@ impl Work {
     pub(super) fn with_outputs(&self, outputs: Vec<Output>) -> Self {
         let fields: Vec<Field> = outputs.iter().map(|output| output.field(&self.table)).collect();
         Self { outputs, output_schema: Arc::new(Schema::new(fields)), ..self.clone() }
+    }
+
+    /// Returns the share of rows that pass filters over small columns.
+    pub(super) fn selectivity(&self) -> &Selectivity {
+        &self.selectivity
     }
 
     pub(super) fn table(&self) -> &SchemaRef {
@@ -229,7 +248,7 @@ impl Work {
                 residual.push(at);
             }
         }
-        Some(ResidualFilters { filters: residual, counted: false })
+        Some(ResidualFilters { filters: residual, counted: false, observed: false })
     }
 
     fn conjuncts(&self, residual: &ResidualFilters) -> impl Iterator<Item = &Conjunct> {
@@ -262,7 +281,7 @@ impl Work {
         if early.is_empty() {
             return None;
         }
-        let early = ResidualFilters { filters: early, counted: true };
+        let early = ResidualFilters { filters: early, counted: true, observed: false };
         let reads = self.conjuncts(&early).flat_map(|conjunct| &conjunct.reads);
         let mut columns: Vec<String> =
             reads.map(|at| self.table.field(*at).name().clone()).collect();
@@ -278,27 +297,38 @@ impl Work {
             work.passes(stored, &origin).map_err(|error| ArrowError::ExternalError(error.into()))
         };
         let test = RowTest { columns, passes: Arc::new(passes) };
-        Some((test, ResidualFilters { filters, counted: true }))
+        Some((test, ResidualFilters { filters, counted: true, observed: false }))
     }
 
-    /// Returns which rows pass the filters of a row test. Unlike in [`Self::process`], every filter sees
-    /// every row, because the reader needs one bit per row of its batch.
+    /// Returns which rows pass the filters of a row test: one bit per row of the reader's batch. As in
+    /// [`Self::process`], each filter sees only the rows that passed those before it.
     fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
-        self.report.events_scanned.fetch_add(stored.num_rows() as u64, Relaxed);
+        let all = stored.num_rows();
+        self.report.events_scanned.fetch_add(all as u64, Relaxed);
         let made = vec![None; self.table.fields().len()];
         let mut rows = Rows { stored: stored.clone(), made };
-        let mut passes: Option<BooleanArray> = None;
+        let mut passes = BooleanArray::from(vec![true; all]);
+        let mut later = Vec::new();
         for conjunct in self.conjuncts(origin.residual) {
-            let mask = match conjunct.quick(stored, origin.place) {
-                Some(mask) => Some(mask),
-                None => conjunct.mask(&self.read_by(conjunct, &mut rows, origin)?)?,
-            };
-            passes = match (passes, mask) {
-                (Some(passes), Some(mask)) => Some(and(&passes, &mask)?),
-                (passes, mask) => passes.or(mask),
-            };
+            match conjunct.quick(&rows.stored, origin.place) {
+                Some(mask) => {
+                    rows.keep(&mask)?;
+                    passes = narrowed(&passes, &mask);
+                }
+                None => later.push(conjunct),
+            }
         }
-        Ok(passes.unwrap_or_else(|| BooleanArray::from(vec![true; stored.num_rows()])))
+        for conjunct in later {
+            if rows.are_none() {
+                break;
+            }
+            if let Some(mask) = conjunct.mask(&self.read_by(conjunct, &mut rows, origin)?)? {
+                rows.keep(&mask)?;
+                passes = narrowed(&passes, &mask);
+            }
+        }
+        self.selectivity.add(all, passes.true_count());
+        Ok(passes)
     }
 
     /// Removes the granules of row groups whose integers cannot pass a filter, according to the statistics in
@@ -406,22 +436,14 @@ impl Work {
         if !counts_all && rows.keep_within(window)?.are_none() {
             return Ok(None);
         }
-        let mut first: Vec<&Conjunct> = Vec::new();
-        let mut later: Vec<&Conjunct> = Vec::new();
-        for conjunct in self.conjuncts(origin.residual) {
-            // Quick filters are applied at once: rows that they drop are never converted to the plan's types.
-            match conjunct.quick(&rows.stored, origin.place) {
-                Some(mask) => rows.keep(&mask)?,
-                None if conjunct.reads.iter().any(|at| self.is_extracted(*at, origin)) => {
-                    later.push(conjunct);
-                }
-                None => first.push(conjunct),
-            }
-            if rows.are_none() {
-                return Ok(None);
-            }
+        let before = rows.stored.num_rows();
+        let (texts, later) = self.apply_small(&mut rows, origin)?;
+        if origin.residual.observed {
+            self.selectivity.add(before, rows.stored.num_rows());
         }
-        self.apply(first, &mut rows, origin)?;
+        if !rows.are_none() {
+            self.apply(texts, &mut rows, origin)?;
+        }
         if rows.are_none() {
             return Ok(None);
         }
@@ -449,6 +471,33 @@ impl Work {
         let options = RecordBatchOptions::new().with_row_count(Some(rows.stored.num_rows()));
         let schema = Arc::clone(&self.output_schema);
         Ok(Some(RecordBatch::try_new_with_options(schema, output, &options)?))
+    }
+
+    /// Applies the filters that stored columns other than `_raw` decide. Returns those over `_raw`, and those
+    /// over extracted fields.
+    fn apply_small<'a>(
+        &'a self,
+        rows: &mut Rows,
+        origin: &Origin<'_>,
+    ) -> Result<(Vec<&'a Conjunct>, Vec<&'a Conjunct>)> {
+        let raw = self.table.index_of(columns::RAW)?;
+        let (mut small, mut texts, mut later) = (Vec::new(), Vec::new(), Vec::new());
+        for conjunct in self.conjuncts(origin.residual) {
+            // Quick filters are applied at once: rows that they drop are never converted to the plan's types.
+            match conjunct.quick(&rows.stored, origin.place) {
+                Some(mask) => rows.keep(&mask)?,
+                None if conjunct.reads.iter().any(|at| self.is_extracted(*at, origin)) => {
+                    later.push(conjunct);
+                }
+                None if conjunct.reads.contains(&raw) => texts.push(conjunct),
+                None => small.push(conjunct),
+            }
+            if rows.are_none() {
+                return Ok((texts, later));
+            }
+        }
+        self.apply(small, rows, origin)?;
+        Ok((texts, later))
     }
 
     fn apply(&self, conjuncts: Vec<&Conjunct>, rows: &mut Rows, origin: &Origin<'_>) -> Result<()> {
@@ -645,6 +694,13 @@ impl Work {
     }
 }
 
+/// Returns which of all rows pass, given those that passed before, and which of these pass now.
+fn narrowed(before: &BooleanArray, now: &BooleanArray) -> BooleanArray {
+    let mut now = now.values().iter();
+    let pass = |row| before.value(row) && now.next() == Some(true);
+    BooleanArray::new(BooleanBuffer::collect_bool(before.len(), pass), None)
+}
+
 fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
     let mut reads = Vec::new();
     for column in filter.column_refs() {
@@ -713,4 +769,17 @@ fn unqualified(expr: Expr) -> Result<Expr> {
         })
     };
     Ok(expr.transform(bare)?.data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_passes_if_it_has_passed_before_and_passes_now() {
+        let before = BooleanArray::from(vec![true, false, true, false, true]);
+        let now = BooleanArray::from(vec![false, true, true]);
+        let passes = BooleanArray::from(vec![false, false, true, false, true]);
+        assert_eq!(narrowed(&before, &now), passes);
+    }
 }

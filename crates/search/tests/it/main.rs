@@ -5,6 +5,7 @@
 mod arrivals;
 mod control;
 mod damaged;
+mod early;
 mod elsewhere;
 mod estimate;
 mod far_away;
