@@ -3,6 +3,7 @@
 //! ```text
 //! table (what to read) -> prune (which buckets) -> queue (pieces) -> exec (partitions) -> rows
 //!                                                    wanted: what a sort above still wants
+//!                                                    direction: newest or oldest rows first
 //!                                                    slice: parts of a partition, for previews
 //!                                                    count, counted: rows that need not be read
 //!                                                    unit: open, candidates, read
@@ -21,6 +22,7 @@
 mod conversion;
 mod count;
 mod counted;
+mod direction;
 mod exec;
 mod fields;
 mod keys;
@@ -39,6 +41,7 @@ mod work;
 use model::columns;
 
 pub(crate) use counted::CountBySummary;
+pub(crate) use direction::OldestFirst;
 pub(crate) use exec::BucketScanExec;
 pub(crate) use fields::{added_to, discover, each_sent, present_in, sourcetypes_of};
 pub(crate) use prune::index_expression;

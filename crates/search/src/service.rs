@@ -37,7 +37,7 @@ use crate::readers::Readers;
 use crate::recipes::{Lookups, Recorded, Recording};
 use crate::report::ScanReport;
 use crate::run::{run, stops_early};
-use crate::scan::{CountBySummary, ScanContext, TypedColumns};
+use crate::scan::{CountBySummary, OldestFirst, ScanContext, TypedColumns};
 use crate::search_host::{SearchHost, namespace};
 use crate::source::StoredEvents;
 use crate::summary_rows::SummaryRows;
@@ -85,9 +85,11 @@ impl SearchService {
             spill_bytes: settings.spill_bytes,
             ..SessionSettings::default()
         };
-        let session =
-            Session::new(&session, vec![Arc::new(CountBySummary), Arc::new(TypedColumns)])
-                .map_err(|error| Error::Internal(error.to_string()))?;
+        let session = Session::new(
+            &session,
+            vec![Arc::new(CountBySummary), Arc::new(TypedColumns), Arc::new(OldestFirst)],
+        )
+        .map_err(|error| Error::Internal(error.to_string()))?;
         cpu::follow_tasks();
         let readers = Readers::new(settings.open_buckets);
         let store = deps.objects.direct();

@@ -4,6 +4,7 @@
 //! batch; a damaged bucket is left out as a whole, with a message, or it fails the search. Which buckets are
 //! in the queue is decided by `table`, which of their rows pass by `work`.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -101,6 +102,8 @@ pub(super) struct Scan {
     pub(super) range: TimeRange,
     pub(super) pruning: Pruning,
     pub(super) limit: Option<usize>,
+    /// Whether a sort above keeps the oldest rows, so that buckets and pieces come oldest first.
+    pub(super) oldest_first: bool,
     pub(super) batch_rows: usize,
     pub(super) readers: Arc<Readers>,
     pub(super) store: Arc<dyn ObjectStore>,
@@ -119,24 +122,26 @@ impl Scan {
         self.control.must_count_all() || (self.wanted.is_all() && self.limit.is_none())
     }
 
-    /// Returns the parts of a bucket that may have matching rows, newest first.
+    /// Returns the parts of a bucket that may have matching rows, in the direction of the scan.
     async fn open(self: Arc<Self>, unit: Unit) -> Result<Vec<Opened>> {
         let parts = match unit {
             // Checked when the bucket is opened, not when the queue is made: a sort above has learned more
             // since.
             unit if !self.wants(Some(unit.span())) => Vec::new(),
             Unit::Hot(hot) => {
-                let batches = match &hot.elsewhere {
+                let mut batches = match &hot.elsewhere {
                     Some(elsewhere) => self.moved(elsewhere, hot.id).await?,
                     None => hot.batches,
                 };
                 // Rows of a hot bucket are in order of arrival, so the newest rows are usually in the last
                 // batch.
-                let batches = batches.into_iter().rev();
+                if !self.oldest_first {
+                    batches.reverse();
+                }
                 let overlaps = |batch: &RecordBatch| {
                     span_of(batch).is_some_and(|(first, last)| self.range.overlaps(first, last))
                 };
-                let batches = batches.filter(overlaps);
+                let batches = batches.into_iter().filter(overlaps);
                 batches.map(|batch| Opened::Hot(hot.index.clone(), batch)).collect()
             }
             Unit::Stored(stored) => match self.open_stored(&stored).await {
@@ -244,9 +249,9 @@ impl Scan {
         Ok(self.pieces(header, &reader, &granules, sparse))
     }
 
-    /// Granules to read, cut into pieces, newest first. Where the newest rows may be enough for a sort above,
-    /// the first piece is one granule and each further one twice as large: such a sort reads little in vain,
-    /// and one that needs all still reads large pieces.
+    /// Granules to read, cut into pieces, in the direction of the scan. Where the first rows may be enough for
+    /// a sort above, the first piece is one granule and each further one twice as large: such a sort reads
+    /// little in vain, and one that needs all still reads large pieces.
     fn pieces(
         &self,
         header: &Arc<BucketHeader>,
@@ -260,12 +265,18 @@ impl Scan {
         let mut size = if self.wanted.is_all() { PIECE_GRANULES } else { 1 };
         let mut pieces = Vec::new();
         while !rest.is_empty() {
-            let (older, newest) = rest.split_at(rest.len().saturating_sub(size));
+            let (first, others) = match self.oldest_first {
+                true => rest.split_at(size.min(rest.len())),
+                false => {
+                    let (older, newest) = rest.split_at(rest.len().saturating_sub(size));
+                    (newest, older)
+                }
+            };
             let mut part = GranuleSet::none(granules.granules());
-            newest.iter().for_each(|granule| part.insert(*granule));
+            first.iter().for_each(|granule| part.insert(*granule));
             let (header, reader) = (Arc::clone(header), Arc::clone(reader));
             pieces.push(Opened::Stored(StoredPart { header, reader, granules: part, sparse }));
-            (rest, size) = (older, (size * 2).min(PIECE_GRANULES));
+            (rest, size) = (others, (size * 2).min(PIECE_GRANULES));
         }
         pieces
     }
@@ -583,6 +594,20 @@ impl BucketScanExec {
         self.partitions
     }
 
+    /// Whether one of these filters of sorts, given by their ids, tells it which times are still needed.
+    pub(super) fn learns_time(&self, filters: &HashSet<u64>) -> bool {
+        self.scan.wanted.learns_time(filters)
+    }
+
+    /// Returns the same scan with the oldest rows first.
+    pub(super) fn oldest_first(&self) -> Self {
+        let mut units = self.scan.queue.units().to_vec();
+        units.sort_by_key(|unit| unit.span().0);
+        let queue = Arc::new(Queue::new(units, self.partitions));
+        let scan = Scan { queue, oldest_first: true, ..self.scan.as_ref().clone() };
+        Self::new(scan, self.partitions)
+    }
+
     /// Whether the scan is so small that it ends before a preview could be shown.
     pub(crate) fn is_small(&self) -> bool {
         self.scan.queue.rows() <= super::table::SMALL_SCAN
@@ -649,11 +674,12 @@ impl DisplayAs for BucketScanExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "BucketScanExec: buckets={}, partitions={}, terms={}, newest_first={}",
+            "BucketScanExec: buckets={}, partitions={}, terms={}, newest_first={}, oldest_first={}",
             self.scan.queue.buckets(),
             self.partitions,
             self.scan.pruning,
-            !self.scan.wanted.is_all()
+            !self.scan.wanted.is_all() && !self.scan.oldest_first,
+            self.scan.oldest_first
         )
     }
 }

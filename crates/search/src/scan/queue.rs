@@ -2,7 +2,8 @@
 //!
 //! Buckets are opened ahead of the partitions, many side by side, so that a search of thousands of buckets
 //! far away does not wait for one after the other; and cut into pieces, so that one large bucket keeps
-//! every partition busy. Pieces come newest first. What is open and not taken is bounded by a window.
+//! every partition busy. Pieces come in the order of their buckets. What is open and not taken is bounded by
+//! a window.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
@@ -62,7 +63,7 @@ struct State {
 }
 
 impl State {
-    /// Takes the newest piece.
+    /// Takes the first piece.
     fn pop(&mut self) -> Option<Piece> {
         let mut first = self.ready.first_entry()?;
         let piece = first.get_mut().pop_front();
@@ -260,7 +261,7 @@ mod tests {
             state.end(place, vec![Opened::Counted(place as u64), Opened::Counted(0)]);
         }
         assert_eq!(state.begin(100), 8..8);
-        assert_eq!(rows(state.pop()), Some(3), "the newest first");
+        assert_eq!(rows(state.pop()), Some(3), "the first bucket first");
         assert_eq!(state.begin(100), 8..8, "a piece of it is left");
         state.pop();
         assert_eq!(state.begin(100), 8..9);

@@ -454,6 +454,7 @@ impl EventsTable {
                 range,
                 pruning,
                 limit,
+                oldest_first: false,
                 batch_rows,
                 readers: Arc::clone(&context.readers),
                 store: Arc::clone(&context.store),

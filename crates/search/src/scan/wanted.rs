@@ -1,8 +1,9 @@
-//! The time window that operators above a scan still need: a sort that keeps the newest N rows learns at run
-//! time which times can no longer be among them.
+//! The time window that operators above a scan still need: a sort that keeps the newest or oldest N rows
+//! learns at run time which times can no longer be among them.
 //!
 //! It only ever leaves out rows that the filter rejects: what it does not understand is wanted.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
@@ -35,6 +36,14 @@ impl Wanted {
     /// Whether there are no dynamic filters.
     pub(super) fn is_all(&self) -> bool {
         self.filters.is_empty()
+    }
+
+    /// Whether one of these filters, given by their ids, tests `_time` first.
+    pub(super) fn learns_time(&self, filters: &HashSet<u64>) -> bool {
+        self.filters.iter().any(|filter| {
+            let is_known = filter.expression_id().is_some_and(|id| filters.contains(&id));
+            is_known && filter.children().first().is_some_and(|column| is_time(column))
+        })
     }
 
     /// Returns the window of times that are still needed.
@@ -198,6 +207,16 @@ mod tests {
         assert_eq!(Wanted::default().window().mask(&batch(vec![1])), None);
         let none = wanted(|_| lit(false)).window().mask(&batch(vec![1, 2])).unwrap();
         assert_eq!(none.true_count(), 0);
+    }
+
+    #[test]
+    fn filters_are_known_by_their_ids_and_their_first_column() {
+        let schema = arrow::datatypes::Schema::empty();
+        let older = wanted(|time| binary(time, Operator::Lt, at(10), &schema).unwrap());
+        let ids = older.filters.iter().filter_map(|filter| filter.expression_id()).collect();
+        assert!(older.learns_time(&ids));
+        assert!(!older.learns_time(&HashSet::new()));
+        assert!(!Wanted::default().learns_time(&ids));
     }
 
     #[test]

@@ -248,9 +248,61 @@ async fn hot_rows_that_are_too_old_are_left_out_but_counted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_oldest_events_are_right_too() {
     let service = filled().await;
-    let job = done(&service, "search alpha | reverse | head 5 | table n", 0).await;
     let all = done(&service, "search alpha | reverse | table n", 0).await;
-    assert_eq!(job.page(0, 5).rows, all.page(0, 5).rows);
+    assert!(all.counts().events_scanned >= 8_000, "{:?}", all.counts());
+    let commands = [
+        "reverse | head 5",
+        "tail 5",
+        "sort 0 _time | head 5",
+        "sort 5 _time",
+        "head 100000 | reverse | head 5",
+    ];
+    for (at, command) in commands.into_iter().enumerate() {
+        let job = done(&service, &format!("search alpha | {command} | table n"), 0).await;
+        assert_eq!(job.page(0, 10).rows, all.page(0, 5).rows, "{command}");
+        let scanned = job.counts().events_scanned;
+        // The last one first keeps the newest events.
+        assert_eq!(scanned < 1_000, at < 4, "{command}: {:?}", job.counts());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_oldest_events_of_equal_times_are_in_order() {
+    let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let knowledge = Arc::new(Knowledge::builtin());
+    let options = WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
+    // A hundred events have the same time. The buckets overlap, and the last one is hot.
+    let events = (0..ROWS).map(|at| SpecEvent {
+        time: EventTime(1_700_000_000_000_000 + at as i64 % 4_999 / 100 * 1_000_000),
+        ..event(at)
+    });
+    let events: Vec<SpecEvent> = events.collect();
+    let (stored, fresh) = events.split_at(ROWS - 2_000);
+    let mut add = Vec::new();
+    for part in stored.chunks(2_000) {
+        add.push(put(&store, part, &knowledge, &options).await);
+    }
+    let catalog = open(&store).await;
+    catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
+    let names = vec![IndexName::new("main").unwrap()];
+    let hot = fresh.chunks(500).map(hot).collect();
+    let service = service(catalog, hot, store, &knowledge, names);
+    let found = async |search: &str| {
+        let job = service.dispatch(JobRequest::new(search, "me")).await.unwrap();
+        job.finished().await.unwrap();
+        job.page(0, ROWS).rows
+    };
+    let all = found("search * | reverse | table n").await;
+    assert_eq!(all.len(), ROWS);
+    for count in [1, 90, 250, 3_000] {
+        let of_reverse = found(&format!("search * | reverse | head {count} | table n")).await;
+        assert_eq!(of_reverse, all[..count], "{count}");
+        assert_eq!(found(&format!("search * | tail {count} | table n")).await, of_reverse);
+        // `sort` keeps the order of events with the same time, which is newest first.
+        let sorted = found(&format!("search * | sort 0 _time | head {count} | table n")).await;
+        let whole = found("search * | sort 0 _time | table n").await;
+        assert_eq!(sorted, whole[..count], "{count}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

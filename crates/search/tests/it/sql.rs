@@ -153,6 +153,19 @@ async fn integers_that_do_not_fit_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_first_rows_by_ascending_time_are_read_oldest_first() {
+    let service = service().await;
+    let orders =
+        [("_time", true), ("_time, host", true), ("_time DESC", false), ("host, _time", false)];
+    for (order, is_oldest_first) in orders {
+        let query = format!("EXPLAIN SELECT n FROM main ORDER BY {order} LIMIT 1");
+        let plan = cells(&service.sql(request(&query)).await.unwrap()).join(" ");
+        assert!(plan.contains("oldest_first="), "{plan}");
+        assert_eq!(plan.contains("oldest_first=true"), is_oldest_first, "{order}: {plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn times_have_their_microseconds() {
     let query = "SELECT to_timestamp_micros(1700000000675872) AS t";
     let result = service().await.sql(request(query)).await.unwrap();
