@@ -508,6 +508,11 @@ where
 }
 
 impl EvalFunction {
+    /// Returns the parameters, besides the arguments, on which the result depends.
+    pub(crate) fn parameters(&self) -> &str {
+        &self.parameters
+    }
+
     /// Sets further parameters on which the result depends.
     pub fn with(mut self, parameters: impl Into<String>) -> Self {
         self.parameters = parameters.into();

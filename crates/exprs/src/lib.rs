@@ -46,6 +46,7 @@ mod typed;
 pub mod types;
 mod udf;
 
+pub use compare::{ColumnComparison, column_comparison};
 pub use compile::compile;
 pub use error::Error;
 pub use parts::{FieldPart, part_of};

@@ -249,9 +249,9 @@ impl Scan {
         Ok(self.pieces(header, &reader, &granules, sparse))
     }
 
-    /// Granules to read, cut into pieces, in the direction of the scan. Where the first rows may be enough for
-    /// a sort above, the first piece is one granule and each further one twice as large: such a sort reads
-    /// little in vain, and one that needs all still reads large pieces.
+    /// Granules to read, cut into pieces, in the direction of the scan. Where the first rows may be enough
+    /// for a sort above, the first piece is one granule and each further one twice as large: such a sort
+    /// reads little in vain, and one that needs all still reads large pieces.
     fn pieces(
         &self,
         header: &Arc<BucketHeader>,

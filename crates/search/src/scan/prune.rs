@@ -9,6 +9,7 @@ use bucket::{MAX_TERM_BYTES, TermQuery};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 use exprs::predicate::{Breakers, FieldList, FieldValue, Leaf, RegexTest, TermPattern, leaf};
+use exprs::{ColumnComparison, column_comparison};
 use model::{EventTime, IndexName, TimeRange, ValueCount, columns};
 use plan::{ComparisonOperator, WordPattern};
 
@@ -324,7 +325,10 @@ fn condition(expr: &Expr) -> Condition {
         // A bucket that may have matches may also have rows that do not match.
         Expr::Not(_) => Condition::Any,
         Expr::BinaryExpr(binary) => comparison(binary),
-        _ => leaf(expr).map_or(Condition::Any, |leaf| of_leaf(&leaf)),
+        _ => match column_comparison(expr) {
+            Some(compared) => of_comparison(&compared),
+            None => leaf(expr).map_or(Condition::Any, |leaf| of_leaf(&leaf)),
+        },
     }
 }
 
@@ -380,8 +384,23 @@ fn comparison(binary: &BinaryExpr) -> Condition {
         return Condition::Any;
     };
     let Some(Some(text)) = value.try_as_str() else { return Condition::Any };
-    let test = MetadataTest::Exactly(vec![text.to_owned()]);
-    of_field(&column.name, test, TermQuery::for_text(text))
+    equals(&column.name, text)
+}
+
+/// Handles `column="text"` of `where`. A number has no words, because it also equals other notations: `7` is
+/// `007`.
+fn of_comparison(compared: &ColumnComparison<'_>) -> Condition {
+    match (compared.operator, compared.number) {
+        (ComparisonOperator::Equal, None) if !compared.text.is_empty() => {
+            equals(compared.column, &compared.text)
+        }
+        _ => Condition::Any,
+    }
+}
+
+/// Returns the condition that a value is exactly this text.
+fn equals(field: &str, text: &str) -> Condition {
+    of_field(field, MetadataTest::Exactly(vec![text.to_owned()]), TermQuery::for_text(text))
 }
 
 fn value_words(value: &FieldValue) -> TermQuery {
@@ -442,6 +461,22 @@ fn bound(expr: &Expr) -> Option<TimeRange> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_texts_that_are_not_numbers_have_words_in_comparisons() {
+        let of = |operator, text: &str, number| {
+            let text = text.to_owned();
+            let compared = ColumnComparison { column: "f", operator, text, number };
+            of_comparison(&compared).terms(&Stale::Nothing)
+        };
+        let words = of(ComparisonOperator::Equal, "Web-1", None);
+        assert_eq!(words, TermQuery::for_text("Web-1"));
+        assert_ne!(words, TermQuery::All);
+        assert_eq!(of(ComparisonOperator::NotEqual, "Web-1", None), TermQuery::All);
+        assert_eq!(of(ComparisonOperator::Greater, "Web-1", None), TermQuery::All);
+        assert_eq!(of(ComparisonOperator::Equal, "172975", Some(172_975.0)), TermQuery::All);
+        assert_eq!(of(ComparisonOperator::Equal, "", None), TermQuery::All);
+    }
 
     #[test]
     fn words_are_not_read_in_advance_where_summaries_have_the_number_of_rows() {

@@ -13,18 +13,7 @@ use model::IndexName;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
-use crate::support::{Counted, done, hot, log_event, open, put, service_with};
-
-/// Numbers that look random, and are the same for the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: u64) -> u64 {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % most
-    }
-}
+use crate::support::{Counted, Random, done, hot, log_event, open, put, service_with};
 
 /// Stores each part of the events as a bucket, with granules of default size, behind a cache of small blocks.
 async fn filled(stored: &[&[SpecEvent]], fresh: &[SpecEvent]) -> SearchService {

@@ -14,6 +14,7 @@ mod inspector;
 mod large;
 mod listed;
 mod memory;
+mod numbers;
 mod parts;
 mod paused_parts;
 mod previews;

@@ -334,3 +334,14 @@ pub(crate) fn hot(events: &[SpecEvent]) -> HotBucket {
         batches: vec![rows(events)],
     }
 }
+
+/// Numbers that look random, and are the same for the same seed.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn below(&mut self, most: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most
+    }
+}
