@@ -38,6 +38,7 @@ LARGE = [
     "| stats dc(session)",
     "| sort 0 bytes | streamstats count | where count%1000000=0 | fields count",
     "| stats count by user_id | sort - count | head 3",
+    "| stats perc95(latency_ms) AS x, mode(path) AS y by user_id | stats count(x) count(y)",
 ]
 
 

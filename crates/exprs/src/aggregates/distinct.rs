@@ -3,10 +3,11 @@
 //! `estdc` is exact below 1,000 texts; above, it uses a HyperLogLog sketch of 4,096 registers: a standard
 //! error of 1.6 % with 4 KiB per group.
 
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::sync::Arc;
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
+use arrow::array::{ArrayRef, Float64Array, Int64Array, LargeBinaryBuilder};
+use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use eval::value::whole_number;
 use hashbrown::HashSet;
@@ -26,17 +27,89 @@ use crate::column::Value;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Distinct {
     integers: IntegerSet,
-    texts: HashSet<u128, BuildHasherDefault<Same>>,
+    texts: Hashes<u128>,
 }
 
 impl Distinct {
     fn add_text(&mut self, text: &str) {
         match whole_number(text) {
             Some(whole) => self.integers.insert(whole),
-            None => {
-                self.texts.insert(fingerprint(text));
+            None => self.texts.insert(fingerprint(text)),
+        }
+    }
+
+    fn count(&self) -> Option<i64> {
+        i64::try_from(self.integers.len() + self.texts.len()).ok()
+    }
+}
+
+/// Maximum number of hashes in a list: most of very many groups have no more, and a table for each would be
+/// several times as large.
+const LISTED: usize = 4;
+
+/// A set of hashes.
+#[derive(Debug, Clone)]
+enum Hashes<T> {
+    Few(Vec<T>),
+    Many(HashSet<T, BuildHasherDefault<Same>>),
+}
+
+impl<T> Default for Hashes<T> {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl<T: Copy + Eq + Hash> Hashes<T> {
+    #[inline]
+    fn insert(&mut self, hash: T) {
+        match self {
+            Self::Many(hashes) => {
+                hashes.insert(hash);
+            }
+            Self::Few(hashes) => {
+                if hashes.contains(&hash) {
+                    return;
+                }
+                if hashes.len() < LISTED {
+                    if hashes.is_empty() {
+                        hashes.reserve_exact(1);
+                    }
+                    hashes.push(hash);
+                    return;
+                }
+                let all = hashes.iter().copied().chain([hash]).collect();
+                *self = Self::Many(all);
             }
         }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        match self {
+            Self::Few(hashes) => hashes.len(),
+            Self::Many(hashes) => hashes.len(),
+        }
+    }
+
+    /// Visits all hashes, in no particular order.
+    fn each(&self, visit: impl FnMut(T)) {
+        match self {
+            Self::Few(hashes) => hashes.iter().copied().for_each(visit),
+            Self::Many(hashes) => hashes.iter().copied().for_each(visit),
+        }
+    }
+
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Few(hashes) => hashes.capacity() * size_of::<T>(),
+            Self::Many(hashes) => hashes.allocation_size(),
+        }
+    }
+
+    /// Returns the bytes that the hashes take in a column.
+    fn emitted_size(&self) -> usize {
+        self.len() * size_of::<T>()
     }
 }
 
@@ -85,25 +158,54 @@ impl Summary for Distinct {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let texts = std::mem::take(&mut self.texts);
-        let mut bytes = Vec::with_capacity(texts.len() * size_of::<u128>());
-        texts.into_iter().for_each(|text| bytes.extend_from_slice(&text.to_le_bytes()));
-        Ok(vec![state::integers(self.integers.take()), ScalarValue::LargeBinary(Some(bytes))])
+        let mut integers = Vec::with_capacity(self.integers.len());
+        self.integers.each(|whole| integers.push(whole));
+        let mut texts = Vec::with_capacity(self.texts.emitted_size());
+        self.texts.each(|text| texts.extend_from_slice(&text.to_le_bytes()));
+        *self = Self::default();
+        Ok(vec![state::integers(integers), ScalarValue::LargeBinary(Some(texts))])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
         state::each_integer(&states[0], row, |whole| self.integers.insert(whole));
         let (texts, _) = state::large_bytes(&states[1], row).unwrap_or_default().as_chunks();
-        self.texts.extend(texts.iter().map(|text| u128::from_le_bytes(*text)));
+        texts.iter().for_each(|text| self.texts.insert(u128::from_le_bytes(*text)));
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Int64(i64::try_from(self.integers.len() + self.texts.len()).ok()))
+        Ok(ScalarValue::Int64(self.count()))
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let whole = groups.iter().flatten().map(|group| group.integers.len()).sum();
+        let bytes = groups.iter().flatten().map(|group| group.texts.emitted_size()).sum();
+        let mut integers = state::lists_of::<Int64Type>(groups.len(), whole)?;
+        let mut texts = LargeBinaryBuilder::with_capacity(groups.len(), bytes);
+        let mut of_group: Vec<u8> = Vec::new();
+        for group in groups {
+            of_group.clear();
+            if let Some(group) = group {
+                group.integers.each(|whole| integers.values().append_value(whole));
+                group.texts.each(|text| of_group.extend_from_slice(&text.to_le_bytes()));
+            }
+            integers.append(true);
+            texts.append_value(&of_group);
+        }
+        Ok(vec![Arc::new(integers.finish()), Arc::new(texts.finish())])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let count = |group: Option<Self>| group.map_or(Some(0), |group| group.count());
+        Ok(Arc::new(groups.into_iter().map(count).collect::<Int64Array>()))
     }
 
     fn heap_size(&self) -> usize {
-        self.texts.capacity() * (size_of::<u128>() + 1) + self.integers.heap_size()
+        self.texts.heap_size() + self.integers.heap_size()
+    }
+
+    fn emitted_size(&self) -> usize {
+        self.texts.emitted_size() + self.integers.len() * size_of::<i64>()
     }
 }
 
@@ -117,7 +219,7 @@ const FEW: usize = 1_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Estimate {
     /// Hashes of the texts, while there are few.
-    few: HashSet<u64, BuildHasherDefault<Same>>,
+    few: Hashes<u64>,
     registers: Option<Box<[u8; REGISTERS]>>,
     /// Whether the result is the relative error instead of the count.
     error: bool,
@@ -125,7 +227,7 @@ pub(crate) struct Estimate {
 
 impl Estimate {
     pub(crate) fn new(error: bool) -> Self {
-        Self { few: HashSet::default(), registers: None, error }
+        Self { few: Hashes::default(), registers: None, error }
     }
 
     pub(crate) fn add_text(&mut self, text: &str) {
@@ -150,10 +252,12 @@ impl Estimate {
         }
         self.few.insert(hash);
         if self.few.len() >= FEW {
-            for hash in std::mem::take(&mut self.few) {
-                self.register(hash);
-            }
+            self.register_few();
         }
+    }
+
+    fn register_few(&mut self) {
+        std::mem::take(&mut self.few).each(|hash| self.register(hash));
     }
 
     #[inline]
@@ -168,6 +272,19 @@ impl Estimate {
     #[inline]
     fn registers(&mut self) -> &mut [u8; REGISTERS] {
         self.registers.get_or_insert_with(|| Box::new([0; REGISTERS]))
+    }
+
+    /// Returns the size of the registers in bytes.
+    fn registered(&self) -> usize {
+        if self.registers.is_some() { REGISTERS } else { 0 }
+    }
+
+    #[allow(clippy::cast_precision_loss)]
+    fn value(&self) -> f64 {
+        if !self.error {
+            return self.estimate().round();
+        }
+        if self.registers.is_some() { 1.04 / (REGISTERS as f64).sqrt() } else { 0.0 }
     }
 
     #[allow(clippy::cast_precision_loss)]
@@ -206,8 +323,8 @@ impl Summary for Estimate {
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let registers = self.registers.take().map(|registers| registers.to_vec());
-        let few = std::mem::take(&mut self.few);
-        let few: Vec<u8> = few.into_iter().flat_map(u64::to_le_bytes).collect();
+        let mut few = Vec::with_capacity(self.few.emitted_size());
+        std::mem::take(&mut self.few).each(|hash| few.extend_from_slice(&hash.to_le_bytes()));
         let registers = ScalarValue::Binary(Some(registers.unwrap_or_default()));
         Ok(vec![registers, ScalarValue::Binary(Some(few))])
     }
@@ -219,9 +336,7 @@ impl Summary for Estimate {
         if registers.is_empty() {
             return Ok(());
         }
-        for hash in std::mem::take(&mut self.few) {
-            self.register(hash);
-        }
+        self.register_few();
         for (held, rank) in self.registers().iter_mut().zip(registers) {
             *held = (*held).max(*rank);
         }
@@ -229,14 +344,39 @@ impl Summary for Estimate {
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        #[allow(clippy::cast_precision_loss)]
-        let error = if self.registers.is_some() { 1.04 / (REGISTERS as f64).sqrt() } else { 0.0 };
-        Ok(ScalarValue::Float64(Some(if self.error { error } else { self.estimate().round() })))
+        Ok(ScalarValue::Float64(Some(self.value())))
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let registered = groups.iter().flatten().map(Self::registered).sum();
+        let bytes = groups.iter().flatten().map(|group| group.few.emitted_size()).sum();
+        let mut registers = state::binaries(groups.len(), registered)?;
+        let mut few = state::binaries(groups.len(), bytes)?;
+        let mut of_group: Vec<u8> = Vec::new();
+        for group in groups {
+            of_group.clear();
+            let mut sketch: &[u8] = &[];
+            if let Some(group) = &group {
+                group.few.each(|hash| of_group.extend_from_slice(&hash.to_le_bytes()));
+                sketch = group.registers.as_ref().map_or(sketch, |registers| &registers[..]);
+            }
+            registers.append_value(sketch);
+            few.append_value(&of_group);
+        }
+        Ok(vec![Arc::new(registers.finish()), Arc::new(few.finish())])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let value = |group: Option<Self>| Some(group.as_ref().unwrap_or(self).value());
+        Ok(Arc::new(groups.into_iter().map(value).collect::<Float64Array>()))
     }
 
     fn heap_size(&self) -> usize {
-        let registers = if self.registers.is_some() { REGISTERS } else { 0 };
-        registers + self.few.capacity() * (size_of::<u64>() + 1)
+        self.registered() + self.few.heap_size()
+    }
+
+    fn emitted_size(&self) -> usize {
+        self.registered() + self.few.emitted_size()
     }
 }
 
@@ -268,6 +408,15 @@ impl Summary for Occurrences {
 
     fn result(&mut self) -> Result<ScalarValue> {
         Ok(ScalarValue::Int64(Some(self.count)))
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        Ok(vec![self.results(groups)?])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let counts = groups.iter().map(|group| group.as_ref().map_or(0, |group| group.count));
+        Ok(Arc::new(Int64Array::from_iter_values(counts)))
     }
 
     fn heap_size(&self) -> usize {

@@ -4,8 +4,9 @@
 //! Guarantees: the result is the exact text of a value.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, Int64Builder, StringViewBuilder};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use eval::value::{compare_numbers, parse_number, whole_number};
@@ -137,9 +138,35 @@ impl Summary for Extreme {
         Ok(ScalarValue::Utf8View(self.best()))
     }
 
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let mut wholes = Int64Builder::with_capacity(groups.len());
+        let mut numbers = StringViewBuilder::with_capacity(groups.len());
+        let mut texts = StringViewBuilder::with_capacity(groups.len());
+        for group in groups {
+            let group = group.as_ref();
+            wholes.append_option(group.and_then(|group| group.whole));
+            let number = group.and_then(|group| group.number.as_ref());
+            numbers.append_option(number.map(|(_, text)| text));
+            texts.append_option(group.and_then(|group| group.text.as_ref()));
+        }
+        Ok(vec![Arc::new(wholes.finish()), Arc::new(numbers.finish()), Arc::new(texts.finish())])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let mut results = StringViewBuilder::with_capacity(groups.len());
+        for group in groups {
+            results.append_option(group.and_then(|group| group.best()));
+        }
+        Ok(Arc::new(results.finish()))
+    }
+
     fn heap_size(&self) -> usize {
         let number = self.number.as_ref().map_or(0, |(_, text)| text.capacity());
         number + self.text.as_ref().map_or(0, String::capacity)
+    }
+
+    fn emitted_size(&self) -> usize {
+        self.heap_size()
     }
 }
 

@@ -302,8 +302,130 @@ impl Input<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
+    use arrow::array::UInt32Array;
+    use arrow::compute::take;
+
     use super::*;
+
+    /// Number of groups, of which the last ones have no rows.
+    const GROUPS: usize = 609;
+
+    /// Returns the group of each row: one with half of the rows, some with many, many with few. Seed: 1.
+    fn groups_of(rows: usize) -> Vec<usize> {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state =
+                state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+            usize::try_from((state >> 33) % below).unwrap()
+        };
+        let group = |_| match random(4) {
+            0 | 1 => 0,
+            2 => 1 + random(5),
+            _ => 6 + random(600),
+        };
+        (0..rows).map(group).collect()
+    }
+
+    fn rows_at(arrays: &[ArrayRef], rows: &[u32]) -> Vec<ArrayRef> {
+        let rows = UInt32Array::from(rows.to_vec());
+        arrays.iter().map(|array| take(array, &rows, None).unwrap()).collect()
+    }
+
+    fn row_of(columns: &[ArrayRef], row: usize) -> Vec<ArrayRef> {
+        columns.iter().map(|column| column.slice(row, 1)).collect()
+    }
+
+    /// Returns a state as text, its lists sorted: the order of values in a state has no meaning.
+    fn shown(state: &[ArrayRef]) -> Vec<Vec<String>> {
+        let texts = |array: &ArrayRef| -> Vec<String> {
+            let value = |at| ScalarValue::try_from_array(array, at).unwrap();
+            (0..array.len()).map(|at| value(at).to_string()).collect()
+        };
+        let each = |column: &ArrayRef| match ScalarValue::try_from_array(column, 0).unwrap() {
+            ScalarValue::List(list) if list.is_valid(0) => {
+                let mut texts = texts(&list.value(0));
+                texts.sort();
+                texts
+            }
+            _ => texts(column),
+        };
+        state.iter().map(each).collect()
+    }
+
+    fn merged(function: &SummaryFunction, state: &[ArrayRef]) -> ScalarValue {
+        let mut one = function.empty().one;
+        one.merge_batch(state).unwrap();
+        one.evaluate().unwrap()
+    }
+
+    #[test]
+    fn columns_of_groups_have_what_each_group_has_alone() {
+        let (events, of_row) = (events(4_000), groups_of(4_000));
+        let mut rows_of = vec![Vec::new(); GROUPS];
+        (0_u32..).zip(&of_row).for_each(|(row, group)| rows_of[*group].push(row));
+        for (function, arguments) in FUNCTIONS.iter() {
+            let arrays = evaluated(arguments, &events).unwrap();
+            let groups = || {
+                let mut groups = function.empty().groups;
+                groups.update_batch(&arrays, &of_row, None, GROUPS).unwrap();
+                groups
+            };
+            let (results, mut states) = (groups().evaluate(EmitTo::All).unwrap(), groups());
+            let first = states.state(EmitTo::First(3)).unwrap();
+            let rest = states.state(EmitTo::All).unwrap();
+            let types: Vec<_> = rest.iter().map(|column| column.data_type().clone()).collect();
+            assert_eq!(types, function.empty().state_types, "{function:?}");
+            assert_eq!((results.len(), rest[0].len()), (GROUPS, GROUPS - 3), "{function:?}");
+            for (group, rows) in rows_of.iter().enumerate() {
+                let mut one = function.empty().one;
+                one.update_batch(&rows_at(&arrays, rows)).unwrap();
+                let found = ScalarValue::try_from_array(&results, group).unwrap();
+                assert_eq!(found, one.evaluate().unwrap(), "group {group} of {function:?}");
+                let state =
+                    if group < 3 { row_of(&first, group) } else { row_of(&rest, group - 3) };
+                let alone = columns_of_row(&one.state().unwrap()).unwrap();
+                assert_eq!(shown(&state), shown(&alone), "group {group} of {function:?}");
+                assert_eq!(merged(function, &state), merged(function, &alone), "{function:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_not_grouped_have_the_states_of_one_row() {
+        let events = events(60);
+        for (function, arguments) in FUNCTIONS.iter() {
+            let arrays = evaluated(arguments, &events).unwrap();
+            let states = function.empty().groups.convert_to_state(&arrays, None).unwrap();
+            for row in 0..events.num_rows() {
+                let mut one = function.empty().one;
+                one.update_batch(&row_of(&arrays, row)).unwrap();
+                let alone = columns_of_row(&one.state().unwrap()).unwrap();
+                assert_eq!(shown(&row_of(&states, row)), shown(&alone), "{row} of {function:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_size_of_groups_includes_the_columns_that_they_will_take() {
+        let events = events(2_000);
+        for (function, arguments) in FUNCTIONS.iter() {
+            let arrays = evaluated(arguments, &events).unwrap();
+            let mut groups = function.empty().groups;
+            let few: Vec<usize> = (0..2_000).map(|row| row % 10).collect();
+            groups.update_batch(&arrays, &few, None, 10).unwrap();
+            let small = groups.size();
+            let many: Vec<usize> = (0..2_000).collect();
+            groups.update_batch(&arrays, &many, None, 2_000).unwrap();
+            let large = groups.size();
+            let states = groups.state(EmitTo::All).unwrap();
+            let bytes = states.iter().map(|column| column.to_data().get_slice_memory_size());
+            let bytes: usize = bytes.map(std::result::Result::unwrap).sum();
+            assert!(large > small && large > bytes, "{function:?}: {small} {large} {bytes}");
+            assert_eq!(groups.size(), 0, "{function:?}");
+        }
+    }
 
     #[test]
     fn states_of_every_function_merge_with_any_numbers_in_them() {

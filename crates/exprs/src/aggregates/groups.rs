@@ -3,8 +3,15 @@
 //! A group without a value need not have a state: in `stats values(*) by sourcetype` over thousands of
 //! fields, nearly every group of nearly every aggregate has no value, and a state for each exceeded the
 //! memory of a search.
+//!
+//! The engine converts all groups at once, however many there are. So the memory of the columns is counted
+//! from the first value on, before they exist: a search over its limit spills or fails while the groups grow.
+
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, new_null_array};
+use arrow::compute::concat;
+use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::{EmitTo, GroupsAccumulator};
 
@@ -74,14 +81,34 @@ impl<S: Summary> States<S> {
         taken
     }
 
-    fn heap_size(&self) -> usize {
-        self.states.iter().map(Summary::heap_size).sum()
+    fn held_size(&self) -> usize {
+        self.states.iter().map(held_size).sum()
+    }
+
+    /// Returns the number of groups, with or without a state.
+    fn groups(&self) -> usize {
+        self.places.as_ref().map_or(self.states.len(), Vec::len)
     }
 
     fn size(&self) -> usize {
         let places = self.places.as_ref().map_or(0, |places| places.capacity() * size_of::<u32>());
         places + self.states.capacity() * size_of::<S>()
     }
+}
+
+/// Returns the size of a group in bytes outside of its state, with what it takes in columns.
+fn held_size<S: Summary>(state: &S) -> usize {
+    state.heap_size() + state.emitted_size()
+}
+
+/// Returns the fixed part of the size of a row in columns of these types.
+fn row_size(types: &[DataType]) -> usize {
+    let size = |data_type: &DataType| match data_type {
+        DataType::Utf8View => size_of::<u128>(),
+        DataType::LargeBinary => size_of::<i64>(),
+        other => other.primitive_width().unwrap_or(size_of::<i32>()),
+    };
+    types.iter().map(size).sum()
 }
 
 fn number(states: usize) -> u32 {
@@ -92,17 +119,21 @@ fn number(states: usize) -> u32 {
 pub(super) struct Groups<S> {
     states: States<S>,
     order: Order,
+    /// The memory of the groups outside of their states, with the variable part of their columns.
     heap: usize,
+    /// The fixed part of the size of a group in columns.
+    row_size: usize,
 }
 
 impl<S: Summary> Groups<S> {
     pub(super) fn of(empty: S, order: Order) -> Self {
-        Self { states: States::of(empty), order, heap: 0 }
+        let row_size = row_size(&empty.state_types());
+        Self { states: States::of(empty), order, heap: 0, row_size }
     }
 
     fn take(&mut self, emit_to: EmitTo) -> Vec<Option<S>> {
         let taken = self.states.take(emit_to);
-        let heap: usize = taken.iter().flatten().map(Summary::heap_size).sum();
+        let heap: usize = taken.iter().flatten().map(held_size).sum();
         self.heap = self.heap.saturating_sub(heap);
         taken
     }
@@ -151,9 +182,9 @@ impl<S: Summary> Place<S> for ToAny<'_, S> {
         let Some(group) = self.rows.group(row) else { return };
         let summary = self.states.of_group(group);
         let Some(heap) = self.heap.as_deref_mut() else { return change(summary) };
-        let before = summary.heap_size();
+        let before = held_size(summary);
         change(summary);
-        *heap = (*heap + summary.heap_size()).saturating_sub(before);
+        *heap = (*heap + held_size(summary)).saturating_sub(before);
     }
 }
 
@@ -162,6 +193,10 @@ fn is_sparse(values: &[ArrayRef]) -> bool {
     values.first().is_some_and(|values| values.null_count() > values.len() / 2)
 }
 
+/// Number of groups that the general conversion has as single values at a time: each is larger than its part
+/// of a column.
+const CONVERTED: usize = 8_192;
+
 /// Returns the results of groups in order.
 pub(super) fn results_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Result<ArrayRef> {
     let none = empty.clone().result()?;
@@ -169,7 +204,13 @@ pub(super) fn results_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Resul
         return Ok(new_null_array(&none.data_type(), 0));
     }
     let result = |group: Option<S>| group.map_or_else(|| Ok(none.clone()), |mut one| one.result());
-    ScalarValue::iter_to_array(groups.into_iter().map(result).collect::<Result<Vec<_>>>()?)
+    let mut groups = groups.into_iter();
+    let mut parts = Vec::new();
+    while groups.len() > 0 {
+        let values = groups.by_ref().take(CONVERTED).map(result).collect::<Result<Vec<_>>>()?;
+        parts.push(ScalarValue::iter_to_array(values)?);
+    }
+    joined(&parts)
 }
 
 /// Returns the states of groups in order.
@@ -179,12 +220,27 @@ pub(super) fn states_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Result
         return Ok(types.iter().map(|data_type| new_null_array(data_type, 0)).collect());
     }
     let none = empty.clone().state()?;
-    let mut columns: Vec<Vec<ScalarValue>> = vec![Vec::with_capacity(groups.len()); types.len()];
-    for group in groups {
-        let state = group.map_or_else(|| Ok(none.clone()), |mut group| group.state())?;
-        columns.iter_mut().zip(state).for_each(|(column, value)| column.push(value));
+    let mut groups = groups.into_iter();
+    let mut parts: Vec<Vec<ArrayRef>> = vec![Vec::new(); types.len()];
+    while groups.len() > 0 {
+        let mut columns: Vec<Vec<ScalarValue>> = vec![Vec::new(); types.len()];
+        for group in groups.by_ref().take(CONVERTED) {
+            let state = group.map_or_else(|| Ok(none.clone()), |mut group| group.state())?;
+            columns.iter_mut().zip(state).for_each(|(column, value)| column.push(value));
+        }
+        for (part, column) in parts.iter_mut().zip(columns) {
+            part.push(ScalarValue::iter_to_array(column)?);
+        }
     }
-    columns.into_iter().map(ScalarValue::iter_to_array).collect()
+    parts.iter().map(|parts| joined(parts)).collect()
+}
+
+fn joined(parts: &[ArrayRef]) -> Result<ArrayRef> {
+    if let [only] = parts {
+        return Ok(Arc::clone(only));
+    }
+    let parts: Vec<&dyn Array> = parts.iter().map(|part| part.as_ref()).collect();
+    Ok(concat(&parts)?)
 }
 
 impl<S: Summary> GroupsAccumulator for Groups<S> {
@@ -208,7 +264,7 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
             batch.add_all(&mut ToAny { states, rows, heap });
         }
         if are_few {
-            self.heap = self.states.heap_size();
+            self.heap = self.states.held_size();
         }
         Ok(())
     }
@@ -235,9 +291,9 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
         self.states.grow(total_num_groups, states < rows / 2);
         for row in (0..rows).filter(has_state) {
             let summary = self.states.of_group(group_indices[row]);
-            let before = summary.heap_size();
+            let before = held_size(summary);
             summary.merge(values, row)?;
-            self.heap = (self.heap + summary.heap_size()).saturating_sub(before);
+            self.heap = (self.heap + held_size(summary)).saturating_sub(before);
         }
         Ok(())
     }
@@ -257,15 +313,13 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
     }
 
     fn size(&self) -> usize {
-        self.states.size() + self.heap
+        self.states.size() + self.heap + self.states.groups() * self.row_size
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow::array::{AsArray, Int64Array, StringViewArray};
     use arrow::compute::SortOptions;
 
@@ -351,7 +405,7 @@ mod tests {
         let values: Vec<Option<&str>> = values.iter().map(|value| Some(value.as_str())).collect();
         let all: Vec<usize> = (0..1_000).collect();
         many.update_batch(&numbered(&values, 0), &all, None, 1_000).unwrap();
-        assert!(many.size() < 200_000, "{}", many.size());
+        assert!(many.size() < 250_000, "{}", many.size());
         let states = many.state(EmitTo::All).unwrap();
         assert_eq!(many.heap, 0);
         let bytes: usize = states.iter().map(|state| state.get_array_memory_size()).sum();
@@ -360,7 +414,7 @@ mod tests {
         let types: Vec<_> = states.iter().map(|state| state.data_type().clone()).collect();
         assert_eq!(types, empty.state_types());
         many.merge_batch(&states, &all, 1_000).unwrap();
-        assert!(many.size() < 200_000, "{}", many.size());
+        assert!(many.size() < 250_000, "{}", many.size());
         let found = read(&many.evaluate(EmitTo::All).unwrap());
         let expected: Vec<_> = values.iter().map(|value| of(&[value.unwrap()])).collect();
         assert_eq!(found, expected);

@@ -1,4 +1,5 @@
-//! A set of integers: bitmaps if the integers are close together, as ids are; a hash set otherwise.
+//! A set of integers: bitmaps if the integers are close together, as ids are; a hash set otherwise; a list
+//! while there are few.
 
 use hashbrown::HashSet;
 
@@ -7,6 +8,8 @@ const CHUNK: i64 = 1 << 16;
 const WORDS: usize = 1 << 10;
 /// Maximum number of chunks between the minimum and the maximum; beyond it, a hash set is used.
 const SPAN: usize = 1 << 12;
+/// Maximum number of integers in a list: most of very many groups have no more.
+const LISTED: usize = 4;
 /// Size of the hash set below which bitmaps are not considered, so that small sets stay small.
 const FEW: usize = 1 << 10;
 /// Bitmap bytes per integer above which a hash set is smaller.
@@ -24,6 +27,11 @@ pub(crate) struct IntegerSet {
 
 #[derive(Debug, Clone)]
 enum Form {
+    /// The first `len` numbers.
+    Few {
+        len: u8,
+        numbers: [i64; LISTED],
+    },
     Hashed(HashSet<i64>),
     Bits(Bits),
 }
@@ -39,13 +47,14 @@ struct Bits {
 
 impl Default for IntegerSet {
     fn default() -> Self {
-        Self { form: Form::Hashed(HashSet::default()), consider_at: FEW }
+        Self { form: Form::Few { len: 0, numbers: [0; LISTED] }, consider_at: FEW }
     }
 }
 
 impl IntegerSet {
     pub(crate) fn len(&self) -> usize {
         match &self.form {
+            Form::Few { len, .. } => usize::from(*len),
             Form::Hashed(numbers) => numbers.len(),
             Form::Bits(bits) => bits.len,
         }
@@ -65,13 +74,27 @@ impl IntegerSet {
                     self.consider_bits();
                 }
             }
+            Form::Few { len, numbers } => {
+                let held = usize::from(*len);
+                if numbers[..held].contains(&number) {
+                    return;
+                }
+                if held < LISTED {
+                    numbers[held] = number;
+                    *len += 1;
+                    return;
+                }
+                let all = numbers.iter().copied().chain([number]).collect();
+                self.form = Form::Hashed(all);
+            }
         }
     }
 
     /// Returns the size in bytes outside of the value itself.
     pub(crate) fn heap_size(&self) -> usize {
         match &self.form {
-            Form::Hashed(numbers) => numbers.capacity() * (size_of::<i64>() + 1),
+            Form::Few { .. } => 0,
+            Form::Hashed(numbers) => numbers.allocation_size(),
             Form::Bits(bits) => {
                 bits.filled * size_of::<[u64; WORDS]>()
                     + bits.chunks.capacity() * size_of::<Option<Chunk>>()
@@ -79,11 +102,14 @@ impl IntegerSet {
         }
     }
 
-    /// Takes all integers, in no particular order.
-    pub(crate) fn take(&mut self) -> Vec<i64> {
-        match std::mem::take(self).form {
-            Form::Hashed(numbers) => numbers.into_iter().collect(),
-            Form::Bits(bits) => bits.numbers().collect(),
+    /// Visits all integers, in no particular order.
+    pub(crate) fn each(&self, visit: impl FnMut(i64)) {
+        match &self.form {
+            Form::Few { len, numbers } => {
+                numbers[..usize::from(*len)].iter().copied().for_each(visit);
+            }
+            Form::Hashed(numbers) => numbers.iter().copied().for_each(visit),
+            Form::Bits(bits) => bits.numbers().for_each(visit),
         }
     }
 
@@ -167,7 +193,8 @@ mod tests {
         numbers.clone().chain(numbers.clone()).for_each(|number| set.insert(number));
         let expected: HashSet<i64> = numbers.collect();
         assert_eq!(set.len(), expected.len());
-        let taken = set.clone().take();
+        let mut taken = Vec::new();
+        set.each(|number| taken.push(number));
         assert_eq!(taken.len(), expected.len());
         assert_eq!(taken.into_iter().collect::<HashSet<_>>(), expected);
         set
@@ -188,6 +215,14 @@ mod tests {
             holds((0..20_000_i64).map(|at| at.wrapping_mul(0x9E37_79B9_7F4A_7C15_u64 as i64)));
         assert!(matches!(set.form, Form::Hashed(_)));
         holds([i64::MIN, i64::MAX, 0, -1].into_iter());
+    }
+
+    #[test]
+    fn few_numbers_take_no_memory_of_their_own() {
+        let set = holds([3, -1, i64::MAX, 0].into_iter());
+        assert!(matches!(set.form, Form::Few { .. }) && set.heap_size() == 0);
+        let set = holds([3, -1, i64::MAX, 0, 7].into_iter());
+        assert!(matches!(set.form, Form::Hashed(_)));
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `mode`: the most frequent value; of equally frequent ones, the first in text order.
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
+use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use hashbrown::HashMap;
 
@@ -9,11 +11,76 @@ use crate::aggregates::state;
 use crate::aggregates::summary::Summary;
 use crate::column::Value;
 
+/// Maximum number of texts in a list: most of very many groups have no more, and a table for each would be
+/// several times as large.
+const LISTED: usize = 4;
+/// Bytes of a text in memory besides its own.
+const TEXT: usize = 16;
+/// Bytes of a text in the columns of a state besides its own: its view and its count.
+const EMITTED: usize = size_of::<u128>() + size_of::<i64>();
+
 /// The number of occurrences of each text.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mode {
-    counts: HashMap<String, i64>,
+    counts: Counts,
     bytes: usize,
+}
+
+#[derive(Debug, Clone)]
+enum Counts {
+    Few(Vec<(Box<str>, i64)>),
+    Many(HashMap<Box<str>, i64>),
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Counts {
+    fn get_mut(&mut self, text: &str) -> Option<&mut i64> {
+        match self {
+            Self::Few(counts) => {
+                let found = counts.iter_mut().find(|(known, _)| **known == *text);
+                found.map(|(_, count)| count)
+            }
+            Self::Many(counts) => counts.get_mut(text),
+        }
+    }
+
+    /// Adds a text that is not there.
+    fn insert(&mut self, text: &str, count: i64) {
+        match self {
+            Self::Many(counts) => {
+                counts.insert(text.into(), count);
+            }
+            Self::Few(counts) if counts.len() < LISTED => {
+                if counts.is_empty() {
+                    counts.reserve_exact(1);
+                }
+                counts.push((text.into(), count));
+            }
+            Self::Few(counts) => {
+                let listed = std::mem::take(counts);
+                *self = Self::Many(listed.into_iter().chain([(text.into(), count)]).collect());
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Few(counts) => counts.len(),
+            Self::Many(counts) => counts.len(),
+        }
+    }
+
+    fn each<'a>(&'a self, mut visit: impl FnMut(&'a str, i64)) {
+        match self {
+            Self::Few(counts) => counts.iter().for_each(|(text, count)| visit(text, *count)),
+            Self::Many(counts) => counts.iter().for_each(|(text, count)| visit(text, *count)),
+        }
+    }
 }
 
 impl Mode {
@@ -23,7 +90,18 @@ impl Mode {
             return;
         }
         self.bytes += text.len();
-        self.counts.insert(text.to_owned(), count);
+        self.counts.insert(text, count);
+    }
+
+    fn best(&self) -> Option<&str> {
+        let mut best: Option<(&str, i64)> = None;
+        self.counts.each(|text, count| {
+            let is_better = |(known, most): (&str, i64)| (count, known) > (most, text);
+            if best.is_none_or(is_better) {
+                best = Some((text, count));
+            }
+        });
+        best.map(|(text, _)| text)
     }
 }
 
@@ -37,24 +115,61 @@ impl Summary for Mode {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let (texts, counts): (Vec<_>, Vec<_>) = self.counts.drain().unzip();
-        Ok(vec![state::texts(texts), state::integers(counts)])
+        let (mut texts, mut counts) = (Vec::new(), Vec::new());
+        self.counts.each(|text, count| {
+            texts.push(text);
+            counts.push(count);
+        });
+        let state = vec![state::texts(texts), state::integers(counts)];
+        *self = Self::default();
+        Ok(state)
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        let mut counts = Vec::new();
-        state::each_integer(&states[1], row, |count| counts.push(count));
-        let mut counts = counts.into_iter();
+        let mut counts = state::integers_in(&states[1], row);
         state::each_text(&states[0], row, |text| self.add_text(text, counts.next().unwrap_or(0)));
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        let best = self.counts.iter().max_by(|one, two| one.1.cmp(two.1).then(two.0.cmp(one.0)));
-        Ok(ScalarValue::Utf8View(best.map(|(text, _)| text.clone())))
+        Ok(ScalarValue::Utf8View(self.best().map(str::to_owned)))
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let total = groups.iter().flatten().map(|group| group.counts.len()).sum();
+        let mut counts = state::lists_of::<Int64Type>(groups.len(), total)?;
+        let texts = StringViewBuilder::with_capacity(total);
+        let mut texts = ListBuilder::with_capacity(texts, groups.len());
+        for group in groups {
+            if let Some(group) = group {
+                group.counts.each(|text, count| {
+                    texts.values().append_value(text);
+                    counts.values().append_value(count);
+                });
+            }
+            texts.append(true);
+            counts.append(true);
+        }
+        Ok(vec![Arc::new(texts.finish()), Arc::new(counts.finish())])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let mut results = StringViewBuilder::with_capacity(groups.len());
+        for group in groups {
+            results.append_option(group.as_ref().and_then(Self::best));
+        }
+        Ok(Arc::new(results.finish()))
     }
 
     fn heap_size(&self) -> usize {
-        self.counts.capacity() * size_of::<(String, i64)>() + self.bytes
+        let entries = match &self.counts {
+            Counts::Few(counts) => counts.capacity() * size_of::<(Box<str>, i64)>(),
+            Counts::Many(counts) => counts.allocation_size(),
+        };
+        entries + self.counts.len() * TEXT + self.bytes
+    }
+
+    fn emitted_size(&self) -> usize {
+        self.counts.len() * EMITTED + self.bytes
     }
 }

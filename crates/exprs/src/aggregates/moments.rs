@@ -4,7 +4,9 @@
 //! Guarantees: sums have twice the precision of a float, so results are the same however the numbers are
 //! split and in whatever order the parts are merged, and large offsets cause no loss of precision.
 
-use arrow::array::ArrayRef;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Float64Builder};
 use arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue};
 use eval::value::parse_number;
@@ -173,6 +175,21 @@ impl Summary for Moments {
 
     fn result(&mut self) -> Result<ScalarValue> {
         Ok(ScalarValue::Float64(self.value()))
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let mut columns: [Float64Builder; Self::PARTS] =
+            std::array::from_fn(|_| Float64Builder::with_capacity(groups.len()));
+        for group in &groups {
+            let parts = group.as_ref().unwrap_or(self).parts();
+            columns.iter_mut().zip(parts).for_each(|(column, part)| column.append_value(part));
+        }
+        Ok(columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect())
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let values = groups.iter().map(|group| group.as_ref().and_then(Self::value));
+        Ok(Arc::new(values.collect::<Float64Array>()))
     }
 
     fn heap_size(&self) -> usize {

@@ -7,8 +7,10 @@
 //! smallest at the ends (about 0.1 % of rank in the middle). `exactperc` keeps all values, without a limit of
 //! its own.
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use eval::value::parse_number;
 use hashbrown::HashMap;
@@ -23,6 +25,8 @@ const MOST_VALUES: usize = 10_000;
 const SMALL: usize = 4_096;
 /// Number of values before the array is allocated, so that small groups stay small.
 const FEW: usize = 64;
+/// Number of distinct values that are counted in the summary itself: most of very many groups have no more.
+const WITHIN: usize = 4;
 /// Resolution of merging: with a higher value, more points remain.
 const FINENESS: f64 = 500.0;
 
@@ -34,9 +38,19 @@ pub(crate) struct Percentile {
     exact: bool,
     /// Whether the result is the higher of the two middle values instead of an interpolated one.
     median: bool,
+    /// Number of values in `few`.
+    held: u8,
+    /// Counts of the first values, by their bits; empty once there is `many`.
+    few: [(u64, u64); WITHIN],
     /// Counts of small integers, which are common for latencies and sizes; empty before the first one.
-    small: Vec<u64>,
-    /// Counts of other values, by their bits, that have not been merged into points.
+    small: Box<[u64]>,
+    many: Option<Box<Many>>,
+}
+
+/// What only groups with more than a few values have.
+#[derive(Debug, Clone, Default)]
+struct Many {
+    /// Counts of values besides the small integers, by their bits, that have not been merged into points.
     counts: HashMap<u64, u64>,
     /// The merged points.
     points: Vec<(f64, f64)>,
@@ -44,8 +58,8 @@ pub(crate) struct Percentile {
 
 impl Percentile {
     pub(crate) fn new(percent: f64, exact: bool) -> Self {
-        let (small, counts, points) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { percent, exact, median: false, small, counts, points }
+        let (few, small) = ([(0, 0); WITHIN], Box::default());
+        Self { percent, exact, median: false, held: 0, few, small, many: None }
     }
 
     pub(crate) fn median() -> Self {
@@ -85,59 +99,94 @@ impl Percentile {
         }
         // Adding 0.0 maps the negative zero to the positive one.
         let bits = (number + 0.0).to_bits();
-        let held = self.counts.entry(bits).or_insert(0);
+        let Some(many) = &mut self.many else { return self.add_few(bits, times) };
+        let held = many.counts.entry(bits).or_insert(0);
         *held = held.saturating_add(times);
-        if !self.exact && self.counts.len() > MOST_VALUES {
+        if !self.exact && many.counts.len() > MOST_VALUES {
             self.merge_neighbours();
+        }
+    }
+
+    fn add_few(&mut self, bits: u64, times: u64) {
+        let held = usize::from(self.held);
+        if let Some((_, count)) = self.few[..held].iter_mut().find(|(known, _)| *known == bits) {
+            *count = count.saturating_add(times);
+        } else if held < WITHIN {
+            self.few[held] = (bits, times);
+            self.held += 1;
+        } else {
+            let mut many = Box::<Many>::default();
+            many.counts.extend(self.few);
+            many.counts.insert(bits, times);
+            self.held = 0;
+            self.many = Some(many);
         }
     }
 
     /// Allocates the array once there are enough values.
     #[cold]
     fn grow_small(&mut self, at: usize) -> bool {
-        if self.small.is_empty() && self.counts.len() < FEW {
+        if self.small.is_empty() && self.many.as_ref().is_none_or(|many| many.counts.len() < FEW) {
             return false;
         }
-        self.small.resize((at + 1).next_power_of_two().min(SMALL), 0);
+        let mut small = std::mem::take(&mut self.small).into_vec();
+        small.resize((at + 1).next_power_of_two().min(SMALL), 0);
+        self.small = small.into_boxed_slice();
         true
     }
 
-    /// Takes all counted values, each once, in no particular order.
+    /// Visits all counted values, each once, in no particular order.
     #[allow(clippy::cast_precision_loss)]
-    fn take_counts(&mut self) -> impl Iterator<Item = (f64, u64)> {
-        let mut small = std::mem::take(&mut self.small);
-        let mut others = std::mem::take(&mut self.counts);
-        // A small integer that was added before the array existed may be counted in both places.
-        others.retain(|bits, times| {
-            match place_of(f64::from_bits(*bits)).and_then(|at| small.get_mut(at)) {
-                Some(held) => {
-                    *held = held.saturating_add(*times);
-                    false
-                }
-                None => true,
+    fn each_count(&self, mut visit: impl FnMut(f64, u64)) {
+        let counts = self.many.as_ref().map(|many| &many.counts);
+        for (at, times) in self.small.iter().enumerate().filter(|(_, times)| **times > 0) {
+            let value = at as f64;
+            // A small integer that was added before the array existed may be counted in both places.
+            let before = counts.and_then(|counts| counts.get(&value.to_bits()));
+            visit(value, times.saturating_add(before.copied().unwrap_or(0)));
+        }
+        let few = self.few[..usize::from(self.held)].iter().copied();
+        let others = counts.into_iter().flatten().map(|(bits, times)| (*bits, *times));
+        for (bits, times) in few.chain(others) {
+            let value = f64::from_bits(bits);
+            match place_of(value).and_then(|at| self.small.get(at)) {
+                Some(held) if *held > 0 || times == 0 => {}
+                _ => visit(value, times),
             }
-        });
-        let small = small.into_iter().enumerate().filter(|(_, times)| *times > 0);
-        let others = others.into_iter().map(|(bits, times)| (f64::from_bits(bits), times));
-        small.map(|(at, times)| (at as f64, times)).chain(others)
+        }
     }
 
-    /// Returns all values and points in ascending order.
+    /// Returns the number of counted values, or a few more.
+    fn counted(&self) -> usize {
+        let small = self.small.iter().filter(|times| **times > 0).count();
+        let others = self.many.as_ref().map_or(0, |many| many.counts.len());
+        usize::from(self.held) + small + others
+    }
+
+    fn points(&self) -> &[(f64, f64)] {
+        self.many.as_ref().map_or(&[][..], |many| many.points.as_slice())
+    }
+
+    /// Replaces the contents of `sorted` by all values and points in ascending order.
     #[allow(clippy::cast_precision_loss)]
-    fn take_sorted(&mut self) -> Vec<(f64, f64)> {
-        let mut points = std::mem::take(&mut self.points);
-        points.extend(self.take_counts().map(|(value, times)| (value, times as f64)));
-        points.sort_unstable_by(|one, two| one.0.total_cmp(&two.0));
-        points
+    fn sort_into(&self, sorted: &mut Vec<(f64, f64)>) {
+        sorted.clear();
+        sorted.extend_from_slice(self.points());
+        self.each_count(|value, times| sorted.push((value, times as f64)));
+        sorted.sort_unstable_by(|one, two| one.0.total_cmp(&two.0));
     }
 
     /// Merges neighbours while a point has few values; towards the ends, the limit is lower.
     fn merge_neighbours(&mut self) {
-        let points = self.take_sorted();
+        let mut points = Vec::new();
+        self.sort_into(&mut points);
+        (self.held, self.small) = (0, Box::default());
+        let many = self.many.get_or_insert_default();
+        **many = Many::default();
         let total: f64 = points.iter().map(|point| point.1).sum();
         let mut before = 0.0;
         for (value, weight) in points {
-            if let Some(last) = self.points.last_mut() {
+            if let Some(last) = many.points.last_mut() {
                 let together = last.1 + weight;
                 let middle = (before + together / 2.0) / total;
                 if together <= (4.0 * total * middle * (1.0 - middle) / FINENESS).max(1.0) {
@@ -147,24 +196,24 @@ impl Percentile {
                 }
                 before += last.1;
             }
-            self.points.push((value, weight));
+            many.points.push((value, weight));
         }
     }
 
-    #[allow(clippy::cast_precision_loss)]
-    fn value(&self) -> Option<f64> {
-        let merged = !self.points.is_empty();
-        let points = self.clone().take_sorted();
+    /// Returns the percentile. `points` is memory that is used for many groups in turn.
+    fn value(&self, points: &mut Vec<(f64, f64)>) -> Option<f64> {
+        let merged = !self.points().is_empty();
+        self.sort_into(points);
         let last = points.last()?;
         let total: f64 = points.iter().map(|point| point.1).sum();
         // Means of merged neighbours are not original values, so even a median is interpolated then.
         if self.median && !merged {
-            return higher_of_middle(&points, total);
+            return higher_of_middle(points, total);
         }
         let wanted = self.percent * (total - 1.0) / 100.0;
         let mut before = 0.0;
         let mut previous: Option<(f64, f64)> = None;
-        for (value, weight) in &points {
+        for (value, weight) in points.iter() {
             // The range of ranks that a point represents: the middle of its ranks if it is merged; otherwise,
             // all of its ranks, from the first to the last, as its values are equal.
             let (first_place, last_place) = match merged {
@@ -233,9 +282,13 @@ impl Summary for Percentile {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        let counts = self.take_counts().map(|(value, times)| (value, times.cast_signed()));
-        let (values, times): (Vec<_>, Vec<_>) = counts.unzip();
-        let (means, weights): (Vec<_>, Vec<_>) = self.points.drain(..).unzip();
+        let (mut values, mut times) = (Vec::new(), Vec::new());
+        self.each_count(|value, count| {
+            values.push(value);
+            times.push(count.cast_signed());
+        });
+        let (means, weights): (Vec<_>, Vec<_>) = self.points().iter().copied().unzip();
+        *self = Self { median: self.median, ..Self::new(self.percent, self.exact) };
         Ok(vec![
             state::numbers(values),
             state::integers(times),
@@ -245,40 +298,85 @@ impl Summary for Percentile {
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        let mut values = state::read_numbers(&states[0], row).into_iter();
-        state::each_integer(&states[1], row, |times| {
-            if let Some(value) = values.next() {
-                self.add_number(value, times.cast_unsigned());
-            }
-        });
-        let means = state::read_numbers(&states[2], row);
-        if !means.is_empty() {
-            self.points.extend(means.into_iter().zip(state::read_numbers(&states[3], row)));
+        let values = state::numbers_in(&states[0], row);
+        for (value, times) in values.zip(state::integers_in(&states[1], row)) {
+            self.add_number(value, times.cast_unsigned());
+        }
+        let mut means = state::numbers_in(&states[2], row).peekable();
+        if means.peek().is_some() {
+            let many = self.many.get_or_insert_default();
+            many.points.extend(means.zip(state::numbers_in(&states[3], row)));
             self.merge_neighbours();
         }
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Float64(self.value()))
+        Ok(ScalarValue::Float64(self.value(&mut Vec::new())))
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let counted = groups.iter().flatten().map(Self::counted).sum();
+        let merged = groups.iter().flatten().map(|group| group.points().len()).sum();
+        let mut values = state::lists_of::<Float64Type>(groups.len(), counted)?;
+        let mut times = state::lists_of::<Int64Type>(groups.len(), counted)?;
+        let mut means = state::lists_of::<Float64Type>(groups.len(), merged)?;
+        let mut weights = state::lists_of::<Float64Type>(groups.len(), merged)?;
+        for group in groups {
+            if let Some(group) = group {
+                group.each_count(|value, count| {
+                    values.values().append_value(value);
+                    times.values().append_value(count.cast_signed());
+                });
+                for (mean, weight) in group.points() {
+                    means.values().append_value(*mean);
+                    weights.values().append_value(*weight);
+                }
+            }
+            values.append(true);
+            times.append(true);
+            means.append(true);
+            weights.append(true);
+        }
+        Ok(vec![
+            Arc::new(values.finish()),
+            Arc::new(times.finish()),
+            Arc::new(means.finish()),
+            Arc::new(weights.finish()),
+        ])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        let mut points = Vec::new();
+        let values = groups.into_iter().map(|group| group?.value(&mut points));
+        Ok(Arc::new(values.collect::<Float64Array>()))
     }
 
     fn heap_size(&self) -> usize {
-        self.points.capacity() * size_of::<(f64, f64)>()
-            + self.counts.capacity() * (size_of::<(u64, u64)>() + 1)
-            + self.small.capacity() * size_of::<u64>()
+        let many = self.many.as_ref().map_or(0, |many| {
+            let points = many.points.capacity() * size_of::<(f64, f64)>();
+            size_of::<Many>() + points + many.counts.allocation_size()
+        });
+        many + size_of_val(&*self.small)
+    }
+
+    /// Of the places of small integers, half are taken to be in use: counting them for each value would take
+    /// longer than adding it.
+    fn emitted_size(&self) -> usize {
+        let many = self.many.as_ref().map_or(0, |many| many.counts.len() + many.points.len());
+        (usize::from(self.held) + many + self.small.len() / 2) * size_of::<(f64, f64)>()
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Percentile, place_of};
+    use super::{Percentile, Summary, place_of};
 
     fn percentile(percent: f64, values: impl IntoIterator<Item = f64>) -> Option<f64> {
         let mut summary = Percentile::new(percent, false);
         values.into_iter().for_each(|value| summary.add_number(value, 1));
-        summary.value()
+        summary.value(&mut Vec::new())
     }
 
     #[test]
@@ -287,10 +385,22 @@ mod tests {
         (0..200).for_each(|number| summary.add_number(f64::from(number % 100), 1));
         summary.add_number(-0.0, 1);
         summary.add_number(0.5, 3);
-        let mut counts: Vec<(f64, u64)> = summary.take_counts().collect();
+        let mut counts = Vec::new();
+        summary.each_count(|value, times| counts.push((value, times)));
         counts.sort_by(|one, two| one.0.total_cmp(&two.0));
         assert_eq!((counts.len(), counts[0], counts[1]), (101, (0.0, 3), (0.5, 3)));
         assert!(counts[2..].iter().all(|(_, times)| *times == 2));
+    }
+
+    #[test]
+    fn few_values_take_no_memory_of_their_own() {
+        let mut summary = Percentile::new(50.0, false);
+        (0..100).for_each(|at| summary.add_number(f64::from(at % 4) / 2.0, 1));
+        assert_eq!((summary.heap_size(), summary.counted()), (0, 4));
+        assert_eq!(summary.value(&mut Vec::new()), Some(0.75));
+        summary.add_number(7.0, 1);
+        assert!(summary.heap_size() > 0);
+        assert_eq!((summary.counted(), summary.value(&mut Vec::new())), (5, Some(1.0)));
     }
 
     #[test]
@@ -315,7 +425,7 @@ mod tests {
         let median = |values: &[f64]| {
             let mut summary = Percentile::median();
             values.iter().for_each(|value| summary.add_number(*value, 1));
-            summary.value()
+            summary.value(&mut Vec::new())
         };
         assert_eq!(median(&[1.0, 2.0, 4.0, 3.0]), Some(3.0));
         assert_eq!(median(&[1.0, 4.0, 9.0, 16.0]), Some(9.0));

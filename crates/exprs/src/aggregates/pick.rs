@@ -3,8 +3,12 @@
 //! Guarantees: the selected value depends only on sort keys, not on the order in which events arrive. Without
 //! sort keys, the order of arrival is used.
 
-use arrow::array::ArrayRef;
-use arrow::datatypes::DataType;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListBuilder, StringViewBuilder,
+};
+use arrow::datatypes::{DataType, Float64Type, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 
 use crate::aggregates::state;
@@ -19,7 +23,58 @@ pub(crate) struct Pick {
     /// Whether a later value wins if the keys are equal.
     later: bool,
     key: Vec<u8>,
-    value: Option<ScalarValue>,
+    value: Option<Picked>,
+}
+
+/// A value of the type of the aggregate.
+#[derive(Debug, Clone)]
+enum Picked {
+    /// A value that has no meaning in the type.
+    Null,
+    Integer(i64),
+    Float(f64),
+    Text(Box<str>),
+    Texts(Box<[Box<str>]>),
+}
+
+impl Picked {
+    fn of(kind: ValueType, value: Value<'_>) -> Self {
+        match kind {
+            ValueType::Multi => {
+                let mut texts: Vec<Box<str>> = Vec::new();
+                value.each_text(|text| texts.push(text.into()));
+                Self::Texts(texts.into_boxed_slice())
+            }
+            ValueType::Integer => value.whole().map_or(Self::Null, Self::Integer),
+            ValueType::Float => value.number().map_or(Self::Null, Self::Float),
+            _ => value.text().map_or(Self::Null, |text| Self::Text(Box::from(&*text))),
+        }
+    }
+
+    /// Returns the value in a row of a state column.
+    fn read(kind: ValueType, column: &ArrayRef, row: usize) -> Self {
+        if column.is_null(row) {
+            return Self::Null;
+        }
+        match kind {
+            ValueType::Multi => {
+                let mut texts: Vec<Box<str>> = Vec::new();
+                state::each_text(column, row, |text| texts.push(text.into()));
+                Self::Texts(texts.into_boxed_slice())
+            }
+            ValueType::Integer => Self::Integer(column.as_primitive::<Int64Type>().value(row)),
+            ValueType::Float => Self::Float(column.as_primitive::<Float64Type>().value(row)),
+            _ => Self::Text(column.as_string_view().value(row).into()),
+        }
+    }
+
+    fn heap_size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Texts(texts) => texts.iter().map(|text| size_of::<Box<str>>() + text.len()).sum(),
+            Self::Null | Self::Integer(_) | Self::Float(_) => 0,
+        }
+    }
 }
 
 impl Pick {
@@ -41,21 +96,57 @@ impl Pick {
         self.key.extend_from_slice(key);
     }
 
-    fn nothing(&self) -> Result<ScalarValue> {
-        ScalarValue::try_from(&self.kind.data_type())
+    fn scalar(&self) -> Result<ScalarValue> {
+        Ok(match &self.value {
+            None | Some(Picked::Null) => ScalarValue::try_from(&self.kind.data_type())?,
+            Some(Picked::Integer(number)) => ScalarValue::Int64(Some(*number)),
+            Some(Picked::Float(number)) => ScalarValue::Float64(Some(*number)),
+            Some(Picked::Text(text)) => ScalarValue::Utf8View(Some(text.to_string())),
+            Some(Picked::Texts(texts)) => state::texts(texts.iter()),
+        })
     }
 }
 
-fn scalar(kind: ValueType, value: Value<'_>) -> ScalarValue {
+/// Returns the values of groups as a column.
+fn column_of(kind: ValueType, groups: &[Option<Pick>]) -> ArrayRef {
+    let values = groups.iter().map(|group| group.as_ref()?.value.as_ref());
     match kind {
-        ValueType::Multi => {
-            let mut texts = Vec::new();
-            value.each_text(|text| texts.push(text.to_owned()));
-            state::texts(texts)
+        ValueType::Integer => {
+            let number = |value: Option<&Picked>| match value {
+                Some(Picked::Integer(number)) => Some(*number),
+                _ => None,
+            };
+            Arc::new(values.map(number).collect::<Int64Array>())
         }
-        ValueType::Integer => ScalarValue::Int64(value.whole()),
-        ValueType::Float => ScalarValue::Float64(value.number()),
-        _ => ScalarValue::Utf8View(value.text().map(|text| text.to_string())),
+        ValueType::Float => {
+            let number = |value: Option<&Picked>| match value {
+                Some(Picked::Float(number)) => Some(*number),
+                _ => None,
+            };
+            Arc::new(values.map(number).collect::<Float64Array>())
+        }
+        ValueType::Multi => {
+            let mut lists = ListBuilder::with_capacity(StringViewBuilder::new(), groups.len());
+            for value in values {
+                let Some(Picked::Texts(texts)) = value else {
+                    lists.append(false);
+                    continue;
+                };
+                texts.iter().for_each(|text| lists.values().append_value(text));
+                lists.append(true);
+            }
+            Arc::new(lists.finish())
+        }
+        _ => {
+            let mut texts = StringViewBuilder::with_capacity(groups.len());
+            for value in values {
+                match value {
+                    Some(Picked::Text(text)) => texts.append_value(text),
+                    _ => texts.append_null(),
+                }
+            }
+            Arc::new(texts.finish())
+        }
     }
 }
 
@@ -67,7 +158,7 @@ impl Summary for Pick {
         let value = row.value(0);
         if !value.is_null() && self.wins(key) {
             self.take_key(key);
-            self.value = Some(scalar(self.kind, value));
+            self.value = Some(Picked::of(self.kind, value));
         }
     }
 
@@ -76,30 +167,42 @@ impl Summary for Pick {
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(match self.value.take() {
-            Some(value) => {
-                vec![value, ScalarValue::Binary(Some(std::mem::take(&mut self.key)))]
-            }
-            None => vec![self.nothing()?, ScalarValue::Binary(None)],
-        })
+        let value = self.scalar()?;
+        let key = self.value.take().map(|_| std::mem::take(&mut self.key));
+        Ok(vec![value, ScalarValue::Binary(key)])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
         let Some(key) = state::bytes(&states[1], row) else { return Ok(()) };
         if self.wins(key) {
             self.take_key(key);
-            self.value = Some(ScalarValue::try_from_array(&states[0], row)?);
+            self.value = Some(Picked::read(self.kind, &states[0], row));
         }
         Ok(())
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
-        self.value.clone().map_or_else(|| self.nothing(), Ok)
+        self.scalar()
+    }
+
+    fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
+        let picked = || groups.iter().map(|group| group.as_ref().filter(|one| one.value.is_some()));
+        let bytes = picked().flatten().map(|group| group.key.len()).sum();
+        let mut keys = state::binaries(groups.len(), bytes)?;
+        picked().for_each(|group| keys.append_option(group.map(|group| &group.key)));
+        Ok(vec![column_of(self.kind, &groups), Arc::new(keys.finish())])
+    }
+
+    fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
+        Ok(column_of(self.kind, &groups))
     }
 
     fn heap_size(&self) -> usize {
-        let value = self.value.as_ref().map_or(0, |value| value.size() - size_of::<ScalarValue>());
-        self.key.capacity() + value
+        self.key.capacity() + self.value.as_ref().map_or(0, Picked::heap_size)
+    }
+
+    fn emitted_size(&self) -> usize {
+        self.heap_size()
     }
 }
 

@@ -1,14 +1,15 @@
 //! Conversions between states of summaries and Arrow values.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, ListArray, ListBuilder, StringViewArray,
-    StringViewBuilder,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BinaryBuilder, Float64Array, Int64Array,
+    ListArray, ListBuilder, PrimitiveBuilder, StringViewArray, StringViewBuilder,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, Float64Type, Int64Type};
-use datafusion::common::ScalarValue;
+use arrow::datatypes::{ArrowNativeType, DataType, Field, Float64Type, Int64Type};
+use datafusion::common::{Result, ScalarValue, exec_err};
 
 use crate::types::{ArrowType, ValueType};
 
@@ -49,14 +50,71 @@ where
     Arc::new(lists.finish())
 }
 
+/// Returns a builder of a list of numbers per group, with room for all `values`.
+///
+/// # Errors
+/// If a column cannot hold that many values.
+pub(crate) fn lists_of<T: ArrowPrimitiveType>(
+    groups: usize,
+    values: usize,
+) -> Result<ListBuilder<PrimitiveBuilder<T>>> {
+    fits(values)?;
+    Ok(ListBuilder::with_capacity(PrimitiveBuilder::with_capacity(values), groups))
+}
+
+/// Returns a builder of a binary value per group, with room for all `bytes`.
+///
+/// # Errors
+/// If a column cannot hold that many bytes.
+pub(crate) fn binaries(groups: usize, bytes: usize) -> Result<BinaryBuilder> {
+    fits(bytes)?;
+    Ok(BinaryBuilder::with_capacity(groups, bytes))
+}
+
+/// Checks a length against the offsets of a column, which have 32 bits.
+fn fits(length: usize) -> Result<()> {
+    if i32::try_from(length).is_err() {
+        return exec_err!("the states of the groups have {length} elements, more than 2^31");
+    }
+    Ok(())
+}
+
+/// Returns the places of the values of a list; empty if it is null.
+fn places(lists: &ListArray, row: usize) -> Range<usize> {
+    if lists.is_null(row) {
+        return 0..0;
+    }
+    let offsets = lists.value_offsets();
+    offsets[row].as_usize()..offsets[row + 1].as_usize()
+}
+
 /// Calls `visit` with each text of a list.
 pub(crate) fn each_text(states: &ArrayRef, row: usize, mut visit: impl FnMut(&str)) {
     let lists = states.as_list::<i32>();
-    if lists.is_null(row) {
-        return;
+    let texts = lists.values().as_string_view();
+    for at in places(lists, row).filter(|at| texts.is_valid(*at)) {
+        visit(texts.value(at));
     }
-    let values = lists.value(row);
-    values.as_string_view().iter().flatten().for_each(&mut visit);
+}
+
+/// Iterates over the values of a list that are not null.
+fn values_in<T: ArrowPrimitiveType>(
+    states: &ArrayRef,
+    row: usize,
+) -> impl Iterator<Item = T::Native> {
+    let lists = states.as_list::<i32>();
+    let values = lists.values().as_primitive::<T>();
+    places(lists, row).filter(move |at| values.is_valid(*at)).map(move |at| values.value(at))
+}
+
+/// Iterates over the numbers of a list.
+pub(crate) fn numbers_in(states: &ArrayRef, row: usize) -> impl Iterator<Item = f64> {
+    values_in::<Float64Type>(states, row)
+}
+
+/// Iterates over the integers of a list.
+pub(crate) fn integers_in(states: &ArrayRef, row: usize) -> impl Iterator<Item = i64> {
+    values_in::<Int64Type>(states, row)
 }
 
 /// Returns a list of numbers.
@@ -76,24 +134,12 @@ pub(crate) fn list_of(item: DataType) -> DataType {
 
 /// Returns the numbers of a list.
 pub(crate) fn read_numbers(states: &ArrayRef, row: usize) -> Vec<f64> {
-    let lists = states.as_list::<i32>();
-    if lists.is_null(row) {
-        return Vec::new();
-    }
-    let values = lists.value(row);
-    let numbers = values.as_primitive::<Float64Type>();
-    match numbers.null_count() {
-        0 => numbers.values().to_vec(),
-        _ => numbers.iter().flatten().collect(),
-    }
+    numbers_in(states, row).collect()
 }
 
 /// Calls `visit` with each whole number of a list.
 pub(crate) fn each_integer(states: &ArrayRef, row: usize, visit: impl FnMut(i64)) {
-    let lists = states.as_list::<i32>();
-    if lists.is_valid(row) {
-        lists.value(row).as_primitive::<Int64Type>().iter().flatten().for_each(visit);
-    }
+    integers_in(states, row).for_each(visit);
 }
 
 /// Returns a number of a column.

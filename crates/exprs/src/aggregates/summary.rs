@@ -74,6 +74,13 @@ pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
 
     /// Returns the size in bytes outside of the value itself.
     fn heap_size(&self) -> usize;
+
+    /// Returns the bytes that the state takes in columns, without the fixed part of each row: the engine
+    /// converts all groups at once. It is read on every change of a group, so it may be an estimate.
+    fn emitted_size(&self) -> usize {
+        // Columns of the general conversion exist twice for a moment.
+        2 * self.heap_size()
+    }
 }
 
 /// Creates accumulators for one kind of summary.

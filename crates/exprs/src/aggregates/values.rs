@@ -95,6 +95,10 @@ impl Summary for Values {
     fn heap_size(&self) -> usize {
         self.texts.len() * (size_of::<String>() + size_of::<usize>()) + self.bytes
     }
+
+    fn emitted_size(&self) -> usize {
+        self.texts.len() * size_of::<u128>() + self.bytes
+    }
 }
 
 /// The first texts so far, in the order of events.
@@ -242,5 +246,9 @@ impl Summary for Listing {
 
     fn heap_size(&self) -> usize {
         self.items.capacity() * size_of::<(Box<[u8]>, Box<str>)>() + self.bytes
+    }
+
+    fn emitted_size(&self) -> usize {
+        self.items.len() * (size_of::<u128>() + size_of::<i32>()) + self.bytes
     }
 }
