@@ -32,13 +32,14 @@ PIPELINES = [
     ("dense: phrase", '"connection returned to the pool" | stats count'),
     ("sparse: `every1k | stats count by host`", "every1k | stats count by host"),
 ]
-# Searches that hold much, with 512 MB each.
+# Searches that hold much, with 512 MB each: many groups, sorted rows, large windows.
 LARGE = [
     "| stats count by session",
     "| stats dc(session)",
     "| sort 0 bytes | streamstats count | where count%1000000=0 | fields count",
     "| stats count by user_id | sort - count | head 3",
-    "| stats perc95(latency_ms) AS x, mode(path) AS y by user_id | stats count(x) count(y)",
+    "| stats perc95(latency_ms) AS x mode(path) AS y by user_id | stats count(x) count(y)",
+    "| head 1000000 | streamstats window=1000 avg(latency_ms) AS x max(latency_ms) AS y | stats max(x) max(y)",
 ]
 
 

@@ -98,7 +98,7 @@ impl<S: Summary> Factory for Make<S> {
         if sliding {
             return Box::new(Sliding { empty, order: order.clone(), rows: VecDeque::new() });
         }
-        Box::new(Single { summary: empty, order: order.clone() })
+        Box::new(Single { summary: empty, order: order.clone(), converter: None })
     }
 
     fn groups(&self, order: &Order) -> Box<dyn GroupsAccumulator> {
@@ -127,6 +127,16 @@ pub(super) struct Batch {
 
 impl Order {
     pub(super) fn read(&self, arrays: &[ArrayRef]) -> Result<Batch> {
+        self.read_with(arrays, &mut None)
+    }
+
+    /// Reads a batch with a converter of keys that is kept for further batches: `streamstats` adds rows one
+    /// by one.
+    fn read_with(
+        &self,
+        arrays: &[ArrayRef],
+        converter: &mut Option<RowConverter>,
+    ) -> Result<Batch> {
         let rows = arrays.first().map_or(0, |array| array.len());
         let (values, keys) = arrays.split_at(self.values.min(arrays.len()));
         let read = |array: &ArrayRef| Argument::new(&ColumnarValue::Array(Arc::clone(array)));
@@ -134,10 +144,15 @@ impl Order {
         if keys.is_empty() {
             return Ok(Batch { arguments, keys: None, rows });
         }
-        let fields = keys.iter().zip(&self.directions).map(|(array, options)| {
-            SortField::new_with_options(array.data_type().clone(), *options)
-        });
-        let converter = RowConverter::new(fields.collect())?;
+        let converter = match converter {
+            Some(converter) => converter,
+            empty => {
+                let fields = keys.iter().zip(&self.directions).map(|(array, options)| {
+                    SortField::new_with_options(array.data_type().clone(), *options)
+                });
+                empty.insert(RowConverter::new(fields.collect())?)
+            }
+        };
         let keys = converter.convert_columns(keys)?;
         Ok(Batch { arguments, keys: Some(keys), rows })
     }
@@ -221,11 +236,12 @@ fn add_column<S: Summary>(values: &Values, rows: usize, place: &mut impl Place<S
 struct Single<S> {
     summary: S,
     order: Order,
+    converter: Option<RowConverter>,
 }
 
 impl<S: Summary> Accumulator for Single<S> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        let batch = self.order.read(values)?;
+        let batch = self.order.read_with(values, &mut self.converter)?;
         batch.add_all(&mut ToOne(&mut self.summary));
         Ok(())
     }
@@ -277,8 +293,9 @@ impl<S: Summary> Accumulator for Sliding<S> {
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
         let mut summary = self.empty.clone();
+        let mut converter = None;
         for arrays in &self.rows {
-            let batch = self.order.read(arrays)?;
+            let batch = self.order.read_with(arrays, &mut converter)?;
             batch.add_to(0, &mut summary);
         }
         summary.result()

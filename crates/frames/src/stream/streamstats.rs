@@ -1,5 +1,8 @@
 //! `streamstats`: running aggregates of each row, per group or over a sliding window.
 
+mod floats;
+mod windowed;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -15,6 +18,7 @@ use exprs::stopping::stopped;
 use hashbrown::HashMap;
 use tables::{Steps, Stop};
 
+use self::windowed::{Aggregate, Columns, Past, Sliding, evaluate};
 use super::{Output, ResultCondition, StreamOp, StreamRun};
 use crate::Error;
 
@@ -65,10 +69,11 @@ impl StreamOp for Streamstats {
     fn start(&self, aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Box<dyn StreamRun>> {
         Ok(Box::new(Run {
             op: self.clone(),
-            aggregates: aggregates.to_vec(),
+            // Rows leave a window of time as the time of another row demands it, not in their order.
+            aggregates: Aggregate::of_all(aggregates, matches!(self.window, Window::Rows(_))),
             converter: None,
             groups: HashMap::new(),
-            shared: VecDeque::new(),
+            shared: Held::default(),
             last_key: None,
             memory: Charge::default(),
             steps: Steps::default(),
@@ -81,25 +86,25 @@ const RESULT: usize = 64;
 
 type Accumulators = Vec<Box<dyn Accumulator>>;
 
-/// A row in a window: its group, its time, and the arguments of the aggregates.
-#[derive(Debug, Clone)]
-struct Past {
-    key: Option<OwnedRow>,
-    time: i64,
-    values: Vec<ArrayRef>,
+/// The rows of a window, the oldest first.
+#[derive(Default)]
+struct Held {
+    rows: VecDeque<Past>,
+    /// The aggregates that follow the window, of each group with rows in it.
+    sliding: HashMap<Option<OwnedRow>, Sliding>,
 }
 
 struct Group {
     running: Accumulators,
-    window: VecDeque<Past>,
+    window: Held,
 }
 
 struct Run {
     op: Streamstats,
-    aggregates: Vec<Arc<AggregateFunctionExpr>>,
+    aggregates: Vec<Aggregate>,
     converter: Option<RowConverter>,
     groups: HashMap<Option<OwnedRow>, Group>,
-    shared: VecDeque<Past>,
+    shared: Held,
     last_key: Option<OwnedRow>,
     memory: Charge,
     steps: Steps,
@@ -126,6 +131,7 @@ impl StreamRun for Run {
         let after = take(self.op.reset_after);
         let read = self.op.reset_after_result.as_ref().map_or(0, ResultCondition::inputs);
         let (inputs, rest) = rest.split_at(read);
+        let columns: Columns = rest.into();
         let key_rows = self.convert(keys)?;
         let mut results: Vec<Vec<ScalarValue>> =
             self.aggregates.iter().map(|_| Vec::with_capacity(rows)).collect();
@@ -142,7 +148,7 @@ impl StreamRun for Run {
                 .as_ref()
                 .map_or(0, |times| times.as_primitive::<TimestampMicrosecondType>().value(row));
             let missing = keys.iter().any(|key| key.is_null(row));
-            let past = Past { key, time, values: rest.iter().map(|a| a.slice(row, 1)).collect() };
+            let past = Past { key, time, columns: Arc::clone(&columns), row };
             self.row(past, missing, &mut results)?;
             let made = results.iter().filter_map(|values| values.last());
             lists.grow(made.map(list_bytes).sum())?;
@@ -156,7 +162,7 @@ impl StreamRun for Run {
         }
         let added = results.into_iter().zip(&self.aggregates).map(|(values, aggregate)| {
             if values.is_empty() {
-                return Ok(arrow::array::new_empty_array(aggregate.field().data_type()));
+                return Ok(arrow::array::new_empty_array(aggregate.function.field().data_type()));
             }
             ScalarValue::iter_to_array(values)
         });
@@ -181,13 +187,13 @@ impl Run {
 
     fn reset(&mut self) {
         self.groups.clear();
-        self.shared.clear();
+        self.shared = Held::default();
     }
 
     fn row(&mut self, past: Past, missing: bool, results: &mut [Vec<ScalarValue>]) -> Result<()> {
         if missing {
             for (result, aggregate) in results.iter_mut().zip(&self.aggregates) {
-                result.push(ScalarValue::try_from(aggregate.field().data_type())?);
+                result.push(ScalarValue::try_from(aggregate.function.field().data_type())?);
             }
             return Ok(());
         }
@@ -203,56 +209,155 @@ impl Run {
     }
 
     /// Without a window: values are only added to the accumulators.
-    fn running(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
-        let current = self.op.current;
-        let (aggregates, group) = self.group(past.key)?;
-        if current {
-            update(aggregates, &mut group.running, &past.values)?;
+    fn running(&mut self, mut past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
+        let Self { op, aggregates, groups, .. } = self;
+        let accumulators = &mut group(op, aggregates, groups, past.key.take())?.running;
+        if op.current {
+            add(aggregates, accumulators, &past)?;
         }
-        evaluate(&mut group.running, results)?;
-        if !current {
-            update(aggregates, &mut group.running, &past.values)?;
+        for (accumulator, result) in accumulators.iter_mut().zip(results) {
+            result.push(accumulator.evaluate()?);
+        }
+        if !op.current {
+            add(aggregates, accumulators, &past)?;
         }
         Ok(())
     }
 
     /// The window contains rows of all groups; only those of the current row's group are aggregated.
     fn global_window(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
-        let key = past.key.clone();
-        slide(&self.op, &mut self.shared, past)?;
-        // Skipping rows of other groups takes time, too.
-        self.steps.take(self.shared.len()).map_err(stopped)?;
-        let rows = counted(&self.op, &self.shared).filter(|row| row.key == key);
-        recompute(&self.aggregates, rows, &mut self.steps, results)
+        let Self { op, aggregates, shared, steps, .. } = self;
+        shared.row(op, aggregates, past, steps, results)
     }
 
-    fn group_window(&mut self, past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
-        let op = self.op.clone();
-        let mut steps = std::mem::take(&mut self.steps);
-        let (aggregates, group) = self.group(past.key.clone())?;
-        slide(&op, &mut group.window, past)?;
-        let done = recompute(aggregates, counted(&op, &group.window), &mut steps, results);
-        self.steps = steps;
-        done
+    fn group_window(&mut self, mut past: Past, results: &mut [Vec<ScalarValue>]) -> Result<()> {
+        let Self { op, aggregates, groups, steps, .. } = self;
+        let group = group(op, aggregates, groups, past.key.take())?;
+        group.window.row(op, aggregates, past, steps, results)
     }
+}
 
-    fn group(
-        &mut self,
-        key: Option<OwnedRow>,
-    ) -> Result<(&[Arc<AggregateFunctionExpr>], &mut Group)> {
-        let limit = self.op.groups;
-        if self.groups.len() >= limit && !self.groups.contains_key(&key) {
-            let message = format!("streamstats met more than {limit} groups (limit groups)");
-            return Err(Error::Exhausted { message }.into());
+fn group<'g>(
+    op: &Streamstats,
+    aggregates: &[Aggregate],
+    groups: &'g mut HashMap<Option<OwnedRow>, Group>,
+    key: Option<OwnedRow>,
+) -> Result<&'g mut Group> {
+    let limit = op.groups;
+    if groups.len() >= limit && !groups.contains_key(&key) {
+        let message = format!("streamstats met more than {limit} groups (limit groups)");
+        return Err(Error::Exhausted { message }.into());
+    }
+    Ok(match groups.entry(key) {
+        hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
+        hashbrown::hash_map::Entry::Vacant(entry) => {
+            let running = match op.window {
+                Window::All => {
+                    let functions = aggregates.iter().map(|aggregate| &aggregate.function);
+                    let made = functions.map(|function| function.create_accumulator());
+                    made.collect::<Result<Accumulators>>()?
+                }
+                Window::Rows(_) | Window::Time(_) => Vec::new(),
+            };
+            entry.insert(Group { running, window: Held::default() })
         }
-        let group = match self.groups.entry(key) {
-            hashbrown::hash_map::Entry::Occupied(entry) => entry.into_mut(),
-            hashbrown::hash_map::Entry::Vacant(entry) => {
-                let running = accumulators(&self.aggregates)?;
-                entry.insert(Group { running, window: VecDeque::new() })
-            }
+    })
+}
+
+fn add(aggregates: &[Aggregate], accumulators: &mut Accumulators, row: &Past) -> Result<()> {
+    let mut each = aggregates.iter().zip(accumulators);
+    each.try_for_each(|(aggregate, accumulator)| aggregate.add(row, accumulator.as_mut()))
+}
+
+impl Held {
+    /// Adds a row and appends its results, those of the rows of its group in the window.
+    fn row(
+        &mut self,
+        op: &Streamstats,
+        aggregates: &[Aggregate],
+        past: Past,
+        steps: &mut Steps,
+        results: &mut [Vec<ScalarValue>],
+    ) -> Result<()> {
+        let (key, now) = (past.key.clone(), past.time);
+        let mut later = Some(past);
+        if op.current
+            && let Some(past) = later.take()
+        {
+            self.enter(aggregates, past)?;
+        }
+        self.slide(op, aggregates, now, usize::from(later.is_some()))?;
+        if aggregates.iter().any(|aggregate| !aggregate.slides) {
+            // Skipping rows of other groups takes time, too.
+            steps.take(self.rows.len()).map_err(stopped)?;
+        }
+        // If rows are not in the order of time, some after the first one may be outside of the span.
+        let span = match op.window {
+            Window::Time(span) => span,
+            Window::All | Window::Rows(_) => i64::MAX,
         };
-        Ok((&self.aggregates, group))
+        let rows = self.rows.iter();
+        let rows = rows.filter(|row| (row.time - now).abs() < span && row.key == key);
+        evaluate(aggregates, self.sliding.get_mut(&key), rows, steps, results)?;
+        match later {
+            Some(past) => self.enter(aggregates, past),
+            None => Ok(()),
+        }
+    }
+
+    fn enter(&mut self, aggregates: &[Aggregate], past: Past) -> Result<()> {
+        if aggregates.iter().any(|aggregate| aggregate.slides) {
+            match self.sliding.get_mut(&past.key) {
+                Some(sliding) => sliding.enter(aggregates, &past)?,
+                None => {
+                    let mut sliding = Sliding::new(aggregates)?;
+                    sliding.enter(aggregates, &past)?;
+                    self.sliding.insert(past.key.clone(), sliding);
+                }
+            }
+        }
+        self.rows.push_back(past);
+        Ok(())
+    }
+
+    /// Drops the rows that are no longer in the window; `more` rows will enter it.
+    fn slide(
+        &mut self,
+        op: &Streamstats,
+        aggregates: &[Aggregate],
+        now: i64,
+        more: usize,
+    ) -> Result<()> {
+        match op.window {
+            Window::All => {}
+            Window::Rows(rows) => {
+                while self.rows.len() > rows {
+                    self.leave(aggregates)?;
+                }
+            }
+            Window::Time(span) => {
+                while self.rows.front().is_some_and(|row| (row.time - now).abs() >= span) {
+                    self.leave(aggregates)?;
+                }
+                if self.rows.len() + more > op.window_rows {
+                    let limit = op.window_rows;
+                    let message =
+                        format!("a time window holds more than {limit} rows (limit stream_window)");
+                    return Err(Error::Exhausted { message }.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, aggregates: &[Aggregate]) -> Result<()> {
+        let Some(past) = self.rows.pop_front() else { return Ok(()) };
+        let Some(sliding) = self.sliding.get_mut(&past.key) else { return Ok(()) };
+        if sliding.rows > 1 {
+            return sliding.leave(aggregates, &past);
+        }
+        self.sliding.remove(&past.key);
+        Ok(())
     }
 }
 
@@ -271,125 +376,230 @@ fn truth(condition: Option<&ArrayRef>, row: usize) -> bool {
     })
 }
 
-fn accumulators(aggregates: &[Arc<AggregateFunctionExpr>]) -> Result<Accumulators> {
-    aggregates.iter().map(|aggregate| aggregate.create_accumulator()).collect()
-}
-
-/// Adds a row, and drops those that are no longer in the window.
-fn slide(op: &Streamstats, window: &mut VecDeque<Past>, past: Past) -> Result<()> {
-    let now = past.time;
-    window.push_back(past);
-    match op.window {
-        Window::All => {}
-        Window::Rows(rows) => {
-            let held = rows + usize::from(!op.current);
-            while window.len() > held {
-                window.pop_front();
-            }
-        }
-        Window::Time(span) => {
-            while window.front().is_some_and(|row| (row.time - now).abs() >= span) {
-                window.pop_front();
-            }
-            if window.len() > op.window_rows {
-                let limit = op.window_rows;
-                let message =
-                    format!("a time window holds more than {limit} rows (limit stream_window)");
-                return Err(Error::Exhausted { message }.into());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Returns the rows that are aggregated for the last one of a window.
-fn counted<'w>(
-    op: &Streamstats,
-    window: &'w VecDeque<Past>,
-) -> impl Iterator<Item = &'w Past> + use<'w> {
-    let rows = if op.current { window.len() } else { window.len().saturating_sub(1) };
-    // If rows are not in the order of time, some after the first one may be outside of the span.
-    let span = match op.window {
-        Window::Time(span) => span,
-        Window::All | Window::Rows(_) => i64::MAX,
-    };
-    let now = window.back().map_or(0, |row| row.time);
-    window.iter().take(rows).filter(move |row| (row.time - now).abs() < span)
-}
-
-fn recompute<'w>(
-    aggregates: &[Arc<AggregateFunctionExpr>],
-    rows: impl Iterator<Item = &'w Past>,
-    steps: &mut Steps,
-    results: &mut [Vec<ScalarValue>],
-) -> Result<()> {
-    let mut fresh = accumulators(aggregates)?;
-    for row in rows {
-        steps.take(aggregates.len()).map_err(stopped)?;
-        update(aggregates, &mut fresh, &row.values)?;
-    }
-    evaluate(&mut fresh, results)
-}
-
-fn update(
-    aggregates: &[Arc<AggregateFunctionExpr>],
-    accumulators: &mut Accumulators,
-    values: &[ArrayRef],
-) -> Result<()> {
-    let mut rest = values;
-    for (aggregate, accumulator) in aggregates.iter().zip(accumulators) {
-        let (own, left) = rest.split_at(aggregate.expressions().len());
-        accumulator.update_batch(own)?;
-        rest = left;
-    }
-    Ok(())
-}
-
-fn evaluate(accumulators: &mut Accumulators, results: &mut [Vec<ScalarValue>]) -> Result<()> {
-    for (accumulator, result) in accumulators.iter_mut().zip(results) {
-        result.push(accumulator.evaluate()?);
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-    use arrow::array::Float64Array;
+    use arrow::array::{BooleanArray, Float64Array, StringArray, TimestampMicrosecondArray};
     use arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::functions_aggregate::average::avg_udaf;
+    use datafusion::functions_aggregate::count::count_udaf;
+    use datafusion::functions_aggregate::median::median_udaf;
+    use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
     use datafusion::functions_aggregate::sum::sum_udaf;
+    use datafusion::logical_expr::AggregateUDF;
     use datafusion::physical_expr::aggregate::AggregateExprBuilder;
     use datafusion::physical_expr::expressions::col;
 
     use super::*;
 
-    /// Returns a run that sums over the last rows, and the counter of its cancellation checks.
-    fn windows(rows: usize, global: bool) -> (Box<dyn StreamRun>, Arc<AtomicUsize>) {
+    /// Returns an aggregate of numbers.
+    fn aggregate(udaf: Arc<AggregateUDF>) -> Arc<AggregateFunctionExpr> {
         let schema = Arc::new(Schema::new(vec![Field::new("x", DataType::Float64, true)]));
-        let sum = AggregateExprBuilder::new(sum_udaf(), vec![col("x", &schema).unwrap()])
-            .schema(schema)
-            .alias("sum")
-            .build()
-            .unwrap();
-        let op = Streamstats {
+        let argument = col("x", &schema).unwrap();
+        let builder = AggregateExprBuilder::new(udaf, vec![argument]);
+        Arc::new(builder.schema(schema).alias("aggregate").build().unwrap())
+    }
+
+    fn op(window: Window) -> Streamstats {
+        Streamstats {
             keys: 0,
-            window: Window::Rows(rows),
+            window,
             current: true,
-            global,
+            global: true,
             reset_on_change: false,
             reset_before: false,
             reset_after: false,
             reset_after_result: None,
             groups: 10,
-            window_rows: rows,
-        };
-        let mut run = op.start(&[Arc::new(sum)]).unwrap();
+            window_rows: 1_000,
+        }
+    }
+
+    /// Returns a run that sums over the last rows, and the counter of its cancellation checks.
+    fn windows(rows: usize, global: bool) -> (Box<dyn StreamRun>, Arc<AtomicUsize>) {
+        let op = Streamstats { global, ..op(Window::Rows(rows)) };
+        let mut run = op.start(&[aggregate(sum_udaf())]).unwrap();
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
         run.until(Stop::when(move || count.fetch_add(1, Relaxed) == 3));
         (run, asked)
+    }
+
+    /// The rows of a test, with a number and a whole number each.
+    struct Table {
+        keys: Vec<Option<&'static str>>,
+        times: Vec<i64>,
+        before: Vec<bool>,
+        after: Vec<bool>,
+        numbers: Vec<Option<f64>>,
+        whole: Vec<Option<f64>>,
+    }
+
+    /// Returns random rows in descending order of time. Seed: 1.
+    fn table(rows: usize) -> Table {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            let factor = 6_364_136_223_846_793_005;
+            state = state.wrapping_mul(factor).wrapping_add(1_442_695_040_888_963);
+            u32::try_from((state >> 33) % below).unwrap()
+        };
+        let mut time = 1_000_000;
+        let mut table = Table {
+            keys: Vec::new(),
+            times: Vec::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+            numbers: Vec::new(),
+            whole: Vec::new(),
+        };
+        for _ in 0..rows {
+            time -= i64::from(random(3));
+            let number = f64::from(random(1_000)) / 7.0;
+            table.keys.push([Some("a"), Some("b"), Some("c"), None][random(4) as usize]);
+            table.times.push(time);
+            table.before.push(random(40) == 0);
+            table.after.push(random(40) == 0);
+            table.numbers.push(match random(10) {
+                0 => None,
+                1 => Some(number * 1e15),
+                _ => Some(number),
+            });
+            table.whole.push((random(10) > 0).then(|| f64::from(random(1_000)) - 500.0));
+        }
+        table
+    }
+
+    impl Table {
+        fn columns(&self, op: &Streamstats, aggregates: usize) -> Vec<ArrayRef> {
+            let mut columns: Vec<ArrayRef> = Vec::new();
+            if op.keys > 0 {
+                columns.push(Arc::new(StringArray::from(self.keys.clone())));
+            }
+            if matches!(op.window, Window::Time(_)) {
+                columns.push(Arc::new(TimestampMicrosecondArray::from(self.times.clone())));
+            }
+            if op.reset_before {
+                columns.push(Arc::new(BooleanArray::from(self.before.clone())));
+            }
+            if op.reset_after {
+                columns.push(Arc::new(BooleanArray::from(self.after.clone())));
+            }
+            let numbers: ArrayRef = Arc::new(Float64Array::from(self.numbers.clone()));
+            let whole: ArrayRef = Arc::new(Float64Array::from(self.whole.clone()));
+            columns.extend((0..aggregates).map(|at| Arc::clone([&numbers, &whole][at % 2])));
+            columns
+        }
+
+        /// Returns the rows that are aggregated for each row; `None` for a row without a group.
+        fn windows(&self, op: &Streamstats) -> Vec<Option<Vec<usize>>> {
+            let key = |row: usize| if op.keys > 0 { self.keys[row] } else { Some("") };
+            let mut live: Vec<usize> = Vec::new();
+            let (mut last, mut windows) = (None, Vec::new());
+            for row in 0..self.keys.len() {
+                if op.reset_before && self.before[row] {
+                    live.clear();
+                }
+                if key(row).is_some() {
+                    if op.reset_on_change && last != key(row) {
+                        live.clear();
+                        last = key(row);
+                    }
+                    let mut rows = live.clone();
+                    rows.extend(op.current.then_some(row));
+                    if !op.global || op.window == Window::All {
+                        rows.retain(|other| key(*other) == key(row));
+                    }
+                    match op.window {
+                        Window::All => {}
+                        Window::Rows(most) => drop(rows.drain(..rows.len().saturating_sub(most))),
+                        Window::Time(span) => {
+                            rows.retain(|other| self.times[*other] - self.times[row] < span);
+                        }
+                    }
+                    rows.retain(|other| key(*other) == key(row));
+                    windows.push(Some(rows));
+                    live.push(row);
+                } else {
+                    windows.push(None);
+                }
+                if op.reset_after && self.after[row] {
+                    live.clear();
+                }
+            }
+            windows
+        }
+    }
+
+    /// Returns the result of adding rows one by one; null for a row without a group.
+    fn one_by_one(
+        aggregate: &AggregateFunctionExpr,
+        values: &ArrayRef,
+        rows: Option<&Vec<usize>>,
+    ) -> ScalarValue {
+        let Some(rows) = rows else {
+            return ScalarValue::try_from(aggregate.field().data_type()).unwrap();
+        };
+        let mut accumulator = aggregate.create_accumulator().unwrap();
+        for row in rows {
+            accumulator.update_batch(&[values.slice(*row, 1)]).unwrap();
+        }
+        accumulator.evaluate().unwrap()
+    }
+
+    /// Returns operators with all options.
+    fn ops() -> Vec<Streamstats> {
+        let windows =
+            [Window::All, Window::Rows(1), Window::Rows(3), Window::Rows(40), Window::Time(25)];
+        let mut ops = Vec::new();
+        for (window, options) in windows.iter().flat_map(|of| (0..64).map(move |at| (*of, at))) {
+            let option = |bit: u32| options & (1 << bit) > 0;
+            ops.push(Streamstats {
+                keys: usize::from(option(0)),
+                current: option(1),
+                global: option(2),
+                reset_on_change: option(3),
+                reset_before: option(4),
+                reset_after: option(5),
+                ..op(window)
+            });
+        }
+        ops
+    }
+
+    #[test]
+    fn results_are_those_of_adding_the_rows_of_each_window_one_by_one() {
+        const ROWS: usize = 120;
+        let functions = [sum_udaf, avg_udaf, count_udaf, min_udaf, max_udaf, median_udaf];
+        // Each over numbers, and over whole numbers.
+        let aggregates: Vec<_> =
+            functions.iter().flat_map(|of| [aggregate(of()), aggregate(of())]).collect();
+        let table = table(ROWS);
+        for op in ops() {
+            let columns = table.columns(&op, aggregates.len());
+            let values = &columns[columns.len() - aggregates.len()..];
+            let windows = table.windows(&op);
+            let mut run = op.start(&aggregates).unwrap();
+            let mut first = 0;
+            // Windows reach over several batches.
+            for length in [1, 50, 20, 2, 47] {
+                let batch: Vec<_> =
+                    columns.iter().map(|column| column.slice(first, length)).collect();
+                let added = run.push(&batch, length).unwrap().added;
+                for (at, (found, aggregate)) in added.iter().zip(&aggregates).enumerate() {
+                    for row in 0..length {
+                        let rows = windows[first + row].as_ref();
+                        let expected = one_by_one(aggregate, &values[at], rows);
+                        let found = ScalarValue::try_from_array(found, row).unwrap();
+                        let row = first + row;
+                        assert_eq!(found, expected, "row {row} of aggregate {at}: {op:?}");
+                    }
+                }
+                first += length;
+            }
+            assert_eq!(first, ROWS);
+        }
     }
 
     #[test]
