@@ -29,6 +29,14 @@ pub fn json(text: &str) {
     }
 }
 
+/// Finds the values at a path in a text, with and without a tree of the text.
+///
+/// # Panics
+/// If the results differ.
+pub fn json_at(path: &str, text: &str) {
+    crate::json::compare(path, text);
+}
+
 /// Compiles a pattern and searches a text with it, with our own matcher and with `regex`.
 ///
 /// # Panics

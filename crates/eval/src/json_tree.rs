@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Formatter};
 use serde_json::value::RawValue;
 
 /// Maximum number of nested objects and arrays that are parsed; the same as in `serde_json`.
-const LEVELS: usize = 127;
+pub(crate) const LEVELS: usize = 127;
 
 /// A JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,7 +36,12 @@ impl<'t> JsonTree<'t> {
     pub fn parse(text: &'t str) -> Option<Self> {
         // Validates the whole text without recursion, so that the reader below need not.
         let text = serde_json::from_str::<&RawValue>(text).ok()?.get();
-        Reader { text, at: 0 }.value(LEVELS)
+        Self::of_valid(text, LEVELS)
+    }
+
+    /// Parses a text that is known to be valid JSON; values nested deeper than these levels stay text.
+    pub(crate) fn of_valid(text: &'t str, levels: usize) -> Option<Self> {
+        Reader { text, at: 0 }.value(levels)
     }
 
     /// Returns the member of an object with this name, the last one if the name is repeated.
@@ -211,14 +216,12 @@ impl<'t> Reader<'t> {
         let bytes = rest.as_bytes();
         let (mut end, mut is_escaped) = (1, false);
         loop {
-            match bytes.get(end)? {
-                b'"' => break,
-                b'\\' => {
-                    is_escaped = true;
-                    end += 2;
-                }
-                _ => end += 1,
+            end += memchr::memchr2(b'"', b'\\', bytes.get(end..)?)?;
+            if bytes[end] == b'"' {
+                break;
             }
+            is_escaped = true;
+            end += 2;
         }
         self.at += end + 1;
         match is_escaped {

@@ -17,6 +17,7 @@ mod cached;
 pub mod functions;
 pub mod fuzzing;
 mod interpret;
+mod json_scan;
 mod json_tree;
 mod kernel;
 pub mod operators;

@@ -2,7 +2,10 @@
 //! `json_entries`, `json_has_key`, `json_has_key_exact`, and the paths into JSON that they and the
 //! `spath` command use.
 //!
-//! Guarantees: a literal path is parsed once, when planning; a text that is not valid JSON gives null.
+//! Guarantees: a literal path is parsed once, when planning; a text that is not valid JSON gives null. Values
+//! at one path are found without a tree of the whole text (`seek`).
+
+mod seek;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,6 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::{Call, Function, Preparation, multi, plain, text, truth};
+use crate::json_scan::{Stop, is_valid};
 use crate::value::{NumberText, Value};
 use crate::xml::{self, XmlPath};
 use crate::{Cached, JsonTree, Row};
@@ -70,24 +74,31 @@ impl JsonPath {
         self.steps.contains(&Step::EveryItem)
     }
 
-    /// Calls `visit` with each value at the path. If an object repeats a name, its last value is used.
-    /// Returns false if a part of the document on the way is nested too deeply.
-    fn visit<'j, 't>(
-        &self,
-        json: &'j JsonTree<'t>,
-        visit: &mut dyn FnMut(&'j JsonTree<'t>),
-    ) -> bool {
-        walk(&self.steps, json, false, visit)
+    /// Returns the values at the path; `None` if the text is not valid JSON. If an object repeats a name,
+    /// `repeated` selects all its values instead of the last one.
+    fn find<'t>(&self, text: &'t str, repeated: bool) -> Option<Places<'t>> {
+        match seek::find(&self.steps, text, repeated) {
+            Ok(values) => Some(Places { values, is_whole: true }),
+            Err(Stop::Invalid) => None,
+            Err(Stop::Unsure) => Some(self.find_in(&JsonTree::parse(text)?, repeated)),
+        }
     }
 
-    /// Like [`visit`](Self::visit), but visits all values of a repeated name.
-    fn visit_repeated<'j, 't>(
-        &self,
-        json: &'j JsonTree<'t>,
-        visit: &mut dyn FnMut(&'j JsonTree<'t>),
-    ) -> bool {
-        walk(&self.steps, json, true, visit)
+    /// Returns the values at the path in a parsed text.
+    fn find_in<'t>(&self, json: &JsonTree<'t>, repeated: bool) -> Places<'t> {
+        let mut values = Vec::new();
+        let mut visit = |value: &JsonTree<'t>| values.push(value.clone());
+        let is_whole = walk(&self.steps, json, repeated, &mut visit);
+        Places { values, is_whole }
     }
+}
+
+/// The values at a path.
+#[derive(Debug, PartialEq, Eq)]
+struct Places<'t> {
+    values: Vec<JsonTree<'t>>,
+    /// Whether no part of the document on the way is nested too deeply.
+    is_whole: bool,
 }
 
 fn walk<'j, 't>(
@@ -204,12 +215,9 @@ impl DocumentPath {
             self.xml.visit(text, visit);
             return true;
         }
-        let Some(json) = JsonTree::parse(text) else { return true };
-        self.json.visit_repeated(&json, &mut |found| {
-            if let Some(text) = found.text() {
-                visit(&text);
-            }
-        })
+        let Some(found) = self.json.find(text, true) else { return true };
+        found.values.iter().filter_map(JsonTree::text).for_each(|text| visit(&text));
+        found.is_whole
     }
 }
 
@@ -275,14 +283,18 @@ fn extract(call: &Call<'_>) -> Preparation {
     let paths: Vec<_> = (1..call.len()).map(|at| paths(call, at)).collect();
     Ok(text(move |row, out| {
         let document = row.text(0)?;
-        let json = JsonTree::parse(&document)?;
         let found = match paths.as_slice() {
-            [] => json,
+            [] => JsonTree::parse(&document)?,
             [path] => {
                 let path = path(row)?;
-                at_path(row, &json, &path)?
+                match path.steps.as_slice() {
+                    // Of an object, `{}` is the object itself.
+                    [Step::EveryItem] => at_path(row, &JsonTree::parse(&document)?, &path)?,
+                    _ => value_of(row, path.find(&document, false)?, &path)?,
+                }
             }
             several => {
+                let json = JsonTree::parse(&document)?;
                 let at_each = several.iter().map(|path| {
                     let path = path(row)?;
                     at_path(row, &json, &path)
@@ -299,25 +311,33 @@ fn at_path<'t>(row: Row<'_>, json: &JsonTree<'t>, path: &JsonPath) -> Option<Jso
     if path.steps == [Step::EveryItem] && matches!(json, JsonTree::Object(_)) {
         return Some(json.clone());
     }
-    let mut found = Vec::new();
-    if !path.visit(json, &mut |value| found.push(value.clone())) {
+    value_of(row, path.find_in(json, false), path)
+}
+
+/// Returns the value at a path, or an array if the path can match several places.
+fn value_of<'t>(row: Row<'_>, found: Places<'t>, path: &JsonPath) -> Option<JsonTree<'t>> {
+    let Places { mut values, is_whole } = found;
+    if !is_whole {
         row.environment().note(TOO_DEEP);
     }
     if path.is_many() {
-        return (!found.is_empty()).then_some(JsonTree::Array(found));
+        return (!values.is_empty()).then_some(JsonTree::Array(values));
     }
-    found.pop()
+    values.pop()
 }
 
 /// Like `extract`, but takes key names, which may contain dots and braces, instead of paths.
 fn extract_exact(row: Row<'_>, out: &mut String) -> Option<()> {
     let document = row.text(0)?;
-    let json = JsonTree::parse(&document)?;
-    let at = |key: Value<'_>| json.get(&key.text()?).cloned();
     let found = match row.len() {
-        1 => json.clone(),
-        2 => at(row.value(1))?,
+        1 => JsonTree::parse(&document)?,
+        2 => {
+            let path = JsonPath { steps: vec![Step::Key(String::from(&*row.text(1)?))] };
+            path.find(&document, false)?.values.pop()?
+        }
         _ => {
+            let json = JsonTree::parse(&document)?;
+            let at = |key: Value<'_>| json.get(&key.text()?).cloned();
             let values = row.values().skip(1);
             JsonTree::Array(values.map(|key| at(key).unwrap_or(JsonTree::Null)).collect())
         }
@@ -327,8 +347,7 @@ fn extract_exact(row: Row<'_>, out: &mut String) -> Option<()> {
 }
 
 fn valid(row: Row<'_>) -> Option<bool> {
-    let text = row.text(0)?;
-    Some(JsonTree::parse(&text).is_some())
+    Some(is_valid(&row.text(0)?))
 }
 
 /// Returns the value if it is valid JSON.
@@ -368,19 +387,32 @@ fn has_path(call: &Call<'_>) -> Preparation {
     let path = paths(call, 1);
     Ok(truth(move |row: Row<'_>| {
         let document = row.text(0)?;
-        let json = JsonTree::parse(&document)?;
         let path = path(row)?;
-        let mut found = false;
-        if !path.visit(&json, &mut |_| found = true) {
+        let found = path.find(&document, false)?;
+        if !found.is_whole {
             row.environment().note(TOO_DEEP);
         }
-        Some(found)
+        Some(!found.values.is_empty())
     }))
 }
 
 fn has_key(row: Row<'_>) -> Option<bool> {
     let Json::Object(object) = parse(row, 0)? else { return None };
     Some(object.contains_key(&*row.text(1)?))
+}
+
+/// Finds the values at a path in a text and in the tree of the text.
+///
+/// # Panics
+/// If they differ, or if only one of both is found to be valid JSON.
+pub(crate) fn compare(path: &str, text: &str) {
+    let path = JsonPath::new(path);
+    let tree = JsonTree::parse(text);
+    assert_eq!(is_valid(text), tree.is_some(), "{text} is valid");
+    for repeated in [false, true] {
+        let expected = tree.as_ref().map(|json| path.find_in(json, repeated));
+        assert_eq!(path.find(text, repeated), expected, "{path:?} in {text}");
+    }
 }
 
 #[cfg(test)]
@@ -393,9 +425,8 @@ mod tests {
             r#"{"a":{"b":[{"c":1},{"c":"x"}],"n":null},"d.e":{"f":true},"list":[[1,2],[3]]}"#,
         )
         .unwrap();
-        let mut all = Vec::new();
-        JsonPath::new(path).visit(&json, &mut |json| all.extend(json.text().map(String::from)));
-        all
+        let places = JsonPath::new(path).find_in(&json, false);
+        places.values.iter().filter_map(JsonTree::text).map(String::from).collect()
     }
 
     #[test]
@@ -413,14 +444,12 @@ mod tests {
     #[test]
     fn of_a_name_that_is_repeated_each_value_is_at_a_path_of_spath() {
         let text = r#"{"a":{"b":1,"b":2},"a":{"b":3},"c.d":4,"c.d":5}"#;
-        let json = JsonTree::parse(text).unwrap();
         for (path, last, each) in [("a.b", "3", vec!["1", "2", "3"]), ("c.d", "5", vec!["4", "5"])]
         {
-            let (mut found, mut repeated) = (Vec::<String>::new(), Vec::<String>::new());
-            JsonPath::new(path)
-                .visit(&json, &mut |json| found.extend(json.text().map(String::from)));
+            let mut repeated = Vec::new();
             DocumentPath::new(path).visit(text, &mut |text| repeated.push(text.to_owned()));
-            assert_eq!(found, [last]);
+            let found = JsonPath::new(path).find(text, false).unwrap();
+            assert_eq!(found.values, [JsonTree::Number(last)]);
             assert_eq!(repeated, each);
         }
     }

@@ -146,6 +146,7 @@ pub(super) const JSON: Target = Target {
         eval::fuzzing::json(&text);
         // Paths are written by users, so that long ones may be slow.
         let path: String = path.chars().take(100).collect();
+        eval::fuzzing::json_at(&path, &text);
         let mut values = 0;
         let is_whole = DocumentPath::new(&path).visit(&text, &mut |value| values += value.len());
         black_box((values, is_whole));
