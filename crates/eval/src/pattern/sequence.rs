@@ -6,8 +6,12 @@
 //! between alternatives. Other patterns are not compiled, and a search that backtracks too often is aborted.
 //! In both cases the caller uses `regex`, whose time is linear.
 
+mod set;
+
 use memchr::memmem::Finder;
-use regex_syntax::hir::{Capture, Class, Hir, HirKind, Look, Repetition};
+use regex_syntax::hir::{Capture, Hir, HirKind, Look, Repetition};
+
+use set::{Bytes, Set, behind_escaped, width};
 
 /// Maximum number of groups, the whole match included. A fixed number: spans need no allocation.
 pub(super) const GROUPS: usize = 16;
@@ -76,6 +80,15 @@ enum Step {
         lazy: bool,
         next: Next,
     },
+    /// As many characters and pairs of an escape and a character as possible, as in a quoted string:
+    /// `(?:[^"\\]|\\.)*`. Nothing that can follow begins like them, so fewer of them never match.
+    Escaped {
+        plain: Set,
+        escape: u8,
+        after: Set,
+        least: u32,
+        next: Next,
+    },
     Group(u8),
     TextStart,
     TextEnd,
@@ -111,107 +124,6 @@ impl Next {
     }
 }
 
-#[derive(Debug, Clone)]
-struct Bytes(Box<[bool; 256]>);
-
-impl Default for Bytes {
-    fn default() -> Self {
-        Self(Box::new([false; 256]))
-    }
-}
-
-impl Bytes {
-    fn has(&self, byte: u8) -> bool {
-        self.0[usize::from(byte)]
-    }
-
-    fn add(&mut self, other: &Self) {
-        for (mine, theirs) in self.0.iter_mut().zip(other.0.iter()) {
-            *mine |= theirs;
-        }
-    }
-
-    fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(other.0.iter()).any(|(mine, theirs)| *mine && *theirs)
-    }
-}
-
-/// A set of characters: a subset of ASCII, and either all other characters or none of them. Thus bytes need
-/// not be decoded: the table has all bytes of non-ASCII characters, or none.
-#[derive(Debug, Clone)]
-struct Set {
-    bytes: Bytes,
-    /// The missing byte if there is only one: then `memchr` finds the end of a run.
-    all_but: Option<u8>,
-}
-
-impl Set {
-    fn new(class: &Class) -> Option<Self> {
-        let mut bytes = Bytes::default();
-        let mut beyond = false;
-        let mut add = |start: u32, end: u32| {
-            for byte in start..=end.min(0x7f) {
-                bytes.0[byte as usize] = true;
-            }
-        };
-        match class {
-            Class::Unicode(class) => {
-                for range in class.ranges() {
-                    add(range.start().into(), range.end().into());
-                    // A set has all characters beyond ASCII or none of them; a class with some of them is
-                    // not supported.
-                    if range.end() == char::MAX && range.start() <= '\u{80}' {
-                        beyond = true;
-                    } else if !range.end().is_ascii() {
-                        return None;
-                    }
-                }
-            }
-            Class::Bytes(class) => {
-                for range in class.ranges() {
-                    add(range.start().into(), range.end().into());
-                    if !range.end().is_ascii() {
-                        return None;
-                    }
-                }
-            }
-        }
-        if beyond {
-            bytes.0[0x80..].fill(true);
-        }
-        // Classes such as `[^"]` lack a single byte.
-        let mut missing = (0..=255u8).filter(|byte| !bytes.has(*byte));
-        let all_but = missing.next().filter(|_| missing.next().is_none());
-        Some(Self { bytes, all_but })
-    }
-
-    /// Returns whether all characters of the set are ASCII.
-    fn is_ascii(&self) -> bool {
-        !self.bytes.has(0x80)
-    }
-
-    /// Returns the end of a run that starts at a position. `most` is in bytes: see [`Compiler::repetition`].
-    fn run(&self, text: &[u8], from: usize, most: u32) -> usize {
-        let rest = &text[from..];
-        let rest = &rest[..rest.len().min(most as usize)];
-        let length = match self.all_but {
-            Some(byte) => memchr::memchr(byte, rest),
-            None => rest.iter().position(|byte| !self.bytes.has(*byte)),
-        };
-        from + length.unwrap_or(rest.len())
-    }
-}
-
-/// Returns the length of a character in bytes, given its first byte. Steps never begin inside of a character.
-fn width(byte: u8) -> usize {
-    match byte {
-        0..=0x7f => 1,
-        0x80..=0xdf => 2,
-        0xe0..=0xef => 3,
-        0xf0.. => 4,
-    }
-}
-
 fn is_word(byte: Option<&u8>) -> bool {
     byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
@@ -223,14 +135,9 @@ impl Sequence {
         if hir.properties().explicit_captures_len() + 1 > GROUPS {
             return None;
         }
-        let mut compiler = Compiler { steps: Vec::new() };
-        // Group 0 is the whole match: slot 0 is its start, slot 1 its end.
-        compiler.step(Step::Group(0))?;
-        compiler.hir(&hir)?;
-        compiler.step(Step::Group(1))?;
-        compiler.step(Step::Done)?;
-        let mut steps = compiler.steps;
-        look_ahead(&mut steps);
+        let steps = Compiler::steps_of(&hir, true)
+            .filter(|steps| steps.iter().all(Step::needs_no_retreat))
+            .or_else(|| Compiler::steps_of(&hir, false))?;
         let beginning = Beginning::of(&steps);
         let can_be_empty = hir.properties().minimum_len() == Some(0);
         Some(Self { steps, beginning, can_be_empty })
@@ -294,11 +201,35 @@ impl Beginning {
     }
 }
 
+impl Step {
+    /// Returns whether a match never needs fewer characters of an escaped run than it takes.
+    fn needs_no_retreat(&self) -> bool {
+        match self {
+            Self::Escaped { next, .. } => next.done || next.apart,
+            _ => true,
+        }
+    }
+}
+
 struct Compiler {
     steps: Vec<Step>,
+    /// Whether to use [`Step::Escaped`]; otherwise such a run is a loop with alternatives.
+    escapes: bool,
 }
 
 impl Compiler {
+    fn steps_of(hir: &Hir, escapes: bool) -> Option<Vec<Step>> {
+        let mut compiler = Self { steps: Vec::new(), escapes };
+        // Group 0 is the whole match: slot 0 is its start, slot 1 its end.
+        compiler.step(Step::Group(0))?;
+        compiler.hir(hir)?;
+        compiler.step(Step::Group(1))?;
+        compiler.step(Step::Done)?;
+        let mut steps = compiler.steps;
+        look_ahead(&mut steps);
+        Some(steps)
+    }
+
     fn step(&mut self, step: Step) -> Option<()> {
         self.steps.push(step);
         (self.steps.len() <= STEPS).then_some(())
@@ -353,6 +284,15 @@ impl Compiler {
         {
             let (least, most) = (*min, max.unwrap_or(u32::MAX));
             return self.step(Step::Run { set, least, most, lazy: !greedy, next: Next::default() });
+        }
+        if self.escapes
+            && *greedy
+            && *min <= 1
+            && max.is_none()
+            && let Some((plain, escape, after)) = escaped(sub)
+        {
+            let (least, next) = (*min, Next::default());
+            return self.step(Step::Escaped { plain, escape, after, least, next });
         }
         match (min, max) {
             (0, Some(1)) => {
@@ -415,12 +355,33 @@ impl Compiler {
     }
 }
 
-impl Set {
-    fn only(byte: u8) -> Self {
-        let mut bytes = Bytes::default();
-        bytes.0[usize::from(byte)] = true;
-        Self { bytes, all_but: None }
-    }
+/// Takes `[^"\\]|\\.` apart: a set of characters, an escape that is not one of them, and the set of the
+/// characters behind it. The order does not matter, as the first byte decides; neither does a `+` behind the
+/// first set, as the expression is repeated.
+fn escaped(sub: &Hir) -> Option<(Set, u8, Set)> {
+    let HirKind::Alternation(ways) = sub.kind() else { return None };
+    let (plain, pair) = match ways.as_slice() {
+        [one, other] => match (one.kind(), other.kind()) {
+            (plain, HirKind::Concat(pair)) | (HirKind::Concat(pair), plain) => (plain, pair),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let class = match plain {
+        HirKind::Class(class) => class,
+        HirKind::Repetition(Repetition { min: 1, max: None, greedy: true, sub: plain }) => {
+            let HirKind::Class(class) = plain.kind() else { return None };
+            class
+        }
+        _ => return None,
+    };
+    let [escape, after] = pair.as_slice() else { return None };
+    let (HirKind::Literal(escape), HirKind::Class(after)) = (escape.kind(), after.kind()) else {
+        return None;
+    };
+    let &[escape] = &*escape.0 else { return None };
+    let plain = Set::new(class)?;
+    (!plain.bytes.has(escape)).then_some((plain, escape, Set::new(after)?))
 }
 
 /// Computes the bytes that can follow runs and forks. This is the last step, because the targets of forks are
@@ -433,6 +394,14 @@ fn look_ahead(steps: &mut [Step]) {
                 if let Step::Run { set, next, .. } = &mut steps[at] {
                     *next = following;
                     next.apart = !next.any && !next.bytes.meets(&set.bytes);
+                }
+            }
+            Step::Escaped { .. } => {
+                let following = following(steps, at + 1);
+                if let Step::Escaped { plain, escape, next, .. } = &mut steps[at] {
+                    let meets = following.bytes.meets(&plain.bytes) || following.bytes.has(*escape);
+                    *next = following;
+                    next.apart = !next.any && !meets;
                 }
             }
             Step::Fork { first, second, .. } => {
@@ -461,12 +430,19 @@ fn following(steps: &[Step], at: usize) -> Next {
         }
         match &steps[at] {
             Step::Bytes(bytes) => match bytes.first() {
-                Some(first) => next.bytes.0[usize::from(*first)] = true,
+                Some(first) => next.bytes.insert(*first),
                 None => open.push(at + 1),
             },
             Step::Character(set) => next.bytes.add(&set.bytes),
             Step::Run { set, least, .. } => {
                 next.bytes.add(&set.bytes);
+                if *least == 0 {
+                    open.push(at + 1);
+                }
+            }
+            Step::Escaped { plain, escape, least, .. } => {
+                next.bytes.add(&plain.bytes);
+                next.bytes.insert(*escape);
                 if *least == 0 {
                     open.push(at + 1);
                 }
@@ -561,6 +537,13 @@ impl Walk<'_> {
                 } else {
                     self.shorten(run, next, shortest, longest, retreats)
                 }
+            }
+            Step::Escaped { plain, escape, after, least, next } => {
+                let end = behind_escaped(text, at, plain, *escape, after);
+                self.walked += end - at;
+                let is_match =
+                    (*least == 0 || end > at) && (next.done || next.allows(text.get(end)));
+                is_match.then_some((step + 1, end))
             }
             Step::Group(slot) => {
                 let place = &mut self.spans.0[usize::from(*slot)];

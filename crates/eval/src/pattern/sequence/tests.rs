@@ -43,6 +43,8 @@ fn extractions_find_what_the_other_engine_finds() {
         r"^[^ ]+ [^ ]+ - (TRACE|DEBUG|INFO|WARN) +\[(.*):([^:@]+)@([0-9]+)\] - (.*)",
         r"for (?:invalid user )?([^ ]+) from ([^ ]+) port ([0-9]+)",
         r"^(.*?)(?:: |$)",
+        r#"^[^"]*"[^"]*" [0-9]{3} [^ ]+(?: "(?:\\.|[^"\\])*" "((?:[^"\\]+|\\.)+)"(?: "([^"]*)")?)?(.*)"#,
+        r#"^[^"]*"((?:[^"\\]|\\["\\])*)""#,
         r"(?-u:\b)?a(?-u:\b)",
         "^$",
     ];
@@ -58,6 +60,47 @@ fn extractions_find_what_the_other_engine_finds() {
 fn what_it_does_not_understand_it_declines() {
     for pattern in [r"(?:ab?){2,3}", "(?m)^a", "[^a]{3}", "[a-é]", "(?:a*)*", r"(?i)k"] {
         assert!(Sequence::compile(pattern).is_none(), "{pattern}");
+    }
+}
+
+#[test]
+fn quoted_strings_with_escapes_are_one_step() {
+    let count = |pattern: &str| {
+        let steps = Sequence::compile(pattern).unwrap().steps;
+        steps.iter().filter(|step| matches!(step, Step::Escaped { .. })).count()
+    };
+    let strings = [
+        r#""((?:[^"\\]|\\.)*)""#,
+        r#""(?:\\.|[^"\\])+""#,
+        r#"'(?:[^'\\]+|\\[^\n])*'"#,
+        r"^CEF:([0-9]+)\|((?:[^|\\]|\\.)*)\|",
+        r"^(?:[^,^]|\^.)*",
+    ];
+    let texts = [
+        r#""a\"b\\" "\é" "" "\"#,
+        "\"a\\\n\" \"\\\n\"",
+        r"'\'' '\\' 'a\é\",
+        r"CEF:0|a\|b\\|c|d",
+        "a^,b^^,c",
+    ];
+    for pattern in strings {
+        assert_eq!(count(pattern), 1, "{pattern}");
+        for text in texts {
+            check(pattern, text);
+        }
+    }
+    // What follows can begin like the string itself, so that a match may need less of it.
+    let loops = [
+        r#"^(?:[^"\\]|\\.)*b"#,
+        r"^((?:[^,\\]|\\.)*)$",
+        r#""(?:[^"]|\\.)*""#,
+        r"^(?:[^,\\]|\\.)*?,",
+    ];
+    for pattern in loops {
+        assert_eq!(count(pattern), 0, "{pattern}");
+        for text in texts {
+            check(pattern, text);
+        }
     }
 }
 
@@ -78,7 +121,12 @@ fn piece() -> impl Strategy<Value = String> {
         Just("[a-c ]".to_owned()),
     ];
     let run = (set, repeat).prop_map(|(set, repeat)| format!("{set}{repeat}"));
-    let leaf = prop_oneof![run, "[abc:é ]{1,3}", Just("(?-u:\\b)".to_owned())];
+    let escaped = prop_oneof![
+        "\\(\\?:\\[\\^:a\\][+]?\\|a[.]\\)[*+]:",
+        "\\(\\?:a\\[\\^c\\]\\|\\[\\^ab\\]\\)[*+][?]?b?",
+        "\\(\\?:\\[b \\]\\|:[.]\\)[*+]",
+    ];
+    let leaf = prop_oneof![run, escaped, "[abc:é ]{1,3}", Just("(?-u:\\b)".to_owned())];
     leaf.prop_recursive(3, 12, 3, |inner| {
         let some = prop::collection::vec(inner.clone(), 1..4);
         let any = prop::collection::vec(inner, 2..4);
