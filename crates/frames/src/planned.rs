@@ -96,6 +96,18 @@ impl FieldFilter {
         let any = |patterns: &[String]| patterns.iter().any(|pattern| wildcard(pattern, name));
         self.keep.as_deref().is_none_or(any) && !any(&self.drop)
     }
+
+    /// Returns the names of all fields that it admits; `None` if a pattern admits fields by the rest of their
+    /// names.
+    #[must_use]
+    pub fn names(&self) -> Option<Vec<&str>> {
+        let keep = self.keep.as_ref()?;
+        if keep.iter().any(|pattern| pattern.contains('*')) {
+            return None;
+        }
+        let dropped = |name: &str| self.drop.iter().any(|pattern| wildcard(pattern, name));
+        Some(keep.iter().map(String::as_str).filter(|name| !dropped(name)).collect())
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +129,14 @@ mod tests {
         let filter = filter(Some(&["us*", "host"]), &["user_id"]);
         assert!(filter.admits("user") && filter.admits("host"));
         assert!(!filter.admits("status") && !filter.admits("user_id"));
+    }
+
+    #[test]
+    fn a_filter_without_wildcards_knows_the_names_of_its_fields() {
+        assert_eq!(filter(None, &["user"]).names(), None);
+        assert_eq!(filter(Some(&["user", "st*"]), &[]).names(), None);
+        assert_eq!(filter(Some(&["user", "_raw"]), &["us*"]).names(), Some(vec!["_raw"]));
+        assert_eq!(filter(Some(&[]), &[]).names(), Some(Vec::new()));
     }
 
     #[test]

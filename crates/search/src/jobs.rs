@@ -48,7 +48,7 @@ pub(crate) use kept::Jobs;
 pub use kept::ReservedId;
 pub use request::JobRequest;
 pub use results::Page;
-pub(crate) use results::{KnownFields, Results};
+pub(crate) use results::{KnownFields, Results, have_raw};
 pub use rows::ResultRows;
 pub(crate) use shown::{Shown, sourcetypes};
 pub use state::{DispatchState, JobStatus};
@@ -601,6 +601,7 @@ impl Job {
             columns,
             filter: self.understood.hidden_fields.clone(),
             batches,
+            only_raw: false,
             knowledge: Arc::clone(&self.knowledge),
             renderer: self.renderer.clone(),
             known: KnownFields::default(),

@@ -15,7 +15,7 @@ use tokio::runtime::Handle;
 use crate::control::ScanControl;
 use crate::handover;
 use crate::inspect::{Inspection, hides_in_audit};
-use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results, Shown};
+use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results, Shown, have_raw};
 use crate::panics::caught;
 use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
@@ -80,12 +80,8 @@ impl SearchService {
                 // The engine calls this synchronously; rendering rows and waiting for a slow reader must not
                 // block other searches on this thread.
                 tokio::task::block_in_place(|| {
-                    let engine = service.engine();
-                    let fields = (planned.kind == ResultKind::Events).then(|| {
-                        let fields = fields_of(&batches, &shown, (engine, &request), &knowledge);
-                        Handle::current().block_on(fields)
-                    });
                     let results = Results {
+                        only_raw: request.raw_only && !is_report && have_raw(&columns, &batches),
                         kind: planned.kind,
                         columns,
                         filter: planned.hidden_fields.clone(),
@@ -93,8 +89,13 @@ impl SearchService {
                         knowledge: Arc::clone(&knowledge),
                         renderer: renderer_of(&request),
                         known: KnownFields::default(),
-                        shown: OnceLock::from(fields.flatten()),
+                        shown: OnceLock::new(),
                     };
+                    if results.has_others() {
+                        let asked = (service.engine(), &request);
+                        let fields = fields_of(&results.batches, &shown, asked, &knowledge);
+                        let _ = results.shown.set(Handle::current().block_on(fields));
+                    }
                     let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
                     count += rows.len() as u64;
                     let first = std::mem::take(&mut is_first);

@@ -46,6 +46,7 @@ async fn export(
     request.read_only = method != Method::POST;
     let format = params.text("output_time_format").map(TimeFormat::parse);
     request.output_time_format = format.map(Arc::new);
+    request.raw_only = mode == OutputMode::Raw;
     let pages = searches::export(&state, &seen, request).await?;
     let mut export = Export::new(mode, pages);
     // A search that fails at once is answered with a status, and one that is known to miss events with a

@@ -380,6 +380,25 @@ async fn events_and_summary_are_those_of_the_range_of_the_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_export_as_raw_text_has_the_texts_of_events_and_all_cells_of_other_rows() {
+    let server = Server::start().await;
+    let events = "search+index%3Dopen";
+    let export = async |search: String| {
+        let path = format!("/services/search/jobs/export?output_mode=raw&search={search}");
+        server.get("admin", &path).await.text
+    };
+    let texts = export(events.to_owned()).await;
+    assert!(texts.contains("word_open"), "{texts}");
+    assert_eq!(texts, export(format!("{events}+%7C+table+_raw")).await);
+    assert_eq!(texts, export(format!("{events}+%7C+fields+n")).await);
+    let made = "%7C+makeresults+%7C+eval+other%3D%22one%22";
+    let rows = export(format!("{events}+%7C+append+%5B{made}%5D")).await;
+    assert!(rows.starts_with(&texts) && rows.contains("one"), "{rows}");
+    let without = export(format!("{events}+%7C+fields+-+_raw")).await;
+    assert!(without.contains('\t') && !without.contains("word_open"), "{without}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_job_over_all_time_has_times_of_the_calendar() {
     let server = Server::start().await;
     let sid = server.job("admin", "search index=open").await;

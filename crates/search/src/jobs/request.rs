@@ -31,6 +31,9 @@ pub struct JobRequest {
     /// The form of `_time` in the rows of an export; `None` is ISO 8601. Of a job, each request for rows has
     /// its own.
     pub output_time_format: Option<Arc<TimeFormat>>,
+    /// Whether the rows of an export are events of which only the text is read; an event without text has all
+    /// its fields.
+    pub raw_only: bool,
     /// Maximum number of events to keep, newest first; `None` uses the setting `max_count`.
     pub max_count: Option<usize>,
     /// Number of bins of the timeline; 0 for no timeline. Bins have round widths, so there may be up to 1,200
@@ -80,6 +83,7 @@ impl JobRequest {
             now: None,
             timezone: TimeZone::UTC,
             output_time_format: None,
+            raw_only: false,
             max_count: None,
             status_buckets: 0,
             preview: false,

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringViewArray};
 use arrow::datatypes::TimestampMicrosecondType;
-use knowledge::Knowledge;
+use knowledge::{Knowledge, Wanted};
 use model::columns;
 use parking_lot::Mutex;
 use plan::{FieldFilter, OutputColumn, ResultKind, ShownFields};
@@ -54,6 +54,8 @@ pub(crate) struct Results {
     pub(crate) columns: Vec<OutputColumn>,
     pub(crate) filter: FieldFilter,
     pub(crate) batches: Vec<RecordBatch>,
+    /// Whether the events are displayed as their text, which all of them have.
+    pub(crate) only_raw: bool,
     pub(crate) knowledge: Arc<Knowledge>,
     pub(crate) renderer: Renderer,
     pub(crate) known: KnownFields,
@@ -98,7 +100,7 @@ impl Results {
     /// computed here, for these rows only.
     pub(crate) fn page_of(&self, batches: &[RecordBatch], renderer: &Renderer) -> Page {
         let mut page = self.stored_page(batches, renderer);
-        if self.kind == ResultKind::Events {
+        if self.has_others() {
             self.extract_rest(batches, renderer, &mut page);
         }
         page
@@ -107,7 +109,7 @@ impl Results {
     /// Returns the fields of [`Self::page_of`], without their values.
     pub(crate) fn fields_of(&self, batches: &[RecordBatch]) -> Vec<String> {
         let mut fields = FieldNames::of(self.stored_fields());
-        if self.kind == ResultKind::Events {
+        if self.has_others() {
             self.extract(batches, &mut |_, name, _| {
                 fields.place(name);
             });
@@ -120,9 +122,27 @@ impl Results {
         fields.names
     }
 
+    /// Returns whether events may have other fields than the columns.
+    pub(crate) fn has_others(&self) -> bool {
+        let are_events = self.kind == ResultKind::Events && !self.only_raw;
+        are_events && self.others().is_none_or(|names| !names.is_empty())
+    }
+
+    /// Returns the names of the fields that events may have besides the columns; `None` if their names are
+    /// not known.
+    fn others(&self) -> Option<Vec<&str>> {
+        let names = self.filter.names()?;
+        let known: HashSet<&str> = self.visible().map(|column| column.name.as_str()).collect();
+        Some(names.into_iter().filter(|name| !known.contains(name)).collect())
+    }
+
     fn visible(&self) -> impl Iterator<Item = &OutputColumn> {
+        let only_raw = self.only_raw;
         let is_inner = |name: &str| name.starts_with("__") || name == columns::FIELDS;
-        self.columns.iter().filter(move |column| !column.absent && !is_inner(&column.name))
+        self.columns.iter().filter(move |column| {
+            let name = column.name.as_str();
+            !column.absent && !is_inner(name) && (!only_raw || name == columns::RAW)
+        })
     }
 
     fn stored_fields(&self) -> Vec<String> {
@@ -185,6 +205,8 @@ impl Results {
     /// Visits every displayed field that is extracted from events, with the number of its row.
     fn extract(&self, batches: &[RecordBatch], found: &mut dyn FnMut(usize, &str, Cow<'_, str>)) {
         let mut number = 0;
+        let others = self.others();
+        let mut prepared: HashMap<u64, Wanted> = HashMap::new();
         for batch in batches {
             // A command may have changed the type of these columns to numbers or lists, which select no
             // rules.
@@ -207,12 +229,21 @@ impl Results {
                     });
                 }
                 let rules = self.knowledge.field_rules(sourcetype, source, host);
-                let _ = rules.extract(raw.value(row), &mut |name, value| {
+                let mut take = |name: &str, value: Cow<'_, str>| {
                     // An indexed field hides an extracted one of the same name.
                     if self.filter.admits(name) && !named.iter().any(|sent| sent == name) {
                         found(number, name, value);
                     }
-                });
+                };
+                let _ = match &others {
+                    Some(names) => {
+                        let wanted = prepared
+                            .entry(rules.fingerprint())
+                            .or_insert_with(|| rules.wanted(names.iter().copied()));
+                        rules.extract_wanted(raw.value(row), wanted, &mut take)
+                    }
+                    None => rules.extract(raw.value(row), &mut take),
+                };
                 number += 1;
             }
         }
@@ -238,6 +269,17 @@ impl Results {
             first += batch.num_rows();
         }
     }
+}
+
+/// Returns whether the text of each of these events can be displayed.
+pub(crate) fn have_raw(shown: &[OutputColumn], batches: &[RecordBatch]) -> bool {
+    let has_texts = |batch: &RecordBatch| {
+        let column = batch.column_by_name(columns::RAW);
+        let texts = column.and_then(|column| column.as_string_view_opt());
+        texts.is_some_and(|texts| texts.null_count() == 0)
+    };
+    let is_raw = |column: &OutputColumn| !column.absent && column.name == columns::RAW;
+    shown.iter().any(is_raw) && batches.iter().all(has_texts)
 }
 
 /// Removes the columns without values from a result: a search may look for thousands of fields.

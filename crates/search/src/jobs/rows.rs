@@ -170,7 +170,7 @@ mod tests {
     use plan::{FieldFilter, OutputColumn, ResultKind, ValueType};
 
     use super::*;
-    use crate::jobs::results::KnownFields;
+    use crate::jobs::results::{KnownFields, have_raw};
 
     /// Events in batches of 700, of which only the last event has the field `late`.
     fn events(count: usize) -> Arc<Results> {
@@ -197,6 +197,7 @@ mod tests {
             }],
             filter: FieldFilter::default(),
             batches,
+            only_raw: false,
             knowledge: Arc::new(Knowledge::builtin()),
             renderer: Renderer::new(TimeZone::UTC),
             known: KnownFields::default(),
@@ -230,6 +231,62 @@ mod tests {
         assert_eq!((at, &fields), (3_400, &whole.fields));
         assert_eq!(whole.fields.last().unwrap(), "late");
         assert_eq!(rows.fields(), whole.fields);
+    }
+
+    #[test]
+    fn fields_that_a_filter_excludes_are_not_extracted() {
+        let whole = ResultRows::part(&events(3_500), 0, usize::MAX).page();
+        let filtered = |names: &[&str]| {
+            let mut results = Arc::into_inner(events(3_500)).unwrap();
+            let keep = names.iter().map(|name| (*name).to_owned()).collect();
+            results.filter = FieldFilter { keep: Some(keep), drop: Vec::new() };
+            results
+        };
+        for (names, has_others) in [
+            (vec!["_raw"], false),
+            (vec!["n", "late", "_raw"], true),
+            (vec!["of1", "nothing"], true),
+            (vec!["of*", "n"], true),
+        ] {
+            let results = filtered(&names);
+            assert_eq!(results.has_others(), has_others, "{names:?}");
+            let admits = |name: &String| name == "_raw" || results.filter.admits(name);
+            let admitted: Vec<_> = whole.fields.iter().filter(|name| admits(name)).collect();
+            let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
+            let page = rows.page();
+            assert_eq!(page.fields.iter().collect::<Vec<_>>(), admitted);
+            assert_eq!(rows.fields(), page.fields);
+            for row in 0..whole.rows.len() {
+                for name in &page.fields {
+                    assert_eq!(cell(&page, row, name), cell(&whole, row, name));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_text_of_events_is_read_if_each_has_one() {
+        let whole = ResultRows::part(&events(3_500), 0, usize::MAX).page();
+        let mut results = Arc::into_inner(events(3_500)).unwrap();
+        assert!(have_raw(&results.columns, &results.batches));
+        results.only_raw = true;
+        assert!(!results.has_others());
+        let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
+        let page = rows.page();
+        assert_eq!(page.fields, ["_raw"]);
+        assert_eq!(rows.fields(), page.fields);
+        for row in 0..whole.rows.len() {
+            assert_eq!(page.rows[row], [cell(&whole, row, "_raw").cloned()]);
+        }
+
+        let some: ArrayRef = Arc::new(StringViewArray::from(vec![Some("a"), None]));
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+        let shown = events(0).columns.clone();
+        for column in [some, numbers] {
+            let batch = RecordBatch::try_from_iter([("_raw", column)]).unwrap();
+            assert!(!have_raw(&shown, &[batch]));
+        }
+        assert!(!have_raw(&[], &[]));
     }
 
     #[test]

@@ -263,6 +263,7 @@ impl Details {
             columns: self.columns.iter().map(Column::output).collect(),
             filter: self.filter(),
             batches,
+            only_raw: false,
             knowledge,
             renderer: Renderer::new(timezone.unwrap_or(TimeZone::UTC)),
             known: KnownFields::default(),
