@@ -2,15 +2,25 @@
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use model::EventTime;
 
-use crate::time::LocalClock;
+use crate::time::{LocalClock, TextKey, TimeFormat};
 use crate::value::{TextValue, Value};
 
 /// Maximum length of a text that a function creates, in bytes.
 pub const LONGEST_TEXT: usize = 16 << 20;
+
+/// The time that was written last. Events are in the order of their times, so the next one often has the same
+/// text.
+#[derive(Debug, Default)]
+struct Written {
+    format: Option<Arc<TimeFormat>>,
+    key: TextKey,
+    text: String,
+}
 
 /// The context of functions besides their arguments. It is valid for one batch of events.
 #[derive(Debug)]
@@ -19,6 +29,7 @@ pub struct Environment {
     wall: EventTime,
     zone: TimeZone,
     clock: RefCell<Option<LocalClock>>,
+    written: RefCell<Written>,
     /// The note of a function about its results.
     note: Cell<Option<&'static str>>,
 }
@@ -28,7 +39,8 @@ impl Environment {
     /// `wall` the value of `time()`.
     #[must_use]
     pub fn new(now: EventTime, wall: EventTime, zone: TimeZone) -> Self {
-        Self { now, wall, zone, clock: RefCell::new(None), note: Cell::new(None) }
+        let (clock, written) = (RefCell::default(), RefCell::default());
+        Self { now, wall, zone, clock, written, note: Cell::new(None) }
     }
 
     /// Records that a limit dropped values; of several notes the last one is kept.
@@ -64,6 +76,28 @@ impl Environment {
     pub fn with_clock<T>(&self, with: impl FnOnce(&mut LocalClock) -> T) -> T {
         let mut clock = self.clock.borrow_mut();
         with(clock.get_or_insert_with(|| LocalClock::new(self.zone.clone())))
+    }
+
+    /// Appends a time in a format, in the zone.
+    pub(crate) fn write_time(&self, time: EventTime, format: &Arc<TimeFormat>, out: &mut String) {
+        self.with_clock(|clock| {
+            let Some(key) = TextKey::of(time, format, clock) else {
+                format.strftime(time, clock, out);
+                return;
+            };
+            let mut written = self.written.borrow_mut();
+            let last = &mut *written;
+            let is_known = last.format.as_ref().is_some_and(|known| Arc::ptr_eq(known, format));
+            if !is_known || last.key != key {
+                if !is_known {
+                    last.format = Some(Arc::clone(format));
+                }
+                last.key = key;
+                last.text.clear();
+                format.strftime_at(time, key.offset, clock, &mut last.text);
+            }
+            out.push_str(&last.text);
+        });
     }
 }
 
@@ -160,5 +194,54 @@ impl<'b> Several<'b> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.0.is_full()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::time::parse_zone;
+
+    const ZONES: &[&str] = &["UTC", "-0530", "est", "PST8PDT,M3.2.0,M11.1.0"];
+    const PARTS: &[&str] = &[
+        "%Y", "%y", "%C", "%G", "%m", "%b", "%B", "%d", "%e", "%j", "%F", "%D", "%x", "%v", "%a",
+        "%A", "%w", "%u", "%U", "%V", "%W", "%H", "%k", "%I", "%l", "%M", "%S", "%p", "%P", "%T",
+        "%R", "%r", "%c", "%+", "%s", "%Z", "%z", "%:z", "%::z", "%Ez", "%N", "%3Q", "%f", "%n",
+        "%%", "%i", "-",
+    ];
+
+    fn format() -> impl Strategy<Value = String> {
+        prop::collection::vec(prop::sample::select(PARTS), 0..4).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn a_time_has_the_text_of_its_format_whatever_was_written_before(
+            formats in [format(), format()],
+            zone in prop::sample::select(ZONES),
+            start in -4_000_000_000_000_000_i64..8_000_000_000_000_000,
+            steps in prop::collection::vec(
+                prop_oneof![0..2_000_000_i64, 0..90_000_000_i64, -9_000_000_000_i64..90_000_000_000],
+                1..20,
+            ),
+        ) {
+            let zone = parse_zone(zone).unwrap();
+            let clock = LocalClock::new(zone.clone());
+            let environment = Environment::new(EventTime(0), EventTime(0), zone);
+            let formats = formats.map(|format| Arc::new(TimeFormat::parse(&format)));
+            let mut time = start;
+            for (at, step) in steps.into_iter().enumerate() {
+                time += step;
+                // Sometimes another format comes between.
+                let format = &formats[usize::from(at % 5 == 4)];
+                let (mut written, mut expected) = ("<".to_owned(), "<".to_owned());
+                environment.write_time(EventTime(time), format, &mut written);
+                format.strftime(EventTime(time), &clock, &mut expected);
+                prop_assert_eq!(written, expected, "{}", format.as_str());
+            }
+        }
     }
 }

@@ -16,5 +16,6 @@ pub use civil::Fields;
 pub use error::Error;
 pub use format::TimeFormat;
 pub use modifier::{TimeModifier, parse_time};
+pub(crate) use strftime::TextKey;
 pub use strptime::{Parsed, fraction_at};
 pub use zone::{LocalClock, abbreviation_offset, parse_offset, parse_zone};

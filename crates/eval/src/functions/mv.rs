@@ -31,14 +31,15 @@ const TOO_MANY_IN_RANGE: &str =
 
 fn split(row: Row<'_>, out: &mut Several<'_>) -> Option<()> {
     let delimiter = row.text(1)?;
-    row.value(0).each_text(|text| {
-        if delimiter.is_empty() {
-            text.chars().for_each(|character| {
-                out.append_value(&*character.encode_utf8(&mut [0; 4]));
-            });
-        } else {
-            text.split(&*delimiter).for_each(|part| out.append_value(part));
-        }
+    let mut characters = delimiter.chars();
+    let ends = (characters.next(), characters.next());
+    row.value(0).each_text(|text| match ends {
+        (None, _) => text.chars().for_each(|character| {
+            out.append_value(&*character.encode_utf8(&mut [0; 4]));
+        }),
+        // The standard library finds a single character several times as fast as a text.
+        (Some(one), None) => text.split(one).for_each(|part| out.append_value(part)),
+        _ => text.split(&*delimiter).for_each(|part| out.append_value(part)),
     });
     Some(())
 }

@@ -31,10 +31,13 @@ fn event_time(value: Value<'_>) -> Option<EventTime> {
 
 fn strftime(call: &Call<'_>) -> Preparation {
     let literal = call.text(1).map(|format| Arc::new(TimeFormat::parse(format)));
-    let format = of_argument(literal, |format| Some(TimeFormat::parse(format)));
+    let cache = Cached::new(|format| Some(TimeFormat::parse(format)));
     Ok(text(move |row, out| {
-        let (time, format) = (event_time(row.value(0))?, format(row)?);
-        row.environment().with_clock(|clock| format.strftime(time, clock, out));
+        let (time, environment) = (event_time(row.value(0))?, row.environment());
+        match &literal {
+            Some(format) => environment.write_time(time, format, out),
+            None => environment.write_time(time, &cache.get(&row.text(1)?)?, out),
+        }
         Some(())
     }))
 }

@@ -1,5 +1,6 @@
 //! Time formats, compiled into items for reading and writing.
 
+use super::civil::DAY;
 use super::error::Error;
 
 /// One element of a format.
@@ -60,14 +61,18 @@ pub struct TimeFormat {
     pub(super) items: Vec<Item>,
     format: String,
     unknown: Option<(usize, String)>,
+    /// See [`TimeFormat::granule`].
+    granule: Option<i64>,
 }
 
 impl TimeFormat {
     /// Compiles a format. Undefined specifiers are written as they are, and match nothing when reading.
     #[must_use]
     pub fn parse(format: &str) -> Self {
-        let mut out = Self { items: Vec::new(), format: format.to_owned(), unknown: None };
+        let mut out =
+            Self { items: Vec::new(), format: format.to_owned(), unknown: None, granule: None };
         out.compile(format, 0);
+        out.granule = granule(&out.items);
         out
     }
 
@@ -106,6 +111,12 @@ impl TimeFormat {
             Item::Fraction { digits, exact: true } => Some(usize::from(*digits)),
             _ => None,
         })
+    }
+
+    /// Returns the length in seconds of the parts of a local day within which all times have the same text if
+    /// the offset of the zone is the same. `None` if other properties of a time are written, too.
+    pub(super) fn granule(&self) -> Option<i64> {
+        self.granule
     }
 
     fn compile(&mut self, format: &str, depth: usize) {
@@ -154,6 +165,21 @@ impl TimeFormat {
         }
         length
     }
+}
+
+fn granule(items: &[Item]) -> Option<i64> {
+    items.iter().try_fold(DAY, |least, item| match item {
+        Item::Epoch | Item::ZoneName | Item::Fraction { .. } => None,
+        Item::Second => Some(1),
+        Item::Minute => Some(least.min(60)),
+        Item::Hour24
+        | Item::Hour24Padded
+        | Item::Hour12
+        | Item::Hour12Padded
+        | Item::AmPm
+        | Item::AmPmLower => Some(least.min(3600)),
+        _ => Some(least),
+    })
 }
 
 /// Returns the format that a composite specifier stands for.

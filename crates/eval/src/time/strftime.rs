@@ -21,9 +21,8 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn new(time: EventTime, clock: &'a LocalClock) -> Self {
-        let epoch = time.0.div_euclid(1_000_000);
-        let offset = clock.offset_at(epoch);
+    fn new(time: EventTime, offset: i64, clock: &'a LocalClock) -> Self {
+        let epoch = epoch_of(time);
         let local = epoch.saturating_add(offset);
         let days = local.div_euclid(DAY);
         let (year, month, day) = civil_from_days(days);
@@ -56,11 +55,44 @@ impl<'a> Parts<'a> {
 impl TimeFormat {
     /// Appends the formatted time, in the zone of the clock.
     pub fn strftime(&self, time: EventTime, clock: &LocalClock, out: &mut String) {
-        let parts = Parts::new(time, clock);
+        self.strftime_at(time, clock.offset_at(epoch_of(time)), clock, out);
+    }
+
+    /// Appends the formatted time, given the offset of the clock at this time.
+    pub(crate) fn strftime_at(
+        &self,
+        time: EventTime,
+        offset: i64,
+        clock: &LocalClock,
+        out: &mut String,
+    ) {
+        let parts = Parts::new(time, offset, clock);
         for item in &self.items {
             write_item(item, &parts, out);
         }
     }
+}
+
+/// What the text of a time depends on, besides the format and the zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct TextKey {
+    pub(crate) offset: i64,
+    granule: i64,
+}
+
+impl TextKey {
+    /// Returns the key of a time: times with the same key have the same text in this format. `None` if the
+    /// format writes more of a time than its key has.
+    pub(crate) fn of(time: EventTime, format: &TimeFormat, clock: &LocalClock) -> Option<Self> {
+        let granule = format.granule()?;
+        let epoch = epoch_of(time);
+        let offset = clock.offset_at(epoch);
+        Some(Self { offset, granule: epoch.saturating_add(offset).div_euclid(granule) })
+    }
+}
+
+fn epoch_of(time: EventTime) -> i64 {
+    time.0.div_euclid(1_000_000)
 }
 
 fn write_item(item: &Item, parts: &Parts<'_>, out: &mut String) {
@@ -205,6 +237,32 @@ mod tests {
     fn zones_shift_what_is_written() {
         check("%H:%M %z", 0.0, "-0530", "18:30 -0530");
         check("%H:%M %Z %:z", 1_435_708_800.0, "PST8PDT,M3.2.0,M11.1.0", "17:00 PDT -07:00");
+    }
+
+    #[test]
+    fn times_with_the_same_text_have_the_same_key() {
+        let clock = LocalClock::new(parse_zone("PST8PDT,M3.2.0,M11.1.0").unwrap());
+        let key = |format: &str, seconds: f64| {
+            TextKey::of(EventTime::from_seconds(seconds), &TimeFormat::parse(format), &clock)
+        };
+        // 2015-05-17T10:05:03.5Z
+        let time = 1_431_857_103.5;
+        for (format, same, other) in [
+            ("%T", 0.4, 0.5),
+            ("%H:%M", 56.4, 56.5),
+            ("%F %I %p %z", 3_296.4, 3_296.5),
+            ("%A %V", 75_296.4, 75_296.5),
+        ] {
+            assert!(key(format, time).is_some(), "{format}");
+            assert_eq!(key(format, time), key(format, time + same), "{format}");
+            assert_ne!(key(format, time), key(format, time + other), "{format}");
+        }
+        for format in ["%3N", "%s", "%H %Z", "%+", "%f"] {
+            assert_eq!(key(format, time), None, "{format}");
+        }
+        // The hour that is repeated when daylight saving time ends has another offset.
+        let end = 1_446_368_400.0;
+        assert_ne!(key("%H", end - 1.0), key("%H", end));
     }
 
     #[test]
