@@ -29,6 +29,21 @@ pub fn all_present(columns: Vec<Expr>) -> Option<Expr> {
     Present::of(true, columns)
 }
 
+/// Returns a test for values in all group keys, which the next operator reads; `None` without keys. The
+/// optimizer leaves it above the projection that computes the keys ([`columns_of_test`]), so that they are
+/// computed once. `IS NOT NULL` is better for columns of a table, because it may exclude buckets.
+pub fn keys_present(keys: Vec<Expr>) -> Option<Expr> {
+    (!keys.is_empty()).then(|| Present::call(true, keys))
+}
+
+/// Returns the arguments of a test by [`keys_present`], or by [`all_present`] for many columns.
+#[must_use]
+pub fn columns_of_test(condition: &Expr) -> Option<&[Expr]> {
+    let Expr::ScalarFunction(call) = condition else { return None };
+    let test = call.func.inner().downcast_ref::<Present>()?;
+    test.all.then_some(call.args.as_slice())
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Present {
     /// Whether all columns need a value, instead of at least one.
@@ -39,11 +54,15 @@ struct Present {
 impl Present {
     fn of(all: bool, columns: Vec<Expr>) -> Option<Expr> {
         if columns.len() > CHAINED {
-            let signature = any_arguments(Volatility::Immutable);
-            return Some(ScalarUDF::new_from_impl(Self { all, signature }).call(columns));
+            return Some(Self::call(all, columns));
         }
         let present = columns.into_iter().map(Expr::is_not_null);
         present.reduce(if all { Expr::and } else { Expr::or })
+    }
+
+    fn call(all: bool, columns: Vec<Expr>) -> Expr {
+        let signature = any_arguments(Volatility::Immutable);
+        ScalarUDF::new_from_impl(Self { all, signature }).call(columns)
     }
 }
 

@@ -4,6 +4,7 @@
 //! copies of the sort columns, so a command cannot change the order by accident. Names are exact: they are
 //! never parsed as SQL identifiers.
 
+pub(crate) mod computed;
 mod formats;
 mod places;
 pub(crate) mod schemas;
@@ -20,6 +21,7 @@ use datafusion::logical_expr::{
     EmptyRelation, Expr, Extension, Filter, Limit, LogicalPlan, Projection, Sort, cast, lit,
 };
 use exprs::Typed;
+use exprs::present::{all_present, keys_present};
 use exprs::types::{ArrowType, ValueType};
 
 pub use formats::Formats;
@@ -387,6 +389,22 @@ impl Frame {
         let input = Arc::new(self.plan.clone());
         self.plan = LogicalPlan::Filter(Filter::try_new(condition, input)?);
         Ok(self)
+    }
+
+    /// Keeps the rows that have values in all of these columns. The next operator must read the columns, as
+    /// keys of groups: then those that the plan computes are tested after they are computed.
+    pub fn with_keys<'n>(self, names: impl IntoIterator<Item = &'n str>) -> Result<Self, Error> {
+        let names: Vec<&str> = names.into_iter().collect();
+        let computed = computed::computed(&self.plan, &names);
+        let is_computed = |name: &&str| computed.contains(name);
+        let (made, read): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_computed);
+        let fields =
+            |names: Vec<&str>| names.into_iter().map(|name| self.field(name).expr).collect();
+        let tests = [all_present(fields(read)), keys_present(fields(made))];
+        match tests.into_iter().flatten().reduce(Expr::and) {
+            Some(condition) => self.filter(condition),
+            None => Ok(self),
+        }
     }
 
     /// Sorts the rows by expressions. With `keep_ties`, the previous order decides between equal rows.

@@ -51,7 +51,7 @@ pub(super) fn pivot(
         frame = with_series(frame, split, series.options.dedup_splitvals, env)?;
         keys.push(split.field.node.clone());
         if series.options.usenull == Some(false) {
-            frame = frame.filter(frames::column(SERIES).is_not_null())?;
+            frame = frame.with_keys([SERIES])?;
         }
     }
     let calls: Vec<StatsCall> = series.calls.iter().map(as_sum).collect();

@@ -10,7 +10,7 @@ use exprs::Report;
 use exprs::Typed;
 use exprs::aggregates::{AggregateOptions, SparklineAxis};
 use exprs::order::group_key;
-use exprs::present::{all_present, any_present};
+use exprs::present::any_present;
 use exprs::types::ValueType;
 use frames::Frame;
 use spl::ast::{FieldPattern, StatsArgument, StatsBy, StatsCall, StatsCommand, StatsKind};
@@ -182,10 +182,7 @@ pub(super) fn split_values(
             frame = explode(frame, name, Valueless::Go)?;
         }
     }
-    let present = all_present(keys.iter().map(|name| frame.field(name).expr).collect());
-    if let Some(condition) = present {
-        frame = frame.filter(condition)?;
-    }
+    let frame = frame.with_keys(keys.iter().map(String::as_str))?;
     Ok((frame, keys))
 }
 

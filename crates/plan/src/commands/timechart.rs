@@ -92,7 +92,7 @@ pub(super) fn plan(
     let align = bin::alignment(command.bins.aligntime.as_deref(), env)?;
     let bins = TimeBins::new(width.clone(), env.context.timezone.clone(), align);
     let binned = bin::time_bin(frame.field(TIME), &bins);
-    let frame = frame.filter(frames::column(TIME).is_not_null())?;
+    let frame = frame.with_keys([TIME])?;
     let known = frame.kind(EXACT_TIME).map_or(TIME, |_| EXACT_TIME);
     let exact = (EXACT_TIME.to_owned(), frame.field(known));
     let frame = frame.with_columns(vec![exact, (TIME.to_owned(), binned)])?;

@@ -19,6 +19,7 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateInputMode, PhysicalGroupBy};
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use exprs::part_of;
@@ -244,7 +245,18 @@ pub(super) fn source_of(
         let below = projection.expr().get(column)?.expr.downcast_ref::<Column>()?;
         return source_of(projection.input(), below.index());
     }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        return source_of(filter.input(), column_below(filter, column)?);
+    }
     passes(plan).and_then(|input| source_of(input, column))
+}
+
+/// Returns the column of its input that a column of a filter is.
+fn column_below(filter: &FilterExec, column: usize) -> Option<usize> {
+    match filter.projection() {
+        Some(columns) => columns.get(column).copied(),
+        None => Some(column),
+    }
 }
 
 /// Returns the input of an operator that passes its rows unchanged.
@@ -266,6 +278,9 @@ fn supplied(
     }
     if let Some(projection) = plan.downcast_ref::<ProjectionExec>() {
         return supplied_projection(projection, wants);
+    }
+    if let Some(filter) = plan.downcast_ref::<FilterExec>() {
+        return supplied_filter(filter, wants);
     }
     let Some(input) = passes(plan) else { return Ok(None) };
     let Some(input) = supplied(input, wants)? else { return Ok(None) };
@@ -309,6 +324,24 @@ fn supplied_projection(
     }
     let Some(input) = supplied(projection.input(), &below)? else { return Ok(None) };
     Ok(Some(Arc::new(ProjectionExec::try_new(exprs, input)?)))
+}
+
+fn supplied_filter(filter: &FilterExec, wants: &Wants) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    let mut below = Wants::default();
+    let mut outputs = Vec::with_capacity(wants.0.len());
+    for (at, view) in &wants.0 {
+        let Some(column) = column_below(filter, *at) else { return Ok(None) };
+        outputs.push(below.place(column, view.clone()));
+    }
+    let predicate = below.rewrite(filter.predicate())?;
+    let Some(input) = supplied(filter.input(), &below)? else { return Ok(None) };
+    let made = FilterExecBuilder::new(predicate, input)
+        .apply_projection(Some(outputs))?
+        .with_default_selectivity(filter.default_selectivity())
+        .with_batch_size(filter.batch_size())
+        .with_fetch(filter.fetch())
+        .build()?;
+    Ok(Some(Arc::new(made)))
 }
 
 impl BucketScanExec {

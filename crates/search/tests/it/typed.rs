@@ -94,6 +94,12 @@ async fn aggregations_do_not_depend_on_how_fields_are_stored() {
         "search rest=* | stats count by rest",
         "stats dc(id) estdc(id)",
         "sort 20 num | table num, path, id",
+        "eval low=lower(path) | stats count avg(num) sum(rest) by low, host",
+        "eval some=if(num>100,num,null()) | where isnotnull(some) | stats count avg(num) by some",
+        "rex \"num=(?<n>\\d+) path=(?<p>\\S+)\" | stats count sum(num) by n, p, host",
+        "eval low=lower(path) | top 3 low by host",
+        "eval low=lower(path) | timechart span=10m avg(num) by low",
+        "eval some=nullif(rest,\"3\") | chart usenull=f sum(num) over path by some",
     ];
     for search in searches {
         let typed = rows(&service, &format!("search * | {search}")).await;
@@ -102,6 +108,20 @@ async fn aggregations_do_not_depend_on_how_fields_are_stored() {
         let texts = rows(&service, &format!("search * | {texts} | {search}")).await;
         assert_eq!(typed.is_empty(), search.ends_with("by missing"), "{search}");
         assert_eq!(typed, texts, "{search}");
+    }
+}
+
+/// The rows of a computed group key are chosen after it is computed, over parts and keys of other columns.
+#[tokio::test(flavor = "multi_thread")]
+async fn groups_by_a_computed_field_are_those_of_the_rows_that_have_it() {
+    let service = filled().await;
+    let keys = ["nullif(rest,\"3\")", "if(num>100,num,null())", "lower(path)", "rest+num"];
+    for key in keys {
+        let stats = "stats count sum(num) as sum dc(id) as ids by key, host";
+        let by_key = rows(&service, &format!("search * | eval key={key} | {stats}")).await;
+        let all = format!("eval key=coalesce({key},\"none\") | {stats} | where key!=\"none\"");
+        assert!(!by_key.is_empty(), "{key}");
+        assert_eq!(by_key, rows(&service, &format!("search * | {all}")).await, "{key}");
     }
 }
 

@@ -4,8 +4,12 @@
 //! `eval a=a.a` becomes `a.a!=""`. After sixty such evals, the condition has 2^60 nodes. Here, a condition is
 //! pushed down only while it stays small or does not grow; otherwise, it stays above the projection, where
 //! the values are computed already.
+//!
+//! Tests for group keys stay above the projection that computes the keys, too: `stats by` reads the keys, and
+//! most rows have them. Below, a key would be computed for the test and again for the group. Other conditions
+//! are pushed down, because they may leave few rows, for which further columns are read.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::Result;
@@ -22,6 +26,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
 use exprs::by_origin::hidden_steps;
 use exprs::predicate::balanced;
+use exprs::present::columns_of_test;
+
+use crate::frame::computed::is_cheap;
 
 /// Maximum number of nodes of a condition that grows when it is pushed down.
 const LARGEST: usize = 100;
@@ -64,7 +71,18 @@ impl OptimizerRule for PushFilters {
         let Some((stay, go, below)) = divided(&plan) else {
             return rebalanced(self.0.rewrite(plan, config)?);
         };
-        let Some(go) = balanced(Operator::And, go) else { return Ok(Transformed::no(plan)) };
+        let is_over_filter =
+            matches!(&plan, LogicalPlan::Filter(filter) if is_filter(&filter.input));
+        let Some(go) = balanced(Operator::And, go) else {
+            // Several filters become one: otherwise, the lower one would be pushed down on its own, although
+            // its condition stays because of the upper one.
+            return match balanced(Operator::And, stay).filter(|_| is_over_filter) {
+                Some(stay) => {
+                    Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(stay, below)?)))
+                }
+                None => Ok(Transformed::no(plan)),
+            };
+        };
         let Some(stay) = balanced(Operator::And, stay) else {
             return rebalanced(self.0.rewrite(plan, config)?);
         };
@@ -73,6 +91,10 @@ impl OptimizerRule for PushFilters {
         let upper = Filter::try_new(stay, Arc::new(lower))?;
         Ok(Transformed::yes(LogicalPlan::Filter(upper)))
     }
+}
+
+fn is_filter(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Filter(_))
 }
 
 /// Splits the conditions of filters above a projection into those that stay and those that may be pushed
@@ -88,11 +110,46 @@ fn divided(plan: &LogicalPlan) -> Option<(Vec<Expr>, Vec<Expr>, Arc<LogicalPlan>
     let sizes = sizes(projection);
     // The conditions of the lowest filter come first, as in the plan.
     let conditions = filters.iter().rev().map(|filter| filter.predicate.clone());
-    let (go, stay) = conditions.flat_map(split_conjunction_owned).partition(|condition| {
+    let conditions: Vec<Expr> = conditions.flat_map(split_conjunction_owned).collect();
+    let keys = computed_keys(&conditions, projection);
+    let (go, stay) = conditions.into_iter().partition(|condition| {
         let (now, then) = grown(condition, &sizes);
-        then <= now.max(LARGEST)
+        then <= now.max(LARGEST) && !is_test_of(condition, &keys)
     });
     Some((stay, go, Arc::clone(below)))
+}
+
+/// Returns the columns that a projection computes and that conditions test as group keys.
+fn computed_keys(conditions: &[Expr], projection: &Projection) -> HashSet<String> {
+    let tested = conditions.iter().filter_map(columns_of_test).flatten();
+    let tested: HashSet<&str> = tested.filter_map(name_of).collect();
+    let mut computed = HashSet::new();
+    if tested.is_empty() {
+        return computed;
+    }
+    for (field, expr) in projection.schema.fields().iter().zip(&projection.expr) {
+        if tested.contains(field.name().as_str()) && !is_cheap(expr) {
+            computed.insert(field.name().clone());
+        }
+    }
+    computed
+}
+
+/// Whether a condition only tests that columns have values, one of them a computed key.
+fn is_test_of(condition: &Expr, keys: &HashSet<String>) -> bool {
+    let is_key = |column: &Expr| name_of(column).is_some_and(|name| keys.contains(name));
+    match condition {
+        _ if keys.is_empty() => false,
+        Expr::IsNotNull(column) => is_key(column.as_ref()),
+        other => columns_of_test(other).is_some_and(|columns| columns.iter().any(is_key)),
+    }
+}
+
+fn name_of(column: &Expr) -> Option<&str> {
+    match column {
+        Expr::Column(column) => Some(&column.name),
+        _ => None,
+    }
 }
 
 /// Returns the computed columns of a projection with their number of nodes.
@@ -249,4 +306,76 @@ fn weight(expr: &Arc<dyn PhysicalExpr>, columns: &[usize]) -> Result<usize> {
         Ok(TreeNodeRecursion::Continue)
     })?;
     Ok(steps)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use arrow::datatypes::{DataType, Field, Schema};
+    use datafusion::functions_aggregate::expr_fn::count;
+    use datafusion::logical_expr::{col, lit, table_scan};
+    use datafusion::optimizer::{Optimizer, OptimizerContext};
+    use exprs::Typed;
+    use exprs::types::ValueType;
+
+    use super::*;
+    use crate::frame::{Frame, FrameColumn};
+
+    /// Rows with a column of the table under another name, and two computed columns.
+    fn frame() -> Frame {
+        let fields = ["a", "b"].map(|name| Field::new(name, DataType::Int64, true));
+        let schema = Schema::new(fields.to_vec());
+        let scan = table_scan(Some("events"), &schema, None).unwrap();
+        let made = vec![
+            col("b").alias("plain"),
+            (col("a") + lit(1_i64)).alias("one"),
+            (col("a") + lit(2_i64)).alias("two"),
+        ];
+        let plan = scan.project(made).unwrap().build().unwrap();
+        let column = |name: &str| FrameColumn { name: name.to_owned(), kind: ValueType::Integer };
+        Frame::new(plan, ["plain", "one", "two"].map(column).to_vec())
+    }
+
+    /// Returns the optimized plan of counts by these keys.
+    fn counted(frame: Frame, keys: &[&str]) -> String {
+        let frame = frame.with_keys(keys.iter().copied()).unwrap();
+        let groups = keys.iter().map(|name| ((*name).to_owned(), frame.field(name))).collect();
+        let rows = Typed::new(count(lit(1_i64)), ValueType::Integer);
+        let frame = frame.aggregate(groups, vec![("n".to_owned(), rows)]).unwrap();
+        let optimizer = Optimizer::with_rules(PushFilters::instead(Optimizer::new().rules));
+        let plan = frame.plan().clone();
+        let plan = optimizer.optimize(plan, &OptimizerContext::new(), |_, _| {}).unwrap();
+        plan.display_indent().to_string()
+    }
+
+    fn times(plan: &str, text: &str) -> usize {
+        plan.matches(text).count()
+    }
+
+    #[test]
+    fn a_computed_group_key_is_computed_once() {
+        let plan = counted(frame(), &["one", "two", "plain"]);
+        assert_eq!(times(&plan, "+ Int64(1)"), 1, "{plan}");
+        assert_eq!(times(&plan, "+ Int64(2)"), 1, "{plan}");
+        assert_eq!(times(&plan, "events.b IS NOT NULL"), 1, "a column may exclude buckets: {plan}");
+    }
+
+    #[test]
+    fn a_search_for_rows_with_the_key_is_left_above_as_well() {
+        let searched = frame().filter(col("one").is_not_null()).unwrap();
+        let plan = counted(searched, &["one"]);
+        assert_eq!(times(&plan, "+ Int64(1)"), 1, "{plan}");
+    }
+
+    #[test]
+    fn other_conditions_on_computed_columns_are_pushed_down() {
+        let chosen = frame().filter(col("two").gt(lit(5_i64))).unwrap();
+        let plan = counted(chosen, &["one"]);
+        assert_eq!((times(&plan, "+ Int64(1)"), times(&plan, "+ Int64(2)")), (1, 1), "{plan}");
+        let present = frame().filter(col("two").is_not_null()).unwrap();
+        let plan = counted(present, &["one"]);
+        // The value is not part of the result, so it is only computed for the condition.
+        let (filter, projection) = (plan.rfind("Filter: "), plan.rfind("Projection: "));
+        assert!(plan.contains("+ Int64(2) IS NOT NULL") && filter > projection, "{plan}");
+    }
 }
