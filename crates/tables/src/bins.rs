@@ -6,6 +6,7 @@
 use std::fmt;
 
 use eval::value::{NumberText, parse_number};
+use hashbrown::HashMap;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -329,22 +330,68 @@ impl NumberBins {
     #[inline]
     #[must_use]
     pub fn around(&self, number: f64) -> Option<(f64, f64)> {
+        self.place(number).map(|at| self.edges(at))
+    }
+
+    /// Returns the place of the bin of a number in the sequence of bins, a whole number; `None` if the number
+    /// has no bin.
+    fn place(&self, number: f64) -> Option<f64> {
         match *self {
-            Self::Linear { start, step } => {
-                let at = ((number - start) / step + 1e-9).floor();
-                Some((clean(start + at * step), clean(start + (at + 1.0) * step)))
-            }
+            Self::Linear { start, step } => Some(((number - start) / step + 1e-9).floor()),
+            Self::Log { .. } if number <= 0.0 => None,
             Self::Log { coefficient, base } => {
-                if number <= 0.0 {
-                    return None;
-                }
-                let power = ((number / coefficient).log(base) + 1e-9).floor();
-                Some((
-                    clean(coefficient * base.powf(power)),
-                    clean(coefficient * base.powf(power + 1.0)),
-                ))
+                Some(((number / coefficient).log(base) + 1e-9).floor())
             }
         }
+    }
+
+    /// Returns start and end of the bin at a place.
+    fn edges(&self, at: f64) -> (f64, f64) {
+        match *self {
+            Self::Linear { start, step } => {
+                (clean(start + at * step), clean(start + (at + 1.0) * step))
+            }
+            Self::Log { coefficient, base } => {
+                (clean(coefficient * base.powf(at)), clean(coefficient * base.powf(at + 1.0)))
+            }
+        }
+    }
+}
+
+/// Maximum number of bins whose texts are kept.
+const KEPT: usize = 1_024;
+
+/// The texts of bins of numbers. The last ones are kept, because rounding and writing the edges of a bin
+/// takes almost a microsecond, and most values of a field are in few bins.
+#[derive(Debug)]
+pub struct RangeTexts {
+    bins: NumberBins,
+    decimals: usize,
+    /// The text of each bin, by the bits of its place.
+    texts: HashMap<u64, String>,
+}
+
+impl RangeTexts {
+    /// Creates the texts of these bins.
+    #[must_use]
+    pub fn new(bins: NumberBins) -> Self {
+        Self { bins, decimals: bins.decimals(), texts: HashMap::new() }
+    }
+
+    /// Returns the text of the bin of a number, such as `10-20`; `None` if the number has no bin.
+    pub fn around(&mut self, number: f64) -> Option<&str> {
+        let (bins, decimals) = (self.bins, self.decimals);
+        let at = bins.place(number)?;
+        let key = at.to_bits();
+        if self.texts.len() >= KEPT && !self.texts.contains_key(&key) {
+            self.texts.clear();
+        }
+        let text = self.texts.entry(key).or_insert_with(|| {
+            let mut text = String::new();
+            write_range(bins.edges(at), decimals, &mut text);
+            text
+        });
+        Some(text.as_str())
     }
 }
 
@@ -534,6 +581,37 @@ mod tests {
         assert_eq!(range_of("1e-7-1e-6"), Some((1e-7, 1e-6)));
         for text in ["a-b", "20-10", "2024-01-05", "-5", "10-", ""] {
             assert_eq!(range_of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_of_bins_are_the_same_whether_they_are_kept_or_written() {
+        let bins = [
+            NumberBins::Linear { start: 0.0, step: 100.0 },
+            NumberBins::Linear { start: 0.25, step: 0.5 },
+            NumberBins::Linear { start: 0.0, step: 1e-9 },
+            NumberBins::Log { coefficient: 1.0, base: 2.0 },
+            NumberBins::Log { coefficient: 3.0, base: 10.0 },
+        ];
+        let odd = [0.0, -0.0, -1e-12, 99.999_999_999_999, 1e300, -1e300, f64::NAN, f64::INFINITY];
+        for bins in bins {
+            let mut texts = RangeTexts::new(bins);
+            // A linear congruential generator: more bins than are kept, and the same ones again.
+            let mut seed = 17_u32;
+            let random = std::iter::repeat_with(|| {
+                seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                f64::from(seed >> 8) / 37.0 - 100_000.0
+            });
+            let numbers: Vec<f64> = odd.into_iter().chain(random.take(3_000)).collect();
+            for number in numbers.iter().chain(&numbers) {
+                let written = bins.around(*number).map(|bin| {
+                    let mut text = String::new();
+                    write_range(bin, bins.decimals(), &mut text);
+                    text
+                });
+                assert_eq!(texts.around(*number), written.as_deref(), "{bins:?} {number}");
+                assert!(texts.texts.len() <= KEPT);
+            }
         }
     }
 }

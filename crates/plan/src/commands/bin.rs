@@ -5,14 +5,18 @@
 
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, StringViewBuilder};
+use datafusion::common::config::ConfigOptions;
 use datafusion::functions_aggregate::expr_fn::{max, min};
 use exprs::Typed;
+use exprs::column::Argument;
 use exprs::kernel::{EvalFunction, Kernel, integer};
+use exprs::ledger::Meter;
 use exprs::types::{ArrowType, ValueType};
 use frames::Frame;
 use jiff::tz::TimeZone;
 use spl::ast::{BinCommand, BinOptions, BinSpan, TimeSpan, TimeUnit};
-use tables::bins::{NumberBins, TimeBins, default_span, write_range};
+use tables::bins::{NumberBins, RangeTexts, TimeBins, default_span};
 
 use super::eval::convert;
 use super::required::is_source;
@@ -247,7 +251,7 @@ pub(super) fn alignment(
 pub(super) fn time_bin(value: Typed, bins: &TimeBins) -> Typed {
     let parameters = format!("{bins:?}");
     let bins = bins.clone();
-    let kernel = move |arguments: &[exprs::column::Argument], rows: usize| {
+    let kernel = move |arguments: &[Argument], rows: usize| {
         let mut starts = arrow::array::TimestampMicrosecondBuilder::with_capacity(rows);
         // Events are ordered by time, so the bin of the previous event is usually the right one.
         let mut bin = (0, 0);
@@ -262,7 +266,7 @@ pub(super) fn time_bin(value: Typed, bins: &TimeBins) -> Typed {
                 _ => starts.append_null(),
             }
         }
-        Ok(Arc::new(starts.finish().with_timezone("UTC")) as arrow::array::ArrayRef)
+        Ok(Arc::new(starts.finish().with_timezone("UTC")) as ArrayRef)
     };
     let kernel = Kernel::Columns(ValueType::Time, Arc::new(kernel));
     EvalFunction::new("time_bin", parameters, kernel).call(vec![value])
@@ -292,13 +296,31 @@ fn time_number_bin(value: Typed, bins: NumberBins) -> Typed {
 
 /// The bin of a number as `start-end`; other values stay as they are.
 fn range_bin(value: Typed, bins: NumberBins) -> Typed {
-    let decimals = bins.decimals();
-    let function = exprs::kernel::text("range_bin", move |row, out| {
-        match row.number(0) {
-            Some(number) => write_range(bins.around(number)?, decimals, out),
-            None => out.push_str(&row.text(0)?),
+    let kernel = move |arguments: &[Argument], rows: usize, config: &Arc<ConfigOptions>| {
+        ranges(&arguments[0], rows, bins, config)
+    };
+    let kernel = Kernel::Inner(ValueType::Text, Arc::new(kernel));
+    EvalFunction::new("range_bin", format!("{bins:?}"), kernel).call(vec![value])
+}
+
+fn ranges(
+    values: &Argument,
+    rows: usize,
+    bins: NumberBins,
+    config: &ConfigOptions,
+) -> datafusion::common::Result<ArrayRef> {
+    let mut texts = StringViewBuilder::with_capacity(rows);
+    let mut ranges = RangeTexts::new(bins);
+    let mut meter = Meter::new(config);
+    for row in 0..rows {
+        let value = values.get(row);
+        if let Some(number) = value.number() {
+            texts.append_option(ranges.around(number));
+            continue;
         }
-        Some(())
-    });
-    function.with(format!("{bins:?}")).call(vec![value])
+        let text = value.text();
+        meter.add_text("range_bin", text.as_deref().map_or(0, str::len))?;
+        texts.append_option(text.as_deref());
+    }
+    Ok(Arc::new(texts.finish()))
 }
