@@ -74,6 +74,12 @@ pub(crate) trait CommandPlan: Sync {
     /// Returns how the command treats fields of the source that it does not name.
     fn output_fields(&self) -> OutputFields;
 
+    /// Whether it reads no fields other than those that it declares, `_time`, and fields of summary indexes.
+    /// Many commands also read `_raw` or the origin of events, which every event has.
+    fn reads_declared(&self) -> bool {
+        false
+    }
+
     /// Plans the command over the rows of the previous commands.
     fn plan(&self, input: Input<'_>) -> Result<Step, Error>;
 

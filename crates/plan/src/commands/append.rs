@@ -22,6 +22,10 @@ impl CommandPlan for AppendCommand {
         OutputFields::Collected
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let tail = input.tail();
         let Input { frame, rest, .. } = input;

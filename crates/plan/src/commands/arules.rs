@@ -23,6 +23,10 @@ impl CommandPlan for ArulesCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let op = Arules {
             support: usize::try_from(self.sup).unwrap_or(usize::MAX),

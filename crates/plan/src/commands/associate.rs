@@ -2,7 +2,7 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use spl::ast::AssociateCommand;
+use spl::ast::{AssociateCommand, FieldPattern};
 use tables::analysis::associate::Associate;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -20,6 +20,10 @@ impl CommandPlan for AssociateCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Replaced
+    }
+
+    fn reads_declared(&self) -> bool {
+        !self.fields.iter().any(FieldPattern::has_wildcard)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -40,6 +40,10 @@ impl CommandPlan for BinCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn changes_source(&self) -> bool {
         is_source(&self.alias.as_ref().unwrap_or(&self.field).node)
     }

@@ -31,6 +31,10 @@ impl CommandPlan for ChartCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn merges_summaries(&self) -> bool {
         true
     }

@@ -22,6 +22,10 @@ impl CommandPlan for CofilterCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let frame = input.frame;
         let op = Cofilter { user: self.user.node.clone(), item: self.item.node.clone() };

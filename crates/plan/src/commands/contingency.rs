@@ -23,6 +23,10 @@ impl CommandPlan for ContingencyCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let side = |field: &str, most: u64, cover: &str| Side {
             field: field.to_owned(),

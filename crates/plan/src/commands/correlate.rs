@@ -2,7 +2,7 @@
 //!
 //! Split: runs at the search head, over all rows.
 
-use spl::ast::CorrelateCommand;
+use spl::ast::{CorrelateCommand, FieldPattern};
 use tables::analysis::correlate::Correlate;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -19,6 +19,10 @@ impl CommandPlan for CorrelateCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Replaced
+    }
+
+    fn reads_declared(&self) -> bool {
+        !self.fields.iter().any(FieldPattern::has_wildcard)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

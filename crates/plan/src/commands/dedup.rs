@@ -42,6 +42,10 @@ impl CommandPlan for DedupCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
         !self.fields.is_empty() && presence::reaches(&self.fields, frame)
     }

@@ -43,6 +43,10 @@ impl CommandPlan for EvalCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn changes_source(&self) -> bool {
         self.assignments.iter().any(|one| is_source(&one.field.node))
     }

@@ -31,6 +31,10 @@ impl CommandPlan for EventstatsCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
         presence::any(&self.calls, frame) || presence::keys(&self.by, frame)
     }

@@ -28,6 +28,10 @@ impl CommandPlan for FieldsCommand {
         if self.remove { OutputFields::Unchanged } else { OutputFields::Chosen }
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn changes_source(&self) -> bool {
         self.remove && self.fields.iter().any(reaches_source)
     }

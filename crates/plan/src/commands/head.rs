@@ -31,6 +31,10 @@ impl CommandPlan for HeadCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         head(self, input).map(Step::Next)
     }

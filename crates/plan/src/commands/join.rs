@@ -32,6 +32,10 @@ impl CommandPlan for JoinCommand {
         OutputFields::Collected
     }
 
+    fn reads_declared(&self) -> bool {
+        self.on.is_none()
+    }
+
     fn required_after(&self, rest: &[Spanned<Command>]) -> Option<RequiredFields> {
         let on = self.on.as_ref()?;
         let keys = on.pairs.iter().map(|(left, _)| left.node.clone());

@@ -3,7 +3,7 @@
 //! Split: runs at the search head, over all rows. The starting points are random with a fixed seed, so that
 //! the same rows give the same clusters.
 
-use spl::ast::KmeansCommand;
+use spl::ast::{FieldPattern, KmeansCommand};
 use tables::analysis::kmeans::Kmeans;
 
 use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step};
@@ -21,6 +21,10 @@ impl CommandPlan for KmeansCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Collected
+    }
+
+    fn reads_declared(&self) -> bool {
+        !self.fields.iter().any(FieldPattern::has_wildcard)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

@@ -22,6 +22,10 @@ impl CommandPlan for RareCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn merges_summaries(&self) -> bool {
         true
     }

@@ -28,6 +28,10 @@ impl CommandPlan for RenameCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        !self.renames.iter().any(|rename| rename.from.has_wildcard())
+    }
+
     fn changes_source(&self) -> bool {
         self.renames.iter().any(|one| reaches_source(&one.from) || is_source(&one.to.text))
     }

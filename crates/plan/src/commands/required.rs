@@ -4,10 +4,15 @@
 //! sets it: columns that turn out to be unused are pruned from the plan later. Each command declares the
 //! fields that it reads and keeps ([`CommandPlan`](super::CommandPlan)).
 
+use std::collections::HashSet;
+
+use exprs::required_fields::wildcard;
+use frames::Frame;
 use model::columns;
 use spl::ast::{Command, FieldPattern, Span, Spanned, TableCommand};
 
-use super::{OutputFields, RequiredFields, of};
+use super::{OutputFields, Place, RequiredFields, of, summary};
+use crate::Error;
 
 /// The fields that the commands of a pipeline read.
 pub(crate) fn required_by(commands: &[Spanned<Command>]) -> RequiredFields {
@@ -46,6 +51,66 @@ pub(crate) fn required_by_joined(
         }
     }
     fields
+}
+
+/// Removes the fields that no command reads, if the first of the commands holds all rows in memory. This is
+/// only known if a later command, or the first one itself, replaces the fields of its input.
+pub(crate) fn narrowed(frame: Frame, commands: &[Spanned<Command>]) -> Result<Frame, Error> {
+    let Some(read) = commands.first().filter(holds_rows).and_then(|_| all_read_by(commands)) else {
+        return Ok(frame);
+    };
+    let names: HashSet<&str> = read.names.iter().map(String::as_str).collect();
+    let mut kept = frame.names();
+    let before = kept.len();
+    kept.retain(|name| names.contains(name.as_str()) || is_read(name, &read.patterns));
+    // Without any column, batches would not have the number of rows.
+    if kept.is_empty() || kept.len() == before { Ok(frame) } else { Ok(frame.select(&kept)?) }
+}
+
+fn holds_rows(command: &&Spanned<Command>) -> bool {
+    let command = of(&command.node);
+    let makes_rows =
+        matches!(command.output_fields(), OutputFields::Collected | OutputFields::Replaced);
+    makes_rows && command.place() == Place::SearchHead
+}
+
+/// The fields that commands read from their input; `None` if these are not all declared.
+fn all_read_by(commands: &[Spanned<Command>]) -> Option<RequiredFields> {
+    let replaces =
+        |command: &Spanned<Command>| of(&command.node).output_fields() == OutputFields::Replaced;
+    let end = commands.iter().position(replaces)?;
+    let commands = &commands[..=end];
+    if !commands.iter().all(|command| reads_declared(&command.node)) {
+        return None;
+    }
+    let mut read = required_by(commands);
+    // `transaction` counts the lines of events that do not have the field.
+    if read.names.iter().any(|name| name == LINES) || is_matched(LINES, &read.patterns) {
+        read.name(columns::RAW);
+    }
+    Some(read)
+}
+
+const LINES: &str = "linecount";
+
+fn reads_declared(command: &Command) -> bool {
+    // The functions `searchmatch` and `tojson` read fields that they do not name.
+    let reads_more = |text: &str| text.contains("searchmatch") || text.contains("tojson");
+    of(command).reads_declared() && !reads_more(&command.to_string().to_lowercase())
+}
+
+/// Whether a field is read that commands do not name.
+fn is_read(name: &str, patterns: &[String]) -> bool {
+    let is_own = name == columns::TIME || name.starts_with("__");
+    is_own || summary::is_part(name) || is_matched(name, patterns)
+}
+
+/// Whether any of the patterns means the field. Only those that begin with `_` mean internal fields.
+fn is_matched(name: &str, patterns: &[String]) -> bool {
+    let is_internal = name.starts_with('_');
+    patterns
+        .iter()
+        .any(|pattern| (!is_internal || pattern.starts_with('_')) && wildcard(pattern, name))
 }
 
 /// Adds the fields that each of several commands reads.

@@ -21,6 +21,10 @@ impl CommandPlan for SelfjoinCommand {
         OutputFields::Collected
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         let op = Selfjoin {
             fields: self.fields.iter().map(|field| field.node.clone()).collect(),

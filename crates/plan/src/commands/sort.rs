@@ -29,6 +29,10 @@ impl CommandPlan for SortCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         plan(self, input).map(Step::Next)
     }

@@ -40,6 +40,10 @@ impl CommandPlan for StatsCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn merges_summaries(&self) -> bool {
         true
     }

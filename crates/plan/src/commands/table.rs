@@ -19,6 +19,10 @@ impl CommandPlan for TableCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         fields::table(self, input.frame).map(Step::Next)
     }

@@ -36,6 +36,10 @@ impl CommandPlan for TimechartCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn merges_summaries(&self) -> bool {
         true
     }

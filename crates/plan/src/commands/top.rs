@@ -41,6 +41,10 @@ impl CommandPlan for TopCommand {
         OutputFields::Replaced
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn merges_summaries(&self) -> bool {
         true
     }

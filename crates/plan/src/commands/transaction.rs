@@ -43,6 +43,12 @@ impl CommandPlan for TransactionCommand {
         OutputFields::Collected
     }
 
+    fn reads_declared(&self) -> bool {
+        // A word in a filter is searched in the text of events.
+        let is_search = |mark: &TransactionMark| matches!(mark, TransactionMark::Search(_));
+        self.name.is_none() && !self.startswith.iter().chain(&self.endswith).any(is_search)
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         plan(self, input.span(), input.frame, input.env)
     }

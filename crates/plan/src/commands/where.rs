@@ -18,6 +18,10 @@ impl CommandPlan for WhereCommand {
         OutputFields::Unchanged
     }
 
+    fn reads_declared(&self) -> bool {
+        true
+    }
+
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
         eval::filter(self, input.frame, input.env).map(Step::Next)
     }

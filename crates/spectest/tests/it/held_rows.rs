@@ -1,0 +1,133 @@
+//! Commands that hold all rows in memory get the fields that they and later commands read, and no others. The
+//! results are the same as with all fields. Tested with random events.
+
+use std::fmt::Write;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use datafusion::error::Result;
+use datafusion::physical_plan::ExecutionPlan;
+use karst_spectest::{Memory, World};
+use parking_lot::Mutex;
+use plan::{
+    OutputColumn, PlanOf, Session, SessionSettings, Subsearches, Watch, execute_watched,
+    plan_search,
+};
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+const WORLDS: u64 = 10;
+const EVENTS: usize = 80;
+
+/// Commands that hold all rows, each with the commands after it.
+const CHAINS: &[(&str, &str)] = &[
+    ("transaction user maxspan=20s", "stats count sum(duration) max(eventcount)"),
+    ("transaction user path", "table user path duration"),
+    ("transaction user endswith=eval(size>40)", "timechart span=30s avg(duration)"),
+    ("transaction user", "stats sum(linecount) by user"),
+    ("join user [search * | head 5 | fields user size]", "stats count sum(size) by path user"),
+    (
+        "join type=left user [search * | stats max(size) as most by user]",
+        "eval more=most-size | where more>3 | sort - more n | table n user more",
+    ),
+    ("append [search * | head 3]", "stats count dc(user) first(n) by path"),
+    ("append [search * | head 3]", "dedup user | table user path"),
+    ("selfjoin user", "stats count by path"),
+    ("kmeans size", "stats count by CLUSTERNUM"),
+    ("contingency path user", "table *"),
+];
+
+fn events(seed: u64) -> String {
+    let mut random = StdRng::seed_from_u64(seed);
+    let mut text = "# At random.\nrows\n  n host user path size\n".to_owned();
+    for n in 0..EVENTS {
+        let mut of = |values: &[&'static str]| values[random.random_range(0..values.len())];
+        let (host, user) = (of(&["h1", "h2"]), of(&["ann", "bob", "cid", "-"]));
+        let (path, size) = (of(&["/x", "/y", "/z", "-"]), of(&["1", "7", "12", "41", "48"]));
+        writeln!(text, "  {n} {host} {user} {path} {size}").expect("text");
+    }
+    text + "search *\nexpect\n  n\n  1\n"
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_do_not_depend_on_the_fields_that_are_held() {
+    for seed in 0..WORLDS {
+        let world = World::of(&events(seed), &Memory::Whole).await.expect("a world");
+        for (holding, rest) in CHAINS {
+            let (few, fields) = run(&format!("search * | {holding} | {rest}"), &world).await;
+            // It is not declared what `noop` reads, so all fields are held.
+            let all = format!("search * | noop | {holding} | noop | {rest}");
+            let (all, of_all) = run(&all, &world).await;
+            assert_eq!(few, all, "seed {seed}: {holding} | {rest}");
+            assert!(!few.is_empty(), "{holding} | {rest}");
+            assert!(
+                fields.len() < of_all.len() || *holding == "contingency path user",
+                "{holding}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fields_that_nothing_reads_are_not_held() {
+    let world = World::of(&events(0), &Memory::Whole).await.expect("a world");
+    let cases: &[(&str, &[&str])] = &[
+        ("transaction user maxspan=10m | stats count", &["_time", "user"]),
+        ("contingency path user", &["_time", "path", "user"]),
+        (
+            "eval long=path.path | join user [search * | head 1] | stats count by path",
+            &["_time", "path", "user"],
+        ),
+        ("append [search * | head 1] | top user", &["_time", "user"]),
+    ];
+    for (search, expected) in cases {
+        let (_, mut held) = run(&format!("search * | {search}"), &world).await;
+        held.sort_unstable();
+        assert_eq!(held, *expected, "{search}");
+    }
+    let all = [
+        // The lines of the text are counted.
+        "transaction user | stats sum(linecount)",
+        // Words are searched in the text.
+        "transaction user startswith=\"ann\" | stats count",
+        "append [search * | head 1] | search ann | stats count",
+        "append [search * | head 1] | where searchmatch(\"ann\") | stats count",
+        "append [search * | head 1]",
+    ];
+    for search in all {
+        let (_, held) = run(&format!("search * | {search}"), &world).await;
+        assert!(held.iter().any(|name| name == "_raw"), "{search}: {held:?}");
+    }
+}
+
+/// Runs a search; returns its rows, and the fields of its first stage.
+async fn run(text: &str, world: &World) -> (String, Vec<String>) {
+    let settings = SessionSettings { partitions: 1, ..SessionSettings::default() };
+    let session = Session::new(&settings, Vec::new()).expect("a session");
+    let planned = plan_search(text, world.context(), Subsearches::Run(&session)).await;
+    let planned = planned.unwrap_or_else(|error| panic!("{text}: {error}"));
+    let stages = Stages::default();
+    let mut rows = String::new();
+    let mut add = |_: &[OutputColumn], batch: RecordBatch| {
+        write!(rows, "{batch:?}").expect("text");
+        ControlFlow::Continue(())
+    };
+    let ended = execute_watched(&planned, &session, Some(&stages), &mut add).await;
+    ended.unwrap_or_else(|error| panic!("{text}: {error}"));
+    let fields = stages.0.lock().first().cloned();
+    (rows, fields.unwrap_or_default())
+}
+
+/// The fields of each stage.
+#[derive(Debug, Default)]
+struct Stages(Mutex<Vec<Vec<String>>>);
+
+impl Watch for Stages {
+    fn runs(&self, plan: Arc<dyn ExecutionPlan>, _: PlanOf<'_>) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = plan.schema();
+        let fields = schema.fields().iter().map(|field| field.name().clone());
+        self.0.lock().push(fields.collect());
+        Ok(plan)
+    }
+}
