@@ -49,11 +49,12 @@ async fn run_stages(
         let told = inner.as_ref().map(|inner| InnerSearch { looked_up: &looked_up, ..*inner });
         let of = told.as_ref().map_or(PlanOf::Command, PlanOf::Inner);
         let plan = prepare(&plan, env.session()?, env.watch(), of).await?;
-        let rows = rows_of(plan, &columns, env).await?;
         let Some(rest) = stage.rest.take() else {
-            return Ok(rows);
+            return rows_of(plan, &columns, env).await;
         };
-        match rest.breaker.looked_up(&rows)? {
+        let rows = rows_unless_many(plan, &columns, env).await?;
+        let one = rows.as_ref().map(|rows| rest.breaker.looked_up(rows)).transpose()?;
+        match one.flatten() {
             Some(one) => looked_up.push(one),
             // The rows exist only in this process, so no other process can plan the next stage.
             None => inner = None,
@@ -94,14 +95,34 @@ pub async fn rows_of(
     columns: &[OutputColumn],
     env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
+    let limit = env.context.limits.stage_rows;
+    let rows = rows_unless_many(plan, columns, env).await?;
+    rows.ok_or_else(|| too_many_rows(limit))
+}
+
+/// As [`rows_of`]; `None` if there are more rows than the limit of a stage.
+pub async fn rows_unless_many(
+    plan: Arc<dyn ExecutionPlan>,
+    columns: &[OutputColumn],
+    env: &PlanningContext<'_>,
+) -> Result<Option<Rows>, Error> {
     env.context.planning.paused(Box::pin(rows_within(plan, columns, env))).await
+}
+
+/// Returns the error about more rows than a stage may hold.
+pub(crate) fn too_many_rows(limit: usize) -> Error {
+    let message = format!(
+        "the search holds more than {limit} rows at once (limit stage_rows); \
+         narrow it or aggregate before this command"
+    );
+    Error::Exhausted { message }
 }
 
 async fn rows_within(
     plan: Arc<dyn ExecutionPlan>,
     columns: &[OutputColumn],
     env: &PlanningContext<'_>,
-) -> Result<Rows, Error> {
+) -> Result<Option<Rows>, Error> {
     let limit = env.context.limits.stage_rows;
     let task = env.session()?.task(&plan);
     let mut stream = execute_stream(plan, task)?;
@@ -114,15 +135,11 @@ async fn rows_within(
         // Counted twice: for the batches, and for the rows built from them.
         held.grow(2 * batch_bytes(&batch))?;
         if rows > limit {
-            let message = format!(
-                "the search holds more than {limit} rows at once (limit stage_rows); \
-                 narrow it or aggregate before this command"
-            );
-            return Err(Error::Exhausted { message });
+            return Ok(None);
         }
         batches.push(batch);
     }
-    collected(columns, &batches)
+    collected(columns, &batches).map(Some)
 }
 
 /// Returns the rows, or an error after the time limit of the command or of the limits.

@@ -9,7 +9,7 @@ use futures::StreamExt;
 use crate::pipeline::{PIPELINES, plan_stage};
 use crate::{Error, MessageKind, MessageLog, OutputColumn, PlannedSearch, Session};
 use context::planning::{Completed, OnBatch, PlanOf, PlanningContext, Stage, StagePlan, Watch};
-use context::run::{prepare, rows_of};
+use context::run::{prepare, rows_unless_many};
 
 /// Runs a search from one of its stages on, with this plan, as if the rows of the plan were complete. `watch`
 /// observes the following plans. Messages of operators are discarded, because the search itself reports them
@@ -101,8 +101,9 @@ impl Run<'_> {
             };
             let env = PlanningContext::new(&rest.context, self.log, Some(self.session), &PIPELINES);
             let env = env.watched(self.watch).dry_run(self.dry_run);
-            let rows = rows_of(plan, &stage.columns, &env).await?;
-            if let (Some(watch), Some(looked_up)) = (self.watch, rest.breaker.looked_up(&rows)?) {
+            let rows = rows_unless_many(plan, &stage.columns, &env).await?;
+            let looked_up = rows.as_ref().map(|rows| rest.breaker.looked_up(rows)).transpose()?;
+            if let (Some(watch), Some(looked_up)) = (self.watch, looked_up.flatten()) {
                 watch.reads_again(&looked_up);
             }
             let frame = rest.frame(rows, &env).await?;

@@ -16,6 +16,7 @@ use tables::{Note, Operation, Values};
 
 use super::PlanningContext;
 use crate::plan_context::PlanContext;
+use crate::run::too_many_rows;
 use frames::{
     Error, FieldFilter, Message, MessageKind, MessageLog, OutputColumn, ResultKind, Session,
 };
@@ -28,6 +29,15 @@ pub trait TableOp: Debug + Send + Sync {
         rows: Rows,
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>>;
+
+    /// The same rows, without those of the stage, if these are more than a stage may hold; `None` if the
+    /// command needs them.
+    fn apply_to_many<'a>(
+        &'a self,
+        _: &'a PlanningContext<'a>,
+    ) -> Option<BoxFuture<'a, Result<Rows, Error>>> {
+        None
+    }
 }
 
 impl<T: Operation> TableOp for T {
@@ -82,9 +92,16 @@ pub struct Remainder {
 }
 
 impl Remainder {
-    /// The frame that the rest of the pipeline works on.
-    pub async fn frame(&self, rows: Rows, env: &PlanningContext<'_>) -> Result<Frame, Error> {
-        let mut frame = self.breaker.apply(rows, env).await?;
+    /// The frame that the rest of the pipeline works on. `None` stands for more rows than a stage may hold.
+    pub async fn frame(
+        &self,
+        rows: Option<Rows>,
+        env: &PlanningContext<'_>,
+    ) -> Result<Frame, Error> {
+        let mut frame = match rows {
+            Some(rows) => self.breaker.apply(rows, env).await?,
+            None => self.breaker.apply_to_many(env).await?,
+        };
         if matches!(self.breaker, Breaker::Table(_)) {
             frame.formats = self.formats.clone();
             // Other values than texts are those of the command.
@@ -154,6 +171,19 @@ impl Breaker {
     /// A command over all rows.
     pub fn table(op: impl TableOp + 'static) -> Self {
         Self::Table(Arc::new(op))
+    }
+
+    /// The frame of the next stage if the stage before has more rows than a stage may hold.
+    async fn apply_to_many(&self, env: &PlanningContext<'_>) -> Result<Frame, Error> {
+        let limits = &env.context.limits;
+        let made = match self {
+            Self::Table(op) => op.apply_to_many(env),
+            Self::Extent(_) | Self::Present(_) => None,
+        };
+        let Some(made) = made else { return Err(too_many_rows(limits.stage_rows)) };
+        let rows = made.await?;
+        rows.check_bytes(limits.memory_bytes)?;
+        Frame::of_rows(rows)
     }
 
     /// Turns the rows of the stage before into the frame of the next.

@@ -3,7 +3,9 @@
 //!
 //! Which series get a column is decided here, from all rows. The others are joined as OTHER by
 //! aggregating once more: the long rows where that gives the same answer (counts, sums, extremes),
-//! the input where it does not (averages, distinct counts, percentiles).
+//! the input where it does not (averages, distinct counts, percentiles). If the long rows are more than
+//! a stage may hold, the engine computes the scores of the series, and the input is read again for the
+//! series with a column and for OTHER.
 
 mod bins;
 
@@ -20,6 +22,7 @@ use datafusion::functions_aggregate::expr_fn;
 use datafusion::logical_expr::{Expr, lit, when};
 use exprs::Typed;
 use exprs::column::Values;
+use exprs::kernel::number;
 use exprs::order::sort_key;
 use exprs::types::{ArrowType, ValueType};
 use frames::{Frame, column};
@@ -38,6 +41,10 @@ use frames::{Error, MessageKind};
 pub const SERIES: &str = "__series";
 /// The hidden column of long rows that counts events.
 pub const EVENTS: &str = "__events";
+/// The column of the scores of series.
+const SCORE: &str = "__score";
+/// The name of the series that are left out; no text of an event has it.
+const UNSHOWN: &str = "\0";
 /// The length of a bin in seconds, an internal field of the result that later commands may read.
 pub const SPAN: &str = "_span";
 
@@ -133,6 +140,30 @@ impl TableOp for Pivot {
     ) -> BoxFuture<'a, Result<Rows, Error>> {
         Box::pin(async move { self.pivot(&rows, env).await })
     }
+
+    fn apply_to_many<'a>(
+        &'a self,
+        env: &'a PlanningContext<'a>,
+    ) -> Option<BoxFuture<'a, Result<Rows, Error>>> {
+        let choice = self.series.as_ref().filter(|choice| choice.is_of_few())?;
+        let score = self.score(choice.score)?;
+        // A preview is made of the rows at hand.
+        if env.is_dry_run() {
+            return None;
+        }
+        Some(Box::pin(self.pivot_many(choice, score, env)))
+    }
+}
+
+impl SeriesChoice {
+    /// Whether the number of selected series does not grow with the number of all of them.
+    fn is_of_few(&self) -> bool {
+        match self.filter {
+            SeriesFilter::Among { limit: SeriesLimit::Top(0), .. } => false,
+            SeriesFilter::Among { negated, .. } => !negated,
+            SeriesFilter::Compare(..) => true,
+        }
+    }
 }
 
 impl Pivot {
@@ -147,47 +178,73 @@ impl Pivot {
             (Some(other), true) => Some(self.join_others(&kept, other, rows, env).await?),
             _ => None,
         };
-        let mut series: Vec<String> = kept.into_iter().collect();
-        series.sort();
-        let has_null = rows.column(SERIES).is_some_and(|column| column.array.null_count() > 0);
-        let mut columns: Vec<Option<String>> = series.into_iter().map(Some).collect();
-        let mut push_last = |name: Option<&String>| {
-            if let Some(name) = name.filter(|name| !columns.contains(&Some((*name).clone()))) {
-                columns.push(Some(name.clone()));
-            }
+        let layout = layout_of(choice, kept, others, rows);
+        self.spread(joined.as_ref().unwrap_or(rows), &layout, env)
+    }
+
+    /// Returns the aggregate that ranks series.
+    fn score(&self, score: Score) -> Option<Typed> {
+        let first = self.values.first().filter(|_| matches!(score, Score::Value(_)));
+        let Some(first) = first else {
+            return Some(Typed::new(expr_fn::count(lit(1_i64)), ValueType::Integer));
         };
-        push_last(choice.null.as_ref().filter(|_| has_null));
-        push_last(choice.other.as_ref().filter(|_| others));
-        self.spread(joined.as_ref().unwrap_or(rows), &Layout { series: columns }, env)
+        let found = self.aggregates.iter().find(|(name, _)| *name == first.name);
+        found.map(|(_, value)| value.clone())
+    }
+
+    /// Pivots without the long rows: the input is read once for the scores of all series, and once for the
+    /// rows of the selected ones and of OTHER.
+    async fn pivot_many(
+        &self,
+        choice: &SeriesChoice,
+        score: Typed,
+        env: &PlanningContext<'_>,
+    ) -> Result<Rows, Error> {
+        let scores = self.scores_of_many(choice.score, score, env).await?;
+        let all = scores.len();
+        let kept = selected(&choice.filter, &scores);
+        let others = kept.len() < all;
+        // Without a column for the others, their rows still have keys.
+        let other = choice.other.as_deref().unwrap_or(UNSHOWN);
+        let (frame, values) = (self.input.clone(), self.aggregates.clone());
+        let rows = self.regrouped(frame, values, &kept, other, env).await?;
+        self.spread(&rows, &layout_of(choice, kept, others, &rows), env)
+    }
+
+    /// Returns the scores of all series, which the engine computes from the input.
+    async fn scores_of_many(
+        &self,
+        score: Score,
+        value: Typed,
+        env: &PlanningContext<'_>,
+    ) -> Result<HashMap<String, f64>, Error> {
+        let frame = self.input.clone().with_keys([SERIES])?;
+        let keys = [self.row.as_str(), SERIES].map(|name| (name.to_owned(), frame.field(name)));
+        let long = frame.aggregate(Vec::from(keys), vec![(SCORE.to_owned(), value)])?;
+        let cells = number("score", |row| row.number(0)).call(vec![long.field(SCORE)]).expr;
+        let ranking = match score {
+            Score::Value(StatsKind::Average) => expr_fn::avg(cells),
+            Score::Value(StatsKind::Max) => expr_fn::max(cells),
+            Score::Value(StatsKind::Min) => expr_fn::min(cells),
+            Score::Value(StatsKind::Range) => expr_fn::max(cells.clone()) - expr_fn::min(cells),
+            _ => expr_fn::sum(cells),
+        };
+        let series = long.field(SERIES);
+        let scored = long.aggregate(
+            vec![(SERIES.to_owned(), series)],
+            vec![(SCORE.to_owned(), Typed::new(ranking, ValueType::Float))],
+        )?;
+        let (plan, columns) = scored.finish()?;
+        let rows = collect(&plan, &columns, env).await?;
+        let names = rows.texts(SERIES)?.into_iter();
+        let scores = rows.numbers(SCORE)?.into_iter().map(Option::unwrap_or_default);
+        Ok(names.zip(scores).filter_map(|(name, score)| Some((name?, score))).collect())
     }
 
     /// Selects the series with a column of their own.
     fn choose(&self, choice: &SeriesChoice, rows: &Rows) -> Result<HashSet<String>, Error> {
         let series = rows.texts(SERIES)?;
-        let scores = self.scores(choice.score, &series, rows)?;
-        let mut ranked: Vec<(&String, f64)> = scores.iter().map(|(name, s)| (name, *s)).collect();
-        // For equal scores the name decides, so that the result does not depend on the order of rows.
-        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        Ok(match &choice.filter {
-            SeriesFilter::Among { limit: SeriesLimit::Top(0), .. } => {
-                ranked.into_iter().map(|(name, _)| name.clone()).collect()
-            }
-            SeriesFilter::Among { limit, negated } => {
-                let all = ranked.len();
-                let count = |count: u64| usize::try_from(count).unwrap_or(all).min(all);
-                let inside = match limit {
-                    SeriesLimit::Top(top) => 0..count(*top),
-                    SeriesLimit::Bottom(bottom) => all - count(*bottom)..all,
-                };
-                let of = |(at, _): &(usize, _)| inside.contains(at) != *negated;
-                let chosen = ranked.into_iter().enumerate().filter(of);
-                chosen.map(|(_, (name, _))| name.clone()).collect()
-            }
-            SeriesFilter::Compare(operator, bound) => {
-                let holds = |(_, score): &(&String, f64)| compare(*operator, *score, *bound);
-                ranked.into_iter().filter(holds).map(|(name, _)| name.clone()).collect()
-            }
-        })
+        Ok(selected(&choice.filter, &self.scores(choice.score, &series, rows)?))
     }
 
     fn scores(
@@ -225,10 +282,19 @@ impl Pivot {
         } else {
             (Frame::of_rows(rows.clone())?, self.merged(rows))
         };
-        let names = kept.iter().map(|name| lit(name.as_str())).collect();
-        let series = column(SERIES);
-        let keep = series.clone().in_list(names, false).or(series.clone().is_null());
-        let joined = when(keep, series).otherwise(lit(other))?;
+        self.regrouped(frame, values, kept, other, env).await
+    }
+
+    /// Aggregates rows by the row key and the series, of which those that are not kept are joined.
+    async fn regrouped(
+        &self,
+        frame: Frame,
+        values: Vec<(String, Typed)>,
+        kept: &HashSet<String>,
+        other: &str,
+        env: &PlanningContext<'_>,
+    ) -> Result<Rows, Error> {
+        let joined = when(is_kept(kept), column(SERIES)).otherwise(lit(other))?;
         let joined = Typed::new(cast_text(joined), ValueType::Text);
         let row = frame.field(&self.row);
         let keys = vec![(self.row.clone(), row), (SERIES.to_owned(), joined)];
@@ -358,6 +424,55 @@ impl Pivot {
                 }
                 Ok((take(&key.array, &UInt32Array::from(first), None)?, of))
             }
+        }
+    }
+}
+
+/// Returns the columns of a chart: the selected series by name, then NULL and OTHER.
+fn layout_of(choice: &SeriesChoice, kept: HashSet<String>, others: bool, rows: &Rows) -> Layout {
+    let mut series: Vec<String> = kept.into_iter().collect();
+    series.sort();
+    let has_null = rows.column(SERIES).is_some_and(|column| column.array.null_count() > 0);
+    let mut columns: Vec<Option<String>> = series.into_iter().map(Some).collect();
+    let mut push_last = |name: Option<&String>| {
+        if let Some(name) = name.filter(|name| !columns.contains(&Some((*name).clone()))) {
+            columns.push(Some(name.clone()));
+        }
+    };
+    push_last(choice.null.as_ref().filter(|_| has_null));
+    push_last(choice.other.as_ref().filter(|_| others));
+    Layout { series: columns }
+}
+
+/// Returns the condition that a row is of a selected series, or of none.
+fn is_kept(kept: &HashSet<String>) -> Expr {
+    let names = kept.iter().map(|name| lit(name.as_str())).collect();
+    column(SERIES).in_list(names, false).or(column(SERIES).is_null())
+}
+
+/// Returns the series that a condition selects by their scores.
+fn selected(filter: &SeriesFilter, scores: &HashMap<String, f64>) -> HashSet<String> {
+    let mut ranked: Vec<(&String, f64)> = scores.iter().map(|(name, s)| (name, *s)).collect();
+    // For equal scores the name decides, so that the result does not depend on the order of rows.
+    ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    match filter {
+        SeriesFilter::Among { limit: SeriesLimit::Top(0), .. } => {
+            ranked.into_iter().map(|(name, _)| name.clone()).collect()
+        }
+        SeriesFilter::Among { limit, negated } => {
+            let all = ranked.len();
+            let count = |count: u64| usize::try_from(count).unwrap_or(all).min(all);
+            let inside = match limit {
+                SeriesLimit::Top(top) => 0..count(*top),
+                SeriesLimit::Bottom(bottom) => all - count(*bottom)..all,
+            };
+            let of = |(at, _): &(usize, _)| inside.contains(at) != *negated;
+            let chosen = ranked.into_iter().enumerate().filter(of);
+            chosen.map(|(_, (name, _))| name.clone()).collect()
+        }
+        SeriesFilter::Compare(operator, bound) => {
+            let holds = |(_, score): &(&String, f64)| compare(*operator, *score, *bound);
+            ranked.into_iter().filter(holds).map(|(name, _)| name.clone()).collect()
         }
     }
 }

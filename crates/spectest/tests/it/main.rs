@@ -2,6 +2,7 @@
 
 mod corpus;
 mod held_rows;
+mod many_series;
 mod narrowed;
 mod plan_sizes;
 mod specs;
