@@ -67,8 +67,8 @@ async fn a_lost_catalog_is_made_anew_with_every_acknowledged_event_once() {
     assert!(lost.is_empty() && twice.is_empty(), "lost {lost:?}, twice {twice:?}");
 }
 
-/// Two kills over a bucket make its events suspects; the next ones come while they are tried, ever further on.
-/// On a busy machine a kill may come late: then the child has stored its events, and none are suspects.
+/// Two kills over a bucket make its events suspects; the next ones come while they are tried, ever further
+/// on. On a busy machine a kill may come late: then the child has stored its events, and none are suspects.
 #[tokio::test]
 async fn kills_while_events_are_tried_lose_none_and_set_none_aside() {
     let data = TestDir::new();
