@@ -59,6 +59,11 @@ impl RestError {
     pub(crate) fn of_kind(kind: ErrorKind, text: impl Into<String>) -> Self {
         Self::new(status(kind), "FATAL", text)
     }
+
+    /// The error for work that the end of the server has cancelled.
+    pub(crate) fn stopping() -> Self {
+        Self::of_kind(ErrorKind::Unavailable, "the server stops")
+    }
 }
 
 /// Returns the HTTP status of an error kind.

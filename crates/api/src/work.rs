@@ -1,7 +1,25 @@
-//! Work that keeps a thread busy for milliseconds, kept off the threads that wait for sockets.
+//! Work that keeps a thread busy for milliseconds, kept off the threads that wait for sockets, and work that
+//! outlasts the connection of its client.
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinError;
+
+use crate::error::RestError;
+
+/// Makes a change to its end. A client that disconnects does not leave half of it behind.
+///
+/// # Errors
+/// The error of the change, or if the server stops.
+pub(crate) async fn to_its_end<T, E>(
+    change: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, RestError>
+where
+    T: Send + 'static,
+    E: Into<RestError> + Send + 'static,
+{
+    let done = runtime::detached(change).await.map_err(|_| RestError::stopping())?;
+    done.map_err(Into::into)
+}
 
 /// Decodes this number of bytes. Large bodies take milliseconds: they are decoded outside the threads that
 /// wait for sockets. For small ones, the hand-over would take longer than the decoding.

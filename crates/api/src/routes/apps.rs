@@ -6,7 +6,6 @@ use std::path::Path;
 
 use apps::{AppInfo, Package, SEARCH};
 use axum::response::Response;
-use model::ErrorKind;
 use serde_json::json;
 
 use super::data_inputs::{end_inputs_of, follow_inputs};
@@ -23,7 +22,7 @@ use crate::routing::{Routes, get, post};
 use crate::session::Caller;
 #[cfg(test)]
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
-use crate::work::work_on_part;
+use crate::work::{to_its_end, work_on_part};
 
 const PATH: &str = "/services/apps/local";
 /// The path for uploading packed apps.
@@ -204,15 +203,14 @@ impl Resource for LocalApps {
     async fn remove(&self, call: &Call, app: AppInfo) -> Result<(), RestError> {
         let name = app.name;
         let (state, of) = (call.state.clone(), name.clone());
-        let task = runtime::detached(async move {
+        to_its_end(async move {
             end_inputs_of(&state, BTreeSet::from([of.clone()])).await;
             let done = state.apps.remove_app(&of).await;
             // Those of an app that could not be removed begin again.
             follow_inputs(&state).await;
             done
-        });
-        let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
-        task.await.map_err(stops)??;
+        })
+        .await?;
         let text = format!(
             "the app {name} is removed; an index that only it has defined stays until a restart"
         );
@@ -221,17 +219,14 @@ impl Resource for LocalApps {
     }
 }
 
-/// Changes settings of an app. If it is disabled or enabled, its inputs are stopped or started. A client that
-/// disconnects does not leave half of it behind.
+/// Changes settings of an app. If it is disabled or enabled, its inputs are stopped or started.
 async fn change(
     call: &Call,
     app: &AppInfo,
     settings: &[(String, String)],
 ) -> Result<AppInfo, RestError> {
     let (state, of, settings) = (call.state.clone(), app.clone(), settings.to_vec());
-    let task = runtime::detached(async move { bring_about(&state, &of, &settings).await });
-    let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
-    task.await.map_err(stops)??;
+    to_its_end(async move { bring_about(&state, &of, &settings).await }).await?;
     found(call, &app.name)
 }
 
@@ -264,8 +259,7 @@ fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {
 async fn unpacked(
     read: impl FnOnce() -> Result<Package, apps::Error> + Send + 'static,
 ) -> Result<Package, RestError> {
-    let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
-    Ok(work_on_part(read).await.map_err(stops)??)
+    Ok(work_on_part(read).await.map_err(|_| RestError::stopping())??)
 }
 
 /// Installs a packed app, or updates it.

@@ -7,7 +7,6 @@ use apps::{Applier, Applying, Apps, Bundle, Listed, Namespace, Package, Validate
 use axum::response::Response;
 use catalog::Snapshot;
 use knowledge::Knowledge;
-use model::ErrorKind;
 use peers::Registration;
 use serde_json::{Value, json};
 
@@ -21,6 +20,7 @@ use crate::rights::Need::May;
 use crate::routing::{Routes, get, post};
 #[cfg(test)]
 use crate::tests::cases::{Case, case};
+use crate::work::to_its_end;
 
 const BUNDLE: &str = "/services/cluster/manager/bundle";
 const VALIDATE: &str = "/services/cluster/manager/control/default/validate_bundle";
@@ -235,7 +235,6 @@ async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError
     drop(found);
     let applier = applier(state, &call.caller.user).await?;
     let apps = state.apps.clone();
-    // A client that leaves does not leave half of it behind.
     to_its_end(async move { apps.apply_bundle(packages, applier).await }).await?;
     content["active_bundle"] = json!(both(&state.apps).0);
     let entry = Entry::new(APPLY, "apply", feed::content(content));
@@ -284,13 +283,6 @@ fn is_gone(process: &Applying, own: &Applying, snapshot: &Snapshot, down: &[Stri
     }
     let known = Registration::of(snapshot, &process.id);
     down.contains(&process.id) || known.is_none_or(|known| known.started != process.started)
-}
-
-async fn to_its_end(
-    change: impl Future<Output = Result<(), apps::Error>> + Send + 'static,
-) -> Result<(), RestError> {
-    let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
-    Ok(runtime::detached(change).await.map_err(stops)??)
 }
 
 /// Requests and their answers.

@@ -281,7 +281,7 @@ async fn config(call: Call) -> Result<Response, RestError> {
 async fn reload(call: Call) -> Result<Response, RestError> {
     let (server, now) = (call.state.deployment.clone(), call.now());
     let read = work_on_part(move || server.reload(now)).await;
-    read.map_err(|_| RestError::of_kind(ErrorKind::Unavailable, "the server stops"))??;
+    read.map_err(|_| RestError::stopping())??;
     state_of(&call)
 }
 

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use apps::{FileRules, Reloaded};
 use axum::http::StatusCode;
 use axum::response::Response;
-use model::ErrorKind;
 use serde_json::{Map, Value, json};
 
 use super::data_inputs::follow;
@@ -22,6 +21,7 @@ use crate::call::Call;
 use crate::effects::RELOAD;
 use crate::error::RestError;
 use crate::output::OutputMode;
+use crate::work::to_its_end;
 
 /// The capability that a reload requires.
 const RIGHT: &str = "edit_server";
@@ -96,9 +96,7 @@ async fn reload(call: &Call) -> Result<Outcome, RestError> {
         warnings.extend(follow(&state).await?);
         Ok::<Outcome, RestError>(Outcome { reloaded, warnings })
     };
-    // A client that leaves does not leave half of it behind.
-    let stops = |_| RestError::of_kind(ErrorKind::Unavailable, "the server stops".to_owned());
-    let outcome = runtime::detached(task).await.map_err(stops)??;
+    let outcome = to_its_end(task).await?;
     let files = outcome.reloaded.as_ref().map_or(0, |reloaded| reloaded.changed.len());
     if files > 0 {
         let user = &call.caller.user;
