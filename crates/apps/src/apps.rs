@@ -107,6 +107,8 @@ struct Inner {
     writing: tokio::sync::Mutex<()>,
     installed: Option<Arc<InstalledApps>>,
     tolerate: Tolerate,
+    /// Reloads, one at a time.
+    reloading: tokio::sync::Mutex<()>,
     /// The rules that [`Applied`] received last. The lock serializes changes.
     in_force: tokio::sync::Mutex<Arc<Knowledge>>,
     /// Other processes have changed objects.
@@ -228,6 +230,7 @@ impl Apps {
             writing: tokio::sync::Mutex::new(()),
             installed: parts.installed,
             tolerate: parts.tolerate,
+            reloading: tokio::sync::Mutex::new(()),
             in_force,
             changed: Notify::new(),
             applied: OnceLock::new(),

@@ -8,7 +8,7 @@ use apps::{AppInfo, Package, SEARCH};
 use axum::response::Response;
 use serde_json::json;
 
-use super::data_inputs::{end_inputs_of, follow_inputs};
+use super::data_inputs::without_inputs_of;
 use super::feed;
 use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
@@ -204,11 +204,8 @@ impl Resource for LocalApps {
         let name = app.name;
         let (state, of) = (call.state.clone(), name.clone());
         to_its_end(async move {
-            end_inputs_of(&state, BTreeSet::from([of.clone()])).await;
-            let done = state.apps.remove_app(&of).await;
-            // Those of an app that could not be removed begin again.
-            follow_inputs(&state).await;
-            done
+            let ends = BTreeSet::from([of.clone()]);
+            without_inputs_of(&state, ends, state.apps.remove_app(&of)).await
         })
         .await?;
         let text = format!(
@@ -240,14 +237,10 @@ async fn bring_about(
     let switched = switches.next().map(|(_, value)| is_true(value));
     // Another request may have switched the app since it was looked up.
     let switched = switched.filter(|_| app.name != SEARCH);
-    if switched == Some(true) {
-        end_inputs_of(state, BTreeSet::from([app.name.clone()])).await;
-    }
-    let done = state.apps.update_app(&app.name, settings).await;
-    if switched.is_some() {
-        follow_inputs(state).await;
-    }
-    done
+    let change = state.apps.update_app(&app.name, settings);
+    let Some(is_disabled) = switched else { return change.await };
+    let ends = is_disabled.then(|| app.name.clone()).into_iter().collect();
+    without_inputs_of(state, ends, change).await
 }
 
 fn found(call: &Call, name: &str) -> Result<AppInfo, RestError> {

@@ -9,7 +9,7 @@ use axum::response::Response;
 use serde_json::json;
 
 pub(crate) use self::change::{
-    Edit, change, check_process, end_inputs_of, follow, follow_inputs, home,
+    Edit, change, check_process, end_inputs_of, follow, follow_inputs, home, without_inputs_of,
 };
 use self::kind::{BATCH, FIFO, FORWARDERS, KINDS, Kind, MONITOR, SCRIPT, TCP, UDP};
 use super::feed;

@@ -11,6 +11,8 @@ mod kind;
 mod server_settings;
 mod shown;
 
+use std::collections::BTreeSet;
+
 use apps::{ConfObject, NOBODY, Namespace, SEARCH, Settings, Sharing};
 
 pub(crate) use self::access::check_writable;
@@ -34,6 +36,7 @@ use crate::routing::Routes;
 use crate::session::Caller;
 #[cfg(test)]
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
+use crate::work::to_its_end;
 
 /// Parameters of requests, which are not settings of objects.
 pub(super) const REQUEST_PARAMETERS: [&str; 9] = [
@@ -250,15 +253,19 @@ pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, 
     }
     access::check_conf(asked)?;
     check_process(asked, name)?;
-    let conf = asked.conf;
-    let made = asked.state.apps.create(conf, name, &namespace, settings).await?;
-    // Objects of the system are visible in every app.
-    if namespace.app == apps::SYSTEM && namespace.owner == NOBODY {
-        let share = asked.state.apps.share(conf, name, &namespace, NOBODY, Sharing::Global);
-        share.await?;
-    }
-    followed(asked).await?;
-    Ok(asked.state.apps.get(conf, name, &namespace).unwrap_or(made))
+    let ends = disabled_by(asked, name, &namespace, &settings);
+    let (apps, conf, own) = (asked.state.apps.clone(), asked.conf.to_owned(), name.to_owned());
+    let there = namespace.clone();
+    let creation = async move {
+        let made = apps.create(&conf, &own, &there, settings).await?;
+        // Objects of the system are visible in every app.
+        if there.app == apps::SYSTEM && there.owner == NOBODY {
+            apps.share(&conf, &own, &there, NOBODY, Sharing::Global).await?;
+        }
+        Ok::<ConfObject, apps::Error>(made)
+    };
+    let made = applied(asked, ends, creation).await?;
+    Ok(asked.state.apps.get(asked.conf, name, &namespace).unwrap_or(made))
 }
 
 pub(crate) fn check_app(state: &ApiState, app: &str) -> Result<(), RestError> {
@@ -286,9 +293,22 @@ pub(crate) async fn edit(asked: &Asked<'_>, object: &ConfObject) -> Result<ConfO
     let settings = asked.settings()?;
     let (name, there) = (&object.name, home(object));
     checks::check(asked, name, &there, &settings)?;
-    asked.state.apps.update(asked.conf, name, &there, &settings).await?;
-    followed(asked).await?;
+    update(asked, name, &there, settings).await?;
     Ok(asked.state.apps.get(asked.conf, name, &there)?)
+}
+
+/// Stores settings of an object, and applies the effects.
+async fn update(
+    asked: &Asked<'_>,
+    name: &str,
+    there: &Namespace,
+    settings: Settings,
+) -> Result<(), RestError> {
+    let ends = disabled_by(asked, name, there, &settings);
+    let (apps, conf, own) = (asked.state.apps.clone(), asked.conf.to_owned(), name.to_owned());
+    let there = there.clone();
+    let change = async move { apps.update(&conf, &own, &there, &settings).await.map(drop) };
+    applied(asked, ends, change).await
 }
 
 /// Refuses changes that another process has to make.
@@ -299,17 +319,43 @@ fn check_process(asked: &Asked<'_>, name: &str) -> Result<(), RestError> {
     }
 }
 
-/// Applies the effects of a changed file.
-async fn followed(asked: &Asked<'_>) -> Result<(), RestError> {
+/// Makes a change of the file, and applies its effects. `ends`: the apps that it disables.
+async fn applied<T: Send + 'static>(
+    asked: &Asked<'_>,
+    ends: BTreeSet<String>,
+    change: impl Future<Output = Result<T, apps::Error>> + Send + 'static,
+) -> Result<T, RestError> {
     match asked.conf {
-        "inputs" => super::data_inputs::follow(asked.state).await.map(drop),
-        // `[install]` disables and enables the app.
-        "app" => {
-            super::data_inputs::follow_inputs(asked.state).await;
-            Ok(())
+        "inputs" => {
+            let done = change.await?;
+            super::data_inputs::follow(asked.state).await?;
+            Ok(done)
         }
-        _ => Ok(()),
+        "app" => {
+            let state = asked.state.clone();
+            let task =
+                async move { super::data_inputs::without_inputs_of(&state, ends, change).await };
+            to_its_end(task).await
+        }
+        _ => Ok(change.await?),
     }
+}
+
+/// The app that settings of an object of `app.conf` disable: `[install]` does.
+fn disabled_by(
+    asked: &Asked<'_>,
+    name: &str,
+    there: &Namespace,
+    settings: &[(String, String)],
+) -> BTreeSet<String> {
+    let is_install = asked.conf == "app" && name == "install";
+    let is_state = is_install && there.owner == NOBODY && there.app != SEARCH;
+    let disables = settings.iter().any(|(key, value)| match key.as_str() {
+        "disabled" => conf::boolean(value) == Some(true),
+        "state" => conf::boolean(value) == Some(false),
+        _ => false,
+    });
+    (is_state && disables).then(|| there.app.clone()).into_iter().collect()
 }
 
 impl Kind {
@@ -403,9 +449,12 @@ impl Resource for Kind {
         check_writable(&asked, &object)?;
         check_process(&asked, &object.name)?;
         (self.removed)(call.state.clone(), object.clone()).await?;
-        call.state.apps.remove(asked.conf, &object.name, &home(&object)).await?;
-        call.state.permissions.remove(&object.place()).await?;
-        followed(&asked).await
+        let (there, name) = (home(&object), object.name.clone());
+        // The files below may disable the app.
+        let ends = disabled_by(&asked, &name, &there, &[("disabled".to_owned(), "1".to_owned())]);
+        let (apps, conf) = (call.state.apps.clone(), asked.conf.to_owned());
+        applied(&asked, ends, async move { apps.remove(&conf, &name, &there).await }).await?;
+        Ok(call.state.permissions.remove(&object.place()).await?)
     }
 
     fn actions(&self) -> &'static str {
@@ -428,9 +477,9 @@ impl Resource for Kind {
         let apps = &call.state.apps;
         let place = match action {
             "enable" | "disable" => {
-                let off = u8::from(action == "disable").to_string();
-                apps.update(conf, name, &there, &[("disabled".to_owned(), off)]).await?;
-                there
+                let disabled = u8::from(action == "disable").to_string();
+                update(&asked, name, &there, vec![("disabled".to_owned(), disabled)]).await?;
+                return Ok(Some(apps.get(conf, name, &there)?));
             }
             "acl" => access::change(&asked, &object).await?,
             "move" => {
@@ -446,7 +495,7 @@ impl Resource for Kind {
             }
             _ => return Err(RestError::no_object(action)),
         };
-        followed(&asked).await?;
+        applied(&asked, BTreeSet::new(), async { Ok(()) }).await?;
         Ok(Some(apps.get(conf, name, &place)?))
     }
 }

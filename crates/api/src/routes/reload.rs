@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, Value, json};
 
-use super::data_inputs::follow;
+use super::data_inputs::{end_inputs_of, follow, follow_inputs};
 use super::feed;
 use super::jobs::info;
 use crate::AppReports;
@@ -90,7 +90,16 @@ async fn reload(call: &Call) -> Result<Outcome, RestError> {
             let refusal = refusal(&found(&*reports, before), &found(&*reports, after));
             refusal.filter(|_| !force).map_or(Ok(()), |text| Err(apps::Error::Invalid(text)))
         };
-        let reloaded = state.apps.reload(read, check).await?;
+        let own = state.clone();
+        let end = move |apps| async move { end_inputs_of(&own, apps).await };
+        let reloaded = match state.apps.reload(read, end, check).await {
+            Ok(reloaded) => reloaded,
+            Err(error) => {
+                // Those that have ended begin again.
+                follow_inputs(&state).await;
+                return Err(error.into());
+            }
+        };
         let files = reloaded.as_ref().map(|reloaded| reloaded.warnings.clone());
         let mut warnings = files.unwrap_or_default();
         warnings.extend(follow(&state).await?);

@@ -51,11 +51,16 @@ async fn inputs_of_an_app_end_before_its_rules_do_and_begin_after_them() {
         assert!(answer.status.is_success(), "{answer:?}");
         assert_eq!(inputs.listening().await.len(), ports, "{action}");
     }
-    assert_eq!(*order.seen.lock(), [(false, 0), (true, 0)]);
     let install = "/servicesNS/nobody/shop/configs/conf-app/install";
-    let answer = server.post("admin", install, &[("disabled", "1")]).await;
-    assert!(answer.status.is_success(), "{answer:?}");
-    assert_eq!(inputs.listening().await.len(), 0);
+    for (state, ports) in [("disabled", 0), ("enabled", 1)] {
+        let disabled = if ports == 0 { "1" } else { "0" };
+        let settings = [("disabled", disabled), ("state", state)];
+        let answer = server.post("admin", install, &settings).await;
+        assert!(answer.status.is_success(), "{answer:?}");
+        assert_eq!(inputs.listening().await.len(), ports, "{state}");
+    }
+    let in_order = [(false, 0), (true, 0)];
+    assert_eq!(*order.seen.lock(), [in_order, in_order].concat());
 }
 
 #[tokio::test(flavor = "multi_thread")]

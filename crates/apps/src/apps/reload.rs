@@ -15,6 +15,7 @@ use knowledge::Knowledge;
 use super::{Apps, FileRules, Files, State};
 use crate::Error;
 use crate::install::counts_installed;
+use crate::objects::with_objects;
 
 /// The file with inputs, which are changed while they run.
 const INPUTS: &str = "inputs";
@@ -57,39 +58,52 @@ fn conf(file: &str) -> Option<&str> {
 
 impl Apps {
     /// Reads the configuration directory again with `read`, and returns when the changes are in force in this
-    /// process; `None` if there is no such directory. `check` gets the rules from before and the new ones,
-    /// both with installed apps, and may refuse the new ones.
+    /// process; `None` if there is no such directory. If apps end, because the files disable or remove them,
+    /// `end` gets their names while their rules are in force. `check` gets the rules from before and the new
+    /// ones, both with installed apps, and may refuse the new ones.
     ///
     /// # Errors
     /// [`Error::NotReloadable`] in a cluster. The errors of `read` and `check`.
-    pub async fn reload(
+    pub async fn reload<E: Future<Output = ()> + Send>(
         &self,
         read: impl FnOnce() -> Result<FileRules, Error> + Send + 'static,
+        end: impl FnOnce(BTreeSet<String>) -> E + Send,
         check: impl FnOnce(&FileRules, &FileRules) -> Result<(), Error> + Send + 'static,
     ) -> Result<Option<Reloaded>, Error> {
         if self.inner.shared {
             return Err(Error::NotReloadable(IN_CLUSTER.to_owned()));
         }
         let Some(directory) = self.directory().map(Path::to_owned) else { return Ok(None) };
+        let _reloading = self.inner.reloading.lock().await;
+        let base = blocking(read).await?;
+        let ending = self.ending(&base);
+        if !ending.is_empty() {
+            // Not while the rules are locked: changes of inputs wait for them.
+            end(ending).await;
+        }
         let mut in_force = self.inner.in_force.lock().await;
         let own = self.clone();
-        let reading = move || own.read_again(directory, read, check);
-        let reloaded = match tokio::task::spawn_blocking(reading).await {
-            Ok(reloaded) => reloaded?,
-            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-            Err(_) => return Err(Error::NotReloadable("the server is stopping".to_owned())),
-        };
+        let reloaded = blocking(move || own.replace_base(directory, base, check)).await?;
         self.put_in_force(&mut in_force).await;
         Ok(Some(reloaded))
     }
 
-    fn read_again(
+    /// The enabled apps of the configuration directory that are disabled or missing in its new files.
+    fn ending(&self, new: &FileRules) -> BTreeSet<String> {
+        let objects = Arc::clone(&self.inner.state.read().objects);
+        let there = new.rules.layers().apps();
+        let layers = with_objects(new.rules.layers(), objects.values()).without_disabled();
+        let mut ending = self.base().rules.layers().apps();
+        ending.retain(|app| layers.disabled().contains(app) || !there.contains(app));
+        &ending - &self.disabled()
+    }
+
+    fn replace_base(
         &self,
         directory: PathBuf,
-        read: impl FnOnce() -> Result<FileRules, Error>,
+        base: FileRules,
         check: impl FnOnce(&FileRules, &FileRules) -> Result<(), Error>,
     ) -> Result<Reloaded, Error> {
-        let base = read()?;
         let former = Arc::clone(&self.inner.state.read().files);
         let (installed, tolerate) = (former.installed.clone(), self.inner.tolerate);
         let files = Files::new(&base, Some(&directory), installed, tolerate)?;
@@ -119,6 +133,17 @@ impl Apps {
             self.inner.views.forget();
         }
         Ok(reloaded)
+    }
+}
+
+/// Reads files beside the threads that wait for sockets.
+async fn blocking<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(read).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::NotReloadable("the server is stopping".to_owned())),
     }
 }
 
@@ -208,7 +233,7 @@ mod tests {
             Some(error) => Err(Error::Invalid(error.to_string())),
             None => Ok(()),
         };
-        apps.reload(move || read(&directory), check).await
+        apps.reload(move || read(&directory), |_| std::future::ready(()), check).await
     }
 
     #[tokio::test]
@@ -264,6 +289,28 @@ mod tests {
         let removed = reload(&apps, directory).await.unwrap().unwrap();
         assert_eq!(changed(&removed), ["apps/new", "apps/new/default/macros.conf"]);
         assert!(apps.knowledge().conf("macros").stanza("m").is_none());
+    }
+
+    #[tokio::test]
+    async fn apps_that_the_files_disable_or_remove_are_named_before_their_rules_end() {
+        let root = tempfile::tempdir().unwrap();
+        let directory = root.path();
+        for app in ["doors", "lifts", "gates"] {
+            let rule = format!("[{app}]\nTRUNCATE = 7\n");
+            write(directory, &format!("apps/{app}/local/props.conf"), &rule);
+        }
+        let apps = open(Some(directory), false).await;
+        write(directory, "apps/doors/local/app.conf", "[install]\nstate = disabled\n");
+        fs::remove_dir_all(directory.join("apps/lifts")).unwrap();
+        let in_force = |name: &str| apps.rules().parsing_rules(name, "", "").truncate == Some(7);
+        let (mut ended, from) = (Vec::new(), directory.to_owned());
+        let end = |apps: BTreeSet<String>| {
+            ended = apps.into_iter().map(|app| (in_force(&app), app)).collect();
+            std::future::ready(())
+        };
+        apps.reload(move || read(&from), end, |_, _| Ok(())).await.unwrap();
+        assert_eq!(ended, [(true, "doors".to_owned()), (true, "lifts".to_owned())]);
+        assert_eq!(["doors", "lifts", "gates"].map(in_force), [false, false, true]);
     }
 
     #[tokio::test]

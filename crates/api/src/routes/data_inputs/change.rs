@@ -158,6 +158,21 @@ pub async fn end_inputs_of(state: &ApiState, apps: BTreeSet<String>) {
     log(follow_without(state, apps).await);
 }
 
+/// Makes a change that may end apps: their inputs end before it, as [`end_inputs_of`] says, and the inputs of
+/// the configuration that is in force afterwards begin after it, also if it fails.
+pub(crate) async fn without_inputs_of<T>(
+    state: &ApiState,
+    apps: BTreeSet<String>,
+    change: impl Future<Output = T>,
+) -> T {
+    if !apps.is_empty() {
+        end_inputs_of(state, apps).await;
+    }
+    let done = change.await;
+    follow_inputs(state).await;
+    done
+}
+
 fn log(followed: Result<Vec<String>, RestError>) {
     match followed {
         Ok(skipped) => skipped.iter().for_each(|text| tracing::warn!("{text}")),
