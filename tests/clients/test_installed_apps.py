@@ -101,6 +101,56 @@ def test_an_app_is_in_force_at_once_and_after_a_kill(server, tmp_path):
     assert '"name":"doors"' in listed.replace(" ", "") and "Doors" in listed, listed
 
 
+def test_an_exported_app_is_as_before_when_it_is_installed_after_its_removal(server, tmp_path):
+    actions = "[mail]\nparam.password = hunter2\nparam.to = ann\n"
+    local = {"local/macros.conf": "# Ours\n[mine]\ndefinition = who=bob\n", "local/alert_actions.conf": actions}
+    assert upload(server, archive(files(**local))).status == 201
+    home = "/servicesNS/nobody/doors"
+    for name, path, setting in [
+        ("made", "admin/macros", {"definition": "who=ada\n| table who"}),
+        ("open", "admin/macros", {"definition": "who=eve"}),
+        ("page", "data/ui/views", {"eai:data": "<dashboard><label>Doors</label></dashboard>"}),
+    ]:
+        assert server.rest("POST", f"{home}/{path}", {"name": name, **setting}).status == 201
+    shared = {"sharing": "global", "owner": "nobody", "perms.read": "admin,power", "perms.write": "admin"}
+    assert server.rest("POST", f"{home}/admin/macros/open/acl", shared).status == 200
+    send(server, "at=1700000000 who=ada pin=1234")
+
+    def state():
+        found = [server.rows("search `doors` earliest=0 | table who team _raw")]
+        for path in ("admin/macros", "data/ui/views", "configs/conf-props", "configs/conf-alert_actions"):
+            feed = server.rest("GET", f"{home}/{path}?output_mode=json&count=0").json()
+            own = [entry for entry in feed["entry"] if entry["acl"]["app"] == "doors"]
+            for entry in own:
+                content = {key: value for key, value in entry["content"].items() if not key.startswith("eai:acl")}
+                content.pop("param.password", None)
+                found.append((path, entry["name"], content, entry["acl"]["sharing"], entry["acl"]["perms"]))
+        return found
+
+    before = state()
+    packed = tmp_path / "out.spl"
+    made = server.cli("app", "export", "doors", "-o", packed)
+    assert made.returncode == 0, made
+    assert "left out  doors/local/alert_actions.conf: [mail] param.password: a secret" in made.stdout, made
+    with tarfile.open(packed) as read:
+        content = {entry.name: read.extractfile(entry).read().decode() for entry in read}
+    assert content["doors/default/props.conf"] == PROPS and "doors/local/data/ui/views/page.xml" in content
+    assert not [name for name, text in content.items() if "hunter2" in text]
+    path = "/services/apps/local/doors/package"
+    answer = server.rest("GET", f"{path}?output_mode=json").json()["entry"][0]["content"]
+    assert (answer["name"], answer["path"], len(answer["left_out"])) == ("doors", "doors.spl", 1), answer
+    again = tmp_path / "again.spl"
+    assert server.cli("app", "export", "doors", "--output", again).returncode == 0
+    assert again.read_bytes() == packed.read_bytes()
+    assert server.rest("GET", answer["url"]).status == 200
+    assert server.cli("app", "export", "none").returncode == 1
+    assert server.cli("app", "remove", "doors").returncode == 0
+    assert server.rest("GET", path).status == 404
+    installed = server.cli("app", "install", packed)
+    assert installed.returncode == 0, installed
+    assert state() == before
+
+
 def test_a_disabled_app_has_no_effect_until_it_is_enabled(server):
     send(server, "at=1700000000 who=ada pin=1234")
     assert upload(server, archive(files())).status == 201

@@ -1,6 +1,7 @@
 //! The apps of an installation: the objects that each namespace sees, and changes of them.
 
 mod disabled;
+mod export;
 mod files;
 mod reload;
 mod system;
@@ -19,6 +20,7 @@ use object_store::ObjectStore;
 use parking_lot::RwLock;
 use tokio::sync::Notify;
 
+pub use self::export::Export;
 pub use self::files::FileRules;
 use self::files::Files;
 pub use self::reload::Reloaded;

@@ -13,7 +13,7 @@ use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use crate::lookups::{Lookups, ROOT};
-use crate::package::GZIP;
+use crate::package::{GZIP, MAX_BYTES, too_large};
 use crate::{AppFiles, Apps, Error, NOBODY, Namespace, SEARCH};
 
 /// Maximum decompressed size of a lookup, in bytes.
@@ -209,6 +209,34 @@ impl Apps {
         let path = Lookups::object(&found.owner, &found.app, name);
         let deleted = self.lookup_files().delete(&path).await;
         deleted.map_err(|source| failed("remove", &path, source))
+    }
+
+    /// Returns the shared lookup files of an app that are in object storage, as they are stored, by name.
+    ///
+    /// # Errors
+    /// If object storage cannot be read, or they are too large for a package.
+    pub(crate) async fn shared_lookups(&self, app: &str) -> Result<Vec<(String, Bytes)>, Error> {
+        let root = Path::from(ROOT);
+        let lookups = self.lookup_files();
+        let listed: Vec<_> = lookups
+            .store
+            .list(Some(&root))
+            .try_collect()
+            .await
+            .map_err(|source| failed("list", &root, source))?;
+        let (mut found, mut left) = (Vec::new(), MAX_BYTES);
+        for object in listed {
+            let Some(file) = LookupFile::stored_at(&object.location) else { continue };
+            if file.app != app || file.owner != NOBODY {
+                continue;
+            }
+            let fail = |source| failed("read", &object.location, source);
+            let got = lookups.store.get(&object.location).await.map_err(fail)?;
+            left = left.checked_sub(got.meta.size).ok_or_else(|| too_large(app.as_ref()))?;
+            found.push((file.name, got.bytes().await.map_err(fail)?));
+        }
+        found.sort();
+        Ok(found)
     }
 
     /// Returns the lookup files that a namespace sees, by name. An owner or app of `-` stands for all.

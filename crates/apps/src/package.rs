@@ -13,7 +13,7 @@ use flate2::write::GzEncoder;
 use crate::Error;
 
 /// Bytes that an app may have unpacked: it is in memory while it is installed.
-const MAX_BYTES: u64 = 512 << 20;
+pub(crate) const MAX_BYTES: u64 = 512 << 20;
 /// Maximum number of files of an app.
 const MAX_FILES: usize = 100_000;
 /// Bytes of an app's name.
@@ -156,7 +156,7 @@ impl Package {
 }
 
 /// The files of a directory. Links to directories are refused, as they may lead back.
-fn of_directory(root: &Path) -> Result<Vec<PackedFile>, Error> {
+pub(crate) fn of_directory(root: &Path) -> Result<Vec<PackedFile>, Error> {
     let mut files = Vec::new();
     let mut left = MAX_BYTES;
     let mut waiting = vec![root.to_owned()];
@@ -200,7 +200,7 @@ fn is_executable(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & EXECUTABLE != 0
 }
 
-fn too_large(path: &Path) -> Error {
+pub(crate) fn too_large(path: &Path) -> Error {
     let (path, mib) = (path.display(), MAX_BYTES >> 20);
     Error::Invalid(format!("{path} has more than {mib} MiB or {MAX_FILES} files"))
 }

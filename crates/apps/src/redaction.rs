@@ -61,6 +61,30 @@ fn is_secret(conf: &str, key: &str, value: &str) -> bool {
     !value.is_empty() && (is_named_so(conf, key) || holds_password(value))
 }
 
+/// Files whose settings are named by fields, roles or capabilities, such as `EXTRACT-token`: they have no
+/// secrets.
+const WITHOUT_SECRETS: [&str; 11] = [
+    "app",
+    "authorize",
+    "collections",
+    "datamodels",
+    "eventtypes",
+    "fields",
+    "macros",
+    "props",
+    "tags",
+    "transforms",
+    "workflow_actions",
+];
+
+/// Whether a setting is left out of the package of an app: a secret.
+pub(crate) fn is_left_out(conf: &str, key: &str, value: &str) -> bool {
+    // The passwords of old versions of Splunk are in `[credential:<realm>:<user>:]` of `app.conf`.
+    let is_named_otherwise = WITHOUT_SECRETS.contains(&conf) && (conf, key) != ("app", "password");
+    let is_choice = conf::boolean(value).is_some() || (conf, key) == ("savedsearches", "search");
+    !is_named_otherwise && !is_choice && is_secret(conf, key, value)
+}
+
 /// The value, or asterisks if it is a secret and the reader may not change it.
 #[must_use]
 pub fn shown<'v>(conf: &str, key: &str, value: &'v str, may_change: bool) -> &'v str {
@@ -70,6 +94,28 @@ pub fn shown<'v>(conf: &str, key: &str, value: &'v str, may_change: bool) -> &'v
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packages_have_no_secrets_and_all_rules() {
+        let left_out = [
+            ("inputs", "token", "4711"),
+            ("app", "password", "x"),
+            ("server", "pass4SymmKey", "x"),
+        ];
+        for (conf, key, value) in left_out {
+            assert!(is_left_out(conf, key, value), "{conf} {key}");
+        }
+        let kept = [
+            ("props", "EXTRACT-token", "(?<token>x)"),
+            ("authorize", "edit_tokens_all", "enabled"),
+            ("alert_actions", "param.use_token", "1"),
+            ("savedsearches", "search", "http://a:b@c"),
+            ("app", "reload.passwords", "simple"),
+        ];
+        for (conf, key, value) in kept {
+            assert!(!is_left_out(conf, key, value), "{conf} {key}");
+        }
+    }
 
     #[test]
     fn secrets_are_hidden_whatever_they_are_called() {

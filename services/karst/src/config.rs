@@ -635,6 +635,8 @@ pub(crate) enum AppWhat {
     List(ListingOptions),
     /// Remove an app from a server, with its objects.
     Remove(AppRemoveOptions),
+    /// Write an app with its shared objects to a file that can be installed here and in Splunk.
+    Export(AppExportOptions),
     /// Report which parts of the dashboards of apps the console shows, without installing anything.
     Check(AppCheckOptions),
 }
@@ -673,6 +675,17 @@ pub(crate) struct AppInstallOptions {
 pub(crate) struct AppRemoveOptions {
     /// The app.
     pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) client: ClientOptions,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AppExportOptions {
+    /// The app.
+    pub(crate) name: String,
+    /// The file to write. Default: NAME.spl in the current directory.
+    #[arg(long, short = 'o', value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

@@ -3,19 +3,23 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use apps::{AppInfo, Package, SEARCH};
-use axum::response::Response;
-use serde_json::json;
+use apps::{AppInfo, Export, Package, SEARCH};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use model::ErrorKind;
+use serde_json::{Value, json};
 
 use super::data_inputs::without_inputs_of;
 use super::feed;
 use super::resource::{About, Access, Removal, Resource};
 use crate::ApiState;
-use crate::atom::{Acl, Attributes, Entry};
+use crate::atom::{Acl, Attributes, Entry, segment};
 use crate::body::RawBody;
 use crate::call::Call;
 use crate::error::RestError;
+use crate::output::OutputMode;
 use crate::params::{Params, is_true};
 use crate::rights::Need::May;
 use crate::routing::{Routes, get, post};
@@ -54,6 +58,14 @@ pub(super) fn routes() -> Routes {
     let newer = "Available updates: always none";
     Routes::default()
         .resource(PATH, &LocalApps, &access)
+        .at(
+            "/services/apps/local/{name}/package",
+            get(
+                May("edit_local_apps"),
+                "Packs an app as `.spl`, without secrets; with `output_mode=raw`, the response is the file",
+                package,
+            ),
+        )
         .at("/services/apps/local/{name}/update", get(see, newer, update))
         .at(
             UPLOAD,
@@ -278,7 +290,7 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
     let report = reports.report(&package);
     let app = package.app.clone();
     install(&call, package).await?;
-    let pairs = |pairs: Vec<(String, String)>| -> Vec<serde_json::Value> {
+    let pairs = |pairs: Vec<(String, String)>| -> Vec<Value> {
         pairs.into_iter().map(|(place, text)| json!({ "place": place, "text": text })).collect()
     };
     let remarks = report.remarks.into_iter().map(|remark| (remark.place, remark.text)).collect();
@@ -294,6 +306,45 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
     });
     let entry = Entry::new(PATH, &app, feed::content(content));
     feed::respond_created("localapps", PATH, entry, params)
+}
+
+/// Packs an app. The response names the file, the address where it is and the parts that are left out, or is
+/// the file.
+async fn package(call: Call) -> Result<Response, RestError> {
+    let app = found(&call, call.name())?.name;
+    let mode = OutputMode::of(&call.params)?;
+    let permissions = Arc::clone(&call.state.permissions);
+    let access = move |place: &str| {
+        let perms = permissions.of(place);
+        conf::Access { read: Some(perms.read), write: Some(perms.write) }
+    };
+    let Export { package, left_out } = call.state.apps.export(&app, access).await?;
+    let (path, files) = (format!("{app}.spl"), package.files.len());
+    let address = format!("{PATH}/{}/package", segment(&app));
+    if mode != OutputMode::Raw {
+        let left_out: Vec<Value> = left_out
+            .into_iter()
+            .map(|remark| json!({ "place": remark.place, "text": remark.text }))
+            .collect();
+        let content = json!({
+            "name": app,
+            "path": path,
+            "url": format!("{address}?output_mode=raw"),
+            "files": files,
+            "left_out": left_out,
+        });
+        let entry = Entry::new(PATH, &app, feed::content(content));
+        return feed::respond_one("localapps", PATH, entry, &call.params);
+    }
+    let packed = work_on_part(move || package.pack()).await.map_err(|_| RestError::stopping())?;
+    let packed = packed.map_err(|error| {
+        RestError::of_kind(ErrorKind::Internal, format!("cannot pack the app {app}: {error}"))
+    })?;
+    let headers = [
+        (header::CONTENT_TYPE, "application/gzip".to_owned()),
+        (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}.spl\"", segment(&app))),
+    ];
+    Ok((headers, packed).into_response())
 }
 
 /// Whether there is a newer version: nobody is asked.
@@ -321,6 +372,8 @@ pub(super) fn cases() -> Vec<Case> {
     all.extend([
         case(&format!("GET {PATH}/one/update"), "", 200, "update.name"),
         case(&format!("GET {PATH}/two/update"), "", 404, "Could not find object"),
+        case(&format!("GET {PATH}/one/package"), "", 200, "\"path\":\"one.spl\""),
+        case(&format!("GET {PATH}/two/package"), "", 404, "Could not find object"),
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
         case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),
         case(&format!("POST {PATH}/search/disable"), "", 400, "search cannot be disabled"),

@@ -137,7 +137,7 @@ impl Apps {
 }
 
 /// Reads files beside the threads that wait for sockets.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
     match tokio::task::spawn_blocking(read).await {

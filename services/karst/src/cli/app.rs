@@ -1,5 +1,5 @@
 //! `karst app`: installs apps and add-ons, in a running server or in a directory of configuration, with a
-//! report of which parts are used; lists and removes them.
+//! report of which parts are used; lists, removes and exports them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -20,7 +20,9 @@ use super::client::{Client, Failure};
 use super::plural::counted;
 use super::printable::printable;
 use super::table::{Rows, print_listing};
-use crate::config::{AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions};
+use crate::config::{
+    AppExportOptions, AppInstallOptions, AppOptions, AppRemoveOptions, AppWhat, ListingOptions,
+};
 use crate::mistakes::{self, Mistake, Weight};
 
 const PATH: &str = "/services/apps/local";
@@ -42,6 +44,7 @@ pub(crate) async fn app(options: AppOptions) -> Result<ExitCode> {
         },
         AppWhat::List(options) => list(options).await?,
         AppWhat::Remove(options) => remove(options).await?,
+        AppWhat::Export(options) => export(options).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -153,10 +156,34 @@ async fn list(options: ListingOptions) -> Result<()> {
 
 async fn remove(options: AppRemoveOptions) -> Result<()> {
     let client = Client::new(&options.client)?;
-    let name = form_urlencoded::byte_serialize(options.name.as_bytes()).collect::<String>();
-    let path = format!("{PATH}/{}?output_mode=json", name.replace('+', "%20"));
+    let path = format!("{}?output_mode=json", path_of(&options.name));
     client.send(client.request(Method::DELETE, &path)).await?;
     println!("the app {} is removed", options.name);
+    Ok(())
+}
+
+/// The path of an app.
+fn path_of(name: &str) -> String {
+    let name = form_urlencoded::byte_serialize(name.as_bytes()).collect::<String>();
+    format!("{PATH}/{}", name.replace('+', "%20"))
+}
+
+/// Writes an app to a file, and reports the parts that are left out.
+async fn export(options: AppExportOptions) -> Result<()> {
+    let client = Client::with_timeout(&options.client, INSTALL)?;
+    let path = format!("{}/package?output_mode", path_of(&options.name));
+    let mut answer = client.get(&format!("{path}=json")).await?;
+    let content = answer["entry"][0]["content"].take();
+    let left_out: Vec<Remark> = serde_json::from_value(content["left_out"].clone())
+        .context("the server sent a report that this version of karst cannot read")?;
+    let packed = client.file(&format!("{path}=raw")).await?;
+    let to = options.output.unwrap_or_else(|| format!("{}.spl", options.name).into());
+    std::fs::write(&to, &packed).with_context(|| format!("cannot write {}", to.display()))?;
+    let mut text = format!("{} has the app {}\n", to.display(), options.name);
+    for Remark { place, text: reason } in &left_out {
+        text.push_str(&format!("  left out  {}/{place}: {reason}\n", options.name));
+    }
+    std::io::stdout().lock().write_all(printable(&text).as_bytes())?;
     Ok(())
 }
 

@@ -188,6 +188,18 @@ impl Client {
         Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
+    /// The body of a GET request's response, as bytes.
+    pub(crate) async fn file(&self, path: &str) -> Result<Vec<u8>> {
+        let response = self.request(Method::GET, path).send().await;
+        let response = response.map_err(|error| self.unreachable(&error))?;
+        let (status, path) = (response.status(), response.url().path().to_owned());
+        let body = response.bytes().await.context("the connection broke while reading the file")?;
+        match status.is_success() {
+            true => Ok(body.to_vec()),
+            false => Err(refused(status, &path, &String::from_utf8_lossy(&body)).into()),
+        }
+    }
+
     /// Sends a request and converts error responses to [`Failure`]s. An empty response is null. Requests to a
     /// server that is starting, and accepts no requests yet, are repeated for some seconds.
     pub(crate) async fn send(&self, mut request: RequestBuilder) -> Result<Value> {
