@@ -188,7 +188,9 @@ fn sparkline_of(
         _ => (None, None),
     };
     let Some(axis) = &options.sparklines else {
-        return Err(error(call, "sparkline() can be used with stats and chart only"));
+        let text = "sparkline() can be used with stats and chart only: for a chart of each group, use \
+            stats sparkline(...) BY <field>";
+        return Err(error(call, text));
     };
     let Some(kind) = Inner::of(inner) else {
         let name = inner.map_or("", |inner| inner.function.name.node.as_str());

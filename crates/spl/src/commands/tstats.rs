@@ -179,6 +179,7 @@ mod tests {
         refuses("| tstats", "expected an aggregation", "");
         refuses("| tstats count from where a=b", "datamodel=<name> after FROM", "where");
         refuses("| tstats count where index=a by", "a field name after BY", "");
+        refuses("| tstats count where x IN () by host", "at least one value, as in", "x IN ()");
         refuses("| tstats cnt", "unknown function 'cnt'", "cnt");
         refuses("| tstats summariesonly=5 count", "true or false", "5");
     }

@@ -74,7 +74,7 @@ impl Parser<'_> {
             let list = self.call_arguments("IN")?;
             let span = left.span.to(self.span_from(start));
             if list.is_empty() {
-                return Err(self.error("IN needs at least one value", span));
+                return Err(self.error("IN needs at least one value, as in x IN (1, 2)", span));
             }
             let kind = ExprKind::In { value: Box::new(left), list, negated };
             return Ok(Expr { kind, span });

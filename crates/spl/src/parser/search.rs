@@ -401,7 +401,7 @@ impl Parser<'_> {
         };
         let span = self.span_from(start);
         if values.is_empty() {
-            return Err(self.error("IN needs at least one value", span));
+            return Err(self.error("IN needs at least one value, as in x IN (1, 2)", span));
         }
         let field = self.search_field(field)?;
         if field.node.is_empty() {
