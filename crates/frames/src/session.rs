@@ -157,9 +157,6 @@ impl Session {
         if let Some(signum) = theirs.scalar_functions().get("signum") {
             context.register_udf((**signum).clone().with_aliases(["sign"]));
         }
-        if let Some(sum) = theirs.aggregate_functions().get("sum") {
-            context.register_udaf(checked::sum(Arc::clone(sum)));
-        }
         for function in sliding::functions(|name| theirs.aggregate_functions().get(name).cloned()) {
             context.register_udaf(function);
         }

@@ -15,17 +15,15 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::{AggregateOrderSensitivity, merge_schema};
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, BinaryExpr, ColumnarValue, Documentation, EmitTo,
-    Expr, ExprSchemable, GroupsAccumulator, LogicalPlan, Operator, ReturnFieldArgs, ReversedUDAF,
-    ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    Accumulator, BinaryExpr, ColumnarValue, EmitTo, Expr, ExprSchemable, GroupsAccumulator,
+    LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+    Signature, Volatility,
 };
 use datafusion::optimizer::analyzer::AnalyzerRule;
 use datafusion::physical_expr_common::datum;
-
-use super::sliding::{Statistic, Window};
 
 /// A rule that replaces `+`, `-` and `*` of integers by functions that fail on overflow. Runs after type
 /// coercion, when both sides have the same type.
@@ -156,77 +154,21 @@ impl ScalarUDFImpl for Checked {
     }
 }
 
-/// Returns a checked `sum` that replaces the session's `sum`.
-pub(super) fn sum(inner: Arc<AggregateUDF>) -> AggregateUDF {
-    AggregateUDF::new_from_impl(CheckedSum { inner })
+/// Returns an accumulator for the sum of integers; `None` for other types and for `DISTINCT`.
+pub(super) fn sum(args: &AccumulatorArgs<'_>) -> Option<Box<dyn Accumulator>> {
+    match args.return_field.data_type() {
+        DataType::Int64 if !args.is_distinct => Some(Box::new(OneSum::<Int64Type>::default())),
+        DataType::UInt64 if !args.is_distinct => Some(Box::new(OneSum::<UInt64Type>::default())),
+        _ => None,
+    }
 }
 
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct CheckedSum {
-    inner: Arc<AggregateUDF>,
-}
-
-impl AggregateUDFImpl for CheckedSum {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.inner.signature()
-    }
-
-    fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
-        self.inner.inner().return_type(arg_types)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs<'_>) -> Result<Vec<FieldRef>> {
-        self.inner.inner().state_fields(args)
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        match args.return_field.data_type() {
-            DataType::Int64 if !args.is_distinct => Ok(Box::new(OneSum::<Int64Type>::default())),
-            DataType::UInt64 if !args.is_distinct => Ok(Box::new(OneSum::<UInt64Type>::default())),
-            _ => self.inner.inner().accumulator(args),
-        }
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
-        self.inner.inner().groups_accumulator_supported(args)
-    }
-
-    fn create_groups_accumulator(
-        &self,
-        args: AccumulatorArgs<'_>,
-    ) -> Result<Box<dyn GroupsAccumulator>> {
-        match args.return_field.data_type() {
-            DataType::Int64 => Ok(Box::new(Sums::<Int64Type>::default())),
-            DataType::UInt64 => Ok(Box::new(Sums::<UInt64Type>::default())),
-            _ => self.inner.inner().create_groups_accumulator(args),
-        }
-    }
-
-    /// Over a sliding window, the engine subtracts the rows that leave it: sums of integers wrap there.
-    fn create_sliding_accumulator(
-        &self,
-        args: AccumulatorArgs<'_>,
-    ) -> Result<Box<dyn Accumulator>> {
-        match Window::of(Statistic::Sum, &args) {
-            Some(window) => Ok(Box::new(window)),
-            None => self.inner.inner().create_sliding_accumulator(args),
-        }
-    }
-
-    fn reverse_expr(&self) -> ReversedUDAF {
-        self.inner.inner().reverse_expr()
-    }
-
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.inner.inner().order_sensitivity()
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.inner.documentation()
+/// Returns an accumulator for the sums of integers of many groups; `None` for other types.
+pub(super) fn sums(args: &AccumulatorArgs<'_>) -> Option<Box<dyn GroupsAccumulator>> {
+    match args.return_field.data_type() {
+        DataType::Int64 => Some(Box::new(Sums::<Int64Type>::default())),
+        DataType::UInt64 => Some(Box::new(Sums::<UInt64Type>::default())),
+        _ => None,
     }
 }
 

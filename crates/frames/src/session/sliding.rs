@@ -22,11 +22,14 @@ use datafusion::logical_expr::{
     Signature,
 };
 
+use super::checked;
+
 /// Maximum capacity of the list of newer values after they have become the older ones.
 const KEPT_CAPACITY: usize = 1_024;
 
-/// The functions besides `sum`, which is replaced in any case.
+/// The functions that are replaced.
 const FUNCTIONS: &[(&str, Statistic)] = &[
+    ("sum", Statistic::Sum),
     ("avg", Statistic::Average),
     ("var", Statistic::Variance),
     ("var_pop", Statistic::PopulationVariance),
@@ -36,7 +39,7 @@ const FUNCTIONS: &[(&str, Statistic)] = &[
 
 /// What is computed of the values of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Statistic {
+enum Statistic {
     Sum,
     Average,
     Variance,
@@ -54,7 +57,7 @@ pub(super) fn functions(known: impl Fn(&str) -> Option<Arc<AggregateUDF>>) -> Ve
     replaced.collect()
 }
 
-/// A function of the engine with another accumulator for windows that slide.
+/// A function of the engine with other accumulators for windows that slide, and for sums of integers.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Windowed {
     inner: Arc<AggregateUDF>,
@@ -83,7 +86,11 @@ impl AggregateUDFImpl for Windowed {
     }
 
     fn accumulator(&self, args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
-        self.inner.inner().accumulator(args)
+        let is_sum = self.statistic == Statistic::Sum;
+        match is_sum.then(|| checked::sum(&args)).flatten() {
+            Some(sum) => Ok(sum),
+            None => self.inner.inner().accumulator(args),
+        }
     }
 
     fn groups_accumulator_supported(&self, args: AccumulatorArgs<'_>) -> bool {
@@ -94,9 +101,14 @@ impl AggregateUDFImpl for Windowed {
         &self,
         args: AccumulatorArgs<'_>,
     ) -> Result<Box<dyn GroupsAccumulator>> {
-        self.inner.inner().create_groups_accumulator(args)
+        let is_sum = self.statistic == Statistic::Sum;
+        match is_sum.then(|| checked::sums(&args)).flatten() {
+            Some(sums) => Ok(sums),
+            None => self.inner.inner().create_groups_accumulator(args),
+        }
     }
 
+    /// The engine subtracts the rows that leave the window: sums of integers wrap there.
     fn create_sliding_accumulator(
         &self,
         args: AccumulatorArgs<'_>,
@@ -122,7 +134,7 @@ impl AggregateUDFImpl for Windowed {
 
 /// The values of a window, without nulls.
 #[derive(Debug)]
-pub(super) struct Window {
+struct Window {
     statistic: Statistic,
     /// The older values; the oldest is last. Each entry stands for its value and all before it in this list.
     older: Vec<Moments>,
@@ -134,7 +146,7 @@ pub(super) struct Window {
 impl Window {
     /// Returns an empty window; `None` for an aggregate of other types than floating-point numbers, and for
     /// `DISTINCT`.
-    pub(super) fn of(statistic: Statistic, args: &AccumulatorArgs<'_>) -> Option<Self> {
+    fn of(statistic: Statistic, args: &AccumulatorArgs<'_>) -> Option<Self> {
         let is_float = matches!(args.return_field.data_type(), DataType::Float64);
         (is_float && !args.is_distinct).then(|| Self::new(statistic))
     }
