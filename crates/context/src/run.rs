@@ -112,7 +112,7 @@ pub async fn rows_unless_many(
 /// Returns the error about more rows than a stage may hold.
 pub(crate) fn too_many_rows(limit: usize) -> Error {
     let message = format!(
-        "the search holds more than {limit} rows at once (limit stage_rows); \
+        "the search holds more than {limit} rows at once (a fixed limit); \
          narrow it or aggregate before this command"
     );
     Error::Exhausted { message }

@@ -332,7 +332,7 @@ impl Pivot {
         let limit = env.context.limits.columns;
         if layout.series.len() * self.values.len() > limit {
             let message = format!(
-                "the chart has {} series, more than {limit} (limit columns); set limit= lower",
+                "the chart has {} series, more than {limit} (a fixed limit); set limit= lower",
                 layout.series.len()
             );
             return Err(Error::invalid_anywhere(message));
@@ -534,7 +534,7 @@ fn series_of_bins(
     while at <= last {
         if starts.len() == limit {
             let message = format!(
-                "the span cuts the time range into more than {limit} bins (limit bins); \
+                "the span cuts the time range into more than {limit} bins (maxbins in limits.conf [discretize]); \
                  use a longer span or a shorter range"
             );
             return Err(Error::invalid_anywhere(message));

@@ -75,7 +75,7 @@ impl Run {
         }
         let limit = self.op.limit;
         if self.seen.len() >= limit && !self.seen.contains_key(&key) {
-            let message = format!("dedup met more than {limit} combinations (limit groups)");
+            let message = format!("dedup met more than {limit} combinations (a fixed limit)");
             return Err(Error::Exhausted { message }.into());
         }
         let seen = self.seen.entry(key).or_insert(0);

@@ -245,7 +245,7 @@ fn group<'g>(
 ) -> Result<&'g mut Group> {
     let limit = op.groups;
     if groups.len() >= limit && !groups.contains_key(&key) {
-        let message = format!("streamstats met more than {limit} groups (limit groups)");
+        let message = format!("streamstats met more than {limit} groups (a fixed limit)");
         return Err(Error::Exhausted { message }.into());
     }
     Ok(match groups.entry(key) {
@@ -341,8 +341,9 @@ impl Held {
                 }
                 if self.rows.len() + more > op.window_rows {
                     let limit = op.window_rows;
-                    let message =
-                        format!("a time window holds more than {limit} rows (limit stream_window)");
+                    let message = format!(
+                        "a time window holds more than {limit} rows (max_stream_window in limits.conf [streamstats])"
+                    );
                     return Err(Error::Exhausted { message }.into());
                 }
             }

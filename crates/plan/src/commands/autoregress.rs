@@ -51,7 +51,9 @@ pub(super) fn plan(
     let limit = env.context.limits.stream_window;
     let rows = |rows: u64| usize::try_from(rows).ok().filter(|rows| *rows <= limit);
     let (Some(least), Some(greatest)) = (rows(command.least), rows(command.greatest)) else {
-        let message = format!("p= must be a number of rows up to {limit} (limit stream_window)");
+        let message = format!(
+            "p= must be a number of rows up to {limit} (max_stream_window in limits.conf [streamstats])"
+        );
         return Err(Error::at(message, command.field.span));
     };
     let source = match frame.field(name) {

@@ -203,7 +203,8 @@ impl TableOp for Discovery {
                 }
             }
             if found.too_many {
-                self.report("limit columns", env.log);
+                let limit = env.context.limits.columns;
+                self.report(&format!("at most {limit} columns, a fixed limit"), env.log);
             }
             check_cells(rows.count, found.len(), env.context.limits.memory_bytes)?;
             found.put(&mut rows, self.existing)?;

@@ -47,7 +47,10 @@ impl CommandPlan for PredictCommand {
             }
             if options.future_timespan > u64::try_from(env.context.limits.bins).unwrap_or(u64::MAX)
             {
-                return Err(Error::at("future_timespan is too large (limit bins)", span));
+                return Err(Error::at(
+                    "future_timespan is too large (maxbins in limits.conf [discretize])",
+                    span,
+                ));
             }
         }
         let op = Predict { groups: self.groups.clone(), zone: env.context.timezone.clone() };

@@ -54,8 +54,7 @@ impl Operation for Cofilter {
                     *pairs.entry((*one, *two)).or_default() += 1;
                 }
                 if pairs.len() > limit {
-                    let message =
-                        format!("cofilter finds more than {limit} pairs (limit stage_rows)");
+                    let message = format!("cofilter finds more than {limit} pairs (a fixed limit)");
                     return Err(Error::Exhausted { message });
                 }
             }

@@ -90,7 +90,7 @@ pub fn check_count(count: usize, limit: usize) -> Result<(), Error> {
         return Ok(());
     }
     let message = format!(
-        "the search holds more than {limit} rows at once (limit stage_rows); \
+        "the search holds more than {limit} rows at once (a fixed limit); \
          narrow it or aggregate before this command"
     );
     Err(Error::Exhausted { message })

@@ -66,7 +66,7 @@ impl Operation for Timewrap {
         let sources: Vec<&Column> = sources.collect();
         let limit = context.limits.columns;
         if sources.len() * periods.len() > limit {
-            let message = format!("timewrap makes more than {limit} series (limit columns)");
+            let message = format!("timewrap makes more than {limit} series (a fixed limit)");
             return Err(Error::invalid_anywhere(message));
         }
         check_cells(wrapped.len(), sources.len() * periods.len(), context.limits.bytes)?;
@@ -117,8 +117,7 @@ impl Timewrap {
     fn period_of(&self, time: i64, starts: &mut Vec<i64>, most: usize) -> Result<usize, Error> {
         while starts.last().is_some_and(|start| time < *start) {
             if starts.len() >= most {
-                let message =
-                    "timewrap: there are too many periods (limit bins); use a longer period";
+                let message = "timewrap: there are too many periods (maxbins in limits.conf [discretize]); use a longer period";
                 return Err(Error::invalid_anywhere(message));
             }
             let start = self.bound(starts.len() + 1)?;

@@ -123,7 +123,7 @@ impl Geostats {
             columns.push(OTHER);
         }
         if columns.len() * self.values.len() > limit {
-            let message = format!("geostats makes more than {limit} series (limit columns)");
+            let message = format!("geostats makes more than {limit} series (a fixed limit)");
             return Err(Error::invalid_anywhere(message));
         }
         let column_of: HashMap<&str, usize> =

@@ -33,7 +33,7 @@ impl Operation for Transpose {
         };
         let shown = wanted.min(context.limits.columns);
         if shown < wanted {
-            let text = format!("transpose shows only the first {shown} rows (limit columns)");
+            let text = format!("transpose shows only the first {shown} rows (a fixed limit)");
             context.warn(text);
         }
         let header = self.header_field.as_deref();
@@ -134,8 +134,10 @@ impl Operation for Xyseries {
         let mut names: Vec<&str> = series.iter().flatten().map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
-        if names.len() * self.values.len() > context.limits.columns {
-            let message = format!("xyseries makes {} series (limit columns)", names.len());
+        let (count, limit) = (names.len() * self.values.len(), context.limits.columns);
+        if count > limit {
+            let message =
+                format!("xyseries makes {count} series, more than {limit} (a fixed limit)");
             return Err(Error::invalid_anywhere(message));
         }
         let keyed: std::collections::HashSet<&String> = keys.iter().flatten().collect();

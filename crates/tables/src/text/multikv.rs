@@ -54,12 +54,13 @@ impl Operation for Multikv {
                 places.push(Some(place));
             }
             if lines.len() > most {
-                let message = format!("multikv makes more than {most} rows (limit stage_rows)");
+                let message = format!("multikv makes more than {most} rows (a fixed limit)");
                 return Err(Error::Exhausted { message });
             }
         }
         if found.too_many {
-            context.warn("multikv left out columns (limit columns)");
+            let limit = context.limits.columns;
+            context.warn(format!("multikv left out columns beyond {limit} (a fixed limit)"));
         }
         check_cells(places.len(), found.len(), context.limits.bytes)?;
         let mut result = match self.copy_fields || self.keep_original {

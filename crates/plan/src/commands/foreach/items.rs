@@ -92,7 +92,7 @@ impl Items {
         let limit = env.context.limits.columns;
         if items.iter().any(|items| items.len() > limit) {
             let message =
-                format!("foreach iterates over at most {limit} values of a row (limit columns)");
+                format!("foreach iterates over at most {limit} values of a row (a fixed limit)");
             return Err(Error::Exhausted { message });
         }
         if items.iter().all(Vec::is_empty) {
