@@ -9,7 +9,11 @@ import time
 
 import pytest
 from cluster import ALWAYS_SHARED, what_is_said
+from forwarding import forwarder, group, indexers
 from karst import TOKEN, Server, free_port, wait_for
+
+# Fixtures count as used.
+__all__ = ["forwarder", "indexers"]
 
 TIME = "2025-11-20T21:00:00Z"
 
@@ -32,6 +36,36 @@ def file_system(folder, options):
 def small_disk(tmp_path):
     """A file system of 48 MB."""
     yield from file_system(tmp_path / "disk", "size=48m")
+
+
+@pytest.fixture
+def tiny_disk(tmp_path):
+    """A file system of 64 KiB."""
+    yield from file_system(tmp_path / "tiny", "size=64k")
+
+
+def test_a_forwarder_whose_checkpoints_are_on_a_full_disk_reads_files_once_there_is_space(
+    tiny_disk, indexers, forwarder, tmp_path
+):
+    servers = indexers(1)
+    log = tmp_path / "app.log"
+    log.write_text(f"{TIME} one\n")
+    agent = forwarder(
+        "[tcpout]\ndefaultGroup = all\n" + group("all", servers),
+        f"[monitor://{log}]\nindex = main\nsourcetype = plain\n",
+    )
+    agent.data.mkdir()
+    (agent.data / "inputs").symlink_to(tiny_disk)
+    (tiny_disk / "default").mkdir()
+    with pytest.raises(OSError), (tiny_disk / "fill").open("wb", buffering=0) as fill:
+        while True:
+            fill.write(bytes(1024))
+    agent.start()
+    wait_for(lambda: "tried again every 5 s" in agent.log_text(), "the warning")
+    assert agent.process.poll() is None, agent.log_text()
+    (tiny_disk / "fill").unlink()
+    wait_for(lambda: servers[0].count("index=main one") == 1, "the event", 60)
+    assert agent.stop() == 0
 
 
 def batch(number):

@@ -70,6 +70,14 @@ impl Error {
         Self::Checkpoints { path: path.to_string(), source: Arc::new(source) }
     }
 
+    /// Whether the disk of checkpoints has no space.
+    pub(crate) fn is_full_disk(&self) -> bool {
+        let is_full = |source: &io::Error| {
+            matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+        };
+        matches!(self, Self::Checkpoints { source, .. } if is_full(source))
+    }
+
     /// Returns the kind of the error, which tells the caller how to react.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {

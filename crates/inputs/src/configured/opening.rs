@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::Error;
 
 /// Pause between two attempts.
-const PAUSE: Duration = Duration::from_secs(5);
+pub(super) const PAUSE: Duration = Duration::from_secs(5);
 
 /// The inputs that do not run yet. Clones share them.
 #[derive(Debug, Clone)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use runtime::Shutdown;
 use tokio::net::TcpListener;
 
+use super::opening::{NotRunning, PAUSE};
 use super::{Configured, Parts};
 use crate::monitor::Monitor;
 use crate::tcp::{Signals, TcpInput, serve_port};
@@ -127,7 +128,7 @@ pub(super) fn by_port(inputs: Vec<(SocketAddr, TcpInput)>) -> BTreeMap<SocketAdd
 /// with a warning.
 ///
 /// # Errors
-/// An address cannot be listened at, or the checkpoints cannot be read.
+/// An address cannot be listened at, or the checkpoints cannot be read, unless their disk is full.
 pub async fn start(
     mut configured: Configured,
     parts: &Parts,
@@ -145,10 +146,47 @@ pub async fn start(
     start_bound(configured, bound, parts, sink, shutdown).await
 }
 
+/// Follows files. If the disk of their checkpoints is full, they are followed as soon as it has space.
+fn begin_monitor(
+    open: impl Fn() -> Result<Monitor, Error> + Send + Sync + 'static,
+    parts: &Parts,
+    sink: &Arc<dyn Sink>,
+    shutdown: &Shutdown,
+) -> Result<(), Error> {
+    let first = match open() {
+        Ok(monitor) => Some(monitor),
+        Err(error) if error.is_full_disk() => {
+            let seconds = PAUSE.as_secs();
+            tracing::warn!(
+                "the monitored files are not read, and are tried again every {seconds} s: {error}"
+            );
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let opening = NotRunning::default().opening("the monitored files", shutdown);
+    let (files, own) = (parts.files.clone(), parts.own.clone());
+    let (sink, until) = (Arc::clone(sink), shutdown.clone());
+    shutdown.spawn(async move {
+        let monitor = match first {
+            Some(monitor) => monitor,
+            None => match opening.until_open(|| std::future::ready(open())).await {
+                Some(monitor) => {
+                    tracing::info!("the monitored files are read now");
+                    monitor
+                }
+                None => return,
+            },
+        };
+        Box::pin(monitor.with_status(files).without(own).run(sink, until)).await;
+    });
+    Ok(())
+}
+
 /// As [`start`], with ports that [`bind`] has bound for the same configuration.
 ///
 /// # Errors
-/// If the checkpoints cannot be read.
+/// If the checkpoints cannot be read, unless their disk is full.
 pub async fn start_bound(
     configured: Configured,
     mut bound: Bound,
@@ -172,10 +210,10 @@ pub async fn start_bound(
         shutdown.spawn(input.serve_port(Arc::new(port), Arc::clone(sink), shutdown.clone()));
     }
     if !configured.monitor.is_empty() {
-        let book = parts.state.join("monitor");
-        let monitor = Monitor::new(configured.monitor, &book, configured.monitor_settings)?;
-        let monitor = monitor.with_status(parts.files.clone()).without(parts.own.clone());
-        shutdown.spawn(monitor.run(Arc::clone(sink), shutdown.clone()));
+        let (book, settings) = (parts.state.join("monitor"), configured.monitor_settings);
+        let targets = configured.monitor;
+        let open = move || Monitor::new(targets.clone(), &book, settings);
+        begin_monitor(open, parts, sink, shutdown)?;
     }
     for script in configured.scripts {
         shutdown.spawn(script.run(Arc::clone(sink), shutdown.clone()));
