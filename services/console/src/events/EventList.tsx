@@ -4,13 +4,13 @@ import { Checkbox } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useCallback, useEffect, useMemo, useState, useSyncExternalStore } from 'react';
 import type { KarstClient } from '../api/client';
-import { explainJobError } from '../api/explain';
 import type { EventRow, JobStatus } from '../api/types';
 import { grouped, plural } from '../app/format';
 import { Notice } from '../app/Notice';
 import { Pager } from '../app/Pager';
 import { useWrapLines, useZone } from '../app/preferences';
 import { scroller, useScrollMargin } from '../app/useScroller';
+import { JobError } from '../search/JobError';
 import { Empty } from '../states/Empty';
 import { Skeleton } from '../states/Skeleton';
 import type { TimeRange } from '../time/timeRange';
@@ -31,6 +31,8 @@ interface EventListProps {
   onDetails: (event: EventRow, place: number) => void;
   query: string;
   onRange: (range: TimeRange) => void;
+  /** Runs the search again. */
+  onAgain: () => void;
 }
 
 /** Events of one list: browsers draw nothing beyond some 30 million pixels. */
@@ -38,7 +40,8 @@ const LIST_SIZE = 100_000;
 const ROW_HEIGHT = 48;
 
 export function EventList(props: EventListProps) {
-  const { client, sid, job, version, selected, actions, onDetails, query, onRange } = props;
+  const { client, sid, job, version, selected, actions, onDetails, query, onRange, onAgain } =
+    props;
   const [list, setList] = useState(1);
   const [wrap, setWrap] = useWrapLines();
   const [zone] = useZone();
@@ -76,7 +79,7 @@ export function EventList(props: EventListProps) {
           <span className={styles.total}>{plural(available, 'event')}</span>
         )}
       </div>
-      {error && <Notice kind="error">{explainJobError(error)}</Notice>}
+      {error && <JobError error={error} onAgain={onAgain} />}
       {job.isDone && available < job.eventCount && (
         <Notice kind="info">
           {`${plural(available, 'event')} of ${grouped(job.eventCount)} can be browsed; `}

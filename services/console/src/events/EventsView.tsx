@@ -91,6 +91,7 @@ export function EventsView(props: JobEventsProps) {
           onDetails={onDetails}
           query={query}
           onRange={onRange}
+          onAgain={() => onQuery(query)}
         />
       </div>
       {detailed && (

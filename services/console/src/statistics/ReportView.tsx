@@ -1,11 +1,11 @@
 /** A report's rows, loaded once for the table and the chart, previews while the search runs. */
 
 import { useMemo } from 'react';
-import { explainJobError } from '../api/explain';
 import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
 import { navigate, paths } from '../app/routing';
 import { IndexTip } from '../events/IndexTip';
+import { JobError } from '../search/JobError';
 import type { JobResultsProps } from '../search/Results';
 import { writeAddress } from '../search/urlState';
 import { useLoaded } from '../search/useLoaded';
@@ -45,13 +45,13 @@ export function ReportView({ client, app, sid, job, view, query, ...props }: Rep
     if (!error) return <Skeleton label="Waiting for the first rows" />;
     return (
       <div className={styles.note}>
-        <Notice kind="error">{explainJobError(error)}</Notice>
+        <JobError error={error} onAgain={() => onQuery(query)} />
       </div>
     );
   }
   return (
     <div className={styles.view} aria-busy={loading}>
-      {error && <Notice kind="error">{explainJobError(error)}</Notice>}
+      {error && <JobError error={error} onAgain={() => onQuery(query)} />}
       {job.isDone && job.resultCount > table.rows.length && table.rows.length > 0 && (
         <Notice kind="warning">
           {`The first ${grouped(table.rows.length)} of ${grouped(job.resultCount)} rows are shown; `}

@@ -71,7 +71,8 @@ class Server implements SearchServer {
       new Map(there.map((sid) => [sid, { ...STATUS, isDone: this.done.has(sid) }])),
     );
   }
-  rows(_sid: string, _preview: boolean, _count: number, postProcess: string | null) {
+  rows(sid: string, _preview: boolean, _count: number, postProcess: string | null) {
+    if (this.lost.has(sid)) return Promise.reject(new ApiError('notFound', 404, []));
     this.fetched.push(postProcess);
     return Promise.resolve(ROWS);
   }
@@ -153,6 +154,27 @@ it('a search whose job a restart of the server has ended runs again, one that wa
   await settle();
   expect(manager.state(keys[0] ?? '').error?.message).toContain('the job is gone');
   expect(server.created).toHaveLength(2);
+});
+
+it('a search whose job is gone when its rows are read runs again, with those based on it', async () => {
+  const base = '<search id="b"><query>index=b</query></search>';
+  const both = table('<search base="b"><query>stats count</query></search>');
+  const { manager, keys } = open(base + both + table('<search><query>index=a</query></search>'));
+  for (const key of keys) manager.watch(key);
+  await settle();
+  server.finish();
+  // The statuses have arrived when the server restarts, which loses the jobs.
+  vi.spyOn(server, 'jobs').mockImplementationOnce(async (sids) => {
+    for (const sid of sids) server.lost.add(sid);
+    return new Map(sids.map((sid) => [sid, { ...STATUS, isDone: true }]));
+  });
+  await settle();
+  await settle();
+  expect([...server.texts].sort()).toEqual(['index=a', 'index=a', 'index=b', 'index=b']);
+  server.finish();
+  await settle();
+  expect(keys.map((key) => manager.state(key).phase)).toEqual(['done', 'done']);
+  expect(server.created).toHaveLength(4);
 });
 
 it('a search whose job is lost again and again does not run again without end', async () => {

@@ -711,6 +711,7 @@ export class SearchManager {
     job.losses += 1;
     Object.assign(job, { phase: 'queued', sid: null, status: null, mayBeLost: false, previews: 0 });
     for (const node of [...job.users]) {
+      node.isDoneTold = false;
       this.#set(node, { phase: 'queued', isHeld: false, sid: null, job: null });
       this.#updateChildren(node);
     }
@@ -751,24 +752,37 @@ export class SearchManager {
       node.isWhole = isWhole;
       this.#finish(node, { job: job.status, rows });
     } catch (error) {
-      if (node.run !== run || node.job !== job) return;
+      if (node.run !== run || node.job !== job || this.#replaces(job, error)) return;
       this.#set(node, { phase: 'failed', error: asApiError(error), isStale: false });
       this.#event(node, 'error');
     }
     this.#updateChildren(node);
   }
 
+  /** Runs the search of a job again that has ended and is gone when its rows are read: the server has restarted. */
+  #replaces(job: Job | null, error: unknown): boolean {
+    if (!job || asApiError(error).kind !== 'notFound') return false;
+    // The rows of another search of this job were not there either.
+    if (job.phase !== 'done') return true;
+    if (job.losses >= MOST_REVIVALS) return false;
+    this.#again(job);
+    this.#pump();
+    return true;
+  }
+
   /** The rows of a search that ran for its handlers, now that somebody looks at it. */
   async #fill(node: Node): Promise<void> {
     const run = node.run;
-    const sid = this.#root(node).job?.sid;
+    const { job } = this.#root(node);
+    const sid = job?.sid;
     if (!sid) return;
     node.isWhole = true;
     try {
       const rows = await this.#options.server.rows(sid, false, MAX_ROWS, node.postProcess);
       if (node.run === run && node.state.phase === 'done') this.#set(node, { rows });
     } catch (error) {
-      if (node.run === run) this.#set(node, { phase: 'failed', error: asApiError(error) });
+      if (node.run !== run || this.#replaces(job, error)) return;
+      this.#set(node, { phase: 'failed', error: asApiError(error) });
     }
   }
 
@@ -816,7 +830,7 @@ export class SearchManager {
       this.#set(node, { sid });
       this.#finish(node, { rows, job: job ? { ...job, resultCount: rows.rows.length } : null });
     } catch (error) {
-      if (node.run !== run || this.#isDisposed) return;
+      if (node.run !== run || this.#isDisposed || this.#replaces(root.job, error)) return;
       this.#set(node, { phase: 'failed', error: asApiError(error), isStale: false });
       this.#event(node, 'error');
     }

@@ -1,0 +1,24 @@
+/** Why the results of a job cannot be read. If the server has lost the job, a button runs the search again. */
+
+import { Button } from '@mantine/core';
+import type { ApiError } from '../api/client';
+import { explainJobError } from '../api/explain';
+import { Notice } from '../app/Notice';
+
+interface JobErrorProps {
+  error: ApiError;
+  onAgain: () => void;
+}
+
+export function JobError({ error, onAgain }: JobErrorProps) {
+  const again = error.kind === 'notFound' && (
+    <Button size="compact-xs" variant="light" color="red" onClick={onAgain}>
+      Run it again
+    </Button>
+  );
+  return (
+    <Notice kind="error" action={again}>
+      {explainJobError(error)}
+    </Notice>
+  );
+}
