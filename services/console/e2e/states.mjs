@@ -169,6 +169,11 @@ const LISTS = {
     '/servicesNS/-/-/saved/eventtypes',
     { failed_login: { search: 'action=login status>=400', tags: 'authentication', priority: 1 } },
   ],
+  tags: [
+    '/settings/tags',
+    '/servicesNS/-/-/configs/conf-tags',
+    { 'host=web-1': { frontend: 'enabled', production: 'enabled' } },
+  ],
   'calculated-fields': [
     '/settings/calculated-fields',
     '/servicesNS/-/-/data/props/calcfields',

@@ -28,6 +28,7 @@ export const SETTINGS_TITLES: Record<SettingsKind, string> = {
   'lookup-definitions': 'Lookups',
   macros: 'Macros',
   eventtypes: 'Event types',
+  tags: 'Tags',
   extractions: 'Extractions',
   'calculated-fields': 'Calculated fields',
   conf: 'Configuration',

@@ -46,6 +46,7 @@ export const SETTINGS_KINDS = [
   'lookup-definitions',
   'macros',
   'eventtypes',
+  'tags',
   'extractions',
   'calculated-fields',
   'conf',

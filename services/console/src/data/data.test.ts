@@ -109,12 +109,12 @@ it('a text says how long it is', () => {
 
 it('a new input of a path asks whether the path exists, and leads to waiting for its first event', () => {
   const values = { kind: 'monitor', name: '/var/log/a b', index: 'web', 'check-path': '1' };
-  expect(inputs.request?.(values, null)).toEqual({
+  expect(inputs.request?.(values, null, '')).toEqual({
     path: '/services/data/inputs/monitor',
     form: { name: '/var/log/a b', index: 'web', 'check-path': '1' },
   });
   const pattern = { kind: 'monitor', name: '/var/log/*.log', 'check-path': '1' };
-  expect(inputs.request?.(pattern, null)?.form).toEqual({ name: '/var/log/*.log' });
+  expect(inputs.request?.(pattern, null, '')?.form).toEqual({ name: '/var/log/*.log' });
   expect(inputs.after?.(values)).toBe(
     '/data/add/input?kind=monitor&name=%2Fvar%2Flog%2Fa+b&index=web',
   );

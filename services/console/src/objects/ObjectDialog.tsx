@@ -102,8 +102,9 @@ export function ObjectDialog({ kind, app, entry: opened, given, ...props }: Obje
       const collection = kind.isOfApps
         ? namespaced({ owner: isShared ? 'nobody' : username, app }, kind.path)
         : kind.path;
-      const request = kind.request?.(changes, entry) ?? {
-        path: entry?.path ?? collection,
+      const path = entry?.path ?? collection;
+      const request = kind.request?.(changes, entry, path) ?? {
+        path,
         form: entry ? changes : { ...kind.more, ...changes },
       };
       const [made] = await client.change(request.path, request.form);

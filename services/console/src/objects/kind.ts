@@ -84,8 +84,8 @@ export interface Kind {
   secret?: (entry: Entry) => { label: string; value: string; note: string } | null;
   /** Parameters of a new object besides those of the form. */
   more?: Form;
-  /** The request for a new object or a change, where it is not the form itself. */
-  request?: (form: Form, entry: Entry | null) => { path: string; form: Form };
+  /** The request for a new object or a change, where it is not the form itself; `path`: where the form goes. */
+  request?: (form: Form, entry: Entry | null, path: string) => { path: string; form: Form };
   /** The address to which the creation of one leads, if it is not the list. */
   after?: (values: Values) => string;
   /** Where one is removed, if it is not its own path. */

@@ -14,6 +14,7 @@ import {
   extractions,
   lookupDefinitions,
   macros,
+  tags,
 } from './knowledgeKinds';
 import { LookupFiles } from './LookupFiles';
 
@@ -24,6 +25,7 @@ const KINDS: Partial<Record<SettingsKind, Kind>> = {
   'lookup-definitions': lookupDefinitions,
   macros,
   eventtypes: eventTypes,
+  tags,
   extractions,
   'calculated-fields': calculatedFields,
 };

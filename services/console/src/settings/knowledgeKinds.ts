@@ -1,6 +1,7 @@
 /** Knowledge objects: what apps and users add to events at search time. */
 
-import { column, type Kind } from '../objects/kind';
+import type { Entry } from '../api/types';
+import { column, type Form, type Kind } from '../objects/kind';
 
 const SEARCHES = 'Searches, reports and dashboards that use it';
 
@@ -87,6 +88,69 @@ export const eventTypes: Kind = {
     { name: 'description', label: 'Description', kind: 'text' },
   ],
   loss: (entry) => `${SEARCHES}, as eventtype=${entry.name}, find nothing. Events are not changed.`,
+};
+
+/** The tags that a stanza of tags.conf gives to its value. */
+export function tagsOf(entry: Entry): string[] {
+  const enabled = Object.entries(entry.content).filter(([, state]) => state === 'enabled');
+  return enabled.map(([tag]) => tag);
+}
+
+const split = (text: string) => text.split(',').map((tag) => tag.trim());
+
+/** Tags as settings of their stanza; those that are gone are disabled, as a file may have them. */
+export function tagSettings(text: string, before: string[]): Form {
+  const now = split(text).filter((tag) => tag !== '');
+  const gone = before.filter((tag) => !now.includes(tag));
+  return Object.fromEntries([
+    ...now.map((tag) => [tag, 'enabled']),
+    ...gone.map((tag) => [tag, 'disabled']),
+  ]);
+}
+
+/** Parameters of every request, and a setting of every stanza, which cannot be tags here. */
+const TAKEN =
+  /^(?:name|output_mode|count|offset|search_filter|sort_key|sort_dir|sort_mode|f|disabled)$/;
+
+function valueTagsProblem(text: string): string | null {
+  const wrong = split(text).find((tag) => TAKEN.test(tag));
+  return wrong === undefined ? tagsProblem(text) : `"${wrong}" can be a tag only in tags.conf`;
+}
+
+export const tags: Kind = {
+  title: 'Tags',
+  noun: 'tag of a value',
+  about:
+    'Tags of values of fields: a search for tag=TAG finds the events whose field has a value with this tag.',
+  path: '/services/configs/conf-tags',
+  isOfApps: true,
+  capability: 'edit_own_objects',
+  isShown: (entry) => entry.name.includes('='),
+  columns: [{ label: 'Tags', text: (entry) => tagsOf(entry).join(', ') }],
+  fields: [
+    {
+      name: 'name',
+      label: 'Field and value',
+      kind: 'text',
+      isRequired: true,
+      when: 'new',
+      help: 'Such as host=web-1.',
+      check: (text) => (/^[^=]+=./.test(text) ? null : 'Write FIELD=VALUE'),
+    },
+    {
+      name: 'tags',
+      label: 'Tags',
+      kind: 'text',
+      help: 'Separated by commas, without blanks.',
+      read: (entry) => tagsOf(entry).join(', '),
+      check: valueTagsProblem,
+    },
+  ],
+  request: ({ tags: text, ...rest }, entry, path) => ({
+    path,
+    form: { ...rest, ...tagSettings(String(text ?? ''), entry ? tagsOf(entry) : []) },
+  }),
+  loss: (entry) => `${SEARCHES} by their tags no longer find events with ${entry.name}.`,
 };
 
 export const extractions: Kind = {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { defaultsProblem } from './accessKinds';
 import { decodeAppReport, messageText } from './appReport';
 import { csvRows } from './csv';
-import { tagsProblem } from './knowledgeKinds';
+import { tagSettings, tagsOf, tagsProblem } from './knowledgeKinds';
 import {
   byFile,
   choicesOf,
@@ -190,4 +190,15 @@ it('default indexes of a role are among those that it may search', () => {
 it('tags have no blanks', () => {
   expect(['', 'error', 'error, web,shop'].map(tagsProblem)).toEqual([null, null, null]);
   expect(tagsProblem('error, web shop')).toBe('"web shop" has a blank: separate tags by commas');
+});
+
+it('tags of a value are the enabled settings of its stanza, and removed ones are disabled', () => {
+  const content = { web: 'enabled', old: 'disabled', disabled: false, 'eai:appName': 'search' };
+  const entry = { name: 'host=a', content } as unknown as Parameters<typeof tagsOf>[0];
+  expect(tagsOf(entry)).toEqual(['web']);
+  expect(tagSettings('shop, db,', ['web', 'db'])).toEqual({
+    shop: 'enabled',
+    db: 'enabled',
+    web: 'disabled',
+  });
 });
