@@ -154,7 +154,7 @@ async fn plan_whole(
 ) -> Result<PlannedSearch, Error> {
     let limit = env.context.limits.commands;
     if pipeline.commands.len() > limit {
-        let message = format!("the search has more than {limit} commands (limit commands)");
+        let message = format!("the search has more than {limit} commands (a fixed limit)");
         return Err(Error::Exhausted { message });
     }
     let Some((first, rest)) = pipeline.commands.split_first() else {
