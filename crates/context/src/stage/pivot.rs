@@ -8,6 +8,7 @@
 //! series with a column and for OTHER.
 
 mod bins;
+mod missing;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -29,9 +30,10 @@ use frames::{Frame, column};
 use futures::future::BoxFuture;
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 use tables::bins::TimeBins;
-use tables::check_cells;
+use tables::{FreeNames, check_cells};
 
 pub use self::bins::{Cut, RowBins};
+use self::missing::has_missing;
 use super::{Rows, TableOp};
 use crate::planning::PlanningContext;
 use crate::run::collect;
@@ -171,12 +173,16 @@ impl Pivot {
         let Some(choice) = &self.series else {
             return self.spread(rows, &Layout { series: vec![None] }, env);
         };
+        let unnamed = choice.unnamed_rows(rows)?;
+        let is_twice = unnamed.is_some() && has_missing(rows);
+        let rows = unnamed.as_ref().unwrap_or(rows);
         let kept = self.choose(choice, rows)?;
         let all: HashSet<String> = rows.texts(SERIES)?.into_iter().flatten().collect();
         let others = all.iter().any(|series| !kept.contains(series));
-        let joined = match (&choice.other, others) {
-            (Some(other), true) => Some(self.join_others(&kept, other, rows, env).await?),
-            _ => None,
+        let other = choice.other.as_deref().filter(|_| others);
+        let joined = match other.or(is_twice.then_some(UNSHOWN)) {
+            Some(other) => Some(self.join_others(&kept, other, rows, env).await?),
+            None => None,
         };
         let layout = layout_of(choice, kept, others, rows);
         self.spread(joined.as_ref().unwrap_or(rows), &layout, env)
@@ -297,6 +303,10 @@ impl Pivot {
         let joined = when(is_kept(kept), column(SERIES)).otherwise(lit(other))?;
         let joined = Typed::new(cast_text(joined), ValueType::Text);
         let row = frame.field(&self.row);
+        let joined = match &self.series {
+            Some(choice) => choice.beside_missing(joined, other)?,
+            None => joined,
+        };
         let keys = vec![(self.row.clone(), row), (SERIES.to_owned(), joined)];
         let frame = frame.aggregate(keys, values)?;
         let order = sort_key(frame.field(&self.row), SortOrder::Auto);
@@ -356,16 +366,18 @@ impl Pivot {
         }
         let mut wide = Rows { columns: Vec::new(), count: keys.len() };
         let kind = rows.column(&self.row).map_or(ValueType::Text, |column| column.kind);
-        wide.push(self.row.clone(), kind, keys);
+        // A series may have the name of the row field, and a format may name several columns alike.
+        let mut free = FreeNames::default();
+        wide.push(free.take(&self.row), kind, keys);
+        if self.span.is_some() {
+            free.take(SPAN);
+        }
         for value in &self.values {
             for (at, name) in layout.series.iter().enumerate() {
                 let Some(source) = rows.column(&value.name) else { continue };
                 let array = gather(&source.array, &cells[at], value.zero)?;
-                wide.push(
-                    self.names.name(name.as_deref(), value, self.values.len()),
-                    source.kind,
-                    array,
-                );
+                let shown = self.names.name(name.as_deref(), value, self.values.len());
+                wide.push(free.take(&shown), source.kind, array);
             }
         }
         if let Some(span) = self.span {
@@ -432,14 +444,13 @@ impl Pivot {
 fn layout_of(choice: &SeriesChoice, kept: HashSet<String>, others: bool, rows: &Rows) -> Layout {
     let mut series: Vec<String> = kept.into_iter().collect();
     series.sort();
-    let has_null = rows.column(SERIES).is_some_and(|column| column.array.null_count() > 0);
     let mut columns: Vec<Option<String>> = series.into_iter().map(Some).collect();
     let mut push_last = |name: Option<&String>| {
         if let Some(name) = name.filter(|name| !columns.contains(&Some((*name).clone()))) {
             columns.push(Some(name.clone()));
         }
     };
-    push_last(choice.null.as_ref().filter(|_| has_null));
+    push_last(choice.null.as_ref().filter(|_| has_missing(rows)));
     push_last(choice.other.as_ref().filter(|_| others));
     Layout { series: columns }
 }

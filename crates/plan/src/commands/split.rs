@@ -74,16 +74,21 @@ pub(super) fn pivot(
     let order =
         vec![(exprs::order::sort_key(long.field(&row), spl::ast::SortOrder::Auto), false, false)];
     let long = long.order_by(order, false)?;
+    let choice = series.column.map(|_| choice(series)).transpose()?;
+    let input = match &choice {
+        Some(choice) => choice.input(frame)?,
+        None => frame,
+    };
     let pivot = Pivot {
         row,
         axis,
         values: shape,
-        series: series.column.map(|_| choice(series)).transpose()?,
+        series: choice,
         names: NameFormat {
             separator: series.options.sep.clone().unwrap_or_else(|| ": ".to_owned()),
             template: series.options.format.clone(),
         },
-        input: frame,
+        input,
         aggregates: values,
         span: series.span.filter(|_| series.shows_span),
     };

@@ -37,6 +37,7 @@ fn events(seed: u64) -> String {
         // Some users have more events than others.
         let user = match (upto(20), upto(USERS), upto(USERS)) {
             (0, ..) => "-".to_owned(),
+            (1, ..) => "NULL".to_owned(),
             (_, one, two) => format!("u{}", one.min(two)),
         };
         let (host, path, size) = (upto(2), upto(4), upto(50));

@@ -6,7 +6,7 @@ use super::Rows;
 
 /// A generator of unique names for many columns, in time linear in their number.
 #[derive(Debug, Default)]
-pub(crate) struct FreeNames {
+pub struct FreeNames {
     taken: HashSet<String>,
     /// For each repeated name, the first number that may be unused as its suffix.
     next: HashMap<String, usize>,
@@ -14,7 +14,8 @@ pub(crate) struct FreeNames {
 
 impl FreeNames {
     /// Avoids the names of the existing columns.
-    pub(crate) fn beside(rows: &Rows) -> Self {
+    #[must_use]
+    pub fn beside(rows: &Rows) -> Self {
         let taken = rows.columns.iter().map(|column| column.name.clone()).collect();
         Self { taken, next: HashMap::new() }
     }
@@ -22,7 +23,7 @@ impl FreeNames {
     /// Returns the name unchanged, or with the first unused number appended, like [`Rows::free_name`].
     ///
     /// [`Rows::free_name`]: super::Rows::free_name
-    pub(crate) fn take(&mut self, name: &str) -> String {
+    pub fn take(&mut self, name: &str) -> String {
         if self.taken.insert(name.to_owned()) {
             return name.to_owned();
         }

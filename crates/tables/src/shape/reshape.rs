@@ -157,15 +157,16 @@ impl Operation for Xyseries {
             cells[column_of[name.as_str()]][at] = number;
         }
         let mut result = Rows { columns: Vec::new(), count: first.len() };
+        let mut free = FreeNames::default();
         if let Some(key) = rows.column(&self.x) {
             let array = take(&key.array, &UInt32Array::from(first), None)?;
-            result.push(self.x.clone(), key.kind, array);
+            result.push(free.take(&self.x), key.kind, array);
         }
         for value in &self.values {
             let Some(source) = rows.column(value) else { continue };
             for (name, cells) in names.iter().zip(&cells) {
                 let array = take(&source.array, &UInt32Array::from(cells.clone()), None)?;
-                result.push(self.name(value, name), source.kind, array);
+                result.push(free.take(&self.name(value, name)), source.kind, array);
             }
         }
         Ok(result)
@@ -257,6 +258,32 @@ fn merged(cells: &[Vec<String>], old: Option<&Column>, kind: ValueType) -> Resul
 mod tests {
     use super::*;
     use crate::operation::Limits;
+
+    #[test]
+    fn series_with_the_name_of_the_row_field_get_a_free_name() {
+        let mut rows = Rows::blank(4);
+        rows.set_texts("host", ["h1", "h1", "h2", "h2"].map(Some));
+        rows.set_texts("u", ["host", "a", "host 2", "host"].map(Some));
+        rows.set_integers("n", (1..5).map(Some));
+        let series = |template: Option<&str>| {
+            let xyseries = Xyseries {
+                x: "host".to_owned(),
+                series: "u".to_owned(),
+                values: vec!["n".to_owned()],
+                separator: ": ".to_owned(),
+                template: template.map(str::to_owned),
+            };
+            let most = Limits { rows: 100, columns: 100, bins: 10, bytes: 1 << 30 };
+            let made = xyseries.apply(rows.clone(), &mut Context::new(most));
+            made.expect("it is within the limits")
+        };
+        let made = series(None);
+        assert_eq!(made.names(), ["host", "a", "host 2", "host 2 2"]);
+        let cells = [Some("1".to_owned()), Some("4".to_owned())];
+        assert_eq!(made.texts("host 2").expect("numbers"), cells);
+        let made = series(Some("k"));
+        assert_eq!(made.names(), ["host", "k", "k 2", "k 3"]);
+    }
 
     #[test]
     fn rows_of_one_header_become_columns_of_their_own() {
