@@ -154,16 +154,20 @@ def test_a_lost_catalog_is_no_empty_server(server):
     assert "the catalog is empty" in said
 
 
-def test_a_catalog_that_is_older_than_the_data_directory_is_refused_until_it_is_rebuilt(server, tmp_path):
-    events(server, 0, 200)
-    server.roll("main")
+@pytest.mark.parametrize("level", ["local", "remote"])
+def test_a_catalog_that_is_older_than_the_data_directory_is_refused_until_it_is_rebuilt(server, tmp_path, level):
+    index = f"at_{level}"
+    form = {"name": index, "ackLevel": level}
+    assert server.rest("POST", "/services/data/indexes", form).status == 201
+    events(server, 0, 200, index)
+    server.roll(index)
     assert server.stop() == 0
     copy = tmp_path / "copy"
     shutil.copytree(server.data / "objects" / "catalog", copy)
     server.start()
-    events(server, 200, 200)
-    server.roll("main")
-    events(server, 400, 200)
+    events(server, 200, 200, index)
+    server.roll(index)
+    events(server, 400, 200, index)
     server.kill()
     catalog = server.data / "objects" / "catalog"
     shutil.rmtree(catalog)
@@ -176,10 +180,14 @@ def test_a_catalog_that_is_older_than_the_data_directory_is_refused_until_it_is_
     assert "restored from an older copy" in checked.stdout, checked
     rebuild(server)
     server.start()
-    assert found(server) == (600, 600)
+    if level == "remote":
+        # The journal in the object store, under the id that the server had before.
+        stored = "events of another indexer are stored"
+        wait_for(lambda: stored in server.log_text(), "the end of the recovery")
+    assert found(server, index) == (600, 600)
     assert server.stop() == 0
     server.start()
-    assert found(server) == (600, 600)
+    assert found(server, index) == (600, 600)
 
 
 @pytest.mark.parametrize("kills", range(3))

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use catalog::{Catalog, Commit, JournalRange, Takeover};
 use foldhash::HashMap;
-use model::IndexerId;
+use model::{IndexerId, JournalPosition};
 use object_store::ObjectStore;
 use parking_lot::Mutex;
 use replication::{NamedCopies, ReplicaStore, Replicas};
@@ -36,11 +36,11 @@ use crate::hot::roll::roll;
 use crate::hot::store::RollReason;
 use crate::hot::stored::StoredRecords;
 use crate::hot::upload::Sets;
-use crate::journal::Ledger;
-use crate::orphans::Orphans;
+use crate::journal::{Ledger, StreamRef};
+use crate::orphans::{Orphans, without_those_of_buckets};
 use crate::remote::{self, Existing, FOLDER, Logs, Source};
 use crate::set::{SetId, SetState};
-use crate::{Error, Settings};
+use crate::{Error, Settings, restore};
 
 /// Interval at which an adoption checks whether its buckets are stored.
 const LOOK: Duration = Duration::from_millis(50);
@@ -69,6 +69,8 @@ pub(crate) struct Progress {
     epochs: HashMap<SetId, u64>,
     /// The epochs in which it sealed logs in object storage, and the numbers of the seals.
     seals: HashMap<IndexerId, (u64, u64)>,
+    /// Whether everything is stored that the start of this process took from its disk.
+    has_stored_recovered: bool,
 }
 
 /// The result of recovering another indexer.
@@ -216,6 +218,34 @@ impl Adopter {
         Ok(adopted)
     }
 
+    /// Whether events from this process's own journal must be stored before an indexer is recovered: they may
+    /// be that indexer's. That is so over a rebuilt catalog, where a directory may have got a new id.
+    pub(crate) fn stores_recovered_first(&self, from: IndexerId) -> bool {
+        !self.progress.lock().has_stored_recovered
+            && restore::is_rebuilt(&self.catalog.snapshot(), from)
+    }
+
+    /// Notes that they are stored.
+    pub(crate) fn note_recovered_stored(&self) {
+        self.progress.lock().has_stored_recovered = true;
+    }
+
+    /// Returns which records of a journal are in buckets, although the positions of the catalog do not say
+    /// so: those of a rebuilt catalog may be too low, and the same records may have been on the disk of a
+    /// directory that has got a new id since.
+    async fn stored_records(
+        &self,
+        from: IndexerId,
+        journal: &Path,
+        committed: &HashMap<StreamRef, JournalPosition>,
+    ) -> Result<StoredRecords, Error> {
+        if !restore::is_rebuilt(&self.catalog.snapshot(), from) {
+            return Ok(StoredRecords::default());
+        }
+        let among = (&self.store, &*self.catalog);
+        StoredRecords::of_journal(among, journal, committed, JournalPosition(u64::MAX)).await
+    }
+
     /// Returns the sets that this indexer owns, after taking over those that the former owner still has.
     async fn own(&self, from: IndexerId) -> Result<Owned, Error> {
         let snapshot = self.catalog.snapshot();
@@ -350,13 +380,13 @@ impl Adopter {
                 committed.insert((stream.index, stream.lane), position);
             }
         }
+        let stored = self.stored_records(id.indexer, &journal, &committed).await?;
         let states = directory.join("state");
         let segment = self.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&self.clock), Arc::clone(&self.channels));
         let to = self.to.clone();
-        let (state, events, orphans) = remote::blocking(move || {
+        let (state, events, mut orphans) = remote::blocking(move || {
             let (ledger, known) = Ledger::open(&states, id.set, id.indexer)?;
-            let stored = StoredRecords::default();
             let committed_before = committed.clone();
             let before =
                 Before { ledger, known, committed: committed_before, stored, may_repeat: true };
@@ -375,6 +405,7 @@ impl Adopter {
                 state.release(&stream, position);
             }
         }
+        without_those_of_buckets(&mut orphans, &self.catalog.snapshot());
         let deleting = Orphans {
             store: Arc::clone(&self.store),
             catalog: Arc::clone(&self.catalog),

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bucket::{FieldSource, HotBuckets};
-use foldhash::HashSet;
 use foldhash::fast::RandomState;
 use futures::future::BoxFuture;
 use inputs::{Acknowledgement, BatchId, Input, Sink, SinkLimits, Utf16};
@@ -36,7 +35,7 @@ use crate::hot::store::{HotStatus, HotStore};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
 use crate::journal;
 use crate::lifecycle::{Lifecycle, Thaw, Thawed};
-use crate::orphans::Orphans;
+use crate::orphans::{Orphans, without_those_of_buckets};
 use crate::parts::Parts;
 use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::preview::{Preview, Previewer, Sample};
@@ -255,14 +254,7 @@ impl Ingest {
             sets.add(Arc::clone(&state));
             ingest.sets.push(state);
         }
-        // An object that a bucket has is none, whatever the journal says: the catalog may have been
-        // rebuilt from the objects.
-        if !orphans.is_empty() {
-            let known = parts.catalog.snapshot();
-            let known = known.overlapping(&[], &range).map(|bucket| bucket.path());
-            let known: HashSet<String> = known.filter(|path| orphans.contains(path)).collect();
-            orphans.retain(|path| !known.contains(path));
-        }
+        without_those_of_buckets(&mut orphans, &parts.catalog.snapshot());
         ingest.lost.iter().for_each(Lost::report);
         // What only this disk has is missing elsewhere until it is stored, as before the restart.
         for here in hot.status().iter().filter(|bucket| !bucket.stream.lane.is_recoverable()) {
@@ -341,6 +333,12 @@ impl Ingest {
     /// The store, the disk or the catalog refuses; another process owns the sets; this one stops. It can be
     /// tried again.
     pub async fn adopt(&self, from: IndexerId) -> Result<Adopted, Error> {
+        // The start may have taken records of that indexer from the disk. Its log is compared with buckets
+        // only.
+        if self.recovered_events > 0 && self.adopter.stores_recovered_first(from) {
+            self.roll_all(None).await?;
+            self.adopter.note_recovered_stored();
+        }
         self.adopter.adopt(from).await
     }
 

@@ -3,9 +3,23 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::{Catalog, Commit, Discarded};
+use catalog::{Catalog, Commit, Discarded, Snapshot};
+use foldhash::HashSet;
+use model::TimeRange;
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown};
+
+/// Removes the objects that buckets have from a list of those that a journal names. The catalog may have been
+/// rebuilt from the objects, with lower journal positions than before.
+pub(crate) fn without_those_of_buckets(paths: &mut Vec<String>, snapshot: &Snapshot) {
+    if paths.is_empty() {
+        return;
+    }
+    let named: HashSet<&str> = paths.iter().map(String::as_str).collect();
+    let known = snapshot.overlapping(&[], &TimeRange::ALL).map(|bucket| bucket.path());
+    let known: HashSet<String> = known.filter(|path| named.contains(path.as_str())).collect();
+    paths.retain(|path| !known.contains(path));
+}
 
 /// Deletes objects that a crash left between upload and commit. In a cluster the leading control plane
 /// deletes them, because an indexer need not have the permission.
@@ -59,5 +73,32 @@ impl Orphans {
             }
             pause = (pause * 2).min(longest);
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName};
+    use object_store::memory::InMemory;
+    use runtime::SystemClock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_object_of_a_bucket_is_not_deleted_whatever_a_journal_says() {
+        let (store, settings) = (Arc::new(InMemory::new()), catalog::Settings::default());
+        let clock = Arc::new(SystemClock);
+        let catalog = Catalog::open(store, "catalog", settings, clock).await.unwrap();
+        let (id, index) = (BucketId(uuid::Uuid::from_u128(9)), IndexName::new("main").unwrap());
+        let path = id.object_path(&index, "20261020");
+        let summary = Arc::new(BucketSummary::bare(1, EventTime(1), EventTime(1)));
+        let (size, state) = (3, BucketState::Warm);
+        let entry = BucketEntry { id, index, path: path.clone(), size, state, summary };
+        catalog.commit(Commit { add: vec![entry], ..Commit::default() }).await.unwrap();
+        let other = "buckets/main/20261020/other.parquet".to_owned();
+        let mut named = vec![path, other.clone()];
+        without_those_of_buckets(&mut named, &catalog.snapshot());
+        assert_eq!(named, [other]);
     }
 }

@@ -119,7 +119,8 @@ pub(crate) fn to_verify(
     Verify::Nothing
 }
 
-/// Whether the catalog was rebuilt, and this indexer has not been started over it since.
+/// Whether the catalog was rebuilt, and this indexer has not been started over it since. That is also true of
+/// a copy of the catalog that was made between the two.
 #[must_use]
 pub fn is_rebuilt(snapshot: &catalog::Snapshot, indexer: model::IndexerId) -> bool {
     let general = snapshot.document(KIND, NAME);

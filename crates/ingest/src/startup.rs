@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use catalog::{Catalog, Commit, OWN_EPOCH, Takeover};
 use foldhash::HashMap;
-use model::{IndexerId, JournalPosition, TimeRange};
+use model::{IndexerId, JournalPosition};
 use runtime::Shutdown;
 use tokio::time::Instant;
 
@@ -16,8 +16,8 @@ use crate::fence::Fence;
 use crate::hot::recovery::{Before, Destination, Lost, Recovered, missing, recover_set};
 use crate::hot::sift::Sifter;
 use crate::hot::store::HotStore;
-use crate::hot::stored::{StoredRecords, uncommitted};
-use crate::journal::{Known, Ledger, StreamRef, number_of, restoring, segments};
+use crate::hot::stored::StoredRecords;
+use crate::journal::{Known, Ledger, number_of, restoring, segments};
 use crate::parts::{Parts, STATES};
 use crate::remote::{self, Agreed, Committed, Logs, RemoteLog, Shipments, agree};
 use crate::set::{SetId, SetState};
@@ -126,7 +126,13 @@ pub(crate) async fn recover(
         let directory = root.join(number.to_string());
         let committed = committed.remove(&number).unwrap_or_default();
         let upto = verify.upto(number);
-        let stored = stored_records(parts, &directory, &committed, upto).await?;
+        let stored = match upto {
+            Some(upto) => {
+                let among = (&parts.store, &*parts.catalog);
+                StoredRecords::of_journal(among, &directory, &committed, upto).await?
+            }
+            None => StoredRecords::default(),
+        };
         let (states, to) = (states.clone(), to.clone());
         let segment = parts.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
@@ -384,22 +390,6 @@ async fn own(parts: &Parts, id: SetId) -> Result<u64, Error> {
     let taken = parts.catalog.commit(commit).await;
     taken.map_err(|error| Error::Catalog(Arc::new(error)))?;
     Ok(epoch)
-}
-
-/// What of the journal is in stored buckets without the catalog knowing.
-async fn stored_records(
-    parts: &Parts,
-    directory: &Path,
-    committed: &HashMap<StreamRef, JournalPosition>,
-    upto: Option<JournalPosition>,
-) -> Result<StoredRecords, Error> {
-    let Some(upto) = upto else { return Ok(StoredRecords::default()) };
-    let (directory, committed) = (directory.to_owned(), committed.clone());
-    let work = tokio::task::spawn_blocking(move || uncommitted(&directory, &committed, upto));
-    let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
-    let snapshot = parts.catalog.snapshot();
-    let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).map(Arc::new).collect();
-    StoredRecords::find(&parts.store, &buckets, &wanted).await
 }
 
 /// Sets with a directory that are not configured any more; empty directories are removed.

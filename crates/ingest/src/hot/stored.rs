@@ -17,6 +17,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use bucket::{BucketReader, GranuleSet};
+use catalog::Catalog;
 use foldhash::{HashMap, HashSet};
 use futures::TryStreamExt;
 use model::{BucketHeader, ErrorKind, EventTime, IndexName, JournalPosition, TimeRange, columns};
@@ -33,13 +34,32 @@ const TEXTS: [&str; 2] = [columns::INDEX_TIME, columns::RAW];
 const METRIC: &[u8] = b"metric";
 
 /// The first arrival times of records by index, with the hashes of their first texts.
-pub(crate) type Arrivals = HashMap<IndexName, HashMap<i64, u64>>;
+type Arrivals = HashMap<IndexName, HashMap<i64, u64>>;
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct StoredRecords(HashMap<IndexName, HashSet<i64>>);
 
 impl StoredRecords {
+    /// Searches the buckets of a catalog for the records of a journal that are above the committed positions,
+    /// up to a position.
+    ///
+    /// # Errors
+    /// The journal cannot be read; a bucket that may have some of them cannot be reached.
+    pub(crate) async fn of_journal(
+        (store, catalog): (&Arc<dyn ObjectStore>, &Catalog),
+        directory: &Path,
+        committed: &HashMap<StreamRef, JournalPosition>,
+        upto: JournalPosition,
+    ) -> Result<Self, Error> {
+        let (directory, committed) = (directory.to_owned(), committed.clone());
+        let work = tokio::task::spawn_blocking(move || uncommitted(&directory, &committed, upto));
+        let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
+        let snapshot = catalog.snapshot();
+        let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).map(Arc::new).collect();
+        Self::find(store, &buckets, &wanted).await
+    }
+
     /// Whether a stored bucket of the index has the event with this arrival time.
     pub(crate) fn has(&self, index: &IndexName, first_index_time: i64) -> bool {
         self.0.get(index).is_some_and(|arrivals| arrivals.contains(&first_index_time))
@@ -49,7 +69,7 @@ impl StoredRecords {
     ///
     /// # Errors
     /// A bucket that may have them cannot be reached.
-    pub(crate) async fn find(
+    async fn find(
         store: &Arc<dyn ObjectStore>,
         buckets: &[Arc<BucketHeader>],
         wanted: &Arrivals,
@@ -223,7 +243,7 @@ fn hash_of(text: &[u8]) -> u64 {
 ///
 /// # Errors
 /// The journal cannot be read.
-pub(crate) fn uncommitted(
+fn uncommitted(
     directory: &Path,
     committed: &HashMap<StreamRef, JournalPosition>,
     upto: JournalPosition,

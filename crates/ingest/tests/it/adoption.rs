@@ -5,14 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use catalog::OWN_EPOCH;
+use catalog::{Catalog, OWN_EPOCH};
 use conf::{Layer, Layers};
 use futures::TryStreamExt;
+use ingest::restore::rebuild;
 use ingest::{Ingest, Settings};
 use inputs::{BatchId, CutEvents, Input, MissingTime, SinkExt, StreamKey};
 use knowledge::Knowledge;
 use model::{IndexName, IndexerId};
 use object_store::ObjectStore;
+use runtime::{Clock, SystemClock};
 use testkit::{FailingStore, Moment, TestDir, wait_until};
 
 use crate::setup::{Setup, cut, local, meta, parts, settings, start_configured};
@@ -116,7 +118,7 @@ async fn events_of_a_lost_machine_are_recovered_once() {
 /// An indexer of no importance: [`Setup`] needs one.
 pub(crate) async fn lost_ingest(
     root: &Path,
-    catalog: &Arc<catalog::Catalog>,
+    catalog: &Arc<Catalog>,
     store: &Arc<dyn ObjectStore>,
 ) -> Ingest {
     let setup = ingest::Parts {
@@ -126,7 +128,7 @@ pub(crate) async fn lost_ingest(
         replicas: None,
         catalog: Arc::clone(catalog),
         knowledge: knowledge(),
-        clock: Arc::new(runtime::SystemClock),
+        clock: Arc::new(SystemClock),
         settings: fast(),
     };
     Ingest::start(setup).await.unwrap()
@@ -176,6 +178,36 @@ async fn an_indexer_that_returns_brings_what_only_its_disk_has() {
     assert_eq!(second.adopt(FIRST).await.unwrap().events, 1);
     drop(second);
     assert_eq!(setup.catalog.snapshot().len(), 2);
+}
+
+/// The catalog was rebuilt, and the directory has got a new id: its disk and the log of its former id have
+/// the same records.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_whose_records_are_on_the_disk_under_another_id_doubles_nothing() {
+    let root = TestDir::new();
+    let setup = first(root.path()).await;
+    setup.events(&["in a bucket"]).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    setup.events(&["in the journal"]).await;
+    setup.stop().await;
+    std::fs::remove_dir_all(root.join("store/catalog")).unwrap();
+    let (store, clock) = (local(root.path()), Arc::new(SystemClock));
+    let as_clock: Arc<dyn Clock> = clock.clone();
+    rebuild(&store, "catalog", &as_clock).await.unwrap();
+
+    let of_catalog = catalog::Settings::default();
+    let catalog = Catalog::open(Arc::clone(&store), "catalog", of_catalog, clock).await.unwrap();
+    let catalog = Arc::new(catalog);
+    let other = lost_ingest(root.path(), &catalog, &store).await;
+    let setup = Setup { ingest: Arc::new(other), catalog, store };
+    let mut parts = parts(&root.join("first"), &setup, fast());
+    parts.indexer = IndexerId(uuid::Uuid::from_u128(2));
+    parts.knowledge = knowledge();
+    let split = Arc::new(Ingest::start(parts).await.unwrap());
+    assert!(ingest::has_log(&setup.store, FIRST).await.unwrap());
+    assert_eq!(split.adopt(FIRST).await.unwrap().events, 0);
+    assert!(!ingest::has_log(&setup.store, FIRST).await.unwrap());
+    assert_eq!(texts(setup, split).await, ["in a bucket", "in the journal"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
