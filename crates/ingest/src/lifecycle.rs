@@ -15,6 +15,7 @@ mod archive_id;
 mod freezing;
 mod join;
 mod merge;
+mod missing;
 mod not_frozen;
 mod refused;
 mod retention;
@@ -36,6 +37,8 @@ use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
 
 use self::archive::Archive;
+pub(crate) use self::archive::is_of_object;
+use self::missing::{Known, is_missing};
 use self::not_frozen::NotFrozen;
 use self::refused::Refused;
 use self::retention::Reason;
@@ -265,6 +268,7 @@ impl Lifecycle {
             if archive.is_some() {
                 self.note_copies(index, some).await?;
             }
+            let mut by_place = 0;
             for (bucket, reason) in some {
                 if self.is_merged(bucket) {
                     continue;
@@ -272,9 +276,12 @@ impl Lifecycle {
                 let frozen = self.freeze(bucket, *reason, archive.as_ref()).await;
                 let Err(error) = frozen else { continue };
                 failed(1);
-                // What the archive has in the place of one bucket; other errors concern all buckets.
+                by_place += usize::from(matches!(error, Error::Archive { .. }));
+                // What the archive has in the place of one bucket, or the loss of its object; other errors
+                // concern all buckets.
                 let is_of_bucket =
-                    matches!(error, Error::Archive { .. } | Error::ObjectConflict { .. });
+                    matches!(error, Error::Archive { .. } | Error::ObjectConflict { .. })
+                        || is_missing(&error, bucket);
                 if !(is_of_bucket && is_logged) {
                     tracing::warn!(%index, bucket = %bucket.id, %error, "a bucket is not frozen yet");
                 }
@@ -287,6 +294,10 @@ impl Lifecycle {
                 is_logged = true;
                 self.refused.note(index, (place, keep), (bucket.id, error.clone()));
                 refused.get_or_insert(error);
+            }
+            // The archive is the place of the buckets themselves: each would be noted, and not merged.
+            if by_place == some.len() {
+                break;
             }
         }
         refused.map_or(Ok(()), Err)
@@ -423,22 +434,28 @@ impl Lifecycle {
         unreadable.iter().for_each(|error| thawed.note_unreadable(&wanted.index, error));
         let mut failed = None;
         for found in all {
-            if self.catalog.snapshot().contains(&wanted.index, found.entry.id)
-                || self.has_events_of(&archive, &found).await?
-            {
+            let known = self.known(&found).await?;
+            if matches!(known, Known::Searchable) || self.has_events_of(&archive, &found).await? {
                 thawed.present += 1;
                 continue;
             }
-            let path = format!(
-                "{}-thawed-{}.parquet",
-                found.entry.path.trim_end_matches(".parquet"),
-                runtime::random::time_ordered_uuid().as_simple()
-            );
-            let note = self.begin(path.clone()).await?;
+            let (path, note) = match known {
+                Known::Refused(error) => {
+                    thawed.note_unreadable(&wanted.index, &error);
+                    continue;
+                }
+                // The catalog has this path, so that nobody takes the object for one without a bucket.
+                Known::Missing(path) => (path, None),
+                Known::Nothing | Known::Searchable => {
+                    let path = thawed_path(&found.entry.path);
+                    let note = self.begin(path.clone()).await?;
+                    (path, Some(note))
+                }
+            };
             let threshold = self.settings.multipart_threshold;
             match archive.bring_back(&self.store, &found, &path, threshold).await {
                 Ok(()) => {}
-                Err(error) if archive::is_of_object(&error) => {
+                Err(error) if is_of_object(&error) => {
                     thawed.note_unreadable(&wanted.index, &error);
                     failed = failed.or(Some(error));
                     continue;
@@ -447,9 +464,10 @@ impl Lifecycle {
             }
             let (rows, state) = (found.entry.summary.rows, BucketState::Thawed);
             let entry = BucketEntry { path: path.clone(), state, ..found.entry };
-            self.commit(Commit { add: vec![entry], forget: vec![path], ..Commit::default() })
-                .await?;
+            let add = vec![entry.clone()];
+            self.commit(Commit { add, forget: vec![path], ..Commit::default() }).await?;
             drop(note);
+            self.release(&entry).await?;
             thawed.buckets += 1;
             thawed.events += rows;
         }
@@ -493,6 +511,12 @@ impl Lifecycle {
             }
         }
     }
+}
+
+/// Returns a new path for the object of a thawed bucket.
+fn thawed_path(path: &str) -> String {
+    let unique = runtime::random::time_ordered_uuid();
+    format!("{}-thawed-{}.parquet", path.trim_end_matches(".parquet"), unique.as_simple())
 }
 
 /// Protects an object from the clean-up while it is being written.

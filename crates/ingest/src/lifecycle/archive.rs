@@ -127,11 +127,15 @@ impl Archive {
                 Err(Error::ObjectConflict { path: to.to_string(), expected, found })
             }
             Self::Other(store) => {
-                if is_same_object((own.as_ref(), &from), (store.as_ref(), &to)).await? {
-                    let reason = "it is in the object store of the deployment, and its file is that of the \
-                                  bucket itself, which would be deleted: name another place";
-                    let (place, reason) = (to.to_string(), reason.to_owned());
-                    return Err(Error::Archive { place, reason });
+                match compare((own.as_ref(), &from), (store.as_ref(), &to), bucket.size).await? {
+                    There::Original => {
+                        let reason = "it is in the object store of the deployment, and its file is that of the \
+                                      bucket itself, which would be deleted: name another place";
+                        let (place, reason) = (to.to_string(), reason.to_owned());
+                        return Err(Error::Archive { place, reason });
+                    }
+                    There::OnlyCopy => return Ok(()),
+                    There::Other => {}
                 }
                 let content = Content::Object(Arc::clone(own), from);
                 put(store.as_ref(), to.as_ref(), &content, bucket.size, threshold).await
@@ -187,7 +191,7 @@ impl Archive {
 
     /// Whether its objects of an index are those of the buckets of the deployment: the archive may be named
     /// by a path into the object store. The first objects of its listing tell, if all of them are the same:
-    /// one copy in another S3 bucket may look like its original, see [`is_same_object`].
+    /// one copy in another S3 bucket may look like its original, see [`is_same`].
     pub(super) async fn has_own_buckets(
         &self,
         own: &Arc<dyn ObjectStore>,
@@ -324,7 +328,7 @@ impl<T> Reads<T> {
 
 /// Whether the store answers but cannot return this object: it refuses it, has lost it, or cannot read it
 /// from disk. Other objects may be readable.
-pub(super) fn is_of_object(error: &Error) -> bool {
+pub(crate) fn is_of_object(error: &Error) -> bool {
     let source = match error {
         Error::BucketRead(read) => match &**read {
             bucket::Error::Store { source, .. } => source,
@@ -359,24 +363,41 @@ fn failed(operation: &'static str, path: &Path) -> impl FnOnce(object_store::Err
     move |source| Error::Storage { operation, path, source: Arc::new(source) }
 }
 
-/// Whether two stores have one and the same object at these places: an archive may be named by a path into
-/// the object store of the deployment, through a link even. A copy in a directory differs in its time and its
+/// What is at the place of the copy of a bucket in an archive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum There {
+    /// The object of the bucket itself, see [`is_same`].
+    Original,
+    /// A copy, and the object of the bucket is missing: the bucket was frozen before, and the catalog has it
+    /// again since it was restored or rebuilt.
+    OnlyCopy,
+    /// Nothing, a copy beside the object of the bucket, or another object.
+    Other,
+}
+
+async fn compare(
+    (own, from): (&dyn ObjectStore, &Path),
+    (other, to): (&dyn ObjectStore, &Path),
+    size: u64,
+) -> Result<There, Error> {
+    let there = match other.head(to).await {
+        Ok(there) => there,
+        Err(object_store::Error::NotFound { .. }) => return Ok(There::Other),
+        Err(error) => return Err(failed("look at", to)(error)),
+    };
+    match own.head(from).await {
+        Ok(here) if is_same(&here, &there) => Ok(There::Original),
+        Ok(_) => Ok(There::Other),
+        Err(object_store::Error::NotFound { .. }) if there.size == size => Ok(There::OnlyCopy),
+        Err(error) => Err(failed("look at", from)(error)),
+    }
+}
+
+/// Whether two stores have one and the same object at two places: an archive may be named by a path into the
+/// object store of the deployment, through a link even. A copy in a directory differs in its time and its
 /// tag, which has the inode. Between two S3 buckets, size and tag of a copy are the same, and the time is the
 /// same if both objects were written in the same second, for example by a restore or a replication of both
 /// buckets: such a copy, of a freeze that was cut off before its commit, is refused until it is removed.
-async fn is_same_object(
-    (own, from): (&dyn ObjectStore, &Path),
-    (other, to): (&dyn ObjectStore, &Path),
-) -> Result<bool, Error> {
-    let there = match other.head(to).await {
-        Ok(there) => there,
-        Err(object_store::Error::NotFound { .. }) => return Ok(false),
-        Err(error) => return Err(failed("look at", to)(error)),
-    };
-    let here = own.head(from).await.map_err(failed("look at", from))?;
-    Ok(is_same(&here, &there))
-}
-
 fn is_same(here: &ObjectMeta, there: &ObjectMeta) -> bool {
     here.size == there.size
         && here.last_modified == there.last_modified
@@ -390,6 +411,7 @@ mod tests {
     use object_store::memory::InMemory;
     use object_store::prefix::PrefixStore;
 
+    use super::super::missing::is_missing;
     use super::*;
 
     #[tokio::test]
@@ -416,6 +438,32 @@ mod tests {
         for (prefix, expected) in [("archive", false), ("buckets", true), ("none", false)] {
             let is_own = archive(prefix).has_own_buckets(&store, &header.index).await;
             assert_eq!(is_own, expected, "{prefix}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bucket_without_its_object_is_kept_if_the_archive_has_its_copy() {
+        let (id, index) = (BucketId(uuid::Uuid::now_v7()), IndexName::new("main").unwrap());
+        let summary = Arc::new(BucketSummary::bare(1, EventTime(1), EventTime(1)));
+        let path = id.object_path(&index, "20261020");
+        let (size, state) = (3, BucketState::Warm);
+        let entry = BucketEntry { id, index, path, size, state, summary };
+        let header = BucketHeader::of(&entry);
+        let own: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let other = Arc::new(InMemory::new());
+        let archive = Archive::Other(Arc::clone(&other) as Arc<dyn ObjectStore>);
+        let to = Path::from(format!("main/20261020/{id}.parquet"));
+        for content in [None, Some("other"), Some("abc")] {
+            if let Some(content) = content {
+                other.put(&to, content.into()).await.unwrap();
+            }
+            let kept = archive.keep(&own, &header, 1 << 20).await;
+            match kept {
+                Ok(()) => assert_eq!(content, Some("abc")),
+                Err(error) => {
+                    assert!(is_missing(&error, &header) && content != Some("abc"), "{error}");
+                }
+            }
         }
     }
 

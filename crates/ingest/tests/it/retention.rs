@@ -139,6 +139,71 @@ async fn a_bucket_that_the_archive_refuses_does_not_keep_others_from_being_froze
     assert_eq!((setup.texts().await, told()), (vec!["0 hours ago".into()], None));
 }
 
+/// As over an older catalog, which names buckets that were frozen since.
+#[tokio::test]
+async fn buckets_whose_objects_are_missing_do_not_keep_others_from_being_frozen() {
+    let (data, archive) = (TestDir::new(), TestDir::new());
+    let place = archive.path().display();
+    let conf = format!("[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = {place}\n");
+    let setup = start_with_indexes(data.path(), quiet(), &conf).await;
+    let not_frozen = setup.ingest.not_frozen();
+    for hours in [4, 3, 2, 0] {
+        event(&setup, hours, &format!("{hours} hours ago")).await;
+    }
+    let snapshot = setup.catalog.snapshot();
+    let oldest: Vec<_> = snapshot.buckets(&main_index()).oldest_first().take(2).collect();
+    let paths: Vec<String> = oldest.iter().map(|bucket| bucket.path()).collect();
+    let object = |at: usize| data.path().join("store").join(&paths[at]);
+    let archived = |at: usize, bytes: &[u8]| {
+        let path = archive.path().join(paths[at].strip_prefix("buckets/").unwrap());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    };
+    let [first, second] = [0, 1].map(|at| fs::read(object(at)).unwrap());
+    [0, 1].into_iter().for_each(|at| fs::remove_file(object(at)).unwrap());
+    archived(0, &first);
+    setup.ingest.rotate().await.unwrap();
+    let snapshot = setup.catalog.snapshot();
+    assert_eq!((snapshot.len(), snapshot.contains(&main_index(), oldest[1].id)), (2, true));
+    let said = not_frozen.borrow().as_deref().map(str::to_owned).unwrap();
+    assert!(said.contains(&paths[1]), "{said}");
+    event(&setup, 5, "5 hours ago").await;
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(setup.catalog.snapshot().len(), 2);
+
+    // Its copy comes back to its own path, and what a search has noted of it goes.
+    archived(1, &second);
+    let (name, note) = (oldest[1].id.to_string(), serde_json::json!({}));
+    setup.catalog.put_document("quarantine", &name, note.clone()).await.unwrap();
+    let all = Thaw { index: main_index(), range: TimeRange::ALL, from: None };
+    let thawed = setup.ingest.thaw(&all).await.unwrap();
+    assert_eq!((thawed.buckets, thawed.present), (4, 0), "{thawed:?}");
+    let expected = [5, 4, 3, 2, 0].map(|hours| format!("{hours} hours ago"));
+    assert_eq!(setup.texts().await, expected);
+    assert!(object(1).exists());
+    assert!(setup.catalog.snapshot().document("quarantine", &name).is_none());
+    // An object that is there is not replaced.
+    setup.catalog.put_document("quarantine", &name, note).await.unwrap();
+    let thawed = setup.ingest.thaw(&all).await.unwrap();
+    assert_eq!((thawed.buckets, thawed.present, thawed.unreadable.len()), (0, 3, 1));
+    assert!(thawed.unreadable[0].contains("is in quarantine"), "{thawed:?}");
+}
+
+#[tokio::test]
+async fn an_archive_in_the_place_of_the_buckets_is_tried_with_few_of_them() {
+    let data = TestDir::new();
+    let place = data.path().join("store/buckets").display().to_string();
+    let conf = format!("[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = {place}\n");
+    let setup = start_with_indexes(data.path(), quiet(), &conf).await;
+    for number in 0..66 {
+        event(&setup, 2, &format!("event {number}")).await;
+    }
+    setup.ingest.rotate().await.unwrap();
+    assert_eq!(setup.texts().await.len(), 66);
+    let note = setup.catalog.snapshot().document("freezing", "main").unwrap();
+    assert_eq!(note["buckets"].as_array().unwrap().len(), 64);
+}
+
 #[tokio::test]
 async fn a_damaged_object_of_the_archive_is_named_and_the_others_come_back() {
     let (data, archive) = (TestDir::new(), TestDir::new());
