@@ -7,13 +7,14 @@
 //! time alone is not enough, because two indexers can use the same one. Only two columns are read, and only
 //! of buckets whose arrival times overlap those of the journal.
 //!
-//! The same columns tell whether a bucket has all events of another one, as a merged one of its parts.
+//! The same columns, with the origins of the events, tell whether a bucket has all events of another one, as
+//! a merged one of its parts.
 
 use std::hash::BuildHasher;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, TimestampMicrosecondType};
 use bucket::{BucketReader, GranuleSet};
@@ -30,6 +31,9 @@ use crate::journal::{Record, StreamRef, scan_segment, segments};
 const BATCH_ROWS: usize = 65_536;
 /// The columns that identify events.
 const TEXTS: [&str; 2] = [columns::INDEX_TIME, columns::RAW];
+/// The columns that tell the events of two indexers apart.
+const EVENTS: [&str; 5] =
+    [columns::INDEX_TIME, columns::RAW, columns::HOST, columns::SOURCE, columns::SOURCETYPE];
 /// The text of data points of metrics, whose values are in their fields.
 const METRIC: &[u8] = b"metric";
 
@@ -119,14 +123,10 @@ async fn stored_of(
 }
 
 /// Returns the arrival times of all events of a bucket.
-pub(crate) async fn arrivals_of(
-    store: &Arc<dyn ObjectStore>,
-    path: &str,
-    size: u64,
-) -> Result<HashSet<i64>, Error> {
+pub(crate) async fn arrivals_of(bucket: Object<'_>) -> Result<HashSet<i64>, Error> {
     let mut arrivals = HashSet::default();
     let take = |batch: &RecordBatch| arrivals.extend(times_of(batch));
-    read((store, path, size), &[columns::INDEX_TIME], None, take).await?;
+    read(bucket, &[columns::INDEX_TIME], None, take).await?;
     Ok(arrivals)
 }
 
@@ -138,28 +138,29 @@ pub(crate) type Object<'a> = (&'a Arc<dyn ObjectStore>, &'a str, u64);
 pub(crate) enum Shared {
     /// Not all, or there are none.
     NotAll,
-    /// It has as many with their arrival times and texts, but some have no text of their own, as data points
-    /// of metrics: it may have those of another indexer that arrived at the same times.
+    /// It has as many with their arrival times, texts and origins, but some have no text of their own, as
+    /// data points of metrics: it may have those of another indexer that arrived at the same times.
     AllTimes,
     /// All.
     All,
 }
 
-/// Compares the events of two buckets. `range` has the event times of the part. The arrival times of the part
-/// are in memory, then its arrival times and the hashes of its texts; the other bucket is streamed.
+/// Compares the events of two buckets. `arrivals` has the arrival times of the part, `range` its event times.
+/// Of the part, the arrival times are in memory once more, then with hashes of the events; the other bucket
+/// is streamed.
 ///
 /// # Errors
 /// One of the two cannot be read.
 pub(crate) async fn shared(
     whole: Object<'_>,
-    part: Object<'_>,
+    (part, arrivals): (Object<'_>, &HashSet<i64>),
     range: &TimeRange,
 ) -> Result<Shared, Error> {
     // Texts are read only if the times do not tell.
-    let mut times = arrivals_of(part.0, part.1, part.2).await?;
-    if times.is_empty() {
+    if arrivals.is_empty() {
         return Ok(Shared::NotAll);
     }
+    let mut times = arrivals.clone();
     let take = |batch: &RecordBatch| {
         for time in times_of(batch) {
             times.remove(time);
@@ -174,20 +175,20 @@ pub(crate) async fn shared(
     let mut left: HashMap<(i64, u64), u64> = HashMap::default();
     let mut have_texts = true;
     let take = |batch: &RecordBatch| {
-        each_text(batch, |time, text| {
+        each_event(batch, |time, text, hash| {
             have_texts &= !text.is_empty() && text != METRIC;
-            *left.entry((time, hash_of(text))).or_insert(0) += 1;
+            *left.entry((time, hash)).or_insert(0) += 1;
         });
     };
-    read(part, &TEXTS, None, take).await?;
+    read(part, &EVENTS, None, take).await?;
     let take = |batch: &RecordBatch| {
-        each_text(batch, |time, text| {
-            if let Some(count) = left.get_mut(&(time, hash_of(text))) {
+        each_event(batch, |time, _, hash| {
+            if let Some(count) = left.get_mut(&(time, hash)) {
                 *count = count.saturating_sub(1);
             }
         });
     };
-    read(whole, &TEXTS, Some(range), take).await?;
+    read(whole, &EVENTS, Some(range), take).await?;
     Ok(match left.values().all(|count| *count == 0) {
         false => Shared::NotAll,
         true if have_texts => Shared::All,
@@ -218,13 +219,34 @@ async fn read(
 
 /// Calls `take` with the arrival time and the text of each event.
 fn each_text(batch: &RecordBatch, mut take: impl FnMut(i64, &[u8])) {
-    let texts = batch.column_by_name(columns::RAW);
-    let texts = texts.and_then(|column| cast(column, &DataType::Utf8).ok());
-    let texts = texts.as_ref().map(|texts| texts.as_string::<i32>());
+    let texts = texts_of(batch, columns::RAW);
     for (row, time) in times_of(batch).iter().enumerate() {
-        let text = texts.filter(|texts| texts.is_valid(row)).map_or("", |it| it.value(row));
-        take(*time, text.as_bytes());
+        take(*time, text_at(texts.as_ref(), row).as_bytes());
     }
+}
+
+/// Calls `take` with the arrival time, the text, and a hash of the text and the origin of each event.
+fn each_event(batch: &RecordBatch, mut take: impl FnMut(i64, &[u8], u64)) {
+    let texts = texts_of(batch, columns::RAW);
+    let origins = columns::ORIGIN.map(|column| texts_of(batch, column));
+    for (row, time) in times_of(batch).iter().enumerate() {
+        let text = text_at(texts.as_ref(), row);
+        let [host, source, sourcetype] =
+            origins.each_ref().map(|values| text_at(values.as_ref(), row));
+        let event = (text, host, source, sourcetype);
+        let hash = foldhash::fast::FixedState::default().hash_one(event);
+        take(*time, text.as_bytes(), hash);
+    }
+}
+
+/// Returns a column with texts.
+fn texts_of(batch: &RecordBatch, column: &str) -> Option<ArrayRef> {
+    cast(batch.column_by_name(column)?, &DataType::Utf8).ok()
+}
+
+fn text_at(texts: Option<&ArrayRef>, row: usize) -> &str {
+    let texts = texts.and_then(|texts| texts.as_string_opt::<i32>());
+    texts.filter(|texts| texts.is_valid(row)).map_or("", |texts| texts.value(row))
 }
 
 fn times_of(batch: &RecordBatch) -> &[i64] {

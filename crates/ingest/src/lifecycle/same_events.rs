@@ -14,7 +14,7 @@ use super::Lifecycle;
 use super::archive::{Archive, Found, is_of_object};
 use super::join::QUARANTINE;
 use crate::Error;
-use crate::hot::stored::{Shared, shared};
+use crate::hot::stored::{Shared, arrivals_of, shared};
 
 /// Maximum number of events of an archived bucket that are compared: their times and hashes are in memory.
 /// Merges take small buckets only, with less than half of `mergeMaxBytes` of text.
@@ -37,11 +37,20 @@ impl Lifecycle {
             |whole: &BucketHeader| snapshot.document(QUARANTINE, &whole.id.to_string()).is_none();
         let wholes: Vec<BucketHeader> =
             wholes.filter(|whole| may_have(whole, &part) && is_read(whole)).collect();
+        if wholes.is_empty() {
+            return Ok(false);
+        }
+        let of_part = (archive.store(&self.store), found.at.as_ref(), part.size);
+        let arrivals = match arrivals_of(of_part).await {
+            Ok(arrivals) => arrivals,
+            // Bringing it back names the reason.
+            Err(error) if is_of_one_object(&error) => return Ok(false),
+            Err(error) => return Err(error),
+        };
         for whole in wholes {
             let path = whole.path();
             let of_whole = (&self.store, path.as_str(), whole.size);
-            let of_part = (archive.store(&self.store), found.at.as_ref(), part.size);
-            match shared(of_whole, of_part, &range).await {
+            match shared(of_whole, (of_part, &arrivals), &range).await {
                 Ok(Shared::All) => return Ok(true),
                 Ok(Shared::NotAll | Shared::AllTimes) => {}
                 // Bringing the archived one back names the reason, and a searchable one that cannot be read

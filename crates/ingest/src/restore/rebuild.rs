@@ -3,9 +3,12 @@
 //! The old catalog is copied first, and a note in the store names the copy until the new catalog is complete:
 //! an interrupted rebuild is repeated from the copy.
 //!
-//! After a merge, the parts are still in the store for some minutes, together with the result. Arrival times
-//! and texts identify them: a bucket whose events are all in a larger bucket is a part of it, and is left
-//! out.
+//! After a merge, the parts are still in the store for some minutes, together with the result. Arrival times,
+//! texts and origins identify them: a bucket whose events are all in a larger bucket is a part of it, and is
+//! left out. An undamaged catalog never has a bucket and its part: two buckets that it has are both kept.
+//!
+//! An object that cannot be read, for example because of a bad block, is kept and reported. Only a store that
+//! does not answer ends the rebuild.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -25,7 +28,8 @@ use runtime::store::ask_again;
 use super::check::{chain, objects_of};
 use super::verify_all;
 use crate::Error;
-use crate::hot::stored::{Shared, arrivals_of, shared};
+use crate::hot::stored::{Object, Shared, arrivals_of, shared};
+use crate::lifecycle::is_of_object;
 
 /// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
@@ -53,6 +57,14 @@ pub struct Rebuilt {
     pub aside: Option<String>,
     /// Parts of the old catalog that could not be read, and objects that are not buckets.
     pub damage: Vec<String>,
+}
+
+impl Rebuilt {
+    fn note_damage(&mut self, damage: String) {
+        if !self.damage.contains(&damage) {
+            self.damage.push(damage);
+        }
+    }
 }
 
 /// Whether a rebuild was interrupted.
@@ -187,12 +199,10 @@ async fn entries(
         }
     }
     drop(ends);
-    let kept = without_parts(store, all, &there, rebuilt).await?;
+    let trusted = if salvaged.damage.is_empty() { known.clone() } else { HashSet::new() };
+    let kept = without_parts(store, all, (&there, &trusted), rebuilt).await?;
     let gone = kept.iter().filter(|entry| !there.contains(&entry.path));
-    rebuilt.damage.extend(gone.map(|entry| {
-        let (id, index, rows) = (entry.id, &entry.index, entry.summary.rows);
-        format!("bucket {id} of index {index} ({rows} events): object {} is missing", entry.path)
-    }));
+    rebuilt.damage.extend(gone.map(missing));
     rebuilt.found = kept.iter().filter(|entry| !known.contains(entry.path.as_str())).count();
     rebuilt.superseded = listed.len().saturating_sub(kept.len());
     Ok(kept)
@@ -221,11 +231,17 @@ async fn end_of(
     Ok(BucketEntry { id, index, path, size, state, summary })
 }
 
-/// Without buckets that are a part of a larger one, and with each id once.
+fn missing(entry: &BucketEntry) -> String {
+    let (id, index, rows) = (entry.id, &entry.index, entry.summary.rows);
+    format!("bucket {id} of index {index} ({rows} events): object {} is missing", entry.path)
+}
+
+/// Without buckets that are a part of a larger one, and with each id once. `there` has the paths of all
+/// objects, `trusted` those of buckets of which none is a part of another.
 async fn without_parts(
     store: &Arc<dyn ObjectStore>,
     mut all: Vec<BucketEntry>,
-    there: &HashSet<String>,
+    (there, trusted): (&HashSet<String>, &HashSet<&str>),
     rebuilt: &mut Rebuilt,
 ) -> Result<Vec<BucketEntry>, Error> {
     let order = |entry: &BucketEntry| {
@@ -240,38 +256,71 @@ async fn without_parts(
         if dropped[whole] || !there.contains(&all[whole].path) {
             continue;
         }
-        let inside = |part: &usize| !dropped[*part] && may_be_part(&all[*part], &all[whole]);
+        let is_trusted = |at: usize| trusted.contains(all[at].path.as_str());
+        let inside = |part: &usize| {
+            !dropped[*part]
+                && may_be_part(&all[*part], &all[whole])
+                && !(is_trusted(whole) && is_trusted(*part))
+        };
         let parts: Vec<usize> = (whole + 1..all.len()).filter(inside).collect();
         if parts.is_empty() {
             continue;
         }
         let of_whole = (store, all[whole].path.as_str(), all[whole].size);
-        let arrivals = match arrivals_of(of_whole.0, of_whole.1, of_whole.2).await {
+        let arrivals = match arrivals_of(of_whole).await {
             Ok(arrivals) => arrivals,
-            Err(error) if error.kind() == ErrorKind::Corrupt => {
-                rebuilt.damage.push(error.to_string());
+            Err(error) if is_of_store(&error) => return Err(error),
+            Err(error) => {
+                rebuilt.note_damage(in_full(&error));
                 continue;
             }
-            Err(error) => return Err(error),
         };
         for part in parts {
-            let BucketEntry { path, size, summary, .. } = &all[part];
+            let entry = &all[part];
             let has = |time: EventTime| arrivals.contains(&time.0);
-            // Those of another indexer may have times in common.
-            dropped[part] = has(summary.first_index_time)
-                && has(summary.last_index_time)
-                && match shared(of_whole, (store, path, *size), &times_of(summary)).await {
-                    Ok(shared) => shared != Shared::NotAll,
-                    // Its object is gone: a merge that has it whole is all there is of it.
-                    Err(error) if error.kind() == ErrorKind::NotFound => true,
-                    Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
-                    Err(_) => false,
-                };
+            if !has(entry.summary.first_index_time) || !has(entry.summary.last_index_time) {
+                continue;
+            }
+            if !there.contains(&entry.path) {
+                // A merge that has it whole is all there is of it. That cannot be compared, so it is told.
+                let (of_part, id) = (missing(entry), all[whole].id);
+                rebuilt.note_damage(format!("{of_part}; it counts as a part of bucket {id}"));
+                dropped[part] = true;
+                continue;
+            }
+            let of_part = (store, entry.path.as_str(), entry.size);
+            dropped[part] = match is_part(of_whole, of_part, &times_of(&entry.summary)).await {
+                Ok(is_part) => is_part,
+                Err(error) if is_of_store(&error) => return Err(error),
+                Err(error) => {
+                    rebuilt.note_damage(in_full(&error));
+                    false
+                }
+            };
         }
     }
     let mut dropped = dropped.into_iter();
     all.retain(|_| !dropped.next().unwrap_or(false));
     Ok(all)
+}
+
+/// Whether all events of a bucket are in another one. `range` has their event times.
+async fn is_part(whole: Object<'_>, part: Object<'_>, range: &TimeRange) -> Result<bool, Error> {
+    let arrivals = arrivals_of(part).await?;
+    Ok(shared(whole, (part, &arrivals), range).await? != Shared::NotAll)
+}
+
+/// Whether an error concerns the whole store, so that a repetition may succeed; others concern one object.
+fn is_of_store(error: &Error) -> bool {
+    error.kind() == ErrorKind::Unavailable && !is_of_object(error)
+}
+
+/// Returns an error with its causes.
+fn in_full(error: &Error) -> String {
+    match error {
+        Error::BucketRead(read) => chain(&**read),
+        other => other.to_string(),
+    }
 }
 
 fn may_be_part(part: &BucketEntry, whole: &BucketEntry) -> bool {
@@ -295,4 +344,25 @@ fn of_catalog(error: catalog::Error) -> Error {
 fn failed(operation: &'static str, path: &str) -> impl FnOnce(object_store::Error) -> Error {
     let path = path.to_owned();
     move |source| Error::Storage { operation, path, source: Arc::new(source) }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_object_that_cannot_be_read_does_not_end_a_rebuild() {
+        let failed = |source: std::io::Error| {
+            let source = Box::new(source);
+            let source = object_store::Error::Generic { store: "LocalFileSystem", source };
+            let path = "buckets/main/20260102/x.parquet".to_owned();
+            Error::BucketRead(Arc::new(bucket::Error::Store { path, source }))
+        };
+        let block = failed(std::io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error()));
+        assert!(!is_of_store(&block));
+        assert!(in_full(&block).contains("x.parquet"), "{}", in_full(&block));
+        assert!(!is_of_store(&failed(std::io::ErrorKind::PermissionDenied.into())));
+        assert!(is_of_store(&failed(std::io::ErrorKind::TimedOut.into())));
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use catalog::{Catalog, Commit, Discarded, Snapshot};
 use ingest::restore::{check, interrupted, lost, rebuild};
 use ingest::{LifecycleSettings, Settings};
-use inputs::SinkExt;
+use inputs::{CutEvents, Input, InputMeta, MissingTime, SinkExt, StreamKey};
 use model::EventTime;
 use object_store::ObjectStore;
 use runtime::{Clock, ManualClock, SystemClock};
@@ -17,7 +17,7 @@ use testkit::{FailingStore, Moment, TestDir, wait_until};
 
 use crate::merge_crash::copy;
 use crate::merging::{merging, objects};
-use crate::setup::{Setup, cut, local, main_index, settings, start};
+use crate::setup::{Setup, cut, local, main_index, meta, settings, start};
 
 #[tokio::test]
 async fn events_of_buckets_and_journal_are_there_once_after_a_rebuild() {
@@ -96,7 +96,9 @@ async fn a_merged_bucket_stays_though_an_older_catalog_takes_it_for_discarded() 
     old.commit(Commit { discard, ..Commit::default() }).await.unwrap();
     old.close().await.unwrap();
     let done = rebuilt(data.path()).await;
-    assert_eq!((done.buckets, done.events, done.damage), (1, 8, Vec::new()));
+    assert_eq!((done.buckets, done.events, done.damage.len()), (1, 8, 4), "{:?}", done.damage);
+    let of_part = |told: &String| told.contains("is missing; it counts as a part of bucket");
+    assert!(done.damage.iter().all(of_part), "{:?}", done.damage);
     let setup = start(data.path(), with_merges).await;
     setup.ingest.rotate().await.unwrap();
     assert_eq!((setup.rows().await, objects(&setup).await), (before, 1));
@@ -183,28 +185,37 @@ async fn a_journal_under_another_identity_doubles_nothing() {
 /// Two indexers have stored events that arrived at the very same times.
 #[tokio::test]
 async fn buckets_of_two_indexers_are_not_taken_for_parts_of_each_other() {
-    let (base, one, two) = (TestDir::new(), TestDir::new(), TestDir::new());
-    let clock = Arc::new(ManualClock::new(EventTime(1_900_000_000_000_000)));
-    let setup = start(base.path(), settings()).await;
-    let start_as = async |data: &Path, number: u128| {
-        let mut parts = crate::setup::parts(data, &setup, settings());
-        parts.indexer = model::IndexerId(uuid::Uuid::from_u128(number));
-        parts.clock = clock.clone();
-        Arc::new(ingest::Ingest::start(parts).await.unwrap())
-    };
-    let (one, two) = (start_as(one.path(), 1).await, start_as(two.path(), 2).await);
-    one.submit(cut(&["one", "two", "three"])).await.unwrap();
-    two.submit(cut(&["four", "five", "six"])).await.unwrap();
-    for ingest in [one, two] {
-        ingest.roll_all(None).await.unwrap();
+    // Other texts, then data points of metrics of other hosts, then events that do not differ.
+    let cases = [
+        (cut(&["one", "two", "three"]), cut(&["four", "five", "six"]), true),
+        (of_host("a", 3), of_host("b", 2), true),
+        (cut(&["one", "two", "three"]), cut(&["one", "two"]), false),
+    ];
+    for (events, others, is_lost) in cases {
+        let (base, one, two) = (TestDir::new(), TestDir::new(), TestDir::new());
+        let clock = Arc::new(ManualClock::new(EventTime(1_900_000_000_000_000)));
+        let setup = start(base.path(), settings()).await;
+        let start_as = async |data: &Path, number: u128| {
+            let mut parts = crate::setup::parts(data, &setup, settings());
+            parts.indexer = model::IndexerId(uuid::Uuid::from_u128(number));
+            parts.clock = clock.clone();
+            Arc::new(ingest::Ingest::start(parts).await.unwrap())
+        };
+        let (one, two) = (start_as(one.path(), 1).await, start_as(two.path(), 2).await);
+        one.submit(events).await.unwrap();
+        two.submit(others).await.unwrap();
+        for ingest in [one, two] {
+            ingest.roll_all(None).await.unwrap();
+        }
+        let before = setup.rows().await;
+        setup.stop().await;
+        if is_lost {
+            forget_catalog(base.path());
+        }
+        let done = rebuilt(base.path()).await;
+        assert_eq!((done.buckets, done.events), (2, before.len() as u64), "{before:?}");
+        assert_eq!(start(base.path(), settings()).await.rows().await, before);
     }
-    let before = setup.rows().await;
-    assert_eq!(before.len(), 6);
-    setup.stop().await;
-    forget_catalog(base.path());
-    let done = rebuilt(base.path()).await;
-    assert_eq!((done.buckets, done.events), (2, 6));
-    assert_eq!(start(base.path(), settings()).await.rows().await, before);
 }
 
 /// One indexer has stored events that arrived at the very times at which those of another one did, which has
@@ -282,6 +293,16 @@ async fn a_start_asks_again_whether_a_rebuild_was_interrupted() {
 async fn rebuilt(data: &Path) -> ingest::restore::Rebuilt {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     rebuild(&local(data), "catalog", &clock).await.unwrap()
+}
+
+/// Events as data points of metrics are: they do not differ in their text.
+fn of_host(host: &str, count: usize) -> Input {
+    let mut events = CutEvents::new(MissingTime::Now);
+    let meta = InputMeta { host: host.into(), ..meta(Some("test")) };
+    for _ in 0..count {
+        assert!(events.push(meta.by_ref(), None, b"metric"));
+    }
+    Input::Events { stream: StreamKey("test".into()), events }
 }
 
 fn forget_catalog(data: &Path) {
