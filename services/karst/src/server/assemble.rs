@@ -457,7 +457,8 @@ async fn begin_incarnation(
         started: now_text(),
     };
     let before = catalog.snapshot();
-    let incarnation = Incarnation::begin(catalog, data, known, &place).await?;
+    let at = (data.as_path(), options.new_instance);
+    let incarnation = Incarnation::begin(catalog, at, known, &place).await?;
     if is_new {
         former_directory::report(&before, (incarnation.indexer, &place));
     }

@@ -119,7 +119,7 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         assert!(incarnation::is_new(data.path()).unwrap());
         let place = place(data.path(), address);
-        Incarnation::begin(&catalog, data.path(), FORMER, &place).await.unwrap();
+        Incarnation::begin(&catalog, (data.path(), false), FORMER, &place).await.unwrap();
         assert!(!incarnation::is_new(data.path()).unwrap());
         (catalog, data)
     }

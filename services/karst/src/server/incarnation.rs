@@ -7,7 +7,8 @@
 //!   |
 //!   +-----> the catalog has the number of another start --> split: a new id for this directory
 //!   |
-//!   +-----> the catalog has a number of this directory from before its last start --> the start is refused
+//!   +-----> the catalog has a number of this directory from before its last start, or none although the
+//!           directory has one --> the start is refused
 //! ```
 //!
 //! Guarantees: a process reads positions of an id only if the last process with that id ran over the same
@@ -117,7 +118,11 @@ enum Start {
 /// Decides how to start. `noted`: the file's content for this id. `recorded`: the number of the last start
 /// with this id.
 fn decide(noted: Option<&IncarnationFile>, recorded: Option<Uuid>, has_records: bool) -> Start {
-    let Some(recorded) = recorded else { return Start::Continue };
+    let Some(recorded) = recorded else {
+        // The file has a current number only once a catalog has had it.
+        let is_older = noted.is_some_and(|noted| noted.current.is_some());
+        return if is_older { Start::Older } else { Start::Continue };
+    };
     match noted {
         Some(noted) if noted.has(recorded) => Start::Continue,
         Some(noted) if noted.former.contains(&recorded) => Start::Older,
@@ -128,14 +133,15 @@ fn decide(noted: Option<&IncarnationFile>, recorded: Option<Uuid>, has_records: 
 }
 
 impl Incarnation {
-    /// Begins an incarnation of the directory, before anything of its journal is read.
+    /// Begins an incarnation of the directory, before anything of its journal is read. `new_instance`: the
+    /// directory may have been used with another catalog.
     ///
     /// # Errors
     /// The catalog is older than the directory, and has not been rebuilt; the disk or the catalog does not
     /// take the change.
     pub(crate) async fn begin(
         catalog: &Catalog,
-        data: &Path,
+        (data, new_instance): (&Path, bool),
         id: IndexerId,
         place: &Place,
     ) -> Result<Self> {
@@ -147,14 +153,20 @@ impl Incarnation {
             let before = document(&snapshot, indexer);
             let recorded = before.as_deref().and_then(number_of);
             let noted = read(data).filter(|noted| noted.indexer == indexer);
+            let is_rebuilt = restore::is_rebuilt(&snapshot, indexer);
             match decide(noted.as_ref(), recorded, has_records) {
                 Start::Continue => {}
+                // Another catalog, one that begins, or one that was rebuilt without the numbers: no other
+                // directory has run over it with this id.
+                Start::Older
+                    if recorded.is_none()
+                        && (new_instance || snapshot.is_empty() || is_rebuilt) => {}
                 Start::Split => {
                     indexer = split(data, indexer, &of_copy(before.as_deref()))?;
                     continue;
                 }
                 // It has all buckets that there are, and the journal is compared with them.
-                Start::Older if restore::is_rebuilt(&snapshot, indexer) => {
+                Start::Older if is_rebuilt => {
                     indexer = split(data, indexer, REBUILT)?;
                     continue;
                 }
@@ -272,7 +284,9 @@ fn split(data: &Path, from: IndexerId, reason: &str) -> Result<IndexerId> {
 
 /// Why a directory gets a new id after its catalog was restored and rebuilt.
 const REBUILT: &str = "the catalog was rebuilt from one that is older than this data directory. This directory \
-     has a new id, and its journal is compared with the buckets: events that no bucket has are stored";
+     has a new id, and its journal is compared with the buckets: events that no bucket has are stored. In a \
+     cluster, those with ackLevel = remote or replicated may be there twice, if another indexer recovers \
+     them from the log or the copies of the former id before they are in a bucket";
 
 /// Why a directory gets a new id after a start of another one with its id.
 fn of_copy(latest: Option<&Value>) -> String {
@@ -288,17 +302,30 @@ fn of_copy(latest: Option<&Value>) -> String {
 ///
 /// A process that still reaches a control plane that was replaced in between gets it, too.
 fn older(data: &Path, noted: Option<&IncarnationFile>, latest: Option<&Value>) -> String {
-    let here = noted.and_then(|noted| noted.started.as_deref()).unwrap_or("at an unknown time");
-    let there = latest.and_then(|document| document["place"]["started"].as_str());
+    let data = shown(data);
+    let unknown = "at an unknown time";
+    let here = noted.and_then(|noted| noted.started.as_deref()).unwrap_or(unknown);
+    let there = match latest {
+        Some(document) => {
+            let started = document["place"]["started"].as_str().unwrap_or(unknown);
+            format!("the last start of this process that it has was {started}")
+        }
+        None => "it has no start of this process".to_owned(),
+    };
+    let new_instance = match latest {
+        Some(_) => "",
+        None => "; if it is the catalog of another installation, start once with --new-instance",
+    };
     format!(
-        "the catalog is older than the data directory {}: the last start of this process that it has was {}, \
-         and the last one over this directory {here}. In a cluster whose control planes have just changed, start \
-         this process again. Otherwise the object store or its catalog was restored from an older copy, and the \
-         data directory was not: events that were stored in between would be missing. Put back both from the \
-         same copy; or stop all processes and run `karst catalog rebuild` (with the same --data-dir and \
-         --object-store), which takes the buckets that are there",
-        shown(data).display(),
-        there.unwrap_or("at an unknown time")
+        "the catalog is older than the data directory {}: {there}, and the last one over this directory, in \
+         {}, {here}. In a cluster whose control planes have just changed, start this process again. \
+         Otherwise the object store or its catalog was restored from an older copy, and the data directory \
+         (or the disk of its journal) was not: events that were stored in between would be missing. Put back \
+         all of them from the same copy; or stop all processes and run `karst catalog rebuild` (with the \
+         same --data-dir and --object-store), which takes the buckets that are there; or, to do without \
+         these events, start over an empty data directory with the copies of auth and instance.id{new_instance}",
+        data.display(),
+        data.join("journal").join(FILE).display()
     )
 }
 

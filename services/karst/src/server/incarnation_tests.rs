@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+use catalog::Commit;
+use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName};
 use object_store::memory::InMemory;
 
 use super::*;
@@ -16,13 +18,16 @@ fn a_start_continues_if_the_last_start_with_the_id_was_of_the_directory() {
         ..IncarnationFile::new(id(), None)
     };
     for has_records in [false, true] {
-        for recorded in [None, Some(current), Some(begun)] {
+        for recorded in [Some(current), Some(begun)] {
             let start = decide(Some(&noted), recorded, has_records);
             assert_eq!(start, Start::Continue, "{recorded:?}");
         }
         assert_eq!(decide(Some(&noted), Some(other), has_records), Start::Split);
         assert_eq!(decide(Some(&noted), Some(former), has_records), Start::Older);
-        // A first start, or one of an earlier version.
+        assert_eq!(decide(Some(&noted), None, has_records), Start::Older);
+        // A first start that was killed, a first start, or one of an earlier version.
+        let killed = IncarnationFile { current: None, ..noted.clone() };
+        assert_eq!(decide(Some(&killed), None, has_records), Start::Continue);
         assert_eq!(decide(None, None, has_records), Start::Continue);
     }
     assert_eq!(decide(None, Some(other), false), Start::Continue, "a lost disk is restored");
@@ -75,7 +80,8 @@ async fn the_original_gets_a_new_id_after_a_copy_has_run() {
     assert!(is_split(data.path()) && !is_split(copy.path()));
     assert_eq!(known_id(data.path()), Some(again.indexer));
     // Both continue with their identities.
-    let next = Incarnation::begin(&catalog, data.path(), again.indexer, &place()).await.unwrap();
+    let at = (data.path(), false);
+    let next = Incarnation::begin(&catalog, at, again.indexer, &place()).await.unwrap();
     assert_eq!(next.indexer, again.indexer);
     assert_eq!(begin(&catalog, copy.path()).await.indexer, id());
 }
@@ -90,8 +96,7 @@ async fn a_catalog_that_is_older_than_the_directory_is_refused_until_it_is_rebui
     }
     catalog.put_document(KIND, &id().to_string(), (*copy).clone()).await.unwrap();
     let written = read(data.path()).unwrap();
-    let refused = Incarnation::begin(&catalog, data.path(), id(), &place()).await.unwrap_err();
-    let refused = refused.to_string();
+    let refused = refused(&catalog, data.path()).await;
     let expected =
         format!("the catalog is older than the data directory {}", data.path().display());
     assert!(refused.starts_with(&expected), "{refused}");
@@ -106,6 +111,27 @@ async fn a_catalog_that_is_older_than_the_directory_is_refused_until_it_is_rebui
     let rebuilt = begin(&catalog, data.path()).await;
     assert_ne!(rebuilt.indexer, id());
     assert!(is_split(data.path()));
+}
+
+#[tokio::test]
+async fn a_catalog_from_before_the_first_number_is_refused_unless_it_is_another_one() {
+    let data = tempfile::tempdir().unwrap();
+    begin(&catalog().await, data.path()).await;
+    // A new installation over the directory.
+    begin(&catalog().await, data.path()).await;
+    let older = catalog().await;
+    older.commit(Commit { add: vec![bucket()], ..Commit::default() }).await.unwrap();
+    let refused = refused(&older, data.path()).await;
+    let file = data.path().join("journal").join(FILE).display().to_string();
+    assert!(refused.contains("it has no start of this process, and"), "{refused}");
+    assert!(refused.contains(&file) && refused.contains("--new-instance"), "{refused}");
+    let at = (data.path(), true);
+    assert_eq!(Incarnation::begin(&older, at, id(), &place()).await.unwrap().indexer, id());
+
+    let rebuilt = catalog().await;
+    rebuilt.commit(Commit { add: vec![bucket()], ..Commit::default() }).await.unwrap();
+    rebuilt.put_document("recovery", "journal", json!({})).await.unwrap();
+    assert_eq!(begin(&rebuilt, data.path()).await.indexer, id(), "it has no positions");
 }
 
 #[tokio::test]
@@ -164,7 +190,20 @@ async fn begin(catalog: &Catalog, data: &Path) -> Incarnation {
     if !file.exists() {
         fs::write(&file, id().0.to_string()).unwrap();
     }
-    Incarnation::begin(catalog, data, id(), &place()).await.unwrap()
+    Incarnation::begin(catalog, (data, false), id(), &place()).await.unwrap()
+}
+
+/// Why a start over a directory is refused.
+async fn refused(catalog: &Catalog, data: &Path) -> String {
+    let begun = Incarnation::begin(catalog, (data, false), id(), &place()).await;
+    begun.unwrap_err().to_string()
+}
+
+fn bucket() -> BucketEntry {
+    let (id, index) = (BucketId(number(9)), IndexName::new("main").unwrap());
+    let summary = Arc::new(BucketSummary::bare(1, EventTime(1), EventTime(1)));
+    let path = id.object_path(&index, "20261020");
+    BucketEntry { id, index, path, size: 3, state: BucketState::Warm, summary }
 }
 
 async fn catalog() -> Catalog {
