@@ -15,8 +15,8 @@ const FIRST_CHARACTER: u8 = b' ';
 pub(crate) enum Stop {
     /// The text is not valid JSON.
     Invalid,
-    /// Only the tree shows whether the text is valid. A string has an escaped surrogate (`\ud83d`), which
-    /// must be one of a pair, except inside of values that are nested too deeply to be parsed.
+    /// Only the tree shows whether the text is valid. A string has a lone escaped surrogate (`\ud83d`), which
+    /// is valid only inside of values that are nested too deeply to be parsed.
     Unsure,
 }
 
@@ -205,11 +205,22 @@ fn escape(rest: &[u8]) -> Scanned<usize> {
                 return Err(Stop::Invalid);
             }
             // Surrogates are D800 to DFFF.
-            let is_surrogate = matches!(digits[0], b'd' | b'D') && digits[1] > b'7';
-            if is_surrogate { Err(Stop::Unsure) } else { Ok(6) }
+            if !matches!(digits[0], b'd' | b'D') || digits[1] <= b'7' {
+                return Ok(6);
+            }
+            if is_pair(digits[1], &rest[6..]) { Ok(12) } else { Err(Stop::Unsure) }
         }
         _ => Err(Stop::Invalid),
     }
+}
+
+/// Returns whether an escaped surrogate, given its second digit, and the text behind it are a pair: a
+/// high surrogate (D800 to DBFF) and a low one (DC00 to DFFF). A pair is valid at any depth.
+fn is_pair(second_digit: u8, behind: &[u8]) -> bool {
+    let is_low = |digit: u8| matches!(digit, b'c'..=b'f' | b'C'..=b'F');
+    let [b'\\', b'u', b'd' | b'D', second, third, fourth, ..] = behind else { return false };
+    let are_digits = third.is_ascii_hexdigit() && fourth.is_ascii_hexdigit();
+    !is_low(second_digit) && is_low(*second) && are_digits
 }
 
 /// Returns the length of a word if the text begins with it.
@@ -256,6 +267,11 @@ mod tests {
         scanner.skip().and_then(|()| scanner.end())
     }
 
+    /// Wraps a value in more arrays than are parsed.
+    fn nested(inner: &str) -> String {
+        format!("{}{inner}{}", "[".repeat(128), "]".repeat(128))
+    }
+
     #[test]
     fn texts_are_valid_without_a_tree() {
         let texts = [
@@ -287,15 +303,34 @@ mod tests {
     }
 
     #[test]
-    fn escaped_surrogates_are_left_to_the_tree() {
-        let nested = |inner: &str| format!("{}{inner}{}", "[".repeat(128), "]".repeat(128));
+    fn pairs_of_escaped_surrogates_need_no_tree() {
         let texts = [
-            (r#""\ud83d\ude00""#.to_owned(), true),
-            (r#"{"\uDEAD":1}"#.to_owned(), false),
-            (r#"[1,"\ud83d"]"#.to_owned(), false),
-            (nested(r#""\ud83d""#), true),
+            r#""\ud83d\ude00""#.to_owned(),
+            r#"{"\uD800\uDC00":"\udbff\udfff\uDBFF\uDFFF x"}"#.to_owned(),
+            nested(r#""\ud83d\ude00""#),
         ];
-        for (text, expected) in texts {
+        for text in texts {
+            assert_eq!(scanned(&text), Ok(()), "{text}");
+            assert!(JsonTree::parse(&text).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn lone_escaped_surrogates_are_left_to_the_tree() {
+        let lone = [
+            r#"{"\uDEAD":1}"#,
+            r#"[1,"\ud83d"]"#,
+            r#""\ude00\ud83d""#,
+            r#""\ud83d\ud83d\ude00""#,
+            r#""\ud83d\u0041""#,
+            r#""\ud83d\n""#,
+            r#""\ud83d\ude0""#,
+            r#""\ud83d"#,
+        ];
+        let texts = lone.map(|text| (text.to_owned(), false));
+        let deep = [r#""\ud83d""#, r#""\ude00\ud83d""#, r#""\ud83d\u0041""#];
+        let deep = deep.map(|text| (nested(text), true));
+        for (text, expected) in texts.into_iter().chain(deep) {
             assert_eq!(scanned(&text), Err(Stop::Unsure), "{text}");
             assert_eq!(is_valid(&text), expected, "{text}");
             assert_eq!(JsonTree::parse(&text).is_some(), expected, "{text}");

@@ -147,6 +147,16 @@ mod tests {
     }
 
     #[test]
+    fn values_beside_pairs_of_escaped_surrogates_are_found_without_a_tree() {
+        let text = r#"{"m":"\ud83d\ude00","\ud83d\ude00":"\uD83D\uDE00!"}"#;
+        for (path, expected) in [("m", "\"\u{1f600}\""), ("\u{1f600}", "\"\u{1f600}!\"")] {
+            assert_eq!(found(path, text, true).unwrap(), [expected], "{path}");
+            compare(path, text);
+        }
+        assert_eq!(found("m", r#"{"m":1,"n":"\ud83d"}"#, true), Err(Stop::Unsure));
+    }
+
+    #[test]
     fn of_keys_with_dots_the_one_of_the_fewest_steps_is_followed() {
         for (text, expected) in [
             (r#"{"a.b.c":1,"a.b":{"c":2}}"#, vec!["2"]),
@@ -187,6 +197,9 @@ mod tests {
             Just("\"\\u00e9\""),
             Just("\"\\ud83d\\ude00\""),
             Just("\"\\ud83d\""),
+            Just("\"\\ude00\\ud83d\""),
+            Just("\"\\ud83d\\ud83d\\ude00\""),
+            Just("\"\\ud83d\\u0041\""),
         ];
         let name = prop_oneof![
             Just("a"),
@@ -196,6 +209,7 @@ mod tests {
             Just("\\u0061"),
             Just(""),
             Just("a."),
+            Just("\\uD83D\\uDE00"),
         ];
         scalar.prop_map(str::to_owned).prop_recursive(4, 32, 4, move |inner| {
             let member = (name.clone(), inner.clone(), "[ \n]?")
