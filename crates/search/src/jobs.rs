@@ -25,7 +25,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_plan::ExecutionPlan;
 use knowledge::Knowledge;
 use model::{EventTime, IndexName, TimeRange};
-use plan::{Message, MessageKind, PlannedSearch, ResultKind, Rows, ShownFields};
+use plan::{Message, MessageKind, OutputColumn, PlannedSearch, ResultKind, Rows, ShownFields};
 use runtime::Clock;
 
 use self::answer::Answer;
@@ -575,11 +575,15 @@ impl Job {
         &self.knowledge
     }
 
-    /// Returns its events if their configured fields have not been planned, because the job was read from
-    /// object storage.
-    pub(crate) fn events_without_shown(&self) -> Option<&[RecordBatch]> {
-        let results = self.answer.results()?;
-        results.shown.get().is_none().then_some(&results.batches)
+    /// Returns whether its rows are events that may have other displayed fields than these columns.
+    pub(crate) fn has_others(&self, columns: &[OutputColumn]) -> bool {
+        self.finds_events() && results::has_others(&self.understood.hidden_fields, columns)
+    }
+
+    /// Returns its result if the configured fields of the events have not been planned, because the job was
+    /// read from object storage.
+    pub(crate) fn result_without_shown(&self) -> Option<&Arc<Results>> {
+        self.answer.results().filter(|results| results.shown.get().is_none())
     }
 
     /// Sets the configured fields of its events.

@@ -120,7 +120,7 @@ async fn run_to_end(
                 );
                 done.messages.push(Message { kind: MessageKind::Warning, text });
             }
-            let fields = fields_of_job(&batches, &job, &engine).await;
+            let fields = fields_of_job(&done.columns, &batches, &job, &engine).await;
             job.complete(done, batches, fields);
         }
         Err(error) => job.fail(Error::of_search(&error, &job.request().search)),
@@ -281,7 +281,7 @@ async fn previews(making: Making, preview: Preview) {
                 if !preview.kept().is_open() {
                     return Ok(None);
                 }
-                let fields = fields_of_job(&batches, &job, &engine).await;
+                let fields = fields_of_job(&done.columns, &batches, &job, &engine).await;
                 Ok::<_, plan::Error>(Some((done, batches, fields)))
             };
             let made = tokio::select! {

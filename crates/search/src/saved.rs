@@ -75,10 +75,11 @@ impl SearchService {
     /// [`Error::Unavailable`] if object storage fails, [`Error::StoredJob`] if its object is damaged.
     pub async fn load_job(&self, sid: &str) -> Result<Option<Arc<Job>>, Error> {
         let job = self.engine().load_job(sid).await?;
-        if let Some((job, batches)) =
-            job.as_ref().and_then(|job| Some((job, job.events_without_shown()?)))
+        if let Some((job, results)) =
+            job.as_ref().and_then(|job| Some((job, job.result_without_shown()?)))
         {
-            job.show_fields(fields_of_job(batches, job, self.engine()).await);
+            let (columns, batches) = (&results.columns, &results.batches);
+            job.show_fields(fields_of_job(columns, batches, job, self.engine()).await);
         }
         Ok(job)
     }

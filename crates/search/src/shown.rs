@@ -6,7 +6,10 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use knowledge::Knowledge;
 use model::TimeRange;
-use plan::{EmptySource, Limits, PlanContext, PlanningTime, Restriction, ShownFields, ShownPlan};
+use plan::{
+    EmptySource, Limits, OutputColumn, PlanContext, PlanningTime, Restriction, ShownFields,
+    ShownPlan,
+};
 
 use crate::engine::Engine;
 use crate::hot_rows::HotRows;
@@ -51,13 +54,14 @@ pub(crate) async fn fields_of(
     fields
 }
 
-/// Plans the same for the events of a job.
+/// Plans the same for the events of a job; `None` also if nothing but these columns is displayed.
 pub(crate) async fn fields_of_job(
+    columns: &[OutputColumn],
     batches: &[RecordBatch],
     job: &Job,
     engine: &Arc<Engine>,
 ) -> Option<Arc<ShownFields>> {
-    if !job.finds_events() || batches.is_empty() {
+    if batches.is_empty() || !job.has_others(columns) {
         return None;
     }
     fields_of(batches, job.shown(), (engine, job.request()), job.knowledge()).await

@@ -31,8 +31,8 @@ pub struct JobRequest {
     /// The form of `_time` in the rows of an export; `None` is ISO 8601. Of a job, each request for rows has
     /// its own.
     pub output_time_format: Option<Arc<TimeFormat>>,
-    /// Whether the rows of an export are events of which only the text is read; an event without text has all
-    /// its fields.
+    /// Whether an export writes only the text of events; other fields are not extracted if each event of a
+    /// batch has a text.
     pub raw_only: bool,
     /// Maximum number of events to keep, newest first; `None` uses the setting `max_count`.
     pub max_count: Option<usize>,

@@ -125,24 +125,13 @@ impl Results {
     /// Returns whether events may have other fields than the columns.
     pub(crate) fn has_others(&self) -> bool {
         let are_events = self.kind == ResultKind::Events && !self.only_raw;
-        are_events && self.others().is_none_or(|names| !names.is_empty())
-    }
-
-    /// Returns the names of the fields that events may have besides the columns; `None` if their names are
-    /// not known.
-    fn others(&self) -> Option<Vec<&str>> {
-        let names = self.filter.names()?;
-        let known: HashSet<&str> = self.visible().map(|column| column.name.as_str()).collect();
-        Some(names.into_iter().filter(|name| !known.contains(name)).collect())
+        are_events && has_others(&self.filter, &self.columns)
     }
 
     fn visible(&self) -> impl Iterator<Item = &OutputColumn> {
         let only_raw = self.only_raw;
-        let is_inner = |name: &str| name.starts_with("__") || name == columns::FIELDS;
-        self.columns.iter().filter(move |column| {
-            let name = column.name.as_str();
-            !column.absent && !is_inner(name) && (!only_raw || name == columns::RAW)
-        })
+        let is_written = move |name: &str| !only_raw || name == columns::RAW;
+        self.columns.iter().filter(move |column| is_displayed(column) && is_written(&column.name))
     }
 
     fn stored_fields(&self) -> Vec<String> {
@@ -205,7 +194,7 @@ impl Results {
     /// Visits every displayed field that is extracted from events, with the number of its row.
     fn extract(&self, batches: &[RecordBatch], found: &mut dyn FnMut(usize, &str, Cow<'_, str>)) {
         let mut number = 0;
-        let others = self.others();
+        let others = others(&self.filter, &self.columns);
         let mut prepared: HashMap<u64, Wanted> = HashMap::new();
         for batch in batches {
             // A command may have changed the type of these columns to numbers or lists, which select no
@@ -269,6 +258,26 @@ impl Results {
             first += batch.num_rows();
         }
     }
+}
+
+/// Returns whether events with these columns may have other fields that the filter admits.
+pub(crate) fn has_others(filter: &FieldFilter, columns: &[OutputColumn]) -> bool {
+    others(filter, columns).is_none_or(|names| !names.is_empty())
+}
+
+/// Returns the names of the fields that events may have besides these columns; `None` if their names are not
+/// known. A column that is absent from the result does not count: events may have the field, nevertheless.
+fn others<'f>(filter: &'f FieldFilter, columns: &[OutputColumn]) -> Option<Vec<&'f str>> {
+    let names = filter.names()?;
+    let visible = columns.iter().filter(|column| is_displayed(column));
+    let known: HashSet<&str> = visible.map(|column| column.name.as_str()).collect();
+    Some(names.into_iter().filter(|name| !known.contains(name)).collect())
+}
+
+/// Returns whether the values of a column are displayed.
+fn is_displayed(column: &OutputColumn) -> bool {
+    let is_inner = column.name.starts_with("__") || column.name == columns::FIELDS;
+    !column.absent && !is_inner
 }
 
 /// Returns whether the text of each of these events can be displayed.

@@ -166,11 +166,19 @@ mod tests {
         ArrayRef, Float64Array, Int64Array, StringViewArray, TimestampMicrosecondArray,
     };
     use jiff::tz::TimeZone;
+    use karst_spectest::{Memory, World};
     use knowledge::Knowledge;
-    use plan::{FieldFilter, OutputColumn, ResultKind, ValueType};
+    use plan::{
+        FieldFilter, OutputColumn, ResultKind, Session, SessionSettings, ShownPlan, ValueType,
+    };
 
     use super::*;
-    use crate::jobs::results::{KnownFields, have_raw};
+    use crate::jobs::results::{KnownFields, has_others, have_raw};
+
+    /// A configuration with an alias and a calculated field.
+    const CONFIGURED: &str = "# Configured fields.\nrows\n  sourcetype  k\n  st  1\nconf props\n  [st]\n  \
+        FIELDALIAS-a = user AS account\n  EVAL-level = if(user=\"ann\", \"low\", \"high\")\n\
+        search *\nexpect\n  k\n  1\n";
 
     /// Events in batches of 700, of which only the last event has the field `late`.
     fn events(count: usize) -> Arc<Results> {
@@ -262,6 +270,73 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[tokio::test]
+    async fn kept_fields_may_be_indexed_fields_aliases_and_fields_of_the_configuration() {
+        let world = World::of(CONFIGURED, &Memory::Whole).await.unwrap();
+        let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();
+        let planned = plan::shown_fields(world.context(), &session, None).await.unwrap();
+        let ShownPlan::Fields(shown) = planned else { panic!("the configuration adds no fields") };
+        let shown = Arc::new(shown);
+        let column =
+            |values: [&str; 2]| -> ArrayRef { Arc::new(StringViewArray::from_iter_values(values)) };
+        let batch = RecordBatch::try_from_iter([
+            ("_raw", column(["user=ann", "user=bob"])),
+            ("_fields", column([r#"{"region":"north"}"#, "{}"])),
+            ("host", column(["h", "h"])),
+            ("source", column(["s", "s"])),
+            ("sourcetype", column(["st", "st"])),
+        ]);
+        let batch = batch.unwrap();
+        let rows_of = |filter: FieldFilter| {
+            let mut results = Arc::into_inner(events(0)).unwrap();
+            results.filter = filter;
+            results.batches = vec![batch.clone()];
+            results.knowledge = Arc::clone(&world.context().knowledge);
+            results.shown = OnceLock::from(Some(Arc::clone(&shown)));
+            ResultRows::part(&Arc::new(results), 0, usize::MAX)
+        };
+        let whole = rows_of(FieldFilter::default()).page();
+        let one = |text: &str| Some(crate::Value::One(text.to_owned()));
+        let expected = [
+            ("region", [one("north"), None]),
+            ("account", [one("ann"), one("bob")]),
+            ("level", [one("low"), one("high")]),
+        ];
+        let names = ["region", "account", "level"];
+        for kept in [&names[..], &names[..1], &names[1..2], &names[2..]] {
+            let keep = kept.iter().map(|name| (*name).to_owned()).collect();
+            let rows = rows_of(FieldFilter { keep: Some(keep), drop: Vec::new() });
+            let page = rows.page();
+            assert_eq!(page.fields, [&["_raw"][..], kept].concat());
+            assert_eq!(rows.fields(), page.fields);
+            for (name, values) in expected.iter().filter(|(name, _)| kept.contains(name)) {
+                for (row, value) in values.iter().enumerate() {
+                    assert_eq!(cell(&page, row, name), value.as_ref(), "{name}");
+                    assert_eq!(cell(&whole, row, name), value.as_ref(), "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn listed_fields_that_are_columns_of_the_result_leave_no_others() {
+        let column = |name: &str, absent: bool| OutputColumn {
+            name: name.to_owned(),
+            absent,
+            ..events(0).columns[0].clone()
+        };
+        let columns = [column("user", false), column("status", true), column("__key", false)];
+        let has_others = |keep: &[&str], drop: &[&str]| {
+            let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            has_others(&FieldFilter { keep: Some(owned(keep)), drop: owned(drop) }, &columns)
+        };
+        assert!(!has_others(&["user"], &[]) && !has_others(&[], &[]));
+        assert!(has_others(&["user", "method"], &[]) && !has_others(&["user", "method"], &["m*"]));
+        assert!(has_others(&["status"], &[]), "events may have a field whose column is absent");
+        assert!(has_others(&["__key"], &[]), "inner columns are not displayed");
+        assert!(has_others(&["use*"], &[]), "a pattern admits any rest of a name");
     }
 
     #[test]
