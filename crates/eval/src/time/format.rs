@@ -178,7 +178,32 @@ fn granule(items: &[Item]) -> Option<i64> {
         | Item::Hour12Padded
         | Item::AmPm
         | Item::AmPmLower => Some(least.min(3600)),
-        _ => Some(least),
+        // They are listed, so that the compiler asks about a new item.
+        Item::Literal(_)
+        | Item::Space(_)
+        | Item::Unknown(_)
+        | Item::Year4
+        | Item::Year2
+        | Item::YearAny
+        | Item::Century
+        | Item::IsoYear
+        | Item::Month
+        | Item::MonthShort
+        | Item::MonthLong
+        | Item::Day
+        | Item::DayPadded
+        | Item::DayOfYear
+        | Item::WeekdayShort
+        | Item::WeekdayLong
+        | Item::WeekdayNumber
+        | Item::WeekdayIso
+        | Item::WeekIso
+        | Item::WeekSunday
+        | Item::WeekMonday
+        | Item::Offset
+        | Item::OffsetColon
+        | Item::OffsetSeconds
+        | Item::OffsetMinutes => Some(least),
     })
 }
 
