@@ -19,6 +19,7 @@ pub const LONGEST_TEXT: usize = 16 << 20;
 struct Written {
     format: Option<Arc<TimeFormat>>,
     key: TextKey,
+    /// The text; empty for the first time that is written in the format.
     text: String,
 }
 
@@ -88,15 +89,21 @@ impl Environment {
             let mut written = self.written.borrow_mut();
             let last = &mut *written;
             let is_known = last.format.as_ref().is_some_and(|known| Arc::ptr_eq(known, format));
-            if !is_known || last.key != key {
-                if !is_known {
-                    last.format = Some(Arc::clone(format));
-                }
-                last.key = key;
-                last.text.clear();
-                format.strftime_at(time, key.offset, clock, &mut last.text);
+            if is_known && last.key == key && !last.text.is_empty() {
+                out.push_str(&last.text);
+                return;
             }
-            out.push_str(&last.text);
+            let from = out.len();
+            format.strftime_at(time, key.offset, clock, out);
+            last.key = key;
+            last.text.clear();
+            if is_known {
+                last.text.push_str(&out[from..]);
+            } else {
+                // The first text is not kept: INGEST_EVAL has an environment for each event, which would only
+                // pay for the copy.
+                last.format = Some(Arc::clone(format));
+            }
         });
     }
 }
@@ -215,6 +222,20 @@ mod tests {
 
     fn format() -> impl Strategy<Value = String> {
         prop::collection::vec(prop::sample::select(PARTS), 0..4).prop_map(|parts| parts.concat())
+    }
+
+    #[test]
+    fn the_text_of_a_time_is_kept_from_the_second_time_of_a_format_on() {
+        let environment = Environment::new(EventTime(0), EventTime(0), TimeZone::UTC);
+        let [minutes, days] = ["%H:%M", "%F"].map(|format| Arc::new(TimeFormat::parse(format)));
+        let mut out = String::new();
+        for (format, kept) in
+            [(&minutes, ""), (&minutes, "00:01"), (&minutes, "00:01"), (&days, ""), (&minutes, "")]
+        {
+            environment.write_time(EventTime(60_000_000), format, &mut out);
+            assert_eq!(environment.written.borrow().text, kept);
+        }
+        assert_eq!(out, "00:0100:0100:011970-01-0100:01");
     }
 
     proptest! {
