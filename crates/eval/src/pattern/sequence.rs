@@ -135,9 +135,13 @@ impl Sequence {
         if hir.properties().explicit_captures_len() + 1 > GROUPS {
             return None;
         }
-        let steps = Compiler::steps_of(&hir, true)
-            .filter(|steps| steps.iter().all(Step::needs_no_retreat))
-            .or_else(|| Compiler::steps_of(&hir, false))?;
+        let mut steps = Compiler::steps_of(&hir, &[])?;
+        let loops: Vec<bool> = steps.iter().filter_map(Step::must_be_loop).collect();
+        if loops.contains(&true) {
+            // Loops begin with the same bytes as the steps that they replace, so all other escaped runs are
+            // still followed by the same bytes.
+            steps = Compiler::steps_of(&hir, &loops)?;
+        }
         let beginning = Beginning::of(&steps);
         let can_be_empty = hir.properties().minimum_len() == Some(0);
         Some(Self { steps, beginning, can_be_empty })
@@ -202,24 +206,28 @@ impl Beginning {
 }
 
 impl Step {
-    /// Returns whether a match never needs fewer characters of an escaped run than it takes.
-    fn needs_no_retreat(&self) -> bool {
+    /// Returns whether a match may need fewer characters of an escaped run than it takes; `None` for other
+    /// steps.
+    fn must_be_loop(&self) -> Option<bool> {
         match self {
-            Self::Escaped { next, .. } => next.done || next.apart,
-            _ => true,
+            Self::Escaped { next, .. } => Some(!next.done && !next.apart),
+            _ => None,
         }
     }
 }
 
-struct Compiler {
+struct Compiler<'l> {
     steps: Vec<Step>,
-    /// Whether to use [`Step::Escaped`]; otherwise such a run is a loop with alternatives.
-    escapes: bool,
+    /// Which escaped runs of the pattern, in order, are loops with alternatives; others, and those beyond
+    /// the end, are [`Step::Escaped`].
+    loops: &'l [bool],
+    /// Number of escaped runs so far.
+    escaped_runs: usize,
 }
 
-impl Compiler {
-    fn steps_of(hir: &Hir, escapes: bool) -> Option<Vec<Step>> {
-        let mut compiler = Self { steps: Vec::new(), escapes };
+impl<'l> Compiler<'l> {
+    fn steps_of(hir: &Hir, loops: &'l [bool]) -> Option<Vec<Step>> {
+        let mut compiler = Self { steps: Vec::new(), loops, escaped_runs: 0 };
         // Group 0 is the whole match: slot 0 is its start, slot 1 its end.
         compiler.step(Step::Group(0))?;
         compiler.hir(hir)?;
@@ -285,14 +293,17 @@ impl Compiler {
             let (least, most) = (*min, max.unwrap_or(u32::MAX));
             return self.step(Step::Run { set, least, most, lazy: !greedy, next: Next::default() });
         }
-        if self.escapes
-            && *greedy
+        if *greedy
             && *min <= 1
             && max.is_none()
             && let Some((plain, escape, after)) = escaped(sub)
         {
-            let (least, next) = (*min, Next::default());
-            return self.step(Step::Escaped { plain, escape, after, least, next });
+            let is_loop = self.loops.get(self.escaped_runs) == Some(&true);
+            self.escaped_runs += 1;
+            if !is_loop {
+                let (least, next) = (*min, Next::default());
+                return self.step(Step::Escaped { plain, escape, after, least, next });
+            }
         }
         match (min, max) {
             (0, Some(1)) => {

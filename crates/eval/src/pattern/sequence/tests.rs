@@ -75,6 +75,9 @@ fn quoted_strings_with_escapes_are_one_step() {
         r#"'(?:[^'\\]+|\\[^\n])*'"#,
         r"^CEF:([0-9]+)\|((?:[^|\\]|\\.)*)\|",
         r"^(?:[^,^]|\^.)*",
+        r#"(?i)"((?:[^"\\]|\\.)*)""#,
+        r#"(?x) " ( (?: [^"\\] | \\. )* ) ""#,
+        r#"(?s)"((?:[^"\\]|\\.)*)""#,
     ];
     let texts = [
         r#""a\"b\\" "\é" "" "\"#,
@@ -95,10 +98,25 @@ fn quoted_strings_with_escapes_are_one_step() {
         r"^((?:[^,\\]|\\.)*)$",
         r#""(?:[^"]|\\.)*""#,
         r"^(?:[^,\\]|\\.)*?,",
+        // Both cases of the letter are escapes.
+        r"(?i)'(?:[^'x]|x.)*'",
     ];
     for pattern in loops {
         assert_eq!(count(pattern), 0, "{pattern}");
         for text in texts {
+            check(pattern, text);
+        }
+    }
+    // Each string is examined by itself.
+    let mixed = [
+        r#""((?:[^"\\]|\\.)*)" .* ((?:[^,\\]|\\.)*)$"#,
+        r#"^((?:[^,\\]|\\.)*) "((?:[^"\\]|\\.)*)""#,
+        r#"^(?:((?:[^,\\]|\\.)+) )?"((?:[^"\\]|\\.)*)" x((?:[^,\\]|\\.)*)y"#,
+    ];
+    let more = [r#"a\, "b \" c" x, y \, z"#, r#""a \" b" xy\y"#, r#"a "b" "c\"" xé y"#];
+    for pattern in mixed {
+        assert_eq!(count(pattern), 1, "{pattern}");
+        for text in texts.iter().chain(&more) {
             check(pattern, text);
         }
     }
@@ -125,6 +143,7 @@ fn piece() -> impl Strategy<Value = String> {
         "\\(\\?:\\[\\^:a\\][+]?\\|a[.]\\)[*+]:",
         "\\(\\?:a\\[\\^c\\]\\|\\[\\^ab\\]\\)[*+][?]?b?",
         "\\(\\?:\\[b \\]\\|:[.]\\)[*+]",
+        "\\(\\?:\\[\\^:a\\][+]?\\|a\\(\\?s:[.]\\)\\)[*+]:",
     ];
     let leaf = prop_oneof![run, escaped, "[abc:é ]{1,3}", Just("(?-u:\\b)".to_owned())];
     leaf.prop_recursive(3, 12, 3, |inner| {
@@ -144,7 +163,7 @@ proptest! {
     fn both_engines_agree(
         pieces in prop::collection::vec(piece(), 1..5),
         from_start in any::<bool>(),
-        text in "[abc:é ]{0,12}",
+        text in "[abc:é \n]{0,12}",
     ) {
         let pattern = format!("{}{}", if from_start { "^" } else { "" }, pieces.concat());
         if let Some(sequence) = Sequence::compile(&pattern) {
