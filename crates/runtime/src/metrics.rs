@@ -239,7 +239,7 @@ metrics! {
     SEARCHES_INCOMPLETE Counter "karst_searches_incomplete_total"
         "Searches and exports that ended with incomplete results.";
     SEARCHES_RUNNING Gauge "karst_searches_running" "Running searches.";
-    SEARCHES_QUEUED Gauge "karst_searches_queued" "Queued search jobs.";
+    SEARCHES_QUEUED Gauge "karst_searches_queued" "Queued searches.";
     SAVED_JOBS Gauge "karst_saved_jobs" "Jobs whose results are in object storage; each process reports all.";
     SAVED_JOB_BYTES Gauge "karst_saved_job_bytes"
         "Object storage that the results of saved jobs take; each process reports all.";

@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Memory {
     first: Arc<Semaphore>,
     rest: Arc<Semaphore>,
-    /// Jobs that may run concurrently.
+    /// Searches that may run concurrently.
     turns: Arc<Semaphore>,
     /// Started jobs that may be without a turn.
     beyond: Arc<Semaphore>,
@@ -98,7 +98,7 @@ impl Memory {
         Self { beyond, ..Self::new(settings) }
     }
 
-    /// Waits for the job's turn and returns its session.
+    /// Waits for the turn of a search and returns its session.
     ///
     /// # Errors
     /// If the session cannot be set up.
@@ -116,11 +116,11 @@ impl Memory {
         Ok(granted)
     }
 
-    /// Returns a session for a query that does not wait for a turn.
+    /// Returns a session without a turn.
     ///
     /// # Errors
     /// If the session cannot be set up.
-    pub(crate) async fn grant(
+    async fn grant(
         &self,
         session: &Session,
         planning: &PlanningTime,
@@ -162,7 +162,7 @@ impl Drop for MemoryGrant {
     }
 }
 
-/// A guard that counts a queued job.
+/// A guard that counts a queued search.
 struct Queued;
 
 impl Queued {

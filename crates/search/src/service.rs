@@ -63,9 +63,9 @@ pub struct SearchService {
 pub struct SearchLoad {
     /// Running jobs, exports and SQL queries.
     pub running: usize,
-    /// Queued jobs.
+    /// Queued jobs, exports and SQL queries.
     pub queued: usize,
-    /// Maximum number of concurrent jobs.
+    /// Maximum number of concurrent searches.
     pub limit: usize,
     /// Running searches per user.
     pub by_user: BTreeMap<String, usize>,
@@ -130,6 +130,7 @@ impl SearchService {
     /// [`Error::TooManySearches`].
     pub async fn dispatch(&self, mut request: JobRequest) -> Result<Arc<Job>, Error> {
         let settings = self.settings();
+        self.check_queue(&settings)?;
         let room = self.engine.jobs.check_room(&settings)?;
         self.engine.loaded.keep_at_most(room);
         let admitted = self.admit(&request.rights)?;
@@ -187,7 +188,9 @@ impl SearchService {
     /// # Errors
     /// As [`Self::dispatch`].
     pub fn reserve(&self, sid: &str, request: &JobRequest) -> Result<ReservedId, Error> {
-        self.engine.jobs.check_room(&self.settings())?;
+        let settings = self.settings();
+        self.check_queue(&settings)?;
+        self.engine.jobs.check_room(&settings)?;
         drop(self.admit(&request.rights)?);
         let checked = plan::check_syntax(&request.search, &self.knowledge_of(request));
         checked.map_err(|error| Error::of_search(&error, &request.search))?;
@@ -256,7 +259,7 @@ impl SearchService {
     #[must_use]
     pub fn load(&self) -> SearchLoad {
         let mut by_user = self.engine.queries.by_user();
-        let mut queued = 0;
+        let mut queued = self.engine.queries.queued();
         for job in self.jobs() {
             match job.status().state {
                 state if state.is_final() => {}
@@ -316,9 +319,16 @@ impl SearchService {
         plan::complete(text, cursor)
     }
 
-    /// Returns a session for a query that is not a job.
-    pub(crate) async fn grant(&self, planning: &PlanningTime) -> Result<MemoryGrant, Error> {
-        self.engine.memory.grant(&self.engine.session, planning).await
+    /// Waits for the turn of a query that is not a job, in the queue of the jobs, and returns its session.
+    pub(crate) async fn grant_turn(
+        &self,
+        planning: &PlanningTime,
+        query: &Running,
+    ) -> Result<MemoryGrant, Error> {
+        let queued = query.queued();
+        let granted = self.engine.memory.grant_turn(&self.engine.session, planning).await;
+        drop(queued);
+        granted
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -570,11 +580,28 @@ impl SearchService {
         checked.map_err(|error| Error::of_search(&error, expression))
     }
 
+    /// Refuses a new search if the queue is full.
+    ///
+    /// # Errors
+    /// [`Error::TooManySearches`].
+    fn check_queue(&self, settings: &Settings) -> Result<(), Error> {
+        self.engine.jobs.check_queue(settings, &self.engine.queries)
+    }
+
+    /// Counts a query that is not a job for as long as the returned guard lives.
+    ///
+    /// # Errors
+    /// As [`Self::admit`], and [`Error::TooManySearches`] if the queue is full.
+    pub(crate) fn admit_query(&self, rights: &Rights) -> Result<Running, Error> {
+        self.check_queue(&self.settings())?;
+        self.admit(rights)
+    }
+
     /// Counts a search of a user for as long as the returned guard lives.
     ///
     /// # Errors
     /// [`Error::UserQuota`] or [`Error::ResultQuota`].
-    pub(crate) fn admit(&self, rights: &Rights) -> Result<Running, Error> {
+    fn admit(&self, rights: &Rights) -> Result<Running, Error> {
         self.engine.jobs.admit(rights, &self.engine.queries)
     }
 

@@ -16,8 +16,8 @@ conf::settings! {
             /// search sooner, but leave fewer resources for other searches. Default: the number of
             /// processors. Splunk: 1.
             "batch_search_max_pipeline" => pub batch_search_max_pipeline: Option<usize> = "", Type::number(1), stored;
-            /// Maximum number of concurrent searches, independent of the number of processors; further
-            /// searches wait in QUEUED.
+            /// Maximum number of concurrent searches (jobs, exports, SQL queries), independent of the number
+            /// of processors; further searches wait, jobs as QUEUED.
             "base_max_searches" => pub base_max_searches: usize = "6", Type::number(1), stored;
             /// Additional concurrent searches per processor.
             "max_searches_per_cpu" => pub max_searches_per_cpu: usize = "1", Type::number(1), stored;

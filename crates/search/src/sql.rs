@@ -164,12 +164,13 @@ impl SearchService {
         Ok(SqlResult { schema: stream.schema, batches, truncated, messages, renderer })
     }
 
-    /// Starts a query and streams its rows. Dropping the stream cancels the query.
+    /// Starts a query and streams its rows. Above the limit of concurrent searches, it waits in the queue of
+    /// the jobs. Dropping the stream cancels the query; dropping this future, also in the queue.
     ///
     /// # Errors
     /// As [`Self::sql`]; what goes wrong later comes with the rows.
     pub async fn sql_stream(&self, request: SqlRequest) -> Result<SqlStream, Error> {
-        let running = self.admit(&request.rights)?;
+        let running = self.admit_query(&request.rights)?;
         let service = self.clone();
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let waiting = planning.waited_for();
@@ -187,7 +188,7 @@ impl SearchService {
         let log = MessageLog::default();
         let own_log = log.clone();
         let begin = async move {
-            let granted = service.grant(&planning).await?;
+            let granted = service.grant_turn(&planning, &running).await?;
             let report = Arc::new(ScanReport::default());
             let found = Found { report: &report, planning: &planning, log: &own_log };
             let planned = service.plan_sql(&request, &granted.session, found);

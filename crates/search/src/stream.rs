@@ -37,12 +37,14 @@ fn renderer_of(request: &JobRequest) -> Renderer {
 }
 
 impl SearchService {
-    /// Starts a search and streams all of its rows. Dropping the receiver cancels the search.
+    /// Starts a search and streams all of its rows. Above the limit of concurrent searches, it waits in the
+    /// queue of the jobs before its first page. Dropping the receiver cancels the search, also in the queue.
     ///
     /// # Errors
-    /// Mistakes in the search, before the first page; what happens later comes through the stream.
+    /// Mistakes in the search, quotas and a full queue, before the first page; what happens later comes
+    /// through the stream.
     pub async fn export(&self, mut request: JobRequest) -> Result<Export, Error> {
-        let running = self.admit(&request.rights)?;
+        let running = self.admit_query(&request.rights)?;
         let (created, began) = (self.now(), Instant::now());
         let planning = PlanningTime::new(self.settings().plan.plan_time);
         let control = Arc::new(ScanControl::planned_within(planning));
@@ -105,7 +107,7 @@ impl SearchService {
             let mut held = Held::default();
             let work = caught(async {
                 let queued = Instant::now();
-                let granted = service.grant(control.planning()).await?;
+                let granted = service.grant_turn(control.planning(), &running).await?;
                 counted.times.add(Phase::Queue, queued.elapsed());
                 let mut has_sent = false;
                 let mut take = |columns: &[OutputColumn], batch| match held.add(columns, batch) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::{Method, StatusCode};
 use jiff::tz::TimeZone;
-use search::{SqlRequest, SqlRows};
+use search::{JobRequest, SqlRequest, SqlRows};
 use serde_json::{Value, json};
 
 use super::server::Server;
@@ -355,21 +355,47 @@ async fn more_bins_than_the_limit_are_the_fault_of_the_search() {
     assert!(refused.text.contains("use a longer span"), "{refused:?}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_quota_of_jobs_refuses_one_more() {
-    let server = Server::start().await;
-    server.role("busy", &[("srchIndexesAllowed", "open"), ("srchJobsQuota", "1")]).await;
-    // It waits with most of its rows until somebody reads them.
-    let query = SqlRequest {
+/// A query that waits with most of its rows until somebody reads them.
+fn waiting_query(server: &Server, user: &str) -> SqlRequest {
+    SqlRequest {
         query: "SELECT * FROM generate_series(1, 100000)".to_owned(),
         earliest: None,
         latest: None,
         timezone: TimeZone::UTC,
         app: "search".to_owned(),
-        rights: Arc::new(server.state.authority.of("busy")),
+        rights: Arc::new(server.state.authority.of(user)),
         rows: SqlRows::All,
         trace: Default::default(),
-    };
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn exports_and_sql_count_in_the_quota_of_a_role() {
+    let server = Server::start().await;
+    let quota = [("srchIndexesAllowed", "open"), ("cumulativeSrchJobsQuota", "2")];
+    server.role("crowd", &quota).await;
+    let query = waiting_query(&server, "crowd");
+    let first = server.state.search.sql_stream(query.clone()).await.unwrap();
+    let many = "| makeresults count=100000 | streamstats count";
+    let request = JobRequest::of(many, &query.rights);
+    let second = server.state.search.export(request).await.unwrap();
+    let export = "/services/search/jobs/export?search=%7C+makeresults";
+    let refused =
+        [server.search("crowd", "search index=open").await, server.get("crowd", export).await];
+    for refused in refused {
+        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{refused:?}");
+        assert!(refused.text.contains("role crowd: 2 searches"), "{refused:?}");
+        assert!(refused.text.contains("cumulativeSrchJobsQuota"), "{refused:?}");
+    }
+    assert!(server.state.search.sql_stream(query).await.is_err());
+    drop((first, second));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_of_jobs_refuses_one_more() {
+    let server = Server::start().await;
+    server.role("busy", &[("srchIndexesAllowed", "open"), ("srchJobsQuota", "1")]).await;
+    let query = waiting_query(&server, "busy");
     let running = server.state.search.sql_stream(query.clone()).await.unwrap();
     let refused = server.search("busy", "search index=open").await;
     assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{refused:?}");

@@ -107,16 +107,27 @@ impl Jobs {
         true
     }
 
-    /// Refuses a new job if too many are queued, or if the results of kept jobs are too large. Returns the
-    /// remaining bytes for results.
+    /// Refuses a new search if too many are queued.
+    ///
+    /// # Errors
+    /// [`Error::TooManySearches`].
+    pub(crate) fn check_queue(&self, settings: &Settings, queries: &Queries) -> Result<(), Error> {
+        let entries = self.entries.lock();
+        let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
+        let waiting = entries.values().filter(queued).count() + queries.queued();
+        match waiting >= settings.max_queued_searches {
+            true => Err(Error::TooManySearches { waiting }),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a new job if the results of kept jobs are too large. Returns the remaining bytes for results.
+    ///
+    /// # Errors
+    /// [`Error::TooManyResults`].
     pub(crate) fn check_room(&self, settings: &Settings) -> Result<usize, Error> {
         self.forget_expired();
         let entries = self.entries.lock();
-        let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
-        let waiting = entries.values().filter(queued).count();
-        if waiting >= settings.max_queued_searches {
-            return Err(Error::TooManySearches { waiting });
-        }
         let bytes: usize = entries.values().map(|entry| entry.job.result_bytes()).sum();
         if bytes >= settings.kept_result_bytes {
             return Err(Error::TooManyResults { jobs: entries.len(), bytes });
@@ -143,6 +154,7 @@ impl Jobs {
         for (role, quota) in &limits.jobs_of_role {
             let of_role = |job: &&Arc<Job>| job.request().rights.roles().contains(role);
             let running = all().filter(of_role).filter(|job| busy(job)).count();
+            let running = running + queries.of_role(role);
             if running >= *quota {
                 let name = "cumulativeSrchJobsQuota";
                 let user = format!("role {role}");
@@ -154,7 +166,7 @@ impl Jobs {
             return Err(Error::ResultQuota { user: rights.user().to_owned(), bytes, quota });
         }
         // Counted under the lock, so that the second of two concurrent searches sees the first.
-        Ok(queries.begin(rights.user()))
+        Ok(queries.begin(rights))
     }
 
     fn forget_expired(&self) {

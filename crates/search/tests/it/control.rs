@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use karst_search::{DispatchState, Job, JobRequest, SearchService, Settings};
 
+use crate::sql;
 use crate::support::{filled, log_event};
 
 const ROWS: usize = 120_000;
@@ -105,6 +106,66 @@ async fn a_search_in_the_queue_names_the_limits_that_it_waits_for() {
     first.unpause();
     second.finished().await.unwrap();
     assert!(!says());
+}
+
+/// Waits until so many searches run, and so many are queued.
+async fn loaded(service: &SearchService, expected: (usize, usize)) {
+    let start = Instant::now();
+    let now = || (service.load().running, service.load().queued);
+    while now() != expected {
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", service.load());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn exports_and_sql_wait_in_the_queue_with_the_jobs() {
+    let settings = Settings {
+        base_max_searches: 1,
+        max_searches_per_cpu: 0,
+        max_queued_searches: 3,
+        ..Settings::default()
+    };
+    let service = filled(&[log_event(0)], 1, settings).await.0;
+    let rows = || JobRequest::new("| makeresults | append [| makeresults]", "me");
+    // It waits with most of its rows until somebody reads them.
+    let running = sql::request("SELECT * FROM generate_series(1, 100000)");
+    let running = service.sql_stream(running).await.unwrap();
+    loaded(&service, (1, 0)).await;
+    let mut export = service.export(rows()).await.unwrap();
+    loaded(&service, (1, 1)).await;
+    let gone = service.export(rows()).await.unwrap();
+    loaded(&service, (1, 2)).await;
+    let query = tokio::spawn({
+        let service = service.clone();
+        async move { service.sql(sql::request("SELECT 1")).await.map(drop) }
+    });
+    loaded(&service, (1, 3)).await;
+    for refused in [
+        service.export(rows()).await.map(drop).unwrap_err(),
+        service.sql(sql::request("SELECT 1")).await.map(drop).unwrap_err(),
+        service.dispatch(rows()).await.map(drop).unwrap_err(),
+    ] {
+        assert_eq!(refused.kind(), model::ErrorKind::Exhausted, "{refused}");
+        assert!(refused.to_string().contains("max_queued_searches"), "{refused}");
+    }
+    // Nobody waits for these two any more.
+    drop(gone);
+    query.abort();
+    loaded(&service, (1, 1)).await;
+    let job = service.dispatch(rows()).await.unwrap();
+    loaded(&service, (1, 2)).await;
+    assert_eq!(job.status().state, DispatchState::Queued);
+    let waits = tokio::time::timeout(Duration::from_millis(50), export.next());
+    assert!(waits.await.is_err(), "it has rows, although it has no turn");
+    drop(running);
+    let mut found = 0;
+    while let Some(page) = export.next().await {
+        found += page.unwrap().rows.len();
+    }
+    assert_eq!(found, 2);
+    job.finished().await.unwrap();
+    loaded(&service, (0, 0)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
