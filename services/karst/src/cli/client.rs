@@ -87,6 +87,8 @@ pub(crate) struct Client {
     auth: Auth,
     /// Response time-out.
     timeout: Option<Duration>,
+    /// The file of the server's certificate, if it is missing.
+    missing: Option<PathBuf>,
 }
 
 /// Default response time-out.
@@ -149,6 +151,7 @@ impl Client {
             .clone()
             .or_else(|| local.as_ref().map(|session| session.uri.clone()))
             .unwrap_or_else(|| "https://127.0.0.1:8089".to_owned());
+        let missing = local.as_ref().and_then(|session| missing_certificate(session, &uri));
         let builder = trusting(reqwest::Client::builder().no_proxy(), options, &uri, local)?;
         if !uri.starts_with("https://") && !uri.starts_with("http://") {
             let text = format!(
@@ -158,7 +161,7 @@ impl Client {
             return Err(Failure::Usage(text).into());
         }
         let http = builder.build().context("cannot set up TLS")?;
-        Ok(Self { http, uri: uri.trim_end_matches('/').to_owned(), auth, timeout })
+        Ok(Self { http, uri: uri.trim_end_matches('/').to_owned(), auth, timeout, missing })
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
@@ -271,6 +274,14 @@ impl Client {
             cause = inner.source();
         }
         let text = causes.join(": ");
+        if let Some(path) = self.missing.as_ref().filter(|_| is_unknown(&text)) {
+            return Failure::Unreachable(format!(
+                "no answer from {}: its certificate cannot be verified, because the file {} is missing: put \
+                 it back, or give --insecure",
+                self.uri,
+                path.display()
+            ));
+        }
         Failure::Unreachable(match advice(&text, error.is_connect()) {
             Some(advice) => format!("no answer from {}: {advice}", self.uri),
             None => format!(
@@ -291,7 +302,7 @@ fn advice(cause: &str, connecting: bool) -> Option<&'static str> {
              --management-address says otherwise (HEC: 8088, web: 8000, which also answers at http://)",
         );
     }
-    if has(&["UnknownIssuer", "CaUsedAsEndEntity", "self-signed"]) {
+    if is_unknown(cause) {
         return Some(
             "its certificate is not known here: on the machine of the server, give its --data-dir in place \
              of --uri, and its certificate is trusted; elsewhere, give --insecure",
@@ -323,6 +334,19 @@ fn advice(cause: &str, connecting: bool) -> Option<&'static str> {
         );
     }
     None
+}
+
+/// Whether an error of a connection says that nobody vouches for the certificate of the server.
+fn is_unknown(cause: &str) -> bool {
+    let texts = ["UnknownIssuer", "CaUsedAsEndEntity", "self-signed"];
+    texts.iter().any(|text| cause.contains(text))
+}
+
+/// The file of the certificate of the server of the data directory, if it is the one at this address and the
+/// file is missing.
+fn missing_certificate(session: &LocalSession, uri: &str) -> Option<PathBuf> {
+    let path = session.certificate.as_ref().filter(|path| !path.exists())?;
+    is_local(uri, &session.uri).then(|| path.clone())
 }
 
 /// A client that trusts the server of the data directory by its certificate; another server as well, if this
@@ -551,6 +575,22 @@ mod tests {
             assert!(!is_local(uri, local), "{uri}");
         }
         assert!(is_local("https://10.0.0.7:8089", "https://10.0.0.7:8089"));
+    }
+
+    #[test]
+    fn a_missing_certificate_of_the_data_directory_is_known() {
+        let path = PathBuf::from("/nosuch/server.pem");
+        let uri = "https://127.0.0.1:8089";
+        let session = LocalSession {
+            uri: uri.to_owned(),
+            session_key: String::new(),
+            certificate: Some(path.clone()),
+            pid: 1,
+        };
+        assert_eq!(missing_certificate(&session, uri), Some(path));
+        assert_eq!(missing_certificate(&session, "https://logs.example:8089"), None);
+        let there = LocalSession { certificate: Some("/".into()), ..session };
+        assert_eq!(missing_certificate(&there, uri), None);
     }
 
     #[test]

@@ -63,6 +63,25 @@ fn outward(any: IpAddr) -> Option<IpAddr> {
 
 /// The expiry time of a certificate, epoch seconds; `None` if the bytes are not a certificate.
 pub(crate) fn not_after(der: &[u8]) -> Option<i64> {
+    validity(der).map(|times| times.end)
+}
+
+/// The times between which a certificate is valid, epoch seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Validity {
+    pub(crate) begin: i64,
+    pub(crate) end: i64,
+}
+
+impl Validity {
+    /// Whether the certificate is valid at this time.
+    pub(crate) fn contains(self, now: i64) -> bool {
+        (self.begin..self.end).contains(&now)
+    }
+}
+
+/// When a certificate is valid; `None` if the bytes are not a certificate.
+pub(crate) fn validity(der: &[u8]) -> Option<Validity> {
     let (_, certificate, _) = element(der)?;
     let (_, mut signed, _) = element(certificate)?;
     // An optional version; then serial number, algorithm and issuer.
@@ -74,8 +93,14 @@ pub(crate) fn not_after(der: &[u8]) -> Option<i64> {
         signed = element(signed)?.2;
     }
     let (_, validity, _) = element(signed)?;
-    let (_, _, rest) = element(validity)?;
-    let (tag, time, _) = element(rest)?;
+    let (tag, begin, rest) = element(validity)?;
+    let begin = seconds(tag, begin)?;
+    let (tag, end, _) = element(rest)?;
+    Some(Validity { begin, end: seconds(tag, end)? })
+}
+
+/// A time in DER, as epoch seconds.
+fn seconds(tag: u8, time: &[u8]) -> Option<i64> {
     let text = std::str::from_utf8(time).ok()?.strip_suffix('Z')?;
     let text = match tag {
         // Two-digit years: up to 2049.
@@ -113,18 +138,19 @@ mod tests {
 
     use super::*;
 
-    fn ends(today: Date) -> i64 {
+    fn valid(today: Date) -> Validity {
         let key = KeyPair::generate().unwrap();
         let pem = self_signed(names("host-1", &[]), &key, today).unwrap();
-        not_after(&CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap()
+        validity(&CertificateDer::from_pem_slice(pem.as_bytes()).unwrap()).unwrap()
     }
 
     #[test]
     fn a_certificate_ends_after_its_lifetime() {
         let day = |date: Date| date.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp();
         for today in [jiff::civil::date(2026, 11, 22), jiff::civil::date(2051, 1, 31)] {
-            let expected = day(today.saturating_add(LIFETIME_DAYS.days())).as_second();
-            assert_eq!(ends(today), expected, "{today}");
+            let begin = day(today.saturating_sub(1.day())).as_second();
+            let end = day(today.saturating_add(LIFETIME_DAYS.days())).as_second();
+            assert_eq!(valid(today), Validity { begin, end }, "{today}");
         }
     }
 

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use parking_lot::{Mutex, RwLock};
 use rcgen::KeyPair;
 use runtime::health::{CERTIFICATE, Severity};
 use runtime::{Clock, Health, Shutdown, SystemClock, metrics as names};
 use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, ResolvesServerCert, WebPkiClientVerifier};
@@ -23,7 +23,7 @@ use tokio::signal::unix::Signal;
 use tokio_rustls::TlsAcceptor;
 
 use super::assemble::host_name;
-use super::certificate;
+use super::certificate::{self, Validity};
 use super::identity::write_once;
 use crate::config::ServerOptions;
 
@@ -141,17 +141,23 @@ impl Certificates {
         shutdown: Shutdown,
     ) {
         let all: Arc<[Arc<Self>]> = std::iter::once(self).chain(other).collect();
+        let mut told: Option<String> = None;
         loop {
             let certificates = Arc::clone(&all);
             let looked = tokio::task::spawn_blocking(move || look_at(&certificates, now())).await;
-            match looked.unwrap_or_else(|error| Err(error.into())) {
-                Ok(None) => health.clear(CERTIFICATE),
-                Ok(Some(soon)) => health.set(CERTIFICATE, Severity::Warning, soon),
-                Err(error) => {
-                    let text = format!("{error:#}; the previous certificate stays in use");
-                    health.set(CERTIFICATE, Severity::Warning, text);
+            let looked = looked.unwrap_or_else(|error| Err(error.into()));
+            let warning = looked.unwrap_or_else(|error| Some(format!("{error:#}")));
+            match &warning {
+                None => health.clear(CERTIFICATE),
+                Some(warning) => {
+                    // The condition is logged when it begins; this is another cause of it.
+                    if told.as_ref().is_some_and(|told| told != warning) {
+                        tracing::warn!(condition = CERTIFICATE, "{warning}");
+                    }
+                    health.set(CERTIFICATE, Severity::Warning, warning.as_str());
                 }
             }
+            told = warning;
             tokio::select! {
                 () = shutdown.stopped() => return,
                 () = tokio::time::sleep(LOOK) => {}
@@ -160,41 +166,72 @@ impl Certificates {
         }
     }
 
-    /// Renews and reloads the certificate if necessary; returns a warning if it expires soon.
+    /// Renews and reloads the certificate if necessary; returns a warning if the one in use is not valid, or
+    /// expires soon.
     fn look(&self, now: i64) -> Result<Option<String>> {
+        let kept = match self.reload(now) {
+            Ok(()) => return Ok(self.warning(now)),
+            Err(error) => format!("{error:#}; the previous certificate stays in use"),
+        };
+        match self.warning(now) {
+            Some(warning) => bail!("{kept}: {warning}"),
+            None => bail!(kept),
+        }
+    }
+
+    fn reload(&self, now: i64) -> Result<()> {
         if let Some(names) = &self.own {
             renew_if_due(&self.certificate, &self.key, names, now)?;
         }
         let files = files(&self.certificate, &self.key);
-        let changed = *self.seen.lock() != files;
-        if changed {
-            let new = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
-            *self.current.write() = new;
-            *self.seen.lock() = files;
-            tracing::info!(path = %self.certificate.display(), "a new certificate is in use");
+        if *self.seen.lock() == files {
+            return Ok(());
         }
-        Ok(self.ends_soon(now))
+        let new = Arc::new(read(&self.certificate, &self.key, &self.provider)?);
+        // Read again at the next look, until it is valid.
+        let is_early = validity(&new).is_some_and(|new| now < new.begin);
+        if is_early && self.validity().is_some_and(|current| current.contains(now)) {
+            bail!(self.describe(validity(&new), now).unwrap_or_default());
+        }
+        *self.current.write() = new;
+        *self.seen.lock() = files;
+        tracing::info!(path = %self.certificate.display(), "a new certificate is in use");
+        Ok(())
     }
 
-    /// The expiry time, epoch seconds.
-    fn end(&self) -> Option<i64> {
-        let current = Arc::clone(&self.current.read());
-        certificate::not_after(current.cert.first()?)
+    /// When the certificate in use is valid.
+    fn validity(&self) -> Option<Validity> {
+        validity(&self.current.read())
     }
 
-    fn ends_soon(&self, now: i64) -> Option<String> {
-        let end = self.end()?;
+    fn warning(&self, now: i64) -> Option<String> {
+        self.describe(self.validity(), now)
+    }
+
+    /// Says why a certificate with these times is not valid, or that it expires soon.
+    fn describe(&self, times: Option<Validity>, now: i64) -> Option<String> {
+        let Validity { begin, end } = times?;
+        let path = self.certificate.display();
+        if now < begin {
+            let from = jiff::Timestamp::from_second(begin).ok()?;
+            return Some(format!(
+                "the certificate {path} is valid only from {from} on: replace it, or set the clock of this \
+                 machine if it is wrong"
+            ));
+        }
         let days = (end - now).div_euclid(DAY);
-        (days < certificate::RENEWAL_DAYS).then(|| {
-            let path = self.certificate.display();
-            match days {
-                _ if end <= now => format!("the certificate {path} has expired; replace it"),
-                0 => format!("the certificate {path} expires in less than a day; replace it"),
-                1 => format!("the certificate {path} expires in 1 day; replace it"),
-                _ => format!("the certificate {path} expires in {days} days; replace it"),
-            }
+        (days < certificate::RENEWAL_DAYS).then(|| match days {
+            _ if end <= now => format!("the certificate {path} has expired; replace it"),
+            0 => format!("the certificate {path} expires in less than a day; replace it"),
+            1 => format!("the certificate {path} expires in 1 day; replace it"),
+            _ => format!("the certificate {path} expires in {days} days; replace it"),
         })
     }
+}
+
+/// When the certificate of a key is valid.
+fn validity(certified: &CertifiedKey) -> Option<Validity> {
+    certificate::validity(certified.cert.first()?)
 }
 
 impl ResolvesServerCert for Certificates {
@@ -203,10 +240,10 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-/// Renews and reloads all certificates if necessary; returns a warning if one expires soon.
+/// Renews and reloads all certificates if necessary; returns a warning if one is not valid or expires soon.
 fn look_at(all: &[Arc<Certificates>], now: i64) -> Result<Option<String>> {
     let looked: Vec<_> = all.iter().map(|one| one.look(now)).collect();
-    if let Some(end) = all.iter().filter_map(|one| one.end()).min() {
+    if let Some(end) = all.iter().filter_map(|one| one.validity()).map(|times| times.end).min() {
         #[allow(clippy::cast_precision_loss)]
         metrics::gauge!(names::CERTIFICATE_END).set(end as f64);
     }
@@ -249,15 +286,36 @@ fn read(certificate: &Path, key: &Path, provider: &CryptoProvider) -> Result<Cer
     let unreadable = |path: &Path| format!("{} is not valid for TLS", path.display());
     let chain = CertificateDer::pem_file_iter(certificate)
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(in_words)
         .with_context(|| unreadable(certificate))?;
     anyhow::ensure!(!chain.is_empty(), "{}: it contains no certificate", unreadable(certificate));
-    let key = PrivateKeyDer::from_pem_file(key).with_context(|| {
+    let private = PrivateKeyDer::from_pem_file(key).map_err(in_words).with_context(|| {
         let is_encrypted = fs::read_to_string(key).is_ok_and(|text| text.contains("ENCRYPTED"));
         let hint = if is_encrypted { ": its private key is encrypted; decrypt it" } else { "" };
         format!("{}{hint}", unreadable(key))
     })?;
-    CertifiedKey::from_der(chain, key, provider)
-        .with_context(|| format!("{} does not match its key", certificate.display()))
+    CertifiedKey::from_der(chain, private, provider).with_context(|| {
+        format!(
+            "{} does not match its key {}: `openssl x509 -noout -pubkey` of the first and `openssl pkey \
+             -pubout` of the second have to write the same",
+            certificate.display(),
+            key.display()
+        )
+    })
+}
+
+/// The error without the bytes of markers as numbers.
+fn in_words(error: pem::Error) -> anyhow::Error {
+    match error {
+        pem::Error::MissingSectionEnd { end_marker } => {
+            let marker = String::from_utf8_lossy(&end_marker);
+            anyhow!("the file is cut off: the line -----END {marker}----- is missing")
+        }
+        pem::Error::IllegalSectionStart { line } => {
+            anyhow!("no start of a section: {}", String::from_utf8_lossy(&line))
+        }
+        error => error.into(),
+    }
 }
 
 /// Creates or renews the self-signed certificate if necessary. The key is kept. A file that is not valid is
@@ -420,12 +478,58 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut certificates = own(dir.path(), NOW);
         certificates.own = None;
-        let end = certificates.end().unwrap();
-        let told = |left: i64| certificates.ends_soon(end - left).unwrap();
+        let end = certificates.validity().unwrap().end;
+        let told = |left: i64| certificates.warning(end - left).unwrap();
         assert!(told(2 * DAY).contains(" expires in 2 days; "));
         assert!(told(DAY).contains(" expires in 1 day; "));
         assert!(told(DAY - 1).contains(" expires in less than a day; "));
         assert!(told(0).contains(" has expired; "));
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_yet_valid_waits_while_the_old_one_is() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut certificates = own(dir.path(), NOW);
+        certificates.own = None;
+        let first = served(&certificates);
+        let later = NOW + 60 * DAY;
+        let newer = own(other.path(), later);
+        for name in ["server.pem", "server.key"] {
+            fs::copy(other.path().join(name), dir.path().join(name)).unwrap();
+        }
+        let error = certificates.look(NOW).unwrap_err().to_string();
+        assert!(error.contains("is valid only from 20"), "{error}");
+        assert!(error.contains("the previous certificate stays in use"), "{error}");
+        assert_eq!(served(&certificates), first);
+        assert_eq!(certificates.look(later).unwrap(), None);
+        assert_eq!(served(&certificates), served(&newer));
+        // An expired one is of no use to clients either.
+        let end = certificates.validity().unwrap().end;
+        let newest = own(other.path(), end + 100 * DAY);
+        for name in ["server.pem", "server.key"] {
+            fs::copy(other.path().join(name), dir.path().join(name)).unwrap();
+        }
+        let warning = certificates.look(end).unwrap().unwrap();
+        assert!(warning.contains("is valid only from 20"), "{warning}");
+        assert_eq!(served(&certificates), served(&newest));
+    }
+
+    #[test]
+    fn an_expired_certificate_is_named_beside_a_replacement_that_does_not_fit() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut certificates = own(dir.path(), NOW);
+        certificates.own = None;
+        let pem = dir.path().join("server.pem");
+        let whole = fs::read_to_string(&pem).unwrap();
+        fs::write(&pem, &whole[..whole.len() / 2]).unwrap();
+        let error = certificates.look(NOW + 400 * DAY).unwrap_err().to_string();
+        assert!(error.contains("the line -----END CERTIFICATE----- is missing"), "{error}");
+        assert!(error.contains("server.pem has expired"), "{error}");
+        fs::write(&pem, whole).unwrap();
+        let key = KeyPair::generate().unwrap().serialize_pem();
+        fs::write(dir.path().join("server.key"), key).unwrap();
+        let error = certificates.look(NOW).unwrap_err().to_string();
+        assert!(error.contains("does not match its key /"), "{error}");
     }
 
     #[test]
