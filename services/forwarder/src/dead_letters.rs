@@ -3,12 +3,82 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use protocol::{Batch, content_body::Body};
 use serde::Serialize;
 
 use crate::Error;
 use crate::queue::Place;
+use crate::status::DeadLetterStatus;
+
+/// Interval of counting letters, which administrators remove.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// The dead letters of an output.
+#[derive(Debug)]
+pub(crate) struct DeadLetters {
+    directory: PathBuf,
+    status: DeadLetterStatus,
+    looked: Option<Instant>,
+    /// Time of the last change of the directory that is counted; `None` without a directory.
+    changed: Option<SystemTime>,
+}
+
+impl DeadLetters {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        let shown = directory.display().to_string();
+        let status = DeadLetterStatus { directory: shown, ..DeadLetterStatus::default() };
+        Self { directory, status, looked: None, changed: None }
+    }
+
+    /// Keeps a batch; returns the path of its text.
+    ///
+    /// # Errors
+    /// As [`keep`].
+    pub(crate) fn keep(&mut self, place: &Place, reason: &str) -> Result<PathBuf, Error> {
+        let path = keep(&self.directory, place, reason)?;
+        self.status.batches += 1;
+        self.status.last_reason = Some(reason.to_owned());
+        Ok(path)
+    }
+
+    /// The current status. Letters are counted if the directory has changed.
+    pub(crate) fn status(&mut self, now: Instant) -> DeadLetterStatus {
+        let is_due = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK);
+        if is_due {
+            self.looked = Some(now);
+            let directory = fs::metadata(&self.directory);
+            let changed = directory.and_then(|directory| directory.modified()).ok();
+            if changed != self.changed {
+                self.changed = changed;
+                self.count();
+            }
+        }
+        self.status.clone()
+    }
+
+    fn count(&mut self) {
+        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let is_letter = |path: &PathBuf| path.extension().is_some_and(|end| end == "txt");
+        let (mut batches, mut last) = (0, None::<PathBuf>);
+        for path in paths.filter(is_letter) {
+            batches += 1;
+            // The names are numbers of one length, in the order of the batches.
+            last = last.max(Some(path));
+        }
+        self.status.batches = batches;
+        self.status.last_reason = last.and_then(|path| reason_of(&path));
+    }
+}
+
+/// The reason in the file beside the text of a letter.
+fn reason_of(path: &Path) -> Option<String> {
+    let letter = fs::read(path.with_extension("json")).ok()?;
+    let letter: serde_json::Value = serde_json::from_slice(&letter).ok()?;
+    letter["reason"].as_str().map(str::to_owned)
+}
 
 /// Metadata of a refused batch.
 #[derive(Debug, Serialize)]
@@ -23,7 +93,7 @@ struct Letter<'a> {
 ///
 /// # Errors
 /// If the batch cannot be read or the files cannot be written.
-pub(crate) fn keep(directory: &Path, place: &Place, reason: &str) -> Result<PathBuf, Error> {
+fn keep(directory: &Path, place: &Place, reason: &str) -> Result<PathBuf, Error> {
     let header = place.header;
     let batch = Batch {
         sequence: header.sequence,
@@ -56,4 +126,38 @@ pub(crate) fn keep(directory: &Path, place: &Place, reason: &str) -> Result<Path
     };
     write().map_err(fail)?;
     Ok(path)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_are_counted_after_a_restart_and_when_they_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("dead-letters");
+        let begin = Instant::now();
+        let mut letters = DeadLetters::new(directory.clone());
+        assert_eq!(letters.status(begin).batches, 0);
+        fs::create_dir(&directory).unwrap();
+        for (sequence, index) in [(3, "a"), (20, "b")] {
+            let path = directory.join(format!("{sequence:020}.txt"));
+            let reason = format!("{{\"reason\":\"there is no index {index}\"}}");
+            fs::write(path.with_extension("json"), reason).unwrap();
+            fs::write(path, "text").unwrap();
+        }
+        let mut restarted = DeadLetters::new(directory.clone());
+        for told in [letters.status(begin + LOOK), restarted.status(begin)] {
+            assert_eq!(told.batches, 2);
+            assert_eq!(told.last_reason.as_deref(), Some("there is no index b"));
+        }
+        // File systems tell changes within a few milliseconds apart by luck only.
+        std::thread::sleep(Duration::from_millis(50));
+        for entry in fs::read_dir(&directory).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+        let told = letters.status(begin + LOOK * 2);
+        assert_eq!((told.batches, told.last_reason), (0, None));
+    }
 }

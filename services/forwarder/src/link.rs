@@ -24,7 +24,7 @@ use uuid::Uuid;
 use crate::indexer_rules::IndexerRules;
 use crate::outputs::Group;
 use crate::queue::Place;
-use crate::tls::Tls;
+use crate::tls::{self, Tls};
 
 /// Time to read the receipts that have arrived, once nothing more can be written.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
@@ -137,7 +137,10 @@ async fn connect(parts: &LinkParts) -> Result<(Frames, Option<ParsingRules>, New
     tcp.set_nodelay(true).map_err(text)?;
     let stream: Box<dyn Duplex> = match &parts.tls {
         None => Box::new(tcp),
-        Some(tls) => Box::new(tls.connector.connect(tls.name.clone(), tcp).await.map_err(text)?),
+        Some(tls) => {
+            let connected = tls.connector.connect(tls.name.clone(), tcp).await;
+            Box::new(connected.map_err(|error| tls::reason(&error))?)
+        }
     };
     let codec = LengthDelimitedCodec::builder().max_frame_length(protocol::MAX_FRAME).new_codec();
     let mut frames = Framed::new(stream, codec);

@@ -24,7 +24,7 @@ use uuid::Uuid;
 
 use crate::Error;
 use crate::balance::Balancer;
-use crate::dead_letters;
+use crate::dead_letters::DeadLetters;
 use crate::discovery::Servers;
 use crate::indexer_rules::IndexerRules;
 use crate::ledger::Ledger;
@@ -124,6 +124,7 @@ pub(crate) struct Sender {
     unsaved: bool,
     resent: u64,
     reassigned: u64,
+    dead_letters: DeadLetters,
 }
 
 impl Peer {
@@ -178,6 +179,7 @@ impl Sender {
         let from = ledger.acked().below().max(parts.queue.first());
         let cursor = parts.queue.cursor(from);
         let bound_below = ledger.bound_below();
+        let dead_letters = DeadLetters::new(parts.directory.join("dead-letters"));
         let mut sender = Self {
             parts,
             trust,
@@ -196,6 +198,7 @@ impl Sender {
             unsaved: false,
             resent: 0,
             reassigned: 0,
+            dead_letters,
         };
         sender.follow(&listed);
         Ok(sender)
@@ -423,7 +426,7 @@ impl Sender {
                 }
             }
             News::Refused { sequence, why, reason } => {
-                self.refused(sequence, server, why, &reason);
+                self.refused(sequence, why, &reason);
             }
             News::Unreadable { sequence, reason } => {
                 let name = &self.parts.name;
@@ -506,20 +509,26 @@ impl Sender {
     }
 
     fn acknowledged(&mut self, sequence: u64, server: usize) {
-        self.ledger.ack(sequence);
-        self.unsaved = true;
-        self.loose.remove(&sequence);
-        let Some(flight) = self.flights.remove(&sequence) else { return };
-        let (plain, packed) = (flight.place.header.plain_len, flight.place.header.content_len);
-        let peer = &mut self.peers[flight.server];
-        peer.batches -= 1;
-        peer.bytes = peer.bytes.saturating_sub(u64::from(packed));
+        let Some(plain) = self.settled(sequence) else { return };
         self.peers[server].acknowledged += plain;
         metrics::counter!(names::FORWARDER_BATCHES).increment(1);
         metrics::counter!(names::FORWARDER_BYTES).increment(plain);
     }
 
-    fn refused(&mut self, sequence: u64, server: usize, why: Reason, reason: &str) {
+    /// Takes a batch from the queue; returns its bytes of text if it was assigned to an indexer.
+    fn settled(&mut self, sequence: u64) -> Option<u64> {
+        self.ledger.ack(sequence);
+        self.unsaved = true;
+        self.loose.remove(&sequence);
+        let flight = self.flights.remove(&sequence)?;
+        let (plain, packed) = (flight.place.header.plain_len, flight.place.header.content_len);
+        let peer = &mut self.peers[flight.server];
+        peer.batches -= 1;
+        peer.bytes = peer.bytes.saturating_sub(u64::from(packed));
+        Some(plain)
+    }
+
+    fn refused(&mut self, sequence: u64, why: Reason, reason: &str) {
         if why != Reason::Invalid {
             tracing::debug!(output = self.parts.name, sequence, reason, "the indexer is busy");
             if let Some(flight) = self.flights.get_mut(&sequence) {
@@ -529,15 +538,14 @@ impl Sender {
             return;
         }
         let Some(flight) = self.flights.get(&sequence) else { return };
-        let directory = self.parts.directory.join("dead-letters");
-        match dead_letters::keep(&directory, &flight.place, reason) {
+        match self.dead_letters.keep(&flight.place, reason) {
             Ok(path) => {
                 tracing::error!(
                     output = self.parts.name, sequence, reason, path = %path.display(),
                     "the indexer refuses a batch permanently; it is kept as a dead letter"
                 );
                 metrics::counter!(names::FORWARDER_DEAD_LETTERS).increment(1);
-                self.acknowledged(sequence, server);
+                self.settled(sequence);
             }
             Err(error) => {
                 tracing::error!(%error, sequence, reason, "a refused batch cannot be put aside");
@@ -575,7 +583,7 @@ impl Sender {
             self.save();
             self.parts.queue.release(self.ledger.acked().below());
             self.saved = now;
-            self.report();
+            self.report(now);
         }
     }
 
@@ -632,7 +640,8 @@ impl Sender {
         }
     }
 
-    fn report(&self) {
+    fn report(&mut self, now: Instant) {
+        let dead_letters = self.dead_letters.status(now);
         let queue = self.parts.queue.status();
         #[allow(clippy::cast_precision_loss)]
         metrics::gauge!(names::FORWARDER_QUEUE_BYTES, "queue" => self.parts.name.clone())
@@ -662,6 +671,7 @@ impl Sender {
             acknowledged_below: self.ledger.acked().below(),
             resent_batches: self.resent,
             reassigned_batches: self.reassigned,
+            dead_letters,
             servers: servers.collect(),
         });
     }

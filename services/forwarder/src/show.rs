@@ -47,6 +47,15 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
                     output.resent_batches,
                     output.reassigned_batches,
                 )?;
+                let letters = &output.dead_letters;
+                if letters.batches > 0 {
+                    let reason = letters.last_reason.as_deref().unwrap_or("unknown");
+                    writeln!(
+                        out,
+                        "  {} batches refused by indexers, kept as dead letters in {}: {reason}",
+                        letters.batches, letters.directory,
+                    )?;
+                }
                 for server in &output.servers {
                     let state = match (server.connected, server.target) {
                         (true, true) => "active, target",

@@ -34,6 +34,17 @@ pub struct ServerStatus {
     pub last_error: Option<String>,
 }
 
+/// Batches that indexers have refused permanently.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadLetterStatus {
+    /// Number of batches in the directory.
+    pub batches: u64,
+    /// The directory.
+    pub directory: String,
+    /// Why the last one was refused.
+    pub last_reason: Option<String>,
+}
+
 /// The status of one output: a group, for one pipeline set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputStatus {
@@ -55,6 +66,9 @@ pub struct OutputStatus {
     pub resent_batches: u64,
     /// Batches that were sent to another indexer because theirs did not come back.
     pub reassigned_batches: u64,
+    /// Batches that indexers have refused permanently.
+    #[serde(default)]
+    pub dead_letters: DeadLetterStatus,
     /// Its indexers.
     pub servers: Vec<ServerStatus>,
 }

@@ -6,7 +6,9 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
 use tokio_rustls::TlsConnector;
 
 use crate::Error;
@@ -72,7 +74,42 @@ fn config(settings: &TlsSettings) -> Result<ClientConfig, String> {
         let certificate = certificate.map_err(|error| fail(&error))?;
         roots.add(certificate).map_err(|error| fail(&error))?;
     }
+    if roots.is_empty() {
+        return Err(fail(&"the file contains no certificate in PEM (-----BEGIN CERTIFICATE-----)"));
+    }
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Why a connection with TLS failed, with what helps.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let Some(rustls::Error::InvalidCertificate(why)) = inner else { return error.to_string() };
+    let clock = "or set the clock of this machine if it is wrong";
+    let text = match why {
+        CertificateError::ExpiredContext { time, not_after } => {
+            let ago = days(time.as_secs().saturating_sub(not_after.as_secs()));
+            format!("it expired {ago} ago: replace it at the indexer, {clock}")
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let left = days(not_before.as_secs().saturating_sub(time.as_secs()));
+            format!("it is valid only in {left}: replace it at the indexer, {clock}")
+        }
+        CertificateError::UnknownIssuer => {
+            "UnknownIssuer: the file of sslRootCAPath has no certificate of the CA that signed it"
+                .to_owned()
+        }
+        _ => return error.to_string(),
+    };
+    format!("invalid peer certificate: {text}")
+}
+
+/// A time in words that change once a day.
+fn days(seconds: u64) -> String {
+    match seconds / 86_400 {
+        0 => "less than a day".to_owned(),
+        1 => "1 day".to_owned(),
+        days => format!("{days} days"),
+    }
 }
 
 /// Accepts any certificate: encryption without authentication, as `sslVerifyServerCert = false` requires.
@@ -111,5 +148,41 @@ impl ServerCertVerifier for NoCertificateVerification {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_file_of_roots_without_certificates_is_refused_with_its_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let key = b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n";
+        for content in [&b""[..], b"\x30\x82\x01\x0a", key] {
+            let path = folder.path().join("ca.der");
+            std::fs::write(&path, content).unwrap();
+            let settings = TlsSettings { root: Some(path), name: None };
+            let error = trust(&settings, "g").unwrap_err().to_string();
+            assert!(error.contains("sslRootCAPath") && error.contains("ca.der"), "{error}");
+            assert!(error.contains("contains no certificate"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_is_refused_is_told_with_what_helps() {
+        let at = |days: u64| UnixTime::since_unix_epoch(Duration::from_secs(days * 86_400));
+        let said = |why: CertificateError| {
+            reason(&std::io::Error::other(rustls::Error::InvalidCertificate(why)))
+        };
+        let expired = CertificateError::ExpiredContext { time: at(40), not_after: at(11) };
+        assert!(said(expired).contains("it expired 29 days ago: replace it at the indexer"));
+        let early = CertificateError::NotValidYetContext { time: at(10), not_before: at(11) };
+        assert!(said(early).contains("it is valid only in 1 day: "));
+        assert!(said(CertificateError::UnknownIssuer).contains("UnknownIssuer: the file of ssl"));
+        assert_eq!(reason(&std::io::Error::other("reset")), "reset");
     }
 }
