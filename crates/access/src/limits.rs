@@ -14,6 +14,12 @@ pub const NUMBERS: &[(&str, i64)] = &[
     ("srchTimeEarliest", -1),
     ("srchTimeWin", -1),
 ];
+/// The least value of a setting with this default: only windows of time can be unset, as -1.
+#[must_use]
+pub fn least(default: i64) -> i64 {
+    default.min(0)
+}
+
 /// The setting of a role's search filter.
 pub const FILTER: &str = "srchFilter";
 
@@ -82,7 +88,9 @@ impl SearchLimits {
 
 fn number((_, settings): RoleSettings<'_>, name: &str) -> i64 {
     let default = NUMBERS.iter().find(|(known, _)| *known == name).map_or(0, |(_, number)| *number);
-    settings.get(name).and_then(|text| text.parse().ok()).unwrap_or(default)
+    let number = settings.get(name).and_then(|text| text.parse::<i64>().ok());
+    // Earlier versions stored negative quotas.
+    number.filter(|number| *number >= least(default)).unwrap_or(default)
 }
 
 /// The largest quota of the roles; `None` if one of them has no limit.
@@ -135,6 +143,12 @@ mod tests {
         assert_eq!((limits.jobs, limits.result_bytes), (Some(3), Some(100 << 20)));
         assert_eq!(limits.window, Some(Duration::from_secs(3_600)));
         assert_eq!(limits.filter.as_deref(), Some("(host=a) OR (host=b)"));
+    }
+
+    #[test]
+    fn a_negative_quota_is_not_no_limit() {
+        let limits = limits(&[("a", &[("srchJobsQuota", "-1"), ("srchDiskQuota", "-5")])]);
+        assert_eq!((limits.jobs, limits.result_bytes), (Some(3), Some(100 << 20)));
     }
 
     #[test]

@@ -64,8 +64,9 @@ pub enum Error {
     },
     /// The results of a user's jobs have reached their quota.
     #[error(
-        "{user}: the results of kept jobs take {bytes} bytes, the quota is {quota} (srchDiskQuota of the \
-         roles); delete jobs, or wait until they expire"
+        "{user}: the results of kept jobs take {bytes} bytes, the quota is {quota} bytes (srchDiskQuota of \
+         the roles, {} MB); delete jobs, whose diskUsage tells what each takes, or wait until they expire",
+        quota >> 20
     )]
     ResultQuota {
         /// Name of the user.
@@ -148,6 +149,9 @@ pub enum Error {
     /// The job was cancelled.
     #[error("the search was cancelled")]
     Cancelled,
+    /// The server stops before the end of the search.
+    #[error("the server is stopping: start the search again when it is back")]
+    Stopping,
     /// The search must not start, because its audit record cannot be written.
     #[error("{0}")]
     Unrecorded(String),
@@ -189,7 +193,7 @@ impl Error {
             Self::SavedElsewhere { .. } => ErrorKind::Conflict,
             Self::StoredJob { .. } => ErrorKind::Corrupt,
             Self::UnknownJob => ErrorKind::NotFound,
-            Self::Bucket { .. } | Self::Unavailable(_) | Self::Unrecorded(_) => {
+            Self::Bucket { .. } | Self::Unavailable(_) | Self::Unrecorded(_) | Self::Stopping => {
                 ErrorKind::Unavailable
             }
             Self::Internal(_) => ErrorKind::Internal,

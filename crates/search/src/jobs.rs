@@ -298,7 +298,8 @@ impl Job {
     }
 
     /// Returns the memory of the kept result in bytes.
-    pub(crate) fn result_bytes(&self) -> usize {
+    #[must_use]
+    pub fn result_bytes(&self) -> usize {
         self.answer.shown().map_or(0, |results| results.bytes())
     }
 
@@ -479,9 +480,9 @@ impl Job {
         self.understood.take_plan()
     }
 
-    /// Cancels the job without a result.
-    pub(crate) fn cancel(&self) {
-        self.fail(Error::Cancelled);
+    /// Ends the job without a result: [`Error::Cancelled`] or [`Error::Stopping`].
+    pub(crate) fn abort(&self, why: Error) {
+        self.fail(why);
         self.control.cancel();
     }
 
@@ -623,7 +624,7 @@ impl Job {
     fn end(&self, state: DispatchState, messages: Vec<Message>, error: Option<Error>) {
         let outcome = match &error {
             None => Outcome::Done,
-            Some(Error::Cancelled) => Outcome::Cancelled,
+            Some(Error::Cancelled | Error::Stopping) => Outcome::Cancelled,
             Some(_) => Outcome::Failed,
         };
         self.instruments.end(outcome, self.lifecycle.run_duration());

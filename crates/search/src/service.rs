@@ -281,12 +281,10 @@ impl SearchService {
         self.engine.jobs.cancel_this(job)
     }
 
-    /// Cancels all running jobs and waits until they have ended, at most for this time, so that programs of
+    /// Ends all running jobs and waits until they have ended, at most for this time, so that programs of
     /// apps that they have started end too.
     pub async fn close(&self, most: Duration) {
-        for job in self.jobs().iter().filter(|job| !job.status().state.is_final()) {
-            self.cancel(job.sid());
-        }
+        self.engine.jobs.stop();
         let threads = &self.engine.deps.threads;
         let ended = async {
             while threads.are_used() {

@@ -390,7 +390,11 @@ impl StartedSearch {
 
     fn ended(&self, info: Info, error: Option<&Error>, more: impl FnOnce(Record) -> Record) {
         let seconds = self.since.elapsed().as_secs_f64();
-        let info = if matches!(error, Some(Error::Cancelled)) { Info::Canceled } else { info };
+        let info = if matches!(error, Some(Error::Cancelled | Error::Stopping)) {
+            Info::Canceled
+        } else {
+            info
+        };
         let record = self.record(info, |record| {
             let record = record.with("total_run_time", format!("{seconds:.3}"));
             more(record).with_some("reason", error.map(ToString::to_string))

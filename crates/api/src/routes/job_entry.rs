@@ -133,7 +133,7 @@ fn progress(job: &Job, status: &JobStatus, counts: &ScanCounts) -> Map<String, V
         "isEventsPreviewEnabled": job.wants_previews() && job.finds_events(),
         "dropCount": 0,
         "runDuration": status.run_duration.as_secs_f64(),
-        "diskUsage": 0,
+        "diskUsage": job.result_bytes(),
         "messages": messages,
     }))
 }

@@ -18,7 +18,7 @@ use crate::session::Caller;
 #[cfg(test)]
 use crate::tests::cases::{Case, case, object_cases, removal_cases};
 use access::capabilities;
-use access::limits::{FILTER, NUMBERS};
+use access::limits::{self, FILTER, NUMBERS};
 use access::{Role, is_built_in};
 
 const PATH: &str = "/services/authorization/roles";
@@ -272,11 +272,15 @@ fn apply(state: &ApiState, role: &mut Role, params: &Params) -> Result<(), RestE
             *kept = params.list(name);
         }
     }
-    for (name, _) in NUMBERS.iter().copied() {
+    for (name, default) in NUMBERS.iter().copied() {
         if let Some(text) = params.text(name) {
-            text.parse::<i64>()
-                .map_err(|_| RestError::invalid(format!("{name} must be a whole number")))?;
-            role.settings.insert(name.to_owned(), text.to_owned());
+            let least = limits::least(default);
+            if text.parse::<i64>().is_ok_and(|number| number >= least) {
+                role.settings.insert(name.to_owned(), text.to_owned());
+            } else {
+                let text = format!("{name} must be a whole number, {least} or more (0: no limit)");
+                return Err(RestError::invalid(text));
+            }
         }
     }
     if let Some(app) = params.get("defaultApp") {
@@ -325,6 +329,10 @@ pub(super) fn cases() -> Vec<Case> {
             "\"messages\":[]",
         ),
         case(&format!("POST {PATH}/one"), "rtSrchJobsQuota=1", 400, "no real-time searches"),
+        case(&format!("POST {PATH}/one"), "srchJobsQuota=-1", 400, "a whole number, 0 or more"),
+        case(&format!("POST {PATH}/one"), "srchDiskQuota=-5", 400, "a whole number, 0 or more"),
+        case(&format!("POST {PATH}/one"), "srchTimeWin=-2", 400, "a whole number, -1 or more"),
+        case(&format!("POST {PATH}/one"), "srchTimeWin=-1", 200, "one"),
         case(
             &format!("POST {PATH}/one"),
             "srchIndexesAllowed=*&srchIndexesDisallowed=web&srchIndexesDefault=web",

@@ -235,6 +235,11 @@ async fn saved_results_are_held_to_the_quota_of_the_roles_and_to_the_indexes_ope
     assert!(refused.text.contains("srchDiskQuota"), "{refused:?}");
     let kept = server.get("watcher", &format!("{path}?output_mode=json")).await;
     assert!(kept.text.contains("at the search head that ran it only"), "{kept:?}");
+    let bytes = &kept.json()["entry"][0]["content"]["diskUsage"];
+    assert!(bytes.as_u64().is_some_and(|bytes| bytes > 1 << 20), "{kept:?}");
+    let refused = server.search("watcher", "search index=open").await;
+    assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{refused:?}");
+    assert!(refused.text.contains("1 MB") && refused.text.contains("diskUsage"), "{refused:?}");
 }
 
 fn power() -> String {

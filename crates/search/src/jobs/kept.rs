@@ -26,8 +26,8 @@ struct Entry {
 }
 
 impl Entry {
-    fn cancel(self) {
-        self.job.cancel();
+    fn end(self, why: Error) {
+        self.job.abort(why);
         self.task.abort();
     }
 }
@@ -90,8 +90,18 @@ impl Jobs {
     pub(crate) fn cancel(&self, sid: &str) -> bool {
         let entry = self.entries.lock().remove(sid);
         let Some(entry) = entry else { return false };
-        entry.cancel();
+        entry.end(Error::Cancelled);
         true
+    }
+
+    /// Ends and removes the jobs that run or are queued, because the server stops.
+    pub(crate) fn stop(&self) {
+        let is_over = |entry: &Entry| entry.job.status().state.is_final();
+        let ended: Vec<Entry> = {
+            let mut entries = self.entries.lock();
+            entries.extract_if(|_, entry| !is_over(entry)).map(|(_, entry)| entry).collect()
+        };
+        ended.into_iter().for_each(|entry| entry.end(Error::Stopping));
     }
 
     /// Cancels and removes this job. Returns false if it has been removed, also if another job has its id.
@@ -103,7 +113,7 @@ impl Jobs {
         let entry = entries.remove(job.sid());
         drop(entries);
         let Some(entry) = entry else { return false };
-        entry.cancel();
+        entry.end(Error::Cancelled);
         true
     }
 

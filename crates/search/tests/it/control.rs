@@ -108,6 +108,24 @@ async fn a_search_in_the_queue_names_the_limits_that_it_waits_for() {
     assert!(!says());
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_search_that_the_stop_of_the_server_ends_can_be_tried_again() {
+    let service = service().await;
+    let job = loop {
+        let job = reading(&service, BUSY[0]).await;
+        job.pause();
+        stands_still(&job, Instant::now()).await;
+        if job.status().state == DispatchState::Paused {
+            break job;
+        }
+    };
+    service.close(Duration::from_secs(60)).await;
+    let error = job.finished().await.unwrap_err();
+    assert_eq!(error.kind(), model::ErrorKind::Unavailable);
+    assert!(error.to_string().contains("the server is stopping"), "{error}");
+    assert!(service.job(job.sid()).is_none());
+}
+
 /// Waits until so many searches run, and so many are queued.
 async fn loaded(service: &SearchService, expected: (usize, usize)) {
     let start = Instant::now();
