@@ -1,5 +1,6 @@
 //! Errors of writing and reading buckets.
 
+use arrow::error::ArrowError;
 use model::{BucketId, ErrorKind};
 
 /// Why a bucket could not be written or read.
@@ -83,6 +84,13 @@ pub enum Error {
         /// The requested name.
         column: String,
     },
+    /// A row test failed: the bucket is intact.
+    #[error("a filter failed")]
+    Test {
+        /// The error of the test.
+        #[source]
+        source: ArrowError,
+    },
     /// A request to the store failed.
     #[error("reading bucket object \"{path}\" failed")]
     Store {
@@ -103,7 +111,7 @@ impl Error {
             Self::Empty { .. } | Self::Options { .. } => ErrorKind::Invalid,
             Self::TooLarge { .. } => ErrorKind::Exhausted,
             Self::Corrupt { .. } => ErrorKind::Corrupt,
-            Self::Version { .. } => ErrorKind::Invalid,
+            Self::Version { .. } | Self::Test { .. } => ErrorKind::Invalid,
             Self::NoColumn { .. } => ErrorKind::NotFound,
             Self::Store { source: object_store::Error::NotFound { .. }, .. } => ErrorKind::NotFound,
             Self::Store { .. } => ErrorKind::Unavailable,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use arrow::error::ArrowError;
 use bucket::BucketReader;
 use datafusion::error::{DataFusionError, Result};
 use hashbrown::HashMap;
@@ -40,9 +41,7 @@ impl Readers {
         }
         let path = Path::from(entry.path());
         let opened = BucketReader::open(Arc::clone(store), &path, entry.size).await;
-        let reader = opened.map_err(|error| {
-            DataFusionError::External(Box::new(crate::Error::unreadable(entry, &error)))
-        })?;
+        let reader = opened.map_err(|error| unreadable(entry, error))?;
         self.keep(entry.id, reader.clone());
         Ok(Arc::new(reader))
     }
@@ -65,6 +64,21 @@ impl Readers {
         open.tick += 1;
         let tick = open.tick;
         open.readers.insert(id, (tick, reader));
+    }
+}
+
+/// Returns the error of a scan that could not read a bucket. The error of a filter stays what it is: it is
+/// about the query and its values.
+pub(crate) fn unreadable(entry: &BucketHeader, error: bucket::Error) -> DataFusionError {
+    match error {
+        bucket::Error::Test { source: ArrowError::ExternalError(error) } => {
+            match error.downcast::<DataFusionError>() {
+                Ok(error) => *error,
+                Err(error) => DataFusionError::External(error),
+            }
+        }
+        bucket::Error::Test { source } => source.into(),
+        error => DataFusionError::External(Box::new(crate::Error::unreadable(entry, &error))),
     }
 }
 

@@ -9,6 +9,7 @@ use arrow::datatypes::Schema;
 use arrow::error::ArrowError;
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use parking_lot::Mutex;
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
@@ -52,7 +53,11 @@ struct Scan {
     ahead: Option<DecodeResult<RecordBatch>>,
     /// Pages to fetch together with the first ones that the decoder requests.
     along: Vec<Range<u64>>,
+    /// The error of the row test, of which the decoder returns the text only.
+    failed: Failed,
 }
+
+type Failed = Arc<Mutex<Option<ArrowError>>>;
 
 impl BucketReader {
     /// Streams the rows of the granules, with the columns in the requested order and at most `batch_rows`
@@ -74,7 +79,7 @@ impl BucketReader {
     /// As [`Self::read`], but only returns rows that pass a test.
     ///
     /// # Errors
-    /// As [`Self::read`]; also [`Error::Corrupt`] if the test fails.
+    /// As [`Self::read`]; also [`Error::Test`] if the test fails.
     pub async fn read_where(
         &self,
         columns: &[&str],
@@ -98,6 +103,7 @@ impl BucketReader {
         let schema = pages.metadata.parquet_schema();
         let projection = ProjectionMask::roots(schema, roots.iter().copied());
         let mut along = Vec::new();
+        let failed = Failed::default();
         let test = match test {
             Some(RowTest { columns, passes }) => {
                 let names: Vec<&str> = columns.iter().map(String::as_str).collect();
@@ -105,7 +111,14 @@ impl BucketReader {
                 if granules.len() <= FEW_GRANULES {
                     along = self.pages_of(&pages.metadata, &projection, granules);
                 }
-                let passes = move |batch: RecordBatch| passes(&batch);
+                let failed = Arc::clone(&failed);
+                let passes = move |batch: RecordBatch| {
+                    passes(&batch).map_err(|error| {
+                        let text = error.to_string();
+                        *failed.lock() = Some(error);
+                        ArrowError::ComputeError(text)
+                    })
+                };
                 Some(RowFilter::new(vec![Box::new(ArrowPredicateFn::new(tested, passes))]))
             }
             None => None,
@@ -115,7 +128,7 @@ impl BucketReader {
             .map_err(|error| self.object().undecodable("footer", &error))?;
         let checksums = pages.checksums.clone();
         let object = self.object().clone();
-        let mut scan = Scan { object, decoder, checksums, positions, ahead: None, along };
+        let mut scan = Scan { object, decoder, checksums, positions, ahead: None, along, failed };
         scan.read_ahead().await?;
         Ok(stream::try_unfold(scan, Scan::next).boxed())
     }
@@ -237,7 +250,10 @@ impl Scan {
             Some(step) => Ok(step),
             None => {
                 let step = self.decoder.try_decode();
-                step.map_err(|error| self.object.undecodable("pages", &error))
+                step.map_err(|error| match self.failed.lock().take() {
+                    Some(source) => Error::Test { source },
+                    None => self.object.undecodable("pages", &error),
+                })
             }
         }
     }

@@ -45,7 +45,7 @@ use super::wanted::Wanted;
 use super::work::{Origin, Output, ResidualFilters, Work};
 use crate::control::ScanControl;
 use crate::quarantine::{Finding, Quarantine, quarantined};
-use crate::readers::Readers;
+use crate::readers::{Readers, unreadable};
 use crate::report::ScanReport;
 use crate::times::Phase;
 
@@ -88,7 +88,7 @@ impl Reading {
     /// Reads all rows into memory.
     async fn ahead(self, header: &BucketHeader) -> Result<Self> {
         let rows: std::result::Result<Vec<_>, _> = self.rows.try_collect().await;
-        let rows = rows.map_err(|error| unreadable(header, &error))?;
+        let rows = rows.map_err(|error| unreadable(header, error))?;
         Ok(Self { rows: stream::iter(rows.into_iter().map(Ok)).boxed(), ..self })
     }
 }
@@ -219,7 +219,7 @@ impl Scan {
             let timer = self.report.times.during(Phase::Terms);
             let counted = count::count(&reader, &self.range, countable, timeline.as_ref()).await;
             drop(timer);
-            let counted = counted.map_err(|error| unreadable(header, &error))?;
+            let counted = counted.map_err(|error| unreadable(header, error))?;
             let rows = self.note_counted(&counted);
             let mut parts = self.pieces(header, &reader, &counted.rest, false);
             parts.extend((rows > 0).then_some(Opened::Counted(rows)));
@@ -237,7 +237,7 @@ impl Scan {
             let timer = self.report.times.during(Phase::Terms);
             let found = reader.find_rows(&terms).await;
             drop(timer);
-            let found = found.map_err(|error| unreadable(header, &error))?;
+            let found = found.map_err(|error| unreadable(header, error))?;
             // Both numbers are of the whole bucket, before time and bounds remove granules. The index knows
             // words, not fields: where few rows have the word, a granule often has it in another field only.
             sparse = found.rows <= found.granules.len() as u64 * SPARSE_ROWS;
@@ -413,7 +413,7 @@ impl Scan {
         let place = |name: &str| source.place(name);
         let columns = self.work.stored_columns(&place, &source.sent, &residual);
         let rows = source.reader.read_where(&columns, granules, self.batch_rows, test).await;
-        let rows = rows.map_err(|error| unreadable(&source.header, &error))?;
+        let rows = rows.map_err(|error| unreadable(&source.header, error))?;
         Ok(Reading { rows: self.report.times.reading(rows), residual })
     }
 
@@ -423,7 +423,7 @@ impl Scan {
         let gate = Arc::clone(&self);
         let process = move |batch: std::result::Result<RecordBatch, bucket::Error>| {
             let Source { header, reader, stale, sent } = source.as_ref();
-            let batch = batch.map_err(|error| unreadable(header, &error))?;
+            let batch = batch.map_err(|error| unreadable(header, error))?;
             let place = &|name: &str| source.place(name);
             let may_be_in_texts = &|name: &str, sourcetype: &str| {
                 FieldPlace::may_be_in_texts(reader, stale, name, sourcetype)
@@ -549,10 +549,6 @@ async fn joined(task: SpawnedTask<Result<Option<Rows>>>) -> Result<Option<Rows>>
 
 async fn ready<T>(value: Option<T>) -> Result<Option<T>> {
     Ok(value)
-}
-
-pub(super) fn unreadable(header: &BucketHeader, error: &bucket::Error) -> DataFusionError {
-    DataFusionError::External(Box::new(crate::Error::unreadable(header, error)))
 }
 
 /// Reads events of hot and stored buckets.

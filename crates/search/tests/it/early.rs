@@ -9,10 +9,11 @@ use catalog::Commit;
 use karst_search::{Job, SearchService, Settings};
 use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
-use model::IndexName;
+use model::{ErrorKind, IndexName};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
+use crate::sql::request;
 use crate::support::{Counted, Random, done, hot, log_event, open, put, service_with};
 
 /// Stores each part of the events as a bucket, with granules of default size, behind a cache of small blocks.
@@ -110,4 +111,28 @@ async fn the_text_is_read_only_where_rows_pass_if_few_do() {
     let more = bytes("level!=9972", 39_996).await;
     assert!(few * 2 < all, "{few} of {all} bytes");
     assert!(more <= all + all / 2, "{more} and {all} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_not_a_number_is_a_mistake_of_the_query_also_if_it_is_tested_first() {
+    let mut random = Random(9);
+    let event = |at: usize| {
+        let pad = format!("{:08x}", random.below(1 << 30)).repeat(20);
+        // So few different texts that they are a column in the bucket with the other text, too.
+        let (n, word) = match at {
+            7_000 => ("none".to_owned(), "rare"),
+            _ => ((at % 900).to_string(), "common"),
+        };
+        SpecEvent { raw: format!("n={n} word={word} {pad}"), ..log_event(at) }
+    };
+    let events: Vec<SpecEvent> = (0..30_000).map(event).collect();
+    // The newest bucket, which is read first, has numbers only.
+    let service = filled(&[&events[..15_000], &events[15_000..]], &[]).await;
+    for filter in ["n >= 5", "n >= 898", "word = 'rare' AND n >= 5"] {
+        let query = format!("SELECT max(_raw) FROM main WHERE {filter}");
+        let error = service.sql(request(&query)).await.map(|_| ()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid, "{filter}: {error}");
+        let text = error.to_string();
+        assert!(text.contains("none") && text.contains("TRY_CAST"), "{filter}: {text}");
+    }
 }
