@@ -1,7 +1,7 @@
 //! The search head's side of distributed searches: selects the branches of a plan that run in parts, and the
 //! readers of each bucket.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,6 +9,7 @@ use bucket::{RemoteView, TermQuery};
 use bytes::Bytes;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::error::{DataFusionError, Result as PlanResult};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::reset_plan_states;
 use distributed::{Cut, Gather, MAX_RECIPE, cut};
@@ -195,7 +196,7 @@ impl Branches<'_> {
     fn branch(&mut self, cut: Cut) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let control = &self.head.control;
         let reads_all = match &cut.gather {
-            // The newest buckets are usually enough, so reading all buckets at once would waste work.
+            // The first buckets are usually enough, so reading all buckets at once would waste work.
             Gather::Any(Some(_)) => false,
             Gather::Sorted(_, Some(_)) => control.must_count_all(),
             Gather::Sorted(..) | Gather::Any(None) => true,
@@ -406,15 +407,34 @@ fn over(
     passes: impl Fn(&BucketId) -> bool,
     with_others: bool,
 ) -> PlanResult<Arc<dyn ExecutionPlan>> {
-    let replaced = Arc::clone(map).transform_down(|node| {
+    // State that operators learn at run time must not be shared between the copies.
+    let copy = reset_plan_states(Arc::clone(map))?;
+    // Sorts have new filters now, and scans still have those of the original sorts.
+    let mut filters = HashMap::new();
+    pair_filters(map, &copy, &mut filters);
+    let replaced = copy.transform_down(|node| {
         Ok(match node.downcast_ref::<BucketScanExec>() {
             Some(scan) => {
-                let scan: Arc<dyn ExecutionPlan> = Arc::new(scan.over_shared(&passes, with_others));
-                Transformed::yes(scan)
+                let scan = scan.over_shared(&passes, with_others).learning(&filters)?;
+                Transformed::yes(Arc::new(scan) as Arc<dyn ExecutionPlan>)
             }
             None => Transformed::no(node),
         })
     });
-    // State that operators learn at run time must not be shared between the copies.
-    reset_plan_states(replaced.data()?)
+    replaced.data()
+}
+
+/// Notes the dynamic filters of a copied plan by the ids of those of the original. They are paired for each
+/// operator apart, because a copied sort without a limit has a filter, and the original has none.
+fn pair_filters(
+    original: &Arc<dyn ExecutionPlan>,
+    copy: &Arc<dyn ExecutionPlan>,
+    filters: &mut HashMap<u64, Arc<dyn PhysicalExpr>>,
+) {
+    let of_original = original.dynamic_expressions_produced();
+    let both = of_original.iter().zip(copy.dynamic_expressions_produced());
+    filters.extend(both.filter_map(|(old, new)| Some((old.expression_id()?, new))));
+    for (original, copy) in original.children().into_iter().zip(copy.children()) {
+        pair_filters(original, copy, filters);
+    }
 }

@@ -4,7 +4,7 @@
 //! batch; a damaged bucket is left out as a whole, with a message, or it fails the search. Which buckets are
 //! in the queue is decided by `table`, which of their rows pass by `work`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
@@ -595,7 +595,14 @@ impl BucketScanExec {
         self.scan.wanted.learns_time(filters)
     }
 
-    /// Returns the same scan with the oldest rows first.
+    /// Returns the same scan with the dynamic filters of a copied plan, by the ids of the original ones.
+    pub(crate) fn learning(&self, copies: &HashMap<u64, Arc<dyn PhysicalExpr>>) -> Result<Self> {
+        let scan = Scan { wanted: self.scan.wanted.renewed(copies)?, ..self.scan.as_ref().clone() };
+        Ok(Self::new(scan, self.partitions))
+    }
+
+    /// Returns the same scan with the oldest rows first. Planning has read the summaries of the newest
+    /// buckets, if not of all (`max_plan_summaries`); the others are pruned when they are opened.
     pub(super) fn oldest_first(&self) -> Self {
         let mut units = self.scan.queue.units().to_vec();
         units.sort_by_key(|unit| unit.span().0);

@@ -3,13 +3,14 @@
 //!
 //! It only ever leaves out rows that the filter rejects: what it does not understand is wanted.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{AsArray, BooleanArray, RecordBatch};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::TimestampMicrosecondType;
 use datafusion::common::ScalarValue;
+use datafusion::error::Result;
 use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{
@@ -44,6 +45,17 @@ impl Wanted {
             let is_known = filter.expression_id().is_some_and(|id| filters.contains(&id));
             is_known && filter.children().first().is_some_and(|column| is_time(column))
         })
+    }
+
+    /// Returns the filters of a copy of the plan, given its filters by the ids of the original ones. The
+    /// columns stay: a filter that came through a projection has other ones than the sort.
+    pub(super) fn renewed(&self, copies: &HashMap<u64, Arc<dyn PhysicalExpr>>) -> Result<Self> {
+        let renewed = |filter: &Arc<dyn PhysicalExpr>| {
+            let copy = filter.expression_id().and_then(|id| copies.get(&id));
+            let Some(copy) = copy else { return Ok(Arc::clone(filter)) };
+            Arc::clone(copy).with_new_children(filter.children().into_iter().cloned().collect())
+        };
+        Ok(Self { filters: self.filters.iter().map(renewed).collect::<Result<_>>()? })
     }
 
     /// Returns the window of times that are still needed.
@@ -217,6 +229,20 @@ mod tests {
         assert!(older.learns_time(&ids));
         assert!(!older.learns_time(&HashSet::new()));
         assert!(!Wanted::default().learns_time(&ids));
+    }
+
+    #[test]
+    fn a_filter_of_a_copied_sort_replaces_that_of_the_original() {
+        let schema = arrow::datatypes::Schema::empty();
+        let original = wanted(|time| binary(time, Operator::Lt, at(10), &schema).unwrap());
+        let copy = wanted(|time| binary(time, Operator::Gt, at(20), &schema).unwrap());
+        let id = original.filters[0].expression_id().unwrap();
+        let copies = HashMap::from([(id, Arc::clone(&copy.filters[0]))]);
+        let renewed = original.renewed(&copies).unwrap();
+        assert!(!allows(&renewed, 5, 9) && allows(&renewed, 21, 22));
+        // Without a copy, the filter stays.
+        let same = original.renewed(&HashMap::new()).unwrap();
+        assert!(allows(&same, 5, 9) && !allows(&same, 21, 22));
     }
 
     #[test]

@@ -23,7 +23,9 @@ use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
 use crate::parts::{Cluster, SEARCHES, WORKERS, identity, rows, run, settings};
-use crate::support::{HotRows, Uncounted, dependencies, hot, log_event, open, put, with_settings};
+use crate::support::{
+    HotRows, Uncounted, dependencies, done, hot, log_event, open, put, with_settings,
+};
 
 /// A view of hot buckets that have stayed at a worker.
 #[derive(Debug)]
@@ -177,6 +179,25 @@ async fn rows_that_stay_give_the_rows_of_one_process_and_are_not_moved() {
             assert_eq!(world.moved.load(Ordering::SeqCst), 0, "{search}");
         }
         assert!(world.cluster.begun() >= 24, "{}", world.cluster.begun());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_search_for_few_rows_reads_few_stored_ones_beside_its_parts() {
+    let parts = PartSettings { min_events: 1_000_000, ..settings().parts };
+    let world = world(Settings { parts, ..Settings::default() }).await;
+    for search in ["head 5", "tail 5", "dedup user | head 3"] {
+        let begun = world.cluster.begun();
+        let search = format!("search index=main | {search} | table n");
+        // Without a timeline, which counts all events.
+        let (one, many) = (done(&world.alone, &search).await, done(&world.head, &search).await);
+        assert_eq!(rows(&one), rows(&many), "{search}");
+        assert!(world.cluster.begun() > begun, "{search}");
+        let counts = many.counts();
+        let of_parts = counts.parts.iter().map(|part| part.events_scanned).sum::<u64>();
+        let own = counts.events_scanned - of_parts;
+        // The search head has 9,050. How far it is when it learns that it may stop depends on timing.
+        assert!(own < 4_500, "{search}: {own}");
     }
 }
 
