@@ -42,7 +42,7 @@ use super::slice::Slices;
 use super::stale::Stale;
 use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of, span_of_granules};
 use super::wanted::Wanted;
-use super::work::{Origin, Output, ResidualFilters, Work};
+use super::work::{Early, Origin, Output, ResidualFilters, Work};
 use crate::control::ScanControl;
 use crate::quarantine::{Finding, Quarantine, quarantined};
 use crate::readers::{Readers, unreadable};
@@ -359,11 +359,11 @@ impl Scan {
         let source = Arc::new(Source { header, reader, stale, sent });
         let of = Arc::clone(&source);
         let place = move |name: &str| of.place(name);
-        let Some((test, rest)) = self.work.early(&source.header.index, &place, &residual) else {
+        let Some(early) = self.work.early(&source.header.index, &place, &residual) else {
             let reading = self.read(&source, &granules, None, residual).await?;
             return Ok(self.processed(source, reading));
         };
-        let mut tested = if sparse { Some(true) } else { self.is_tested(&source, &test, &rest) };
+        let mut tested = if sparse { Some(true) } else { self.is_tested(&source, &early) };
         let mut sample = None;
         let mut left = granules;
         if tested.is_none()
@@ -371,31 +371,33 @@ impl Scan {
         {
             // Read to its end here: it decides about the remaining granules, and a damaged bucket is found
             // before any of its rows have been returned.
-            let reading = self.read(&source, &some, Some(test.clone()), rest.clone()).await?;
-            sample = Some(reading.ahead(&source.header).await?);
-            tested = self.work.selectivity().is_sparse();
+            let test = Some(early.sample_test.clone());
+            let reading = self.read(&source, &some, test, early.rest.clone()).await?;
+            sample = Some((reading.ahead(&source.header).await?, some));
+            tested = self.work.is_sparse(&early);
             left = others;
         }
         let reading = match tested {
-            Some(true) => self.read(&source, &left, Some(test), rest).await?,
-            _ => self.read(&source, &left, None, residual.observed()).await?,
+            Some(true) => self.read(&source, &left, Some(early.test), early.rest).await?,
+            _ => self.read(&source, &left, None, early.all).await?,
         };
         let rows = Arc::clone(&self).processed(Arc::clone(&source), reading);
-        Ok(match sample {
-            Some(sample) => self.processed(source, sample).chain(rows).boxed(),
-            None => rows,
-        })
+        let Some((sample, granules)) = sample else { return Ok(rows) };
+        // Only now that no read of the part has to be repeated.
+        let tested: usize = granules.iter().map(|at| source.reader.granule_rows(at)).sum();
+        self.report.events_scanned.fetch_add(tested as u64, Relaxed);
+        Ok(self.processed(source, sample).chain(rows).boxed())
     }
 
     /// Whether small columns are tested before the others; `None` if not enough rows have been seen.
-    fn is_tested(&self, source: &Source, test: &RowTest, rest: &ResidualFilters) -> Option<bool> {
-        let tested: Vec<&str> = test.columns.iter().map(String::as_str).collect();
+    fn is_tested(&self, source: &Source, early: &Early) -> Option<bool> {
+        let tested: Vec<&str> = early.test.columns.iter().map(String::as_str).collect();
         let place = |name: &str| source.place(name);
-        let mut others = self.work.stored_columns(&place, &source.sent, rest);
+        let mut others = self.work.stored_columns(&place, &source.sent, &early.rest);
         others.retain(|name| !tested.contains(name));
         let bytes = |columns: &[&str]| source.reader.decompressed_bytes(columns);
         match may_gain(bytes(&tested), bytes(&others)) {
-            true => self.work.selectivity().is_sparse(),
+            true => self.work.is_sparse(early),
             false => Some(false),
         }
     }

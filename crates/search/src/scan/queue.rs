@@ -21,7 +21,7 @@ use super::unit::{Opened, Stored, Unit};
 /// Maximum number of buckets that are being opened, or are open and not taken yet.
 const WINDOW: usize = 64;
 
-/// The initial value of this maximum, because the newest buckets may be enough. Each bucket without a piece
+/// The initial value of this maximum, because the first buckets may be enough. Each bucket without a piece
 /// widens it by one, so it doubles as long as no rows are found.
 const FIRST_WINDOW: usize = 8;
 

@@ -2,9 +2,11 @@
 //!
 //! The term index predicts this share for filters with words. For others (`status>=500`, `host!=a*`, SQL
 //! comparisons) it is measured: on a sample before the first large read, and on all rows afterwards, so that
-//! the decision follows the data. A wrong share costs time only: the filters are the same in both ways.
+//! the decision follows the data. Which filters are over small columns depends on the bucket, so each set of
+//! filters has its own share. A wrong share costs time only: the filters are the same in both ways.
 
 use bucket::GranuleSet;
+use hashbrown::HashMap;
 use parking_lot::Mutex;
 
 /// Matching rows per granule up to which small columns are tested first (docs/decisions/0009).
@@ -23,9 +25,9 @@ const REMEMBERED_ROWS: u64 = 1 << 17;
 /// Ratio of the sizes of remaining and tested columns above which a test can save more than it costs.
 const GAIN: u64 = 4;
 
-/// The rows that filters over small columns have seen. The partitions of a scan share it.
+/// The rows that each set of filters over small columns has seen. The partitions of a scan share it.
 #[derive(Debug, Default)]
-pub(super) struct Selectivity(Mutex<Seen>);
+pub(super) struct Selectivity(Mutex<HashMap<Vec<usize>, Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
@@ -35,8 +37,9 @@ struct Seen {
 
 impl Selectivity {
     /// Adds rows that the filters have seen, and those of them that passed.
-    pub(super) fn add(&self, rows: usize, passed: usize) {
-        let mut seen = self.0.lock();
+    pub(super) fn add(&self, filters: &[usize], rows: usize, passed: usize) {
+        let mut sets = self.0.lock();
+        let seen = sets.entry_ref(filters).or_default();
         seen.rows += rows as u64;
         seen.passed += passed as u64;
         if seen.rows > REMEMBERED_ROWS {
@@ -46,10 +49,10 @@ impl Selectivity {
     }
 
     /// Whether so few rows pass that testing first pays off; `None` if too few rows have been seen.
-    pub(super) fn is_sparse(&self) -> Option<bool> {
-        let seen = self.0.lock();
-        let is_known = seen.rows >= SAMPLE_ROWS as u64;
-        is_known.then(|| seen.passed * GRANULE_ROWS <= seen.rows * SPARSE_ROWS)
+    pub(super) fn is_sparse(&self, filters: &[usize]) -> Option<bool> {
+        let sets = self.0.lock();
+        let seen = sets.get(filters).filter(|seen| seen.rows >= SAMPLE_ROWS as u64)?;
+        Some(seen.passed * GRANULE_ROWS <= seen.rows * SPARSE_ROWS)
     }
 }
 
@@ -86,26 +89,38 @@ mod tests {
     #[test]
     fn the_share_is_known_after_a_sample_and_follows_the_data() {
         let seen = Selectivity::default();
-        seen.add(SAMPLE_ROWS - 1, 0);
-        assert_eq!(seen.is_sparse(), None);
-        seen.add(1, 1);
-        assert_eq!(seen.is_sparse(), Some(true));
+        seen.add(&[0], SAMPLE_ROWS - 1, 0);
+        assert_eq!(seen.is_sparse(&[0]), None);
+        seen.add(&[0], 1, 1);
+        assert_eq!(seen.is_sparse(&[0]), Some(true));
         for _ in 0..100 {
-            seen.add(8_192, 8_192);
+            seen.add(&[0], 8_192, 8_192);
         }
-        assert_eq!(seen.is_sparse(), Some(false));
+        assert_eq!(seen.is_sparse(&[0]), Some(false));
         for _ in 0..200 {
-            seen.add(8_192, 1);
+            seen.add(&[0], 8_192, 1);
         }
-        assert_eq!(seen.is_sparse(), Some(true));
+        assert_eq!(seen.is_sparse(&[0]), Some(true));
+    }
+
+    #[test]
+    fn each_set_of_filters_has_its_own_share() {
+        let seen = Selectivity::default();
+        for _ in 0..10 {
+            seen.add(&[0, 1], 8_192, 8);
+            seen.add(&[0], 8_192, 8_000);
+        }
+        assert_eq!(seen.is_sparse(&[0, 1]), Some(true));
+        assert_eq!(seen.is_sparse(&[0]), Some(false));
+        assert_eq!(seen.is_sparse(&[1]), None);
     }
 
     #[test]
     fn up_to_32_rows_of_1024_are_few() {
         for (passed, is_sparse) in [(0, true), (128, true), (129, false), (4_096, false)] {
             let seen = Selectivity::default();
-            seen.add(SAMPLE_ROWS, passed);
-            assert_eq!(seen.is_sparse(), Some(is_sparse), "{passed}");
+            seen.add(&[0], SAMPLE_ROWS, passed);
+            assert_eq!(seen.is_sparse(&[0]), Some(is_sparse), "{passed}");
         }
     }
 

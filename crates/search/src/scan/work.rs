@@ -11,12 +11,10 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StringViewArray,
     new_null_array,
 };
-use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::zip::zip;
 use arrow::compute::{filter, filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMicrosecondType};
-use arrow::error::ArrowError;
-use bucket::{BucketReader, GranuleSet, RowTest};
+use bucket::{BucketReader, GranuleSet};
 use datafusion::common::DFSchema;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::context::ExecutionProps;
@@ -41,6 +39,10 @@ use super::wanted::Window;
 use crate::readers::rules_hold;
 use crate::report::ScanReport;
 use crate::times::Phase;
+
+pub(super) use early::Early;
+
+mod early;
 
 /// Maximum slack of a column of a batch in bytes, below which its texts are not compacted. A sparse filter
 /// yields many batches of a few rows each.
@@ -112,18 +114,11 @@ pub(super) struct Work {
 #[derive(Debug, Clone)]
 pub(super) struct ResidualFilters {
     filters: Vec<usize>,
-    /// Whether a row test has already added the rows to `events_scanned`, before it dropped some of them.
+    /// Whether all rows are counted in `events_scanned` for a row test, which has dropped some of them.
     counted: bool,
-    /// Whether the rows that pass filters over small columns are counted ([`Selectivity`]).
-    observed: bool,
-}
-
-impl ResidualFilters {
-    /// Returns the same filters; while they are evaluated, the rows that pass those over small columns are
-    /// counted.
-    pub(super) fn observed(self) -> Self {
-        Self { observed: true, ..self }
-    }
+    /// Number of filters, from the first, whose passing rows are counted ([`Selectivity`]): those over small
+    /// columns.
+    observed: usize,
 }
 
 /// The origin of rows: the index, the place of each field, and the remaining filters.
@@ -212,11 +207,6 @@ impl Work {
         Self { outputs, output_schema: Arc::new(Schema::new(fields)), ..self.clone() }
     }
 
-    /// Returns the share of rows that pass filters over small columns.
-    pub(super) fn selectivity(&self) -> &Selectivity {
-        &self.selectivity
-    }
-
     pub(super) fn table(&self) -> &SchemaRef {
         &self.table
     }
@@ -248,87 +238,11 @@ impl Work {
                 residual.push(at);
             }
         }
-        Some(ResidualFilters { filters: residual, counted: false, observed: false })
+        Some(ResidualFilters { filters: residual, counted: false, observed: 0 })
     }
 
     fn conjuncts(&self, residual: &ResidualFilters) -> impl Iterator<Item = &Conjunct> {
         residual.filters.iter().map(|at| &self.conjuncts[*at])
-    }
-
-    /// Splits off the filters that small stored columns decide, as a test that the reader runs before it
-    /// decodes the other columns (docs/decisions/0009). The second part is the remaining filters. `None` if
-    /// no filter is of that kind.
-    pub(super) fn early<P>(
-        self: &Arc<Self>,
-        index: &IndexName,
-        place: &P,
-        residual: &ResidualFilters,
-    ) -> Option<(RowTest, ResidualFilters)>
-    where
-        P: Fn(&str) -> FieldPlace + Clone + Send + Sync + 'static,
-    {
-        let is_early = |at: &usize| {
-            let reads = &self.conjuncts[*at].reads;
-            !reads.is_empty()
-                && reads.iter().all(|column| match self.table.field(*column).name().as_str() {
-                    // The test avoids reading `_raw`, and `index` is not stored.
-                    columns::RAW | columns::INDEX => false,
-                    name => is_stored(name) || matches!(place(name), FieldPlace::Column(_)),
-                })
-        };
-        let (early, filters): (Vec<usize>, Vec<usize>) =
-            residual.filters.iter().partition(|at| is_early(at));
-        if early.is_empty() {
-            return None;
-        }
-        let early = ResidualFilters { filters: early, counted: true, observed: false };
-        let reads = self.conjuncts(&early).flat_map(|conjunct| &conjunct.reads);
-        let mut columns: Vec<String> =
-            reads.map(|at| self.table.field(*at).name().clone()).collect();
-        // Several filters may read the same column.
-        columns.sort_unstable();
-        columns.dedup();
-        let (work, index, place) = (Arc::clone(self), index.clone(), place.clone());
-        let passes = move |stored: &RecordBatch| {
-            // The columns of the test are used in their stored form.
-            let (may_be_in_texts, sent) = (&|_: &str, _: &str| true, &[]);
-            let (index, place, stale, residual) = (&index, &place, &Stale::Nothing, &early);
-            let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
-            work.passes(stored, &origin).map_err(|error| ArrowError::ExternalError(error.into()))
-        };
-        let test = RowTest { columns, passes: Arc::new(passes) };
-        Some((test, ResidualFilters { filters, counted: true, observed: false }))
-    }
-
-    /// Returns which rows pass the filters of a row test: one bit per row of the reader's batch. As in
-    /// [`Self::process`], each filter sees only the rows that passed those before it.
-    fn passes(&self, stored: &RecordBatch, origin: &Origin<'_>) -> Result<BooleanArray> {
-        let all = stored.num_rows();
-        self.report.events_scanned.fetch_add(all as u64, Relaxed);
-        let made = vec![None; self.table.fields().len()];
-        let mut rows = Rows { stored: stored.clone(), made };
-        let mut passes = BooleanArray::from(vec![true; all]);
-        let mut later = Vec::new();
-        for conjunct in self.conjuncts(origin.residual) {
-            match conjunct.quick(&rows.stored, origin.place) {
-                Some(mask) => {
-                    rows.keep(&mask)?;
-                    passes = narrowed(&passes, &mask);
-                }
-                None => later.push(conjunct),
-            }
-        }
-        for conjunct in later {
-            if rows.are_none() {
-                break;
-            }
-            if let Some(mask) = conjunct.mask(&self.read_by(conjunct, &mut rows, origin)?)? {
-                rows.keep(&mask)?;
-                passes = narrowed(&passes, &mask);
-            }
-        }
-        self.selectivity.add(all, passes.true_count());
-        Ok(passes)
     }
 
     /// Removes the granules of row groups whose integers cannot pass a filter, according to the statistics in
@@ -436,11 +350,17 @@ impl Work {
         if !counts_all && rows.keep_within(window)?.are_none() {
             return Ok(None);
         }
-        let before = rows.stored.num_rows();
-        let (texts, later) = self.apply_small(&mut rows, origin)?;
-        if origin.residual.observed {
-            self.selectivity.add(before, rows.stored.num_rows());
+        let (observed, others) = origin.residual.filters.split_at(origin.residual.observed);
+        if !observed.is_empty() {
+            let before = rows.stored.num_rows();
+            // They are all small.
+            self.apply_small(observed, &mut rows, origin)?;
+            self.selectivity.add(observed, before, rows.stored.num_rows());
+            if rows.are_none() {
+                return Ok(None);
+            }
         }
+        let (texts, later) = self.apply_small(others, &mut rows, origin)?;
         if !rows.are_none() {
             self.apply(texts, &mut rows, origin)?;
         }
@@ -473,16 +393,17 @@ impl Work {
         Ok(Some(RecordBatch::try_new_with_options(schema, output, &options)?))
     }
 
-    /// Applies the filters that stored columns other than `_raw` decide. Returns those over `_raw`, and those
-    /// over extracted fields.
+    /// Applies those of the filters that stored columns other than `_raw` decide. Returns those over `_raw`,
+    /// and those over extracted fields.
     fn apply_small<'a>(
         &'a self,
+        filters: &[usize],
         rows: &mut Rows,
         origin: &Origin<'_>,
     ) -> Result<(Vec<&'a Conjunct>, Vec<&'a Conjunct>)> {
         let raw = self.table.index_of(columns::RAW)?;
         let (mut small, mut texts, mut later) = (Vec::new(), Vec::new(), Vec::new());
-        for conjunct in self.conjuncts(origin.residual) {
+        for conjunct in filters.iter().map(|at| &self.conjuncts[*at]) {
             // Quick filters are applied at once: rows that they drop are never converted to the plan's types.
             match conjunct.quick(&rows.stored, origin.place) {
                 Some(mask) => rows.keep(&mask)?,
@@ -694,13 +615,6 @@ impl Work {
     }
 }
 
-/// Returns which of all rows pass, given those that passed before, and which of these pass now.
-fn narrowed(before: &BooleanArray, now: &BooleanArray) -> BooleanArray {
-    let mut now = now.values().iter();
-    let pass = |row| before.value(row) && now.next() == Some(true);
-    BooleanArray::new(BooleanBuffer::collect_bool(before.len(), pass), None)
-}
-
 fn compile(table: &SchemaRef, filter: &Expr) -> Result<Conjunct> {
     let mut reads = Vec::new();
     for column in filter.column_refs() {
@@ -730,8 +644,8 @@ impl Conjunct {
     }
 
     /// Returns which rows pass, evaluated on a dictionary column of names, so that each distinct name is
-    /// tested once. An expression that does not support dictionaries fails here, and [`Self::mask`] decides
-    /// instead.
+    /// tested once (comparisons of `where` cast the names to texts, and compare every row). An expression
+    /// that does not support dictionaries fails here, and [`Self::mask`] decides instead.
     fn of_names(&self, stored: &RecordBatch) -> Option<BooleanArray> {
         let [field] = self.schema.fields().as_ref() else { return None };
         let names = stored.column_by_name(field.name())?;
@@ -769,17 +683,4 @@ fn unqualified(expr: Expr) -> Result<Expr> {
         })
     };
     Ok(expr.transform(bare)?.data)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_passes_if_it_has_passed_before_and_passes_now() {
-        let before = BooleanArray::from(vec![true, false, true, false, true]);
-        let now = BooleanArray::from(vec![false, true, true]);
-        let passes = BooleanArray::from(vec![false, false, true, false, true]);
-        assert_eq!(narrowed(&before, &now), passes);
-    }
 }

@@ -6,13 +6,14 @@ use bucket::WriteOptions;
 use cache::{CachedStore, SearchReads};
 use catalog::{Catalog, Commit};
 use karst_search::{JobRequest, Objects, SearchService, quarantined};
+use karst_spectest::SpecEvent;
 use knowledge::Knowledge;
 use model::IndexName;
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 
-use crate::support::{log_event, open, put, service_over};
+use crate::support::{Random, log_event, open, put, service_over};
 
 const ROWS: usize = 500;
 const SEARCH: &str = "search index=main";
@@ -48,10 +49,14 @@ struct Stored {
 }
 
 async fn stored() -> Stored {
+    let events: Vec<_> = (0..ROWS).map(log_event).collect();
+    stored_of(&events, &WriteOptions::default()).await
+}
+
+async fn stored_of(events: &[SpecEvent], options: &WriteOptions) -> Stored {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let knowledge = Arc::new(Knowledge::builtin());
-    let events: Vec<_> = (0..ROWS).map(log_event).collect();
-    let entry = put(&store, &events, &knowledge, &WriteOptions::default()).await;
+    let entry = put(&store, events, &knowledge, options).await;
     let path = Path::from(entry.path.as_str());
     let content = store.get(&path).await.unwrap().bytes().await.unwrap().to_vec();
     let catalog = open(&store).await;
@@ -107,4 +112,28 @@ async fn damage_that_only_the_cache_has_is_read_past() {
     stored.restore().await;
     assert_eq!(stored.rows().await, Ok(ROWS));
     assert!(quarantined(&stored.catalog.snapshot()).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rows_of_a_sample_that_is_read_again_are_counted_once() {
+    const EVENTS: usize = 9_900;
+    let mut random = Random(3);
+    // A word that hardly compresses, so that the texts are most of the object and all of its first third but
+    // for the times.
+    let event = |at: usize| {
+        let word: String = (0..12).map(|_| format!("{:08x}", random.below(1 << 31))).collect();
+        SpecEvent { raw: format!("n={} {word}", at % 1_000), ..log_event(at) }
+    };
+    let events: Vec<SpecEvent> = (0..EVENTS).map(event).collect();
+    // The texts of a sample of so many granules are fetched after the test.
+    let options = WriteOptions { granule_rows: 256, ..WriteOptions::default() };
+    let stored = stored_of(&events, &options).await;
+    stored.damage().await;
+    stored.cache.get(&stored.path).await.unwrap().bytes().await.unwrap();
+    stored.restore().await;
+    let search = "search index=main n>=0 | eval size=len(_raw) | stats sum(size)";
+    let job = stored.service.dispatch(JobRequest::new(search, "me")).await.unwrap();
+    job.finished().await.unwrap();
+    let counts = job.counts();
+    assert_eq!((counts.events_scanned, counts.events_matched), (EVENTS as u64, EVENTS as u64));
 }
