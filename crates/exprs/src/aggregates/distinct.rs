@@ -16,7 +16,7 @@ use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::aggregates::integer_set::IntegerSet;
 use crate::aggregates::state;
-use crate::aggregates::summary::Summary;
+use crate::aggregates::summary::{FEW_VALUES, Summary, table_size};
 use crate::column::Value;
 
 /// The distinct values so far. A text that is an integer in Karst's notation is stored as a number, so that
@@ -43,10 +43,6 @@ impl Distinct {
     }
 }
 
-/// Maximum number of hashes in a list: most of very many groups have no more, and a table for each would be
-/// several times as large.
-const LISTED: usize = 4;
-
 /// A set of hashes.
 #[derive(Debug, Clone)]
 enum Hashes<T> {
@@ -71,7 +67,7 @@ impl<T: Copy + Eq + Hash> Hashes<T> {
                 if hashes.contains(&hash) {
                     return;
                 }
-                if hashes.len() < LISTED {
+                if hashes.len() < FEW_VALUES {
                     if hashes.is_empty() {
                         hashes.reserve_exact(1);
                     }
@@ -103,7 +99,7 @@ impl<T: Copy + Eq + Hash> Hashes<T> {
     fn heap_size(&self) -> usize {
         match self {
             Self::Few(hashes) => hashes.capacity() * size_of::<T>(),
-            Self::Many(hashes) => hashes.allocation_size(),
+            Self::Many(hashes) => table_size::<T>(hashes.capacity()),
         }
     }
 
@@ -421,5 +417,43 @@ impl Summary for Occurrences {
 
     fn heap_size(&self) -> usize {
         0
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn distinct(texts: &[String]) -> Distinct {
+        let mut summary = Distinct::default();
+        texts.iter().for_each(|text| summary.add_text(text));
+        summary
+    }
+
+    #[test]
+    fn a_value_of_two_states_counts_once_when_a_list_becomes_a_table() {
+        // Texts, and texts that are integers.
+        for kind in ["text", ""] {
+            let texts = |numbers: &[u8]| -> Vec<String> {
+                numbers.iter().map(|number| format!("{kind}{number}")).collect()
+            };
+            let mut all = distinct(&texts(&[1, 2, 3]));
+            let parts: [(&[u8], i64); 3] = [(&[3, 4], 4), (&[4, 5, 1], 5), (&[6, 5], 6)];
+            for (part, count) in parts {
+                let state = distinct(&texts(part)).state().unwrap();
+                let state: Vec<ArrayRef> =
+                    state.iter().map(|value| value.to_array().unwrap()).collect();
+                all.merge(&state, 0).unwrap();
+                assert_eq!(all.count(), Some(count), "{kind}: {part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn free_places_of_a_table_do_not_count() {
+        // A table with 2,048 places is full with 1,792 entries.
+        let texts: Vec<String> = (0..1_792).map(|row| format!("row {row}")).collect();
+        assert_eq!(distinct(&texts).heap_size(), 1_792 * 17);
     }
 }

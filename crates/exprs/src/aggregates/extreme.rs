@@ -164,10 +164,6 @@ impl Summary for Extreme {
         let number = self.number.as_ref().map_or(0, |(_, text)| text.capacity());
         number + self.text.as_ref().map_or(0, String::capacity)
     }
-
-    fn emitted_size(&self) -> usize {
-        self.heap_size()
-    }
 }
 
 #[cfg(test)]

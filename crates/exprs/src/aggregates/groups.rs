@@ -5,7 +5,8 @@
 //! memory of a search.
 //!
 //! The engine converts all groups at once, however many there are. So the memory of the columns is counted
-//! from the first value on, before they exist: a search over its limit spills or fails while the groups grow.
+//! from the first value on, before they exist: a search over its limit spills while the groups grow. The
+//! state of a group is freed as soon as it is converted, so the larger of the two sizes counts.
 
 use std::sync::Arc;
 
@@ -96,9 +97,9 @@ impl<S: Summary> States<S> {
     }
 }
 
-/// Returns the size of a group in bytes outside of its state, with what it takes in columns.
+/// Returns the size of a group in bytes outside of its state: while it grows, or in columns.
 fn held_size<S: Summary>(state: &S) -> usize {
-    state.heap_size() + state.emitted_size()
+    state.heap_size().max(state.emitted_size())
 }
 
 /// Returns the fixed part of the size of a row in columns of these types.
@@ -119,9 +120,9 @@ fn number(states: usize) -> u32 {
 pub(super) struct Groups<S> {
     states: States<S>,
     order: Order,
-    /// The memory of the groups outside of their states, with the variable part of their columns.
+    /// The memory of the groups outside of their states, or of the variable part of their columns.
     heap: usize,
-    /// The fixed part of the size of a group in columns.
+    /// The fixed part of the size of a group with a state in columns.
     row_size: usize,
 }
 
@@ -312,19 +313,27 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
         self.states.empty.states(states.take(EmitTo::All))
     }
 
+    /// Of a group without a state, only an offset counts in columns: thousands of aggregates, such as
+    /// `stdev(*)`, over as many groups would otherwise exceed the memory of a search by rows that it writes
+    /// only to spill or exchange them.
     fn size(&self) -> usize {
-        self.states.size() + self.heap + self.states.groups() * self.row_size
+        let with_state = self.states.states.len();
+        let others = self.states.groups().saturating_sub(with_state);
+        let rows = with_state * self.row_size + others * size_of::<i32>();
+        self.states.size() + self.heap + rows
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::array::{AsArray, Int64Array, StringViewArray};
+    use arrow::array::{AsArray, Float64Array, Int64Array, StringViewArray};
     use arrow::compute::SortOptions;
+    use datafusion::execution::memory_pool::{FairSpillPool, MemoryConsumer, MemoryPool};
 
     use super::*;
     use crate::Report;
+    use crate::aggregates::moments::{Moment, Moments};
     use crate::aggregates::values::{Listing, Values};
 
     fn groups() -> Groups<Values> {
@@ -368,6 +377,45 @@ mod tests {
         assert_eq!((rest.len(), &rest[990], &rest[992]), (993, &of(&["a", "e"]), &of(&["d"])));
         assert_eq!(rest.iter().flatten().count(), 2);
         assert_eq!(many.heap, 0);
+    }
+
+    #[test]
+    fn groups_without_a_state_count_as_offsets_of_columns() {
+        let order = Order { values: 1, directions: Vec::new() };
+        let mut many = Groups::of(Moments::new(Moment::Range), order);
+        let all: Vec<usize> = (0..10_000).collect();
+        let mut numbers = vec![None; 10_000];
+        numbers[7] = Some(1.0);
+        let sparse: ArrayRef = Arc::new(Float64Array::from(numbers));
+        many.update_batch(&[sparse], &all, None, 10_000).unwrap();
+        assert_eq!(many.states.states.len(), 1);
+        assert!(many.size() < 100_000, "{}", many.size());
+        // Groups with a state count with their rows.
+        let dense: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 10_000]));
+        many.update_batch(&[dense], &all, None, 10_000).unwrap();
+        assert!(many.size() > 10_000 * many.row_size, "{}", many.size());
+    }
+
+    #[test]
+    fn a_group_may_take_more_than_half_of_the_memory() {
+        let mut both = groups();
+        for half in [0..1_000, 1_000..2_000] {
+            let values: Vec<String> =
+                half.map(|row| format!("a text of thirty-six bytes {row:09}")).collect();
+            let values: Vec<Option<&str>> =
+                values.iter().map(|value| Some(value.as_str())).collect();
+            let mut part = groups();
+            part.update_batch(&texts(&values), &[0; 1_000], None, 1).unwrap();
+            let state = part.state(EmitTo::All).unwrap();
+            both.merge_batch(&state, &[0], 1).unwrap();
+        }
+        // The state takes 60 % of the memory.
+        let memory = both.states.states[0].heap_size() * 10 / 6;
+        let pool: Arc<dyn MemoryPool> = Arc::new(FairSpillPool::new(memory));
+        let held = MemoryConsumer::new("groups").with_can_spill(true).register(&pool);
+        held.try_resize(both.size()).unwrap();
+        let found = read(&both.evaluate(EmitTo::All).unwrap());
+        assert_eq!(found[0].as_ref().map(Vec::len), Some(2_000));
     }
 
     #[test]

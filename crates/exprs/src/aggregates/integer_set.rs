@@ -3,13 +3,13 @@
 
 use hashbrown::HashSet;
 
+use crate::aggregates::summary::{FEW_VALUES, table_size};
+
 /// Number of integers per bitmap chunk, which has 8 KiB.
 const CHUNK: i64 = 1 << 16;
 const WORDS: usize = 1 << 10;
 /// Maximum number of chunks between the minimum and the maximum; beyond it, a hash set is used.
 const SPAN: usize = 1 << 12;
-/// Maximum number of integers in a list: most of very many groups have no more.
-const LISTED: usize = 4;
 /// Size of the hash set below which bitmaps are not considered, so that small sets stay small.
 const FEW: usize = 1 << 10;
 /// Bitmap bytes per integer above which a hash set is smaller.
@@ -30,7 +30,7 @@ enum Form {
     /// The first `len` numbers.
     Few {
         len: u8,
-        numbers: [i64; LISTED],
+        numbers: [i64; FEW_VALUES],
     },
     Hashed(HashSet<i64>),
     Bits(Bits),
@@ -47,7 +47,7 @@ struct Bits {
 
 impl Default for IntegerSet {
     fn default() -> Self {
-        Self { form: Form::Few { len: 0, numbers: [0; LISTED] }, consider_at: FEW }
+        Self { form: Form::Few { len: 0, numbers: [0; FEW_VALUES] }, consider_at: FEW }
     }
 }
 
@@ -79,7 +79,7 @@ impl IntegerSet {
                 if numbers[..held].contains(&number) {
                     return;
                 }
-                if held < LISTED {
+                if held < FEW_VALUES {
                     numbers[held] = number;
                     *len += 1;
                     return;
@@ -94,7 +94,7 @@ impl IntegerSet {
     pub(crate) fn heap_size(&self) -> usize {
         match &self.form {
             Form::Few { .. } => 0,
-            Form::Hashed(numbers) => numbers.allocation_size(),
+            Form::Hashed(numbers) => table_size::<i64>(numbers.capacity()),
             Form::Bits(bits) => {
                 bits.filled * size_of::<[u64; WORDS]>()
                     + bits.chunks.capacity() * size_of::<Option<Chunk>>()
@@ -223,6 +223,8 @@ mod tests {
         assert!(matches!(set.form, Form::Few { .. }) && set.heap_size() == 0);
         let set = holds([3, -1, i64::MAX, 0, 7].into_iter());
         assert!(matches!(set.form, Form::Hashed(_)));
+        // The eighth place of the table, which stays free, does not count.
+        assert_eq!(set.heap_size(), 7 * 9);
     }
 
     #[test]

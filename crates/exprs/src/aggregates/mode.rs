@@ -8,13 +8,10 @@ use datafusion::common::{Result, ScalarValue};
 use hashbrown::HashMap;
 
 use crate::aggregates::state;
-use crate::aggregates::summary::Summary;
+use crate::aggregates::summary::{FEW_VALUES, Summary};
 use crate::column::Value;
 
-/// Maximum number of texts in a list: most of very many groups have no more, and a table for each would be
-/// several times as large.
-const LISTED: usize = 4;
-/// Bytes of a text in memory besides its own.
+/// Bytes of a text of a list in memory besides its own.
 const TEXT: usize = 16;
 /// Bytes of a text in the columns of a state besides its own: its view and its count.
 const EMITTED: usize = size_of::<u128>() + size_of::<i64>();
@@ -55,7 +52,7 @@ impl Counts {
             Self::Many(counts) => {
                 counts.insert(text.into(), count);
             }
-            Self::Few(counts) if counts.len() < LISTED => {
+            Self::Few(counts) if counts.len() < FEW_VALUES => {
                 if counts.is_empty() {
                     counts.reserve_exact(1);
                 }
@@ -163,13 +160,59 @@ impl Summary for Mode {
 
     fn heap_size(&self) -> usize {
         let entries = match &self.counts {
-            Counts::Few(counts) => counts.capacity() * size_of::<(Box<str>, i64)>(),
+            Counts::Few(counts) => {
+                counts.capacity() * size_of::<(Box<str>, i64)>() + counts.len() * TEXT
+            }
+            // Without BY, nothing spills, and a search over its limit ends: what the allocator takes for
+            // each of millions of texts does not count.
             Counts::Many(counts) => counts.allocation_size(),
         };
-        entries + self.counts.len() * TEXT + self.bytes
+        entries + self.bytes
     }
 
     fn emitted_size(&self) -> usize {
         self.counts.len() * EMITTED + self.bytes
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn mode(texts: &[&str]) -> Mode {
+        let mut summary = Mode::default();
+        texts.iter().for_each(|text| summary.add_text(text, 1));
+        summary
+    }
+
+    #[test]
+    fn counts_of_two_states_add_up_when_a_list_becomes_a_table() {
+        let mut all = mode(&["a", "b", "c"]);
+        let parts: [(&[&str], usize, &str); 3] = [
+            (&["c", "d"], 4, "c"),
+            (&["e", "d", "d", "a"], 5, "d"),
+            (&["f", "e", "e", "e"], 6, "e"),
+        ];
+        for (part, texts, best) in parts {
+            let state = mode(part).state().unwrap();
+            let state: Vec<ArrayRef> =
+                state.iter().map(|value| value.to_array().unwrap()).collect();
+            all.merge(&state, 0).unwrap();
+            assert_eq!((all.counts.len(), all.best()), (texts, Some(best)), "{part:?}");
+        }
+        let mut counts = Vec::new();
+        all.counts.each(|text, count| counts.push((text, count)));
+        counts.sort_unstable();
+        assert_eq!(counts, [("a", 2), ("b", 1), ("c", 2), ("d", 3), ("e", 4), ("f", 1)]);
+        assert_eq!(all.bytes, 6);
+    }
+
+    #[test]
+    fn a_table_takes_no_more_than_32_bytes_for_each_text_that_it_has_room_for() {
+        // A table with 2,048 places is full with 1,792 entries.
+        let texts: Vec<String> = (0..1_792).map(|row| format!("{row:08}")).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        assert!(mode(&texts).heap_size() <= 1_792 * (32 + 8));
     }
 }

@@ -16,7 +16,7 @@ use eval::value::parse_number;
 use hashbrown::HashMap;
 
 use crate::aggregates::state;
-use crate::aggregates::summary::Summary;
+use crate::aggregates::summary::{FEW_VALUES, Summary, table_size};
 use crate::column::Value;
 
 /// Number of distinct values that are kept before neighbours are merged.
@@ -25,8 +25,6 @@ const MOST_VALUES: usize = 10_000;
 const SMALL: usize = 4_096;
 /// Number of values before the array is allocated, so that small groups stay small.
 const FEW: usize = 64;
-/// Number of distinct values that are counted in the summary itself: most of very many groups have no more.
-const WITHIN: usize = 4;
 /// Resolution of merging: with a higher value, more points remain.
 const FINENESS: f64 = 500.0;
 
@@ -40,8 +38,10 @@ pub(crate) struct Percentile {
     median: bool,
     /// Number of values in `few`.
     held: u8,
+    /// Number of places of `small` with a count.
+    used: u16,
     /// Counts of the first values, by their bits; empty once there is `many`.
-    few: [(u64, u64); WITHIN],
+    few: [(u64, u64); FEW_VALUES],
     /// Counts of small integers, which are common for latencies and sizes; empty before the first one.
     small: Box<[u64]>,
     many: Option<Box<Many>>,
@@ -58,8 +58,8 @@ struct Many {
 
 impl Percentile {
     pub(crate) fn new(percent: f64, exact: bool) -> Self {
-        let (few, small) = ([(0, 0); WITHIN], Box::default());
-        Self { percent, exact, median: false, held: 0, few, small, many: None }
+        let (few, small) = ([(0, 0); FEW_VALUES], Box::default());
+        Self { percent, exact, median: false, held: 0, used: 0, few, small, many: None }
     }
 
     pub(crate) fn median() -> Self {
@@ -69,7 +69,12 @@ impl Percentile {
     #[inline]
     fn add_number(&mut self, number: f64, times: u64) {
         match place_of(number).and_then(|at| self.small.get_mut(at)) {
-            Some(held) => *held = held.saturating_add(times),
+            Some(held) => {
+                if *held == 0 {
+                    self.used = self.used.saturating_add(1);
+                }
+                *held = held.saturating_add(times);
+            }
             None => self.add_other(number, times),
         }
     }
@@ -94,7 +99,8 @@ impl Percentile {
         if let Some(at) = place_of(number).filter(|at| *at < SMALL)
             && self.grow_small(at)
         {
-            self.small[at] = self.small[at].saturating_add(times);
+            self.used = self.used.saturating_add(1);
+            self.small[at] = times;
             return;
         }
         // Adding 0.0 maps the negative zero to the positive one.
@@ -111,7 +117,7 @@ impl Percentile {
         let held = usize::from(self.held);
         if let Some((_, count)) = self.few[..held].iter_mut().find(|(known, _)| *known == bits) {
             *count = count.saturating_add(times);
-        } else if held < WITHIN {
+        } else if held < FEW_VALUES {
             self.few[held] = (bits, times);
             self.held += 1;
         } else {
@@ -158,9 +164,8 @@ impl Percentile {
 
     /// Returns the number of counted values, or a few more.
     fn counted(&self) -> usize {
-        let small = self.small.iter().filter(|times| **times > 0).count();
         let others = self.many.as_ref().map_or(0, |many| many.counts.len());
-        usize::from(self.held) + small + others
+        usize::from(self.held) + usize::from(self.used) + others
     }
 
     fn points(&self) -> &[(f64, f64)] {
@@ -180,7 +185,7 @@ impl Percentile {
     fn merge_neighbours(&mut self) {
         let mut points = Vec::new();
         self.sort_into(&mut points);
-        (self.held, self.small) = (0, Box::default());
+        (self.held, self.used, self.small) = (0, 0, Box::default());
         let many = self.many.get_or_insert_default();
         **many = Many::default();
         let total: f64 = points.iter().map(|point| point.1).sum();
@@ -355,23 +360,23 @@ impl Summary for Percentile {
     fn heap_size(&self) -> usize {
         let many = self.many.as_ref().map_or(0, |many| {
             let points = many.points.capacity() * size_of::<(f64, f64)>();
-            size_of::<Many>() + points + many.counts.allocation_size()
+            let counts = table_size::<(u64, u64)>(many.counts.capacity());
+            size_of::<Many>() + points + counts
         });
         many + size_of_val(&*self.small)
     }
 
-    /// Of the places of small integers, half are taken to be in use: counting them for each value would take
-    /// longer than adding it.
     fn emitted_size(&self) -> usize {
-        let many = self.many.as_ref().map_or(0, |many| many.counts.len() + many.points.len());
-        (usize::from(self.held) + many + self.small.len() / 2) * size_of::<(f64, f64)>()
+        (self.counted() + self.points().len()) * size_of::<(f64, f64)>()
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use super::{Percentile, Summary, place_of};
+    use arrow::array::{Array, ArrayRef, AsArray};
+
+    use super::{Many, Percentile, Summary, place_of};
 
     fn percentile(percent: f64, values: impl IntoIterator<Item = f64>) -> Option<f64> {
         let mut summary = Percentile::new(percent, false);
@@ -401,6 +406,32 @@ mod tests {
         summary.add_number(7.0, 1);
         assert!(summary.heap_size() > 0);
         assert_eq!((summary.counted(), summary.value(&mut Vec::new())), (5, Some(1.0)));
+    }
+
+    #[test]
+    fn columns_of_small_integers_count_by_the_places_in_use() {
+        let columns = |summary: &Percentile| {
+            let states = Percentile::new(50.0, false).states(vec![Some(summary.clone())]).unwrap();
+            let bytes = |column: &ArrayRef| column.as_list::<i32>().values().len() * 8;
+            states.iter().map(bytes).sum::<usize>()
+        };
+        let mut summary = Percentile::new(50.0, false);
+        (0..100).for_each(|at| summary.add_number(f64::from(at) + 0.5, 1));
+        summary.add_number(4_095.0, 3);
+        summary.add_number(4_095.0, 3);
+        assert_eq!((summary.small.len(), summary.used), (4_096, 1));
+        assert_eq!((summary.emitted_size(), columns(&summary)), (101 * 16, 101 * 16));
+        (0..4_096).for_each(|at| summary.add_number(f64::from(at), 1));
+        assert_eq!((summary.emitted_size(), columns(&summary)), (4_196 * 16, 4_196 * 16));
+        assert!(summary.emitted_size() > summary.heap_size());
+    }
+
+    #[test]
+    fn a_table_of_fractions_counts_without_the_places_that_it_keeps_free() {
+        let mut summary = Percentile::new(50.0, true);
+        // A table with 2,048 places is full with 1,792 entries.
+        (0..1_792).for_each(|at| summary.add_number(f64::from(at) + 0.5, 1));
+        assert_eq!(summary.heap_size(), size_of::<Many>() + 1_792 * 17);
     }
 
     #[test]

@@ -74,7 +74,9 @@ pub(crate) fn binaries(groups: usize, bytes: usize) -> Result<BinaryBuilder> {
 /// Checks a length against the offsets of a column, which have 32 bits.
 fn fits(length: usize) -> Result<()> {
     if i32::try_from(length).is_err() {
-        return exec_err!("the states of the groups have {length} elements, more than 2^31");
+        return exec_err!(
+            "the groups have {length} values or bytes of values, more than 2^31: use fewer groups"
+        );
     }
     Ok(())
 }
@@ -170,4 +172,17 @@ pub(crate) fn bytes(states: &ArrayRef, row: usize) -> Option<&[u8]> {
 pub(crate) fn large_bytes(states: &ArrayRef, row: usize) -> Option<&[u8]> {
     let column = states.as_binary::<i64>();
     column.is_valid(row).then(|| column.value(row))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_values_than_a_column_can_hold_are_refused_with_what_helps() {
+        assert!(fits((1 << 31) - 1).is_ok());
+        let error = fits(1 << 31).unwrap_err().to_string();
+        assert!(error.contains("2147483648 values") && error.contains("fewer groups"), "{error}");
+    }
 }

@@ -29,6 +29,16 @@ use crate::column::{Argument, Row, Value, Values};
 use crate::kernel::any_arguments;
 use crate::types::{ArrowType, ValueType};
 
+/// Maximum number of distinct values that a summary holds in a list: most of very many groups have no more,
+/// and a table for each would be several times as large.
+pub(super) const FEW_VALUES: usize = 4;
+
+/// Returns the size in bytes of a hash table with room for this number of entries. The eighth of its places
+/// that a table keeps free does not count: without BY, nothing spills, and a search over its limit ends.
+pub(super) fn table_size<T>(entries: usize) -> usize {
+    entries * (size_of::<T>() + 1)
+}
+
 /// The state of one group.
 pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
     /// Whether the summary processes whole events: then [`Self::add`] is called per event, otherwise
@@ -76,10 +86,10 @@ pub(crate) trait Summary: fmt::Debug + Clone + Send + Sync + 'static {
     fn heap_size(&self) -> usize;
 
     /// Returns the bytes that the state takes in columns, without the fixed part of each row: the engine
-    /// converts all groups at once. It is read on every change of a group, so it may be an estimate.
+    /// converts all groups at once. It is read on every change of a group, so it may be an estimate; by
+    /// default, columns are taken to be as large as the state.
     fn emitted_size(&self) -> usize {
-        // Columns of the general conversion exist twice for a moment.
-        2 * self.heap_size()
+        self.heap_size()
     }
 }
 
