@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a result is that of aggregating the rows of the window one by one. Aggregates that lose
 //! nothing when a row leaves follow the window, so that a row takes the same time in a window of any length;
-//! the others are computed of all rows at once.
+//! the others are computed of all rows at once, unless no row has a value.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -58,6 +58,15 @@ impl Aggregate {
     /// Adds a row to an accumulator.
     pub(super) fn add(&self, row: &Past, accumulator: &mut dyn Accumulator) -> Result<()> {
         accumulator.update_batch(&self.arguments_of(row))
+    }
+
+    /// Whether a row may have a value; functions of one argument skip nulls. `max` of a field consists of one
+    /// of its whole numbers and one of its other values, which most fields of numbers do not have.
+    fn has_value(&self, row: &Past) -> bool {
+        match &row.columns[self.arguments.clone()] {
+            [column] => column.is_valid(row.row),
+            _ => true,
+        }
     }
 
     fn arguments_of(&self, row: &Past) -> Vec<ArrayRef> {
@@ -117,10 +126,13 @@ impl Slide {
     }
 }
 
-/// The aggregates that follow a window; `None` for the others.
+/// The aggregates that follow a window.
 #[derive(Debug)]
 pub(super) struct Sliding {
+    /// `None` for an aggregate that does not follow it.
     slides: Vec<Option<Slide>>,
+    /// Number of rows in the window that have a value, for each aggregate.
+    values: Vec<usize>,
     /// Number of rows in the window.
     pub(super) rows: usize,
 }
@@ -130,13 +142,16 @@ impl Sliding {
         let slide = |aggregate: &Aggregate| {
             aggregate.slides.then(|| Slide::new(&aggregate.function)).transpose()
         };
-        Ok(Self { slides: aggregates.iter().map(slide).collect::<Result<_>>()?, rows: 0 })
+        let slides = aggregates.iter().map(slide).collect::<Result<Vec<_>>>()?;
+        Ok(Self { slides, values: vec![0; aggregates.len()], rows: 0 })
     }
 
     /// Adds a row.
     pub(super) fn enter(&mut self, aggregates: &[Aggregate], row: &Past) -> Result<()> {
         self.rows += 1;
-        for (aggregate, slide) in aggregates.iter().zip(&mut self.slides) {
+        let each = self.slides.iter_mut().zip(&mut self.values);
+        for (aggregate, (slide, values)) in aggregates.iter().zip(each) {
+            *values += usize::from(aggregate.has_value(row));
             if let Some(slide) = slide {
                 aggregate.add(row, slide.accumulator())?;
             }
@@ -147,7 +162,9 @@ impl Sliding {
     /// Drops the row that entered first.
     pub(super) fn leave(&mut self, aggregates: &[Aggregate], row: &Past) -> Result<()> {
         self.rows -= 1;
-        for (aggregate, slide) in aggregates.iter().zip(&mut self.slides) {
+        let each = self.slides.iter_mut().zip(&mut self.values);
+        for (aggregate, (slide, values)) in aggregates.iter().zip(each) {
+            *values -= usize::from(aggregate.has_value(row));
             if let Some(slide) = slide {
                 slide.accumulator().retract_batch(&aggregate.arguments_of(row))?;
             }
@@ -158,6 +175,17 @@ impl Sliding {
     fn get(&mut self, at: usize) -> Option<&mut Slide> {
         self.slides.get_mut(at)?.as_mut()
     }
+}
+
+/// Whether a result is computed of all rows of the window.
+fn is_computed(aggregate: &Aggregate, at: usize, sliding: Option<&Sliding>) -> bool {
+    !aggregate.slides && sliding.is_none_or(|sliding| sliding.values[at] > 0)
+}
+
+/// Whether results are computed of all rows of the window.
+pub(super) fn any_is_computed(aggregates: &[Aggregate], sliding: Option<&Sliding>) -> bool {
+    let mut aggregates = aggregates.iter().enumerate();
+    aggregates.any(|(at, aggregate)| is_computed(aggregate, at, sliding))
 }
 
 /// Rows in their order, as places in batches.
@@ -207,7 +235,7 @@ pub(super) fn evaluate<'w>(
     steps: &mut Steps,
     results: &mut [Vec<ScalarValue>],
 ) -> Result<()> {
-    let are_read = aggregates.iter().any(|aggregate| !aggregate.slides);
+    let are_read = any_is_computed(aggregates, sliding.as_deref());
     let rows = are_read.then(|| Rows::of(rows));
     for (at, (aggregate, result)) in aggregates.iter().zip(results).enumerate() {
         if let Some(slide) = sliding.as_deref_mut().and_then(|sliding| sliding.get(at)) {
@@ -215,8 +243,8 @@ pub(super) fn evaluate<'w>(
             result.push(slide.accumulator().evaluate()?);
             continue;
         }
-        steps.take(rows.as_ref().map_or(0, |rows| rows.places.len())).map_err(stopped)?;
-        let rows = rows.as_ref().filter(|_| !aggregate.slides);
+        let rows = rows.as_ref().filter(|_| is_computed(aggregate, at, sliding.as_deref()));
+        steps.take(rows.map_or(0, |rows| rows.places.len())).map_err(stopped)?;
         result.push(aggregate.result_of(rows)?);
     }
     Ok(())
