@@ -125,6 +125,8 @@ pub struct PlanningContext<'e> {
     depth: usize,
     /// Whether the rows are for a preview, which must not have side effects.
     dry_run: bool,
+    /// Whether the stages are those of a search within another one.
+    inner: bool,
     /// The lookups for expressions of the command.
     lookups: Option<&'e Lookups>,
     /// The planner of inner searches.
@@ -158,6 +160,7 @@ impl<'e> PlanningContext<'e> {
             subsearches,
             depth: 0,
             dry_run: false,
+            inner: false,
             lookups,
             planner,
         }
@@ -203,6 +206,16 @@ impl<'e> PlanningContext<'e> {
     /// Whether commands must not have side effects.
     pub fn is_dry_run(&self) -> bool {
         self.dry_run
+    }
+
+    /// Sets that the stages are those of a search within another one.
+    pub fn inside(self) -> Self {
+        Self { inner: true, ..self }
+    }
+
+    /// Whether the stages are those of a search within another one.
+    pub fn is_inner(&self) -> bool {
+        self.inner
     }
 
     /// Returns the observer of plans.

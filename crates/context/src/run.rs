@@ -59,7 +59,7 @@ async fn run_stages(
             // The rows exist only in this process, so no other process can plan the next stage.
             None => inner = None,
         }
-        let after = env.within(&rest.context);
+        let after = env.within(&rest.context).inside();
         let frame = rest.frame(rows, &after).await?;
         stage = plan_stage(frame, &rest.commands, &after).await?;
     }
@@ -86,6 +86,19 @@ pub async fn collect(
     env: &PlanningContext<'_>,
 ) -> Result<Rows, Error> {
     let plan = prepare(plan, env.session()?, env.watch(), PlanOf::Command).await?;
+    rows_of(plan, columns, env).await
+}
+
+/// Collects the rows of a plan over the input of the stage, which its command reads again, up to the limit of
+/// a stage.
+pub async fn collect_again(
+    plan: &LogicalPlan,
+    columns: &[OutputColumn],
+    env: &PlanningContext<'_>,
+) -> Result<Rows, Error> {
+    // The counters know the start of each stage of the search itself, but not of stages of an inner search.
+    let of = if env.is_inner() { PlanOf::Command } else { PlanOf::Again };
+    let plan = prepare(plan, env.session()?, env.watch(), of).await?;
     rows_of(plan, columns, env).await
 }
 

@@ -307,6 +307,14 @@ impl ScanReport {
         }
     }
 
+    /// Begins a plan that reads the events of the stage again. Takes back the events that the stage has
+    /// counted, without those that the planning of this plan has.
+    pub(crate) fn begin_again(&self) {
+        let planned = self.matched_planned.swap(0, Relaxed);
+        self.count_again();
+        self.events_matched.fetch_add(planned, Relaxed);
+    }
+
     /// Records an ended search in the metrics.
     pub(crate) fn record(&self, outcome: Outcome) {
         counter!(names::SEARCHES, "outcome" => outcome.word()).increment(1);
@@ -599,6 +607,33 @@ mod tests {
         let phases = [phase("read", 2.0, 4), phase("filter", 2.0, 2), phase("extract", 1.0, 2)];
         assert_eq!((part.phases.as_slice(), part.cpu), (phases.as_slice(), 1.5));
         assert_eq!((part.buckets, part.reads.store_requests), (3, 7));
+    }
+
+    #[test]
+    fn events_of_a_stage_that_are_read_again_are_counted_once() {
+        let report = ScanReport::with_timeline();
+        let read = || {
+            report.events_matched.fetch_add(7, Relaxed);
+            report.count_time(EventTime(0), 7);
+        };
+        let counted = || {
+            let bins = report.timeline().unwrap().bins().map(|(_, count)| count).sum::<u64>();
+            (report.counts().events_matched, bins)
+        };
+        // A stage before this one.
+        report.begin_stage();
+        read();
+        report.match_planned(2);
+        report.begin_stage();
+        read();
+        assert_eq!(counted(), (16, 14));
+        for _ in 0..2 {
+            report.match_planned(2);
+            report.begin_again();
+            assert_eq!(counted(), (9, 7));
+            read();
+            assert_eq!(counted(), (16, 14));
+        }
     }
 
     #[test]

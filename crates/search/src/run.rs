@@ -192,12 +192,13 @@ impl plan::Watch for JobWatch {
         of: PlanOf<'_>,
     ) -> PlanResult<Arc<dyn ExecutionPlan>> {
         let stage = of.stage();
-        match stage.is_some() {
-            true => {
+        match of {
+            PlanOf::Stage(_) => {
                 self.job.report().begin_stage();
                 self.head.iter().for_each(Head::begin_stage);
             }
-            false => self.job.report().begin_inner(),
+            PlanOf::Again => self.job.report().begin_again(),
+            PlanOf::Inner(_) | PlanOf::Command => self.job.report().begin_inner(),
         }
         let plan = match (&self.head, of) {
             (Some(head), PlanOf::Inner(inner)) => head.distribute_inner(plan, inner)?,

@@ -50,6 +50,9 @@ pub enum PlanOf<'p> {
     Stage(&'p Stage),
     /// A search within the search, as that of `append`.
     Inner(&'p InnerSearch<'p>),
+    /// A command that reads the input of its stage again, as `timechart` does for OTHER. Its events replace
+    /// those that the stage has counted.
+    Again,
     /// A command that works on rows of its own.
     Command,
 }

@@ -36,7 +36,7 @@ pub use self::bins::{Cut, RowBins};
 use self::missing::has_missing;
 use super::{Rows, TableOp};
 use crate::planning::PlanningContext;
-use crate::run::collect;
+use crate::run::{collect, collect_again};
 use frames::{Error, MessageKind};
 
 /// The hidden column of long rows that names the series.
@@ -199,7 +199,8 @@ impl Pivot {
     }
 
     /// Pivots without the long rows: the input is read once for the scores of all series, and once for the
-    /// rows of the selected ones and of OTHER.
+    /// rows of the selected ones and of OTHER. Events may arrive in between. All cells are of the last read,
+    /// so they agree with each other; the selection is that of the read before.
     async fn pivot_many(
         &self,
         choice: &SeriesChoice,
@@ -209,11 +210,13 @@ impl Pivot {
         let scores = self.scores_of_many(choice.score, score, env).await?;
         let all = scores.len();
         let kept = selected(&choice.filter, &scores);
-        let others = kept.len() < all;
-        // Without a column for the others, their rows still have keys.
+        // Without a column for the others, their rows still have keys. The aggregates of these rows are
+        // computed for nothing.
         let other = choice.other.as_deref().unwrap_or(UNSHOWN);
-        let (frame, values) = (self.input.clone(), self.aggregates.clone());
-        let rows = self.regrouped(frame, values, &kept, other, env).await?;
+        let rows = self.read_again(&kept, other, env).await?;
+        // A series whose first event has arrived since the selection is one of the others, too.
+        let is_other = |name: &String| !kept.contains(name);
+        let others = kept.len() < all || rows.texts(SERIES)?.iter().flatten().any(is_other);
         self.spread(&rows, &layout_of(choice, kept, others, &rows), env)
     }
 
@@ -224,7 +227,21 @@ impl Pivot {
         value: Typed,
         env: &PlanningContext<'_>,
     ) -> Result<HashMap<String, f64>, Error> {
+        let (plan, columns) = self.scored(score, value)?.finish()?;
+        let rows = collect_again(&plan, &columns, env).await?;
+        let names = rows.texts(SERIES)?.into_iter();
+        let scores = rows.numbers(SCORE)?.into_iter().map(Option::unwrap_or_default);
+        Ok(names.zip(scores).filter_map(|(name, score)| Some((name?, score))).collect())
+    }
+
+    /// Returns a frame with the score of each series.
+    fn scored(&self, score: Score, value: Typed) -> Result<Frame, Error> {
         let frame = self.input.clone().with_keys([SERIES])?;
+        if self.is_sum_of_counts(score) {
+            // The sum of the counts of its cells is the count of the series: no groups of cells are needed.
+            let series = vec![(SERIES.to_owned(), frame.field(SERIES))];
+            return frame.aggregate(series, vec![(SCORE.to_owned(), value)]);
+        }
         let keys = [self.row.as_str(), SERIES].map(|name| (name.to_owned(), frame.field(name)));
         let long = frame.aggregate(Vec::from(keys), vec![(SCORE.to_owned(), value)])?;
         let cells = number("score", |row| row.number(0)).call(vec![long.field(SCORE)]).expr;
@@ -236,15 +253,22 @@ impl Pivot {
             _ => expr_fn::sum(cells),
         };
         let series = long.field(SERIES);
-        let scored = long.aggregate(
+        long.aggregate(
             vec![(SERIES.to_owned(), series)],
             vec![(SCORE.to_owned(), Typed::new(ranking, ValueType::Float))],
-        )?;
-        let (plan, columns) = scored.finish()?;
-        let rows = collect(&plan, &columns, env).await?;
-        let names = rows.texts(SERIES)?.into_iter();
-        let scores = rows.numbers(SCORE)?.into_iter().map(Option::unwrap_or_default);
-        Ok(names.zip(scores).filter_map(|(name, score)| Some((name?, score))).collect())
+        )
+    }
+
+    /// Whether the score of a series is a sum of counts.
+    fn is_sum_of_counts(&self, score: Score) -> bool {
+        let is_count = |value: &PivotValue| value.zero && value.merge == Merge::Add;
+        match score {
+            Score::Events => true,
+            Score::Value(
+                StatsKind::Average | StatsKind::Max | StatsKind::Min | StatsKind::Range,
+            ) => false,
+            Score::Value(_) => self.values.first().is_some_and(is_count),
+        }
     }
 
     /// Selects the series with a column of their own.
@@ -282,24 +306,34 @@ impl Pivot {
         rows: &Rows,
         env: &PlanningContext<'_>,
     ) -> Result<Rows, Error> {
-        let again = self.values.iter().any(|value| value.merge == Merge::Again);
-        let (frame, values) = if again {
-            (self.input.clone(), self.aggregates.clone())
-        } else {
-            (Frame::of_rows(rows.clone())?, self.merged(rows))
-        };
-        self.regrouped(frame, values, kept, other, env).await
+        if self.values.iter().any(|value| value.merge == Merge::Again) {
+            return self.read_again(kept, other, env).await;
+        }
+        let (frame, values) = (Frame::of_rows(rows.clone())?, self.merged(rows));
+        let (plan, columns) = self.regrouped(frame, values, kept, other)?.finish()?;
+        collect(&plan, &columns, env).await
+    }
+
+    /// Reads the input again, and returns the long rows of the kept series and of the others.
+    async fn read_again(
+        &self,
+        kept: &HashSet<String>,
+        other: &str,
+        env: &PlanningContext<'_>,
+    ) -> Result<Rows, Error> {
+        let (frame, values) = (self.input.clone(), self.aggregates.clone());
+        let (plan, columns) = self.regrouped(frame, values, kept, other)?.finish()?;
+        collect_again(&plan, &columns, env).await
     }
 
     /// Aggregates rows by the row key and the series, of which those that are not kept are joined.
-    async fn regrouped(
+    fn regrouped(
         &self,
         frame: Frame,
         values: Vec<(String, Typed)>,
         kept: &HashSet<String>,
         other: &str,
-        env: &PlanningContext<'_>,
-    ) -> Result<Rows, Error> {
+    ) -> Result<Frame, Error> {
         let joined = when(is_kept(kept), column(SERIES)).otherwise(lit(other))?;
         let joined = Typed::new(cast_text(joined), ValueType::Text);
         let row = frame.field(&self.row);
@@ -310,8 +344,7 @@ impl Pivot {
         let keys = vec![(self.row.clone(), row), (SERIES.to_owned(), joined)];
         let frame = frame.aggregate(keys, values)?;
         let order = sort_key(frame.field(&self.row), SortOrder::Auto);
-        let (plan, columns) = frame.order_by(vec![(order, false, false)], false)?.finish()?;
-        collect(&plan, &columns, env).await
+        frame.order_by(vec![(order, false, false)], false)
     }
 
     fn merged(&self, rows: &Rows) -> Vec<(String, Typed)> {

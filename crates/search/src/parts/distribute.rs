@@ -160,7 +160,7 @@ impl Watch for Sharing {
                 Ok(distributed.map_or(plan, |distributed| distributed.plan))
             }
             PlanOf::Inner(inner) => self.0.distribute_inner(plan, inner),
-            PlanOf::Command => Ok(plan),
+            PlanOf::Again | PlanOf::Command => Ok(plan),
         }
     }
 

@@ -36,6 +36,10 @@ fn event(at: usize) -> SpecEvent {
 
 /// Four buckets, one after the other in time, of granules of 64 rows.
 async fn filled() -> SearchService {
+    filled_within(plan::Limits::default()).await
+}
+
+async fn filled_within(limits: plan::Limits) -> SearchService {
     let store: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let knowledge = Arc::new(Knowledge::builtin());
     let options = WriteOptions { granule_rows: 64, row_group_rows: 640, ..WriteOptions::default() };
@@ -48,7 +52,8 @@ async fn filled() -> SearchService {
     catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
     let names = vec![IndexName::new("main").unwrap()];
     // With one pipeline, aggregations have one step, and nothing is counted by summaries.
-    let settings = Settings { batch_search_max_pipeline: Some(2), ..Settings::default() };
+    let settings =
+        Settings { batch_search_max_pipeline: Some(2), plan: limits, ..Settings::default() };
     let objects = Arc::new(Uncounted(store));
     service_with(catalog, Vec::new(), objects, &knowledge, names, settings)
 }
@@ -102,6 +107,32 @@ async fn counts_are_the_same_whether_rows_are_read_or_not() {
         assert_eq!(short.counts().events_matched, timed.counts().events_matched, "{search}");
     }
     assert!(counted > 500, "{counted} granules counted");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_a_chart_reads_again_are_counted_once() {
+    // Fewer than the rows of all hosts, more than those of one host and OTHER.
+    let service = filled_within(plan::Limits { stage_rows: 2_000, ..Default::default() }).await;
+    let charts = ["span=1h limit=1 avg(n)", "span=10s limit=1 count", "span=10s limit=1 avg(n)"];
+    for search in ["*", "alpha", "host=host1 OR sourcetype=two"] {
+        let all = done(&service, &format!("search {search} | stats count"), 0).await;
+        let events = all.counts().events_matched;
+        assert!(events > 1_000, "{search}: {events}");
+        for chart in charts {
+            let text = format!("search {search} | timechart {chart} by host");
+            let short = done(&service, &text, 0).await;
+            assert_eq!(short.counts().events_matched, events, "{text}");
+            let timed = done(&service, &text, 300).await;
+            assert_eq!(timed.counts().events_matched, events, "{text}");
+            let bins = timed.timeline().unwrap().bins().map(|(_, n)| n).sum::<u64>();
+            assert_eq!(bins, events, "{text}");
+        }
+    }
+    // A chart in another search takes nothing back that the outer search has counted.
+    let chart = "search alpha | timechart span=1h limit=1 avg(n) by host";
+    let text = format!("search * | stats count | append [{chart}]");
+    let job = done(&service, &text, 0).await;
+    assert!(job.counts().events_matched >= 8_900, "{:?}", job.counts());
 }
 
 #[tokio::test(flavor = "multi_thread")]
