@@ -158,7 +158,8 @@ impl TableOp for Pivot {
 }
 
 impl SeriesChoice {
-    /// Whether the number of selected series does not grow with the number of all of them.
+    /// Whether the selected series may be far fewer than all of them. Their number is at most
+    /// `limits.columns`, which is tested before their rows are read.
     fn is_of_few(&self) -> bool {
         match self.filter {
             SeriesFilter::Among { limit: SeriesLimit::Top(0), .. } => false,
@@ -177,6 +178,7 @@ impl Pivot {
         let is_twice = unnamed.is_some() && has_missing(rows);
         let rows = unnamed.as_ref().unwrap_or(rows);
         let kept = self.choose(choice, rows)?;
+        self.check_series(kept.len(), env)?;
         let all: HashSet<String> = rows.texts(SERIES)?.into_iter().flatten().collect();
         let others = all.iter().any(|series| !kept.contains(series));
         let other = choice.other.as_deref().filter(|_| others);
@@ -210,6 +212,7 @@ impl Pivot {
         let scores = self.scores_of_many(choice.score, score, env).await?;
         let all = scores.len();
         let kept = selected(&choice.filter, &scores);
+        self.check_series(kept.len(), env)?;
         // Without a column for the others, their rows still have keys. The aggregates of these rows are
         // computed for nothing.
         let other = choice.other.as_deref().unwrap_or(UNSHOWN);
@@ -361,6 +364,18 @@ impl Pivot {
         merged.collect()
     }
 
+    /// Refuses more series than there may be columns.
+    fn check_series(&self, series: usize, env: &PlanningContext<'_>) -> Result<(), Error> {
+        let limit = env.context.limits.columns;
+        if series.saturating_mul(self.values.len()) <= limit {
+            return Ok(());
+        }
+        let message = format!(
+            "the chart has {series} series, more than {limit} (a fixed limit); set limit= lower"
+        );
+        Err(Error::invalid_anywhere(message))
+    }
+
     /// Converts long rows to wide ones.
     fn spread(
         &self,
@@ -372,14 +387,7 @@ impl Pivot {
         let null = self.series.as_ref().and_then(|choice| choice.null.clone());
         let position: HashMap<&Option<String>, usize> =
             layout.series.iter().enumerate().map(|(at, name)| (name, at)).collect();
-        let limit = env.context.limits.columns;
-        if layout.series.len() * self.values.len() > limit {
-            let message = format!(
-                "the chart has {} series, more than {limit} (a fixed limit); set limit= lower",
-                layout.series.len()
-            );
-            return Err(Error::invalid_anywhere(message));
-        }
+        self.check_series(layout.series.len(), env)?;
         let (keys, row_of) = self.rows(rows, env)?;
         let columns = layout.series.len() * (1 + self.values.len());
         check_cells(keys.len(), columns, env.context.limits.memory_bytes)?;
