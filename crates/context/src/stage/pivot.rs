@@ -615,7 +615,8 @@ fn cast_text(expr: Expr) -> Expr {
 
 #[allow(clippy::cast_precision_loss)]
 fn statistic(score: Score, numbers: &[f64]) -> f64 {
-    let sum: f64 = numbers.iter().sum();
+    // The sum of no numbers is -0.0, which is less than the 0.0 of another series.
+    let sum = numbers.iter().sum::<f64>() + 0.0;
     let fold = |pick: fn(f64, f64) -> f64| numbers.iter().copied().reduce(pick).unwrap_or(0.0);
     match score {
         Score::Value(StatsKind::Average) if !numbers.is_empty() => sum / numbers.len() as f64,
@@ -634,5 +635,22 @@ fn compare(operator: ComparisonOperator, left: f64, right: f64) -> bool {
         ComparisonOperator::LessOrEqual => left <= right,
         ComparisonOperator::Greater => left > right,
         ComparisonOperator::GreaterOrEqual => left >= right,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use super::*;
+
+    #[test]
+    fn a_series_without_numbers_has_the_score_zero() {
+        let kinds = [StatsKind::Sum, StatsKind::Average, StatsKind::Max, StatsKind::Range];
+        for kind in kinds {
+            let score = statistic(Score::Value(kind), &[]);
+            assert_eq!(score.total_cmp(&0.0), Ordering::Equal, "{kind:?}");
+        }
+        assert_eq!(statistic(Score::Events, &[]).total_cmp(&0.0), Ordering::Equal);
     }
 }

@@ -25,6 +25,9 @@ const CHARTS: &[(&str, usize)] = &[
     ("timechart span=10s limit=bottom2 p90(size) by user", 120),
     ("timechart span=10s count by user where count in top2", 120),
     ("timechart span=10s count by user where count > 12", 120),
+    ("timechart span=10s limit=3 count(path) avg(size) by user", 120),
+    ("timechart span=10s limit=3 sum(eval(if(size>40,0,null()))) as s by user", 120),
+    ("timechart span=10s limit=3 agg=max count by user", 120),
     ("chart limit=3 stdev(size) over path by user", 40),
     ("chart limit=1 useother=f count over host by user", 40),
 ];
