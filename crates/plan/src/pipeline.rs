@@ -10,7 +10,7 @@ use model::columns::ORIGIN_AND_INDEX;
 use spl::ast::{Command, Pipeline, SearchExpr, Spanned};
 
 use crate::commands::presence::{asked, is_wide};
-use crate::commands::required::{narrowed, readers};
+use crate::commands::required::{readers, without_unread};
 use crate::commands::{self, Begin, Step};
 use crate::{Error, MessageLog, PlanContext, PlannedSearch, ResultKind};
 use context::planning::{
@@ -237,7 +237,7 @@ async fn advance(
     let mut at = 0;
     while let Some(command) = commands.get(at) {
         env.context.planning.check()?;
-        frame = narrowed(frame, &commands[at..])?;
+        frame = without_unread(frame, &commands[at..])?;
         let wide = is_wide(&frame, &env.context.limits).then(|| frame.clone());
         let step = commands::plan(command, frame, &commands[at + 1..], env).await?;
         // Lets a search end here that was cancelled or whose client has disconnected.

@@ -30,8 +30,8 @@ pub trait TableOp: Debug + Send + Sync {
         env: &'a PlanningContext<'a>,
     ) -> BoxFuture<'a, Result<Rows, Error>>;
 
-    /// The same rows, without those of the stage, if these are more than a stage may hold; `None` if the
-    /// command needs them.
+    /// Returns the rows of the command where the stage has more rows than it may hold, without reading them;
+    /// `None` if the command needs all rows of the stage.
     fn apply_to_many<'a>(
         &'a self,
         _: &'a PlanningContext<'a>,

@@ -45,7 +45,7 @@ pub const SERIES: &str = "__series";
 pub const EVENTS: &str = "__events";
 /// The column of the scores of series.
 const SCORE: &str = "__score";
-/// The name of the series that are left out; no text of an event has it.
+/// The name of the series that are left out. No series has it, except one of `urldecode("%00")`.
 const UNSHOWN: &str = "\0";
 /// The length of a bin in seconds, an internal field of the result that later commands may read.
 pub const SPAN: &str = "_span";

@@ -55,7 +55,7 @@ pub(crate) fn required_by_joined(
 
 /// Removes the fields that no command reads, if the first of the commands holds all rows in memory. This is
 /// only known if a later command, or the first one itself, replaces the fields of its input.
-pub(crate) fn narrowed(frame: Frame, commands: &[Spanned<Command>]) -> Result<Frame, Error> {
+pub(crate) fn without_unread(frame: Frame, commands: &[Spanned<Command>]) -> Result<Frame, Error> {
     let Some(read) = commands.first().filter(holds_rows).and_then(|_| all_read_by(commands)) else {
         return Ok(frame);
     };
