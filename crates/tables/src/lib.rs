@@ -23,6 +23,6 @@ pub mod text;
 pub use error::Error;
 pub use operation::{Context, Limits, Note, Operation, Steps, Stop};
 pub use rows::{
-    ArrowType, Column, FreeNames, ListTexts, Record, Rows, Texts, Values, array_bytes, check_cells,
-    check_count, convert, places, typed,
+    ArrowType, Column, FreeNames, ListTexts, NameFormat, Record, Rows, Texts, Values, array_bytes,
+    check_cells, check_count, convert, places, typed,
 };

@@ -22,7 +22,7 @@ use eval::value::time_among_texts;
 
 pub use cells::Record;
 pub use gather::places;
-pub use names::FreeNames;
+pub use names::{FreeNames, NameFormat};
 pub use size::{array_bytes, check_cells, check_count};
 pub use types::ArrowType;
 pub use values::{ListTexts, Values};

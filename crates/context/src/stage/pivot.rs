@@ -30,7 +30,7 @@ use frames::{Frame, column};
 use futures::future::BoxFuture;
 use spl::ast::{ComparisonOperator, SeriesLimit, SortOrder, StatsKind};
 use tables::bins::TimeBins;
-use tables::{FreeNames, check_cells};
+use tables::{FreeNames, NameFormat, check_cells};
 
 pub use self::bins::{Cut, RowBins};
 use self::missing::has_missing;
@@ -104,13 +104,6 @@ pub struct SeriesChoice {
     pub filter: SeriesFilter,
     pub other: Option<String>,
     pub null: Option<String>,
-}
-
-/// The naming of columns after series and aggregation.
-#[derive(Debug, Clone)]
-pub struct NameFormat {
-    pub separator: String,
-    pub template: Option<String>,
 }
 
 /// A pivot. The previous stage provides the row key, [`SERIES`] and [`EVENTS`] if there are series, and the
@@ -417,7 +410,10 @@ impl Pivot {
             for (at, name) in layout.series.iter().enumerate() {
                 let Some(source) = rows.column(&value.name) else { continue };
                 let array = gather(&source.array, &cells[at], value.zero)?;
-                let shown = self.names.name(name.as_deref(), value, self.values.len());
+                let shown = match name {
+                    Some(series) => self.names.name(series, &value.name, self.values.len()),
+                    None => value.name.clone(),
+                };
                 wide.push(free.take(&shown), source.kind, array);
             }
         }
@@ -525,19 +521,6 @@ fn selected(filter: &SeriesFilter, scores: &HashMap<String, f64>) -> HashSet<Str
         SeriesFilter::Compare(operator, bound) => {
             let holds = |(_, score): &(&String, f64)| compare(*operator, *score, *bound);
             ranked.into_iter().filter(holds).map(|(name, _)| name.clone()).collect()
-        }
-    }
-}
-
-impl NameFormat {
-    fn name(&self, series: Option<&str>, value: &PivotValue, values: usize) -> String {
-        match (series, &self.template) {
-            (None, _) => value.name.clone(),
-            (Some(series), Some(template)) => {
-                template.replace("$AGG$", &value.name).replace("$VAL$", series)
-            }
-            (Some(series), None) if values == 1 => series.to_owned(),
-            (Some(series), None) => format!("{}{}{series}", value.name, self.separator),
         }
     }
 }

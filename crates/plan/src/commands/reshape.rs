@@ -7,6 +7,7 @@ use spl::ast::{TransposeCommand, UntableCommand, XyseriesCommand};
 
 use super::Step;
 use context::stage::{Breaker, Transpose, Untable, Xyseries};
+use tables::NameFormat;
 
 pub(super) fn transpose(command: &TransposeCommand, frame: Frame) -> Step {
     // Only these rows are shown: the limit ends the scan early.
@@ -37,8 +38,10 @@ pub(super) fn xyseries(command: &XyseriesCommand, frame: Frame) -> Step {
         x: command.x.node.clone(),
         series: command.series.node.clone(),
         values: command.values.iter().map(|field| field.node.clone()).collect(),
-        separator: command.sep.clone().unwrap_or_else(|| ": ".to_owned()),
-        template: command.format.clone(),
+        names: NameFormat {
+            separator: command.sep.clone().unwrap_or_else(|| ": ".to_owned()),
+            template: command.format.clone(),
+        },
     };
     Step::Materialize(frame, Breaker::table(xyseries))
 }

@@ -17,9 +17,9 @@ use crate::Error;
 use context::planning::PlanningContext;
 use context::stage::Breaker;
 use context::stage::pivot::{
-    EVENTS, Merge, NameFormat, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice,
-    SeriesFilter,
+    EVENTS, Merge, Pivot, PivotAxis, PivotValue, SERIES, Score, SeriesChoice, SeriesFilter,
 };
+use tables::NameFormat;
 
 /// The series of a chart and their aggregates.
 #[derive(Debug)]

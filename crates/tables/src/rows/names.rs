@@ -1,4 +1,4 @@
-//! Unique names for newly created columns.
+//! Names for newly created columns: unique ones, and those of series.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,6 +38,32 @@ impl FreeNames {
     }
 }
 
+/// The naming of columns after series and values.
+#[derive(Debug, Clone)]
+pub struct NameFormat {
+    /// The separator between value and series.
+    pub separator: String,
+    /// The name of a column, with `$AGG$` for the value and `$VAL$` for the series.
+    pub template: Option<String>,
+}
+
+impl NameFormat {
+    /// Returns the name of the column with a value of a series; `values` is the number of values that each
+    /// series has. A series that begins with `_` is named `VALUE_...`, because fields that begin with `_` are
+    /// internal and not shown.
+    #[must_use]
+    pub fn name(&self, series: &str, value: &str, values: usize) -> String {
+        let prefix = if series.starts_with('_') { "VALUE" } else { "" };
+        match &self.template {
+            Some(template) => {
+                template.replace("$AGG$", value).replace("$VAL$", &format!("{prefix}{series}"))
+            }
+            None if values == 1 => format!("{prefix}{series}"),
+            None => format!("{value}{}{prefix}{series}", self.separator),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -46,6 +72,17 @@ mod tests {
     use eval::ValueType;
 
     use super::*;
+
+    #[test]
+    fn series_that_begin_with_an_underscore_are_named_as_values() {
+        let mut names = NameFormat { separator: ": ".to_owned(), template: None };
+        assert_eq!(names.name("web", "count", 1), "web");
+        assert_eq!(names.name("_internal", "count", 1), "VALUE_internal");
+        assert_eq!(names.name("_internal", "count", 2), "count: VALUE_internal");
+        names.template = Some("$VAL$ ($AGG$)".to_owned());
+        assert_eq!(names.name("_internal", "count", 1), "VALUE_internal (count)");
+        assert_eq!(names.name("a_b", "count", 1), "a_b (count)");
+    }
 
     #[test]
     fn names_are_those_that_are_free_among_columns() {

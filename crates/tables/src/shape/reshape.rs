@@ -9,7 +9,7 @@ use eval::ValueType;
 
 use crate::error::Error;
 use crate::operation::{Context, Operation};
-use crate::rows::{Column, FreeNames, Rows, Texts, Values, check_cells, convert};
+use crate::rows::{Column, FreeNames, NameFormat, Rows, Texts, Values, check_cells, convert};
 use crate::text::leaves::{self, leaves};
 
 /// `transpose`.
@@ -119,10 +119,8 @@ pub struct Xyseries {
     pub series: String,
     /// The fields of the cell values.
     pub values: Vec<String>,
-    /// The separator between value and series in a column name.
-    pub separator: String,
-    /// The name of a column, with `$AGG$` for the value and `$VAL$` for the series.
-    pub template: Option<String>,
+    /// The names of the columns.
+    pub names: NameFormat,
 }
 
 impl Operation for Xyseries {
@@ -166,20 +164,11 @@ impl Operation for Xyseries {
             let Some(source) = rows.column(value) else { continue };
             for (name, cells) in names.iter().zip(&cells) {
                 let array = take(&source.array, &UInt32Array::from(cells.clone()), None)?;
-                result.push(free.take(&self.name(value, name)), source.kind, array);
+                let shown = self.names.name(name, value, self.values.len());
+                result.push(free.take(&shown), source.kind, array);
             }
         }
         Ok(result)
-    }
-}
-
-impl Xyseries {
-    fn name(&self, value: &str, series: &str) -> String {
-        match &self.template {
-            Some(template) => template.replace("$AGG$", value).replace("$VAL$", series),
-            None if self.values.len() == 1 => series.to_owned(),
-            None => format!("{value}{}{series}", self.separator),
-        }
     }
 }
 
@@ -270,8 +259,10 @@ mod tests {
                 x: "host".to_owned(),
                 series: "u".to_owned(),
                 values: vec!["n".to_owned()],
-                separator: ": ".to_owned(),
-                template: template.map(str::to_owned),
+                names: NameFormat {
+                    separator: ": ".to_owned(),
+                    template: template.map(str::to_owned),
+                },
             };
             let most = Limits { rows: 100, columns: 100, bins: 10, bytes: 1 << 30 };
             let made = xyseries.apply(rows.clone(), &mut Context::new(most));

@@ -70,6 +70,10 @@ it('a column of a chart is a value of the field that splits it', () => {
     'index=web host="w" status="404"',
   );
   expect(behind(chart, ['host', '200', 'OTHER'], ['w', '5', '2'], 2)).toBe('index=web host="w"');
+  const indexes = 'index=_* | chart count over host by index';
+  expect(behind(indexes, ['host', 'VALUE_internal'], ['w', '5'], 1)).toBe(
+    'index=_* host="w" index="_internal"',
+  );
   expect(behind('index=web | chart count by host', ['host', 'count'], ['w', '5'], 1)).toBe(
     'index=web host="w"',
   );

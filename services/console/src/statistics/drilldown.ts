@@ -39,7 +39,10 @@ export function eventsOfCell(
   const field = /^(?:si)?(?:time)?chart\b/i.test(report) ? (group.at(-1) ?? '') : '';
   const isSplit = field !== '' && !table.columns.some((name) => reported(name) === field);
   // A chart of one field has no column for each of its values.
-  if (isSeries && isSplit && fieldOf(shown) === null) terms.push([field, series]);
+  if (isSeries && isSplit && fieldOf(shown) === null) {
+    // The series of `_internal` is named `VALUE_internal`.
+    terms.push([field, series.replace(/^VALUE_/, '_')]);
+  }
   // `stats latest(_time) as _time` groups by no time.
   const isOfTime =
     table.columns.includes('_time') &&
