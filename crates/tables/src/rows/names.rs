@@ -49,18 +49,16 @@ pub struct NameFormat {
 
 impl NameFormat {
     /// Returns the name of the column with a value of a series; `values` is the number of values that each
-    /// series has. A series that begins with `_` is named `VALUE_...`, because fields that begin with `_` are
-    /// internal and not shown.
+    /// series has. A name that would begin with `_` has `VALUE` before it, because fields that begin with `_`
+    /// are internal and not shown.
     #[must_use]
     pub fn name(&self, series: &str, value: &str, values: usize) -> String {
-        let prefix = if series.starts_with('_') { "VALUE" } else { "" };
-        match &self.template {
-            Some(template) => {
-                template.replace("$AGG$", value).replace("$VAL$", &format!("{prefix}{series}"))
-            }
-            None if values == 1 => format!("{prefix}{series}"),
-            None => format!("{value}{}{prefix}{series}", self.separator),
-        }
+        let name = match &self.template {
+            Some(template) => template.replace("$AGG$", value).replace("$VAL$", series),
+            None if values == 1 => series.to_owned(),
+            None => format!("{value}{}{series}", self.separator),
+        };
+        if name.starts_with('_') { format!("VALUE{name}") } else { name }
     }
 }
 
@@ -78,10 +76,11 @@ mod tests {
         let mut names = NameFormat { separator: ": ".to_owned(), template: None };
         assert_eq!(names.name("web", "count", 1), "web");
         assert_eq!(names.name("_internal", "count", 1), "VALUE_internal");
-        assert_eq!(names.name("_internal", "count", 2), "count: VALUE_internal");
+        assert_eq!(names.name("_internal", "count", 2), "count: _internal");
         names.template = Some("$VAL$ ($AGG$)".to_owned());
         assert_eq!(names.name("_internal", "count", 1), "VALUE_internal (count)");
-        assert_eq!(names.name("a_b", "count", 1), "a_b (count)");
+        names.template = Some("$AGG$ of $VAL$".to_owned());
+        assert_eq!(names.name("_internal", "count", 1), "count of _internal");
     }
 
     #[test]
