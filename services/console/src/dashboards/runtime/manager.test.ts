@@ -192,6 +192,106 @@ it('a search whose job is lost again and again does not run again without end', 
   expect(manager.state(keys[0] ?? '').error?.message).toContain('the job is gone');
 });
 
+it.each(['index=a | outputlookup append=true x.csv', 'index=a | `store`'])(
+  'a search that may write does not run again by itself: %s',
+  async (query) => {
+    const { manager, keys } = open(table(`<search><query>${query}</query></search>`));
+    const [key = ''] = keys;
+    manager.watch(key);
+    await settle();
+    server.finish();
+    // Gone when its rows are read, ...
+    vi.spyOn(server, 'jobs').mockImplementationOnce(async (sids) => {
+      for (const sid of sids) server.lost.add(sid);
+      return new Map(sids.map((sid) => [sid, { ...STATUS, isDone: true }]));
+    });
+    await settle();
+    await settle();
+    expect(manager.state(key)).toMatchObject({ phase: 'failed', error: { kind: 'notFound' } });
+    expect(server.texts).toEqual([query]);
+    // ... gone when its status is asked for, ...
+    manager.rerun(key);
+    await settle();
+    server.isAway = true;
+    await settle();
+    server.lost.add('job_1');
+    server.isAway = false;
+    await settle();
+    expect(manager.state(key).error?.message).toContain('the job is gone');
+    // ... or sent to a server that is away, with a search based on it.
+    server.isAway = true;
+    manager.rerun(key);
+    await settle();
+    server.isAway = false;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(manager.state(key)).toMatchObject({ phase: 'failed', error: { kind: 'unreachable' } });
+    expect(server.texts).toEqual([query, query]);
+  },
+);
+
+it('a job that writes and is still there after the server was away goes on', async () => {
+  const { manager, keys } = open(
+    table('<search><query>index=a | collect index=b</query></search>'),
+  );
+  manager.watch(keys[0] ?? '');
+  await settle();
+  server.isAway = true;
+  await vi.advanceTimersByTimeAsync(20_000);
+  server.isAway = false;
+  server.finish();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(manager.state(keys[0] ?? '').phase).toBe('done');
+  expect(server.created).toHaveLength(1);
+});
+
+it('a base that writes does not run again for a search based on it', async () => {
+  server.isAway = true;
+  const base = '<search id="b"><query>index=b | collect index=c</query></search>';
+  const { manager, keys } = open(
+    base + table('<search base="b"><query>stats count</query></search>'),
+  );
+  manager.watch(keys[0] ?? '');
+  await settle();
+  server.isAway = false;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(manager.state(keys[0] ?? '').phase).toBe('failed');
+  expect(server.created).toHaveLength(0);
+});
+
+it.each([true, false])(
+  'a late answer about the rows of a lost job has no effect (it is an error: %s)',
+  async (isError) => {
+    const panel = table('<search><query>index=a</query></search>');
+    const { manager, keys } = open(panel + panel);
+    for (const key of keys) manager.watch(key);
+    await settle();
+    const gone = new ApiError('notFound', 404, []);
+    let answer = () => {};
+    vi.spyOn(server, 'rows')
+      .mockImplementationOnce(() => Promise.reject(gone))
+      .mockImplementationOnce(
+        () =>
+          new Promise((resolve, reject) => {
+            answer = () => (isError ? reject(gone) : resolve(ROWS));
+          }),
+      );
+    server.finish();
+    await settle();
+    expect(server.created).toHaveLength(2);
+    const phases = () => keys.map((key) => manager.state(key).phase);
+    if (isError) {
+      server.finish();
+      await settle();
+    }
+    const before = phases();
+    answer();
+    await settle();
+    expect(phases()).toEqual(before);
+    expect(before).toEqual(isError ? ['done', 'done'] : ['running', 'running']);
+    expect(server.created).toHaveLength(2);
+  },
+);
+
 it('two panels with the same failed search are tried again one after the other', async () => {
   const both = table('<search><query>index=a</query></search>');
   const { manager, keys } = open(both + both);

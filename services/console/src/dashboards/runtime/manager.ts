@@ -3,12 +3,14 @@
  * found. Searches with the same text, range and app share a job; those with a base are computed from its results.
  * Guarantees: at most `MAX_RUNNING` jobs of the page run at a time, fewer where the server takes fewer, in the
  * order of the page; one stream tells of the progress of all of them, or one request a second; jobs nobody looks at
- * any more are cancelled; what failed while the server was away runs again once it is back.
+ * any more are cancelled; what failed while the server was away runs again once it is back. A search that may change
+ * something never runs again by itself: it may have had its effect.
  */
 
 import { ApiError } from '../../api/client';
 import { JobFeed, type JobFeedOptions } from '../../api/jobFeed';
 import type { JobStatus, ResultRows } from '../../api/types';
+import { surelyReads } from '../../query/writes';
 import type { Options, Search, SearchEventName } from '../model/types';
 import { secondsOf } from '../model/values';
 import { bounds, joined, pipeline } from './searchText';
@@ -659,7 +661,9 @@ export class SearchManager {
       }
       this.#feed.follow(job.sid);
     }
-    const failed = [...this.#nodes.values()].filter((node) => this.#isRevived(node));
+    const failed = [...this.#nodes.values()].filter(
+      (node) => this.#isRevived(node) && this.#mayRepeat(node),
+    );
     for (const node of failed) {
       node.revivals += 1;
       this.#release(this.#root(node));
@@ -670,6 +674,13 @@ export class SearchManager {
 
   #isRevived({ state, revivals }: Node): boolean {
     return state.phase === 'failed' && isAway(state.error) && revivals < MOST_REVIVALS;
+  }
+
+  /** Whether a second run of a search changes nothing: the first may have run although its answer is missing. */
+  #mayRepeat(node: Node): boolean {
+    return [node, this.#root(node)].every(
+      ({ state }) => state.ran === null || surelyReads(state.ran.search),
+    );
   }
 
   /** The server has been away for too long. */
@@ -685,7 +696,7 @@ export class SearchManager {
   }
 
   #heard(job: Job, status: JobStatus | null): void {
-    if (!status && job.mayBeLost && job.losses < MOST_REVIVALS) {
+    if (!status && job.mayBeLost && this.#isReplaceable(job)) {
       this.#again(job);
       return;
     }
@@ -704,6 +715,11 @@ export class SearchManager {
     }
     for (const node of [...job.users]) this.#tellJob(node, job);
     if (job.phase === 'running') this.#preview(job);
+  }
+
+  /** Whether a lost job may run again: one that has written would write again. */
+  #isReplaceable({ losses, spec }: Job): boolean {
+    return losses < MOST_REVIVALS && surelyReads(spec.search);
   }
 
   /** Queues a job that a restart of the server has ended. */
@@ -736,23 +752,22 @@ export class SearchManager {
   }
 
   async #fetch(node: Node, job: Job): Promise<void> {
-    const run = node.run;
+    const { run } = node;
+    const { sid } = job;
     if (node.isDoneTold) return;
     node.isDoneTold = true;
+    // A job that has begun again has another id: an answer about the former one says nothing.
+    const isLate = () => node.run !== run || node.job !== job || job.sid !== sid;
     try {
       // One that nobody shows is asked for its first row, which handlers look at.
       const isWhole = node.watchers > 0;
-      const rows = await this.#options.server.rows(
-        job.sid ?? '',
-        false,
-        isWhole ? MAX_ROWS : 1,
-        null,
-      );
-      if (node.run !== run || node.job !== job) return;
+      const count = isWhole ? MAX_ROWS : 1;
+      const rows = await this.#options.server.rows(sid ?? '', false, count, null);
+      if (isLate()) return;
       node.isWhole = isWhole;
       this.#finish(node, { job: job.status, rows });
     } catch (error) {
-      if (node.run !== run || node.job !== job || this.#replaces(job, error)) return;
+      if (isLate() || this.#replaces(job, error)) return;
       this.#set(node, { phase: 'failed', error: asApiError(error), isStale: false });
       this.#event(node, 'error');
     }
@@ -764,7 +779,7 @@ export class SearchManager {
     if (!job || asApiError(error).kind !== 'notFound') return false;
     // The rows of another search of this job were not there either.
     if (job.phase !== 'done') return true;
-    if (job.losses >= MOST_REVIVALS) return false;
+    if (!this.#isReplaceable(job)) return false;
     this.#again(job);
     this.#pump();
     return true;
@@ -772,16 +787,17 @@ export class SearchManager {
 
   /** The rows of a search that ran for its handlers, now that somebody looks at it. */
   async #fill(node: Node): Promise<void> {
-    const run = node.run;
-    const { job } = this.#root(node);
-    const sid = job?.sid;
+    const { run } = node;
+    const root = this.#root(node);
+    const sid = root.job?.sid;
     if (!sid) return;
     node.isWhole = true;
+    const isLate = () => node.run !== run || root.job?.sid !== sid;
     try {
       const rows = await this.#options.server.rows(sid, false, MAX_ROWS, node.postProcess);
-      if (node.run === run && node.state.phase === 'done') this.#set(node, { rows });
+      if (!isLate() && node.state.phase === 'done') this.#set(node, { rows });
     } catch (error) {
-      if (node.run !== run || this.#replaces(job, error)) return;
+      if (isLate() || this.#replaces(root.job, error)) return;
       this.#set(node, { phase: 'failed', error: asApiError(error) });
     }
   }
@@ -817,20 +833,21 @@ export class SearchManager {
   }
 
   async #fetchChild(node: Node, root: Node): Promise<void> {
-    const run = node.run;
+    const { run } = node;
     const sid = root.job?.sid;
     if (!sid) return;
+    const isLate = () => node.run !== run || root.job?.sid !== sid || this.#isDisposed;
     try {
       const isWhole = node.watchers > 0;
       const count = isWhole ? MAX_ROWS : 1;
       const rows = await this.#options.server.rows(sid, false, count, node.postProcess);
-      if (node.run !== run || this.#isDisposed) return;
+      if (isLate()) return;
       node.isWhole = isWhole;
       const job = root.state.job;
       this.#set(node, { sid });
       this.#finish(node, { rows, job: job ? { ...job, resultCount: rows.rows.length } : null });
     } catch (error) {
-      if (node.run !== run || this.#isDisposed || this.#replaces(root.job, error)) return;
+      if (isLate() || this.#replaces(root.job, error)) return;
       this.#set(node, { phase: 'failed', error: asApiError(error), isStale: false });
       this.#event(node, 'error');
     }
