@@ -58,13 +58,14 @@ fn conf(file: &str) -> Option<&str> {
 
 impl Apps {
     /// Reads the configuration directory again with `read`, and returns when the changes are in force in this
-    /// process; `None` if there is no such directory. If apps end, because the files disable or remove them,
-    /// `end` gets their names while their rules are in force. `check` gets the rules from before and the new
-    /// ones, both with installed apps, and may refuse the new ones.
+    /// process; `None` if there is no such directory. `check` gets the rules from before and the new ones,
+    /// both with installed apps, and may refuse the new ones. If apps end then, because the files disable or
+    /// remove them, `end` gets their names while their rules are in force; its result is dropped when the
+    /// new rules are.
     ///
     /// # Errors
     /// [`Error::NotReloadable`] in a cluster. The errors of `read` and `check`.
-    pub async fn reload<E: Future<Output = ()> + Send>(
+    pub async fn reload<H: Send, E: Future<Output = H> + Send>(
         &self,
         read: impl FnOnce() -> Result<FileRules, Error> + Send + 'static,
         end: impl FnOnce(BTreeSet<String>) -> E + Send,
@@ -75,17 +76,30 @@ impl Apps {
         }
         let Some(directory) = self.directory().map(Path::to_owned) else { return Ok(None) };
         let _reloading = self.inner.reloading.lock().await;
-        let base = blocking(read).await?;
-        let ending = self.ending(&base);
-        if !ending.is_empty() {
-            // Not while the rules are locked: changes of inputs wait for them.
-            end(ending).await;
-        }
+        let own = self.clone();
+        let (base, files, ending) = blocking(move || {
+            let base = read()?;
+            let files = own.files_of(&base)?;
+            let in_force = FileRules { rules: own.rules(), ignored: own.ignored() };
+            let (rules, ignored) = (Arc::clone(&files.rules), Arc::clone(&files.ignored));
+            check(&in_force, &FileRules { rules, ignored })?;
+            let ending = own.ending(&base);
+            Ok((base, files, ending))
+        })
+        .await?;
+        // Not while the rules are locked: changes of inputs wait for them.
+        let _ended = if ending.is_empty() { None } else { Some(end(ending).await) };
         let mut in_force = self.inner.in_force.lock().await;
         let own = self.clone();
-        let reloaded = blocking(move || own.replace_base(directory, base, check)).await?;
+        let reloaded = blocking(move || own.replace_base(directory, base, files)).await?;
         self.put_in_force(&mut in_force).await;
         Ok(Some(reloaded))
+    }
+
+    /// New files of the configuration directory, with the apps that are installed now.
+    fn files_of(&self, base: &FileRules) -> Result<Arc<Files>, Error> {
+        let installed = self.inner.state.read().files.installed.clone();
+        Files::new(base, self.directory(), installed, self.inner.tolerate)
     }
 
     /// The enabled apps of the configuration directory that are disabled or missing in its new files.
@@ -102,14 +116,12 @@ impl Apps {
         &self,
         directory: PathBuf,
         base: FileRules,
-        check: impl FnOnce(&FileRules, &FileRules) -> Result<(), Error>,
+        checked: Arc<Files>,
     ) -> Result<Reloaded, Error> {
         let former = Arc::clone(&self.inner.state.read().files);
-        let (installed, tolerate) = (former.installed.clone(), self.inner.tolerate);
-        let files = Files::new(&base, Some(&directory), installed, tolerate)?;
-        let in_force = FileRules { rules: self.rules(), ignored: self.ignored() };
-        let rules = (Arc::clone(&files.rules), Arc::clone(&files.ignored));
-        check(&in_force, &FileRules { rules: rules.0, ignored: rules.1 })?;
+        // An app may have been installed since the check.
+        let is_current = checked.installed == former.installed;
+        let files = if is_current { checked } else { self.files_of(&base)? };
         let changed = differing(&base, &self.base());
         let http_inputs = with_http_inputs(&base.rules, &self.base().rules);
         let warnings = base.rules.warnings().iter();
@@ -308,6 +320,13 @@ mod tests {
             ended = apps.into_iter().map(|app| (in_force(&app), app)).collect();
             std::future::ready(())
         };
+        let refused = |_: &FileRules, _: &FileRules| Err(Error::Invalid("a mistake".to_owned()));
+        let again = from.clone();
+        let none = |apps: BTreeSet<String>| {
+            assert!(apps.is_empty(), "{apps:?}");
+            std::future::ready(())
+        };
+        apps.reload(move || read(&again), none, refused).await.unwrap_err();
         apps.reload(move || read(&from), end, |_, _| Ok(())).await.unwrap();
         assert_eq!(ended, [(true, "doors".to_owned()), (true, "lifts".to_owned())]);
         assert_eq!(["doors", "lifts", "gates"].map(in_force), [false, false, true]);
