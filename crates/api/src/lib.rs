@@ -80,7 +80,7 @@ pub use others::{FromOther, Others, Question};
 pub use receivers::Receivers;
 pub use rest::router as rest_router;
 pub use routes::cluster_watch::watch_cluster;
-pub use routes::data_inputs::change::{end_inputs_of, follow_inputs};
+pub use routes::data_inputs::ending::{Ending, EndingApps, end_inputs_of, follow_inputs};
 pub use routes::health::unavailable;
 pub use status_streams::StatusStreams;
 
@@ -137,6 +137,8 @@ pub struct ApiState {
     pub intake: Arc<Intake>,
     /// Objects that are created at run time: macros, saved searches, lookups, collections.
     pub apps: Apps,
+    /// The apps whose inputs have ended because their rules are about to end.
+    pub ending_apps: EndingApps,
     /// Reports on the use of apps.
     pub app_reports: Arc<dyn AppReports>,
     /// Permissions of shared objects.

@@ -2,15 +2,15 @@
 //! disabled and removed at run time. Tokens of the HTTP collector are in `hec_tokens`.
 
 pub(crate) mod change;
+pub(crate) mod ending;
 mod kind;
 mod oneshot;
 
 use axum::response::Response;
 use serde_json::json;
 
-pub(crate) use self::change::{
-    Edit, change, check_process, end_inputs_of, follow, follow_inputs, home, without_inputs_of,
-};
+pub(crate) use self::change::{Edit, change, check_process, follow, home};
+pub(crate) use self::ending::{end_inputs_of, follow_inputs, without_inputs_of};
 use self::kind::{BATCH, FIFO, FORWARDERS, KINDS, Kind, MONITOR, SCRIPT, TCP, UDP};
 use super::feed;
 use super::objects::check_app;

@@ -5,11 +5,14 @@
 //! a mistake that the files did not have before refuses the reload, unless `force=1` is set.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use apps::{FileRules, Reloaded};
 use axum::http::StatusCode;
 use axum::response::Response;
+use futures::FutureExt;
 use serde_json::{Map, Value, json};
 
 use super::data_inputs::{end_inputs_of, follow, follow_inputs};
@@ -90,15 +93,20 @@ async fn reload(call: &Call) -> Result<Outcome, RestError> {
             let refusal = refusal(&found(&*reports, before), &found(&*reports, after));
             refusal.filter(|_| !force).map_or(Ok(()), |text| Err(apps::Error::Invalid(text)))
         };
-        let own = state.clone();
-        let end = move |apps| async move { end_inputs_of(&own, apps).await };
-        let reloaded = match state.apps.reload(read, end, check).await {
-            Ok(reloaded) => reloaded,
-            Err(error) => {
-                // Those that have ended begin again.
-                follow_inputs(&state).await;
-                return Err(error.into());
-            }
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let (own, told) = (state.clone(), Arc::clone(&has_ended));
+        let end = move |apps| {
+            told.store(true, Ordering::Relaxed);
+            async move { end_inputs_of(&own, apps).await }
+        };
+        let done = AssertUnwindSafe(state.apps.reload(read, end, check)).catch_unwind().await;
+        if !matches!(done, Ok(Ok(_))) && has_ended.load(Ordering::Relaxed) {
+            // Those that have ended begin again.
+            follow_inputs(&state).await;
+        }
+        let reloaded = match done {
+            Ok(reloaded) => reloaded?,
+            Err(panic) => resume_unwind(panic),
         };
         let files = reloaded.as_ref().map(|reloaded| reloaded.warnings.clone());
         let mut warnings = files.unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The inputs of an app that is disabled and enabled.
 
+use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use knowledge::Knowledge;
 use parking_lot::Mutex;
 
 use super::server::Server;
+use crate::routes::data_inputs::ending::without_inputs_of;
 
 /// Records with each change of the rules whether the rule of the app is in force, and the number of ports
 /// that inputs listen on.
@@ -61,6 +63,33 @@ async fn inputs_of_an_app_end_before_its_rules_do_and_begin_after_them() {
     }
     let in_order = [(false, 0), (true, 0)];
     assert_eq!(*order.seen.lock(), [in_order, in_order].concat());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_other_change_begins_inputs_of_an_app_that_ends_and_a_fault_in_its_change_does() {
+    let server = Server::start().await;
+    let (state, inputs) = (server.state.clone(), server.state.inputs.clone());
+    state.apps.create_app("shop", &[]).await.unwrap();
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let (stanza, index) = (format!("udp://{free}"), vec![("index".to_owned(), "main".to_owned())]);
+    let of_shop = Namespace::new(NOBODY, "shop");
+    state.apps.create("inputs", &stanza, &of_shop, index).await.unwrap();
+    crate::follow_inputs(&state).await;
+    assert_eq!(inputs.listening().await.len(), 1);
+    let shop = BTreeSet::from(["shop".to_owned()]);
+    let during = without_inputs_of(&state, shop.clone(), async {
+        crate::follow_inputs(&state).await;
+        let path = format!("/servicesNS/nobody/shop/data/inputs/udp/{free}");
+        let answer = server.post("admin", &path, &[("sourcetype", "other")]).await;
+        assert_eq!(answer.status.as_u16(), 503, "{answer:?}");
+        inputs.listening().await.len()
+    });
+    assert_eq!(during.await, 0);
+    assert_eq!(inputs.listening().await.len(), 1);
+    let fault = async { std::future::ready(None::<()>).await.expect("a fault") };
+    let failing = async move { without_inputs_of(&state, shop, fault).await };
+    assert!(runtime::detached(failing).await.is_err());
+    assert_eq!(inputs.listening().await.len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -330,6 +330,7 @@ async fn state(
         indexes,
         knowledge,
         apps,
+        ending_apps: crate::EndingApps::default(),
         declared: Arc::new(declared()),
         intake: Arc::new(intake()),
         permissions,

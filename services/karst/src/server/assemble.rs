@@ -316,6 +316,7 @@ pub(crate) async fn assemble(
         ),
         intake: Arc::new(reported::intake(options, &layers, cluster.roles)),
         apps,
+        ending_apps: api::EndingApps::default(),
         app_reports: Arc::clone(&consumers) as Arc<dyn api::AppReports>,
         secrets: access.secrets,
         permissions: access.permissions,

@@ -210,10 +210,13 @@ impl Follower {
             // Inputs end before the index-time rules of their app do, and begin after them.
             let now = apps.disabled();
             let ends = !now.is_subset(&disabled);
-            if ends {
-                api::end_inputs_of(&state, disabled.union(&now).cloned().collect()).await;
-            }
+            let ending = if ends {
+                Some(api::end_inputs_of(&state, disabled.union(&now).cloned().collect()).await)
+            } else {
+                None
+            };
             let applied = apps.apply_installed().await;
+            drop(ending);
             let now = apps.disabled();
             // Apps that were enabled again meanwhile have no inputs now.
             if ends || now != disabled {

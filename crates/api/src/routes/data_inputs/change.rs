@@ -1,9 +1,7 @@
 //! Changes of inputs: checked, stored beside the files of apps, then applied.
 //!
 //! In this order, a server that is killed in between has the input at its next start. If the client
-//! disconnects, the change is completed nevertheless.
-
-use std::collections::BTreeSet;
+//! disconnects, the change is completed nevertheless. Changes that may end apps are in `ending`.
 
 use apps::{NOBODY, Namespace, SEARCH, SYSTEM, Settings};
 use conf::{Effective, Entry, Layer, Place, Stanza};
@@ -69,6 +67,7 @@ pub(crate) async fn change(state: &ApiState, stanza: &str, edit: Edit) -> Result
 
 async fn bring_about(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), RestError> {
     let mut change = state.inputs.change().await?;
+    let ending = state.ending_apps.names();
     let home = home(state, stanza);
     let app = match (&edit, &home) {
         (Edit::Create(..), Some(_)) => return Err(apps::Error::Exists(stanza.to_owned()).into()),
@@ -82,7 +81,11 @@ async fn bring_about(state: &ApiState, stanza: &str, edit: Edit) -> Result<(), R
         }
         (Edit::Remove, Some(home)) => home.app.clone(),
     };
-    let mut conf = state.apps.knowledge().conf(CONF);
+    if ending.contains(&app) {
+        let text = format!("the app {app} is being disabled, removed or read again: try again");
+        return Err(RestError::of_kind(ErrorKind::Unavailable, text));
+    }
+    let mut conf = state.apps.knowledge().layers().effective_without(CONF, &ending);
     propose(&mut conf, stanza, &app, &edit);
     let disables = matches!(&edit, Edit::Set(settings)
         if matches!(&settings[..], [(key, value)] if key == "disabled" && is_true(value)));
@@ -120,21 +123,14 @@ pub(crate) fn check_process(state: &ApiState, stanza: &str) -> Result<(), RestEr
 /// # Errors
 /// If the server is stopping, or has not started its inputs yet.
 pub(crate) async fn follow(state: &ApiState) -> Result<Vec<String>, RestError> {
-    follow_without(state, BTreeSet::new()).await
-}
-
-/// The same, without the inputs of some apps.
-async fn follow_without(
-    state: &ApiState,
-    apps: BTreeSet<String>,
-) -> Result<Vec<String>, RestError> {
     if !state.intake.is_indexer {
         return Ok(Vec::new());
     }
     let own = state.clone();
     let task = state.shutdown.spawn(async move {
         let mut change = own.inputs.change().await?;
-        let conf = own.apps.knowledge().layers().effective_without(CONF, &apps);
+        let ending = own.ending_apps.names();
+        let conf = own.apps.knowledge().layers().effective_without(CONF, &ending);
         change.prepare(&conf, "").await?;
         let skipped = change.skipped().to_vec();
         change.apply().await;
@@ -143,41 +139,6 @@ async fn follow_without(
     let done = task.await;
     let done = done.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))?;
     Ok(done?)
-}
-
-/// Applies `inputs.conf` after an app was disabled or enabled. Inputs that do not run, and a server that is
-/// stopping or starting, are logged.
-pub async fn follow_inputs(state: &ApiState) {
-    log(follow(state).await);
-}
-
-/// Ends the inputs of apps that are about to be disabled, and applies the rest of `inputs.conf`. This must be
-/// done while the index-time rules of these apps are in force: without them, events that still arrive would
-/// be indexed with everything that a rule masks or drops.
-pub async fn end_inputs_of(state: &ApiState, apps: BTreeSet<String>) {
-    log(follow_without(state, apps).await);
-}
-
-/// Makes a change that may end apps: their inputs end before it, as [`end_inputs_of`] says, and the inputs of
-/// the configuration that is in force afterwards begin after it, also if it fails.
-pub(crate) async fn without_inputs_of<T>(
-    state: &ApiState,
-    apps: BTreeSet<String>,
-    change: impl Future<Output = T>,
-) -> T {
-    if !apps.is_empty() {
-        end_inputs_of(state, apps).await;
-    }
-    let done = change.await;
-    follow_inputs(state).await;
-    done
-}
-
-fn log(followed: Result<Vec<String>, RestError>) {
-    match followed {
-        Ok(skipped) => skipped.iter().for_each(|text| tracing::warn!("{text}")),
-        Err(error) => tracing::info!(error = error.text, "inputs are as they were"),
-    }
 }
 
 /// The app of a new input.
