@@ -40,12 +40,13 @@ def small_disk(tmp_path):
 
 @pytest.fixture
 def tiny_disk(tmp_path):
-    """A file system of 64 KiB."""
-    yield from file_system(tmp_path / "tiny", "size=64k")
+    """A file system of 64 KiB with 16 inodes."""
+    yield from file_system(tmp_path / "tiny", "size=64k,nr_inodes=16")
 
 
+@pytest.mark.parametrize("is_first_start", [True, False])
 def test_a_forwarder_whose_checkpoints_are_on_a_full_disk_reads_files_once_there_is_space(
-    tiny_disk, indexers, forwarder, tmp_path
+    tiny_disk, indexers, forwarder, tmp_path, is_first_start
 ):
     servers = indexers(1)
     log = tmp_path / "app.log"
@@ -56,14 +57,27 @@ def test_a_forwarder_whose_checkpoints_are_on_a_full_disk_reads_files_once_there
     )
     agent.data.mkdir()
     (agent.data / "inputs").symlink_to(tiny_disk)
-    (tiny_disk / "default").mkdir()
+    if not is_first_start:
+        (tiny_disk / "default").mkdir()
     with pytest.raises(OSError), (tiny_disk / "fill").open("wb", buffering=0) as fill:
         while True:
             fill.write(bytes(1024))
+    # Directories need no bytes, but inodes.
+    inodes = [tiny_disk / f"inode{number}" for number in range(16)]
+    with pytest.raises(OSError):
+        for inode in inodes:
+            inode.touch()
     agent.start()
     wait_for(lambda: "tried again every 5 s" in agent.log_text(), "the warning")
     assert agent.process.poll() is None, agent.log_text()
-    (tiny_disk / "fill").unlink()
+    # Another reason is in the log, too.
+    blocker = tiny_disk / "default"
+    if is_first_start:
+        inodes[0].rename(blocker)
+        wait_for(lambda: agent.log_text().count("tried again every 5 s") > 1, "the reason")
+        blocker.unlink()
+    for file in [tiny_disk / "fill", *inodes]:
+        file.unlink(missing_ok=True)
     wait_for(lambda: servers[0].count("index=main one") == 1, "the event", 60)
     assert agent.stop() == 0
 

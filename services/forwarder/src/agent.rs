@@ -163,9 +163,8 @@ impl Agent {
         // version.
         let own = OwnDirectories::new([data.clone()]).except([data.join("deployment/versions")]);
         for route in routes {
+            // Inputs with checkpoints create it, once there is space.
             let state = data.join("inputs").join(&route.name);
-            fs::create_dir_all(&state)
-                .with_context(|| format!("cannot create {}", state.display()))?;
             let status = MonitorStatus::default();
             files.push(status.clone());
             let has_files = !route.configured.monitor.is_empty();

@@ -13,6 +13,19 @@ use crate::Error;
 
 /// Pause between two attempts.
 pub(super) const PAUSE: Duration = Duration::from_secs(5);
+/// The name of the input that reads monitored files.
+pub(super) const MONITORED: &str = "the monitored files";
+
+/// Opens an input beside the threads that wait for sockets: it may read, write and sync a file.
+pub(super) async fn beside_sockets<T: Send + 'static>(
+    open: Arc<impl Fn() -> Result<T, Error> + Send + Sync + 'static>,
+) -> Result<T, Error> {
+    match tokio::task::spawn_blocking(move || open()).await {
+        Ok(opened) => opened,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(Error::Closed),
+    }
+}
 
 /// The inputs that do not run yet. Clones share them.
 #[derive(Debug, Clone)]

@@ -5,12 +5,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use runtime::Shutdown;
 use tokio::net::TcpListener;
 
-use super::opening::{NotRunning, PAUSE};
+use super::opening::{MONITORED, NotRunning, PAUSE, beside_sockets};
 use super::{Configured, Parts};
 use crate::monitor::Monitor;
+use crate::s3::SqsReader;
 use crate::tcp::{Signals, TcpInput, serve_port};
 use crate::udp::UdpPort;
 use crate::{Error, RemoteHost, Sink};
@@ -146,47 +148,65 @@ pub async fn start(
     start_bound(configured, bound, parts, sink, shutdown).await
 }
 
-/// Follows files. If the disk of their checkpoints is full, they are followed as soon as it has space.
-fn begin_monitor(
-    open: impl Fn() -> Result<Monitor, Error> + Send + Sync + 'static,
-    parts: &Parts,
-    sink: &Arc<dyn Sink>,
+/// Opens an input and runs it. If the disk of its checkpoints is full, it is opened once that is possible.
+///
+/// # Errors
+/// If the input cannot be opened for another reason.
+async fn begin<T, F, R>(
+    input: String,
+    open: impl Fn() -> F + Send + Sync + 'static,
+    run: impl FnOnce(T) -> R + Send + 'static,
     shutdown: &Shutdown,
-) -> Result<(), Error> {
-    let first = match open() {
-        Ok(monitor) => Some(monitor),
-        Err(error) if error.is_full_disk() => {
-            let seconds = PAUSE.as_secs();
-            tracing::warn!(
-                "the monitored files are not read, and are tried again every {seconds} s: {error}"
-            );
-            None
-        }
-        Err(error) => return Err(error),
+) -> Result<(), Error>
+where
+    T: Send + 'static,
+    F: Future<Output = Result<T, Error>> + Send,
+    R: Future<Output = ()> + Send,
+{
+    let first = match open().await {
+        Err(error) if !error.is_full_disk() => return Err(error),
+        Err(error) => Err(warned(&input, &error)),
+        Ok(opened) => Ok(opened),
     };
-    let opening = NotRunning::default().opening("the monitored files", shutdown);
-    let (files, own) = (parts.files.clone(), parts.own.clone());
-    let (sink, until) = (Arc::clone(sink), shutdown.clone());
+    let opening = NotRunning::default().opening(input.as_str(), shutdown);
     shutdown.spawn(async move {
-        let monitor = match first {
-            Some(monitor) => monitor,
-            None => match opening.until_open(|| std::future::ready(open())).await {
-                Some(monitor) => {
-                    tracing::info!("the monitored files are read now");
-                    monitor
-                }
-                None => return,
-            },
+        let opened = match first {
+            Ok(opened) => opened,
+            Err(reason) => {
+                let last = Mutex::new(reason);
+                let (input, open, last) = (&input, &open, &last);
+                let again = move || async move {
+                    let opened = open().await;
+                    if let Err(error) = &opened {
+                        let is_new = *last.lock() != error.to_string();
+                        if is_new {
+                            let reason = warned(input, error);
+                            *last.lock() = reason;
+                        }
+                    }
+                    opened
+                };
+                let Some(opened) = opening.until_open(again).await else { return };
+                tracing::info!("{input}: the input runs now");
+                opened
+            }
         };
-        Box::pin(monitor.with_status(files).without(own).run(sink, until)).await;
+        run(opened).await;
     });
     Ok(())
+}
+
+/// Logs why an input does not run. Returns the reason.
+fn warned(input: &str, error: &Error) -> String {
+    let (seconds, reason) = (PAUSE.as_secs(), error.to_string());
+    tracing::warn!("inputs do not run, and are tried again every {seconds} s: {input}: {reason}");
+    reason
 }
 
 /// As [`start`], with ports that [`bind`] has bound for the same configuration.
 ///
 /// # Errors
-/// If the checkpoints cannot be read, unless their disk is full.
+/// If the checkpoints cannot be opened, unless their disk is full.
 pub async fn start_bound(
     configured: Configured,
     mut bound: Bound,
@@ -212,8 +232,14 @@ pub async fn start_bound(
     if !configured.monitor.is_empty() {
         let (book, settings) = (parts.state.join("monitor"), configured.monitor_settings);
         let targets = configured.monitor;
-        let open = move || Monitor::new(targets.clone(), &book, settings);
-        begin_monitor(open, parts, sink, shutdown)?;
+        let open = Arc::new(move || Monitor::new(targets.clone(), &book, settings));
+        let open = move || beside_sockets(Arc::clone(&open));
+        let (files, own) = (parts.files.clone(), parts.own.clone());
+        let (sink, until) = (Arc::clone(sink), shutdown.clone());
+        let run = move |monitor: Monitor| {
+            Box::pin(monitor.with_status(files).without(own).run(sink, until))
+        };
+        begin(MONITORED.to_owned(), open, run, shutdown).await?;
     }
     for script in configured.scripts {
         shutdown.spawn(script.run(Arc::clone(sink), shutdown.clone()));
@@ -223,8 +249,40 @@ pub async fn start_bound(
     }
     for queue in configured.sqs {
         let taken = parts.state.join(format!("sqs-{}", queue.file_name()));
-        let reader = queue.open(&taken, &parts.aws).await?;
-        shutdown.spawn(reader.run(Arc::clone(sink), shutdown.clone()));
+        let input = format!("the queue {}", queue.file_name());
+        let (aws, sink, until) = (parts.aws.clone(), Arc::clone(sink), shutdown.clone());
+        let open = move || {
+            let (queue, taken, aws) = (queue.clone(), taken.clone(), aws.clone());
+            async move { queue.open(&taken, &aws).await }
+        };
+        let run = move |reader: SqsReader| Box::pin(reader.run(sink, until));
+        begin(input, open, run, shutdown).await?;
     }
     Ok(listeners)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_input_on_a_full_disk_begins_once_it_can_be_opened_and_other_errors_end_the_start() {
+        let shutdown = Shutdown::new();
+        let failure = |kind: io::ErrorKind| Error::checkpoints("book", kind.into());
+        let last = vec![
+            Ok(7),
+            Err(failure(io::ErrorKind::PermissionDenied)),
+            Err(failure(io::ErrorKind::StorageFull)),
+        ];
+        let attempts = Mutex::new(last);
+        let open = move || std::future::ready(attempts.lock().pop().unwrap());
+        let (sender, begun) = tokio::sync::oneshot::channel();
+        let run = move |opened: u8| async move { sender.send(opened).unwrap() };
+        begin("an input".to_owned(), open, run, &shutdown).await.unwrap();
+        assert_eq!(begun.await.unwrap(), 7);
+        let open = move || std::future::ready(Err::<u8, _>(failure(io::ErrorKind::InvalidData)));
+        let run = |_: u8| std::future::ready(());
+        begin("an input".to_owned(), open, run, &shutdown).await.unwrap_err();
+    }
 }

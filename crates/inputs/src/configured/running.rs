@@ -22,7 +22,7 @@ use runtime::Shutdown;
 use tokio::net::TcpListener;
 use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
-use super::opening::NotRunning;
+use super::opening::{MONITORED, NotRunning, beside_sockets};
 use super::run::{Bound, listener, udp_port};
 use super::units::{COMMAND_LINE, CheckIndex, Said, Unit, Wanted, Wants, Work};
 use super::{Configured, ForwarderPort, Parts};
@@ -453,10 +453,11 @@ impl Inner {
         let (settings, book) = (*monitor, parts.state.join("monitor"));
         let (files, own) = (parts.files.clone(), parts.own.clone());
         let (has_notes, sink) = (Arc::clone(&self.has_notes), Arc::clone(sink));
-        let opening = self.not_running.opening("the monitored files", until);
+        let opening = self.not_running.opening(MONITORED, until);
         let shutdown = until.clone();
         until.spawn(async move {
-            let open = || std::future::ready(Monitor::new(targets.clone(), &book, settings));
+            let open = Arc::new(move || Monitor::new(targets.clone(), &book, settings));
+            let open = || beside_sockets(Arc::clone(&open));
             let Some(monitor) = opening.until_open(open).await else { return };
             // A later monitor has newer checkpoints than the notes.
             let takes_notes = !has_notes.swap(true, Ordering::Relaxed);
