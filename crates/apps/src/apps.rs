@@ -20,6 +20,7 @@ use object_store::ObjectStore;
 use parking_lot::RwLock;
 use tokio::sync::Notify;
 
+pub use self::disabled::ObjectChange;
 pub use self::export::Export;
 pub use self::files::FileRules;
 use self::files::Files;

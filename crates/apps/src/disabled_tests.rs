@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use crate::installed_tests::{Setup, definition, package};
-use crate::{Apps, Error, NOBODY, Namespace, SEARCH};
+use crate::{Apps, Error, NOBODY, Namespace, ObjectChange, SEARCH, Sharing};
 
 const FILES: [(&str, &str); 5] = [
     ("default/commands.conf", "[c]\nfilename = c.py\n"),
@@ -81,4 +81,30 @@ async fn an_index_of_a_disabled_app_stays_with_its_settings_also_after_a_restart
         let kept = indexes.stanza("shop_web").unwrap().get("frozenTimePeriodInSecs").unwrap();
         assert_eq!(kept.value, "86400");
     }
+}
+
+#[tokio::test]
+async fn a_change_ends_an_app_only_if_all_layers_of_its_file_say_so_afterwards() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    one.install(package(&FILES), false, "ann").await.unwrap();
+    let (shop, own) = (Namespace::new(NOBODY, "shop"), Namespace::new("ann", "shop"));
+    let settings = |key: &str, value: &str| vec![(key.to_owned(), value.to_owned())];
+    let ends = |namespace: &Namespace, change: ObjectChange<'_>| {
+        !one.ended_by("install", namespace, change).is_empty()
+    };
+    let (off, on) = (settings("disabled", "1"), settings("disabled", "0"));
+    assert!(ends(&shop, ObjectChange::Create(&off)) && !ends(&own, ObjectChange::Create(&off)));
+    assert!(one.ended_by("ui", &shop, ObjectChange::Create(&off)).is_empty());
+    one.create("app", "install", &shop, on).await.unwrap();
+    let by_state = settings("state", "disabled");
+    assert!(!ends(&shop, ObjectChange::Update(&by_state)), "disabled takes precedence");
+    assert!(ends(&shop, ObjectChange::Update(&off)));
+    assert!(!ends(&shop, ObjectChange::Remove), "the files do not disable it");
+    one.remove("app", "install", &shop).await.unwrap();
+    one.create("app", "install", &own, off).await.unwrap();
+    assert!(ends(&own, ObjectChange::Share("ann", Sharing::App)));
+    one.create_app("gates", &[]).await.unwrap();
+    one.share("app", "install", &own, "ann", Sharing::App).await.unwrap();
+    assert!(one.ended_by("install", &shop, ObjectChange::Move("gates")).contains("gates"));
 }

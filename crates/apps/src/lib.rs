@@ -53,7 +53,9 @@ mod suppressions;
 mod tests;
 mod views;
 
-pub use apps::{AppFiles, AppInfo, Applied, Apps, Export, FileRules, Parts, Reloaded, Tolerate};
+pub use apps::{
+    AppFiles, AppInfo, Applied, Apps, Export, FileRules, ObjectChange, Parts, Reloaded, Tolerate,
+};
 pub use bundle::{Applier, Applying, BundleLock, Change, Validated, pack_bundle, read_bundle};
 pub use collections::{Collection, MAX_BATCH};
 pub use documents::{FieldTypes, changed_names};

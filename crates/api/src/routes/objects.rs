@@ -13,10 +13,10 @@ mod shown;
 
 use std::collections::BTreeSet;
 
-use apps::{ConfObject, NOBODY, Namespace, SEARCH, Settings, Sharing};
+use apps::{ConfObject, NOBODY, Namespace, ObjectChange, SEARCH, Settings, Sharing};
 
 pub(crate) use self::access::check_writable;
-use self::access::{may_read, perms_of};
+use self::access::may_read;
 use self::kind::{
     ALERT_ACTIONS, COMMANDS, DATAMODELS, EVENT_TYPES, EXTRACTIONS, LOOKUPS, MACROS, NAVIGATION,
     PANELS, SOURCETYPES, TIMES, UI_PREFS, VIEWS, WORKFLOW_ACTIONS,
@@ -253,7 +253,7 @@ pub(crate) async fn create(asked: &Asked<'_>, name: &str) -> Result<ConfObject, 
     }
     access::check_conf(asked)?;
     check_process(asked, name)?;
-    let ends = disabled_by(asked, name, &namespace, &settings);
+    let ends = ended_by(asked, name, &namespace, ObjectChange::Create(&settings));
     let (apps, conf, own) = (asked.state.apps.clone(), asked.conf.to_owned(), name.to_owned());
     let there = namespace.clone();
     let creation = async move {
@@ -304,7 +304,7 @@ async fn update(
     there: &Namespace,
     settings: Settings,
 ) -> Result<(), RestError> {
-    let ends = disabled_by(asked, name, there, &settings);
+    let ends = ended_by(asked, name, there, ObjectChange::Update(&settings));
     let (apps, conf, own) = (asked.state.apps.clone(), asked.conf.to_owned(), name.to_owned());
     let there = there.clone();
     let change = async move { apps.update(&conf, &own, &there, &settings).await.map(drop) };
@@ -320,14 +320,18 @@ fn check_process(asked: &Asked<'_>, name: &str) -> Result<(), RestError> {
 }
 
 /// Makes a change of the file, and applies its effects. `ends`: the apps that it disables.
-async fn applied<T: Send + 'static>(
+async fn applied<T, E>(
     asked: &Asked<'_>,
     ends: BTreeSet<String>,
-    change: impl Future<Output = Result<T, apps::Error>> + Send + 'static,
-) -> Result<T, RestError> {
+    change: impl Future<Output = Result<T, E>> + Send + 'static,
+) -> Result<T, RestError>
+where
+    T: Send + 'static,
+    E: Into<RestError> + Send + 'static,
+{
     match asked.conf {
         "inputs" => {
-            let done = change.await?;
+            let done = change.await.map_err(Into::<RestError>::into)?;
             super::data_inputs::follow(asked.state).await?;
             Ok(done)
         }
@@ -337,25 +341,21 @@ async fn applied<T: Send + 'static>(
                 async move { super::data_inputs::without_inputs_of(&state, ends, change).await };
             to_its_end(task).await
         }
-        _ => Ok(change.await?),
+        _ => change.await.map_err(Into::into),
     }
 }
 
-/// The app that settings of an object of `app.conf` disable: `[install]` does.
-fn disabled_by(
+/// The apps that a change of an object disables: one of `app.conf` may.
+fn ended_by(
     asked: &Asked<'_>,
     name: &str,
     there: &Namespace,
-    settings: &[(String, String)],
+    change: ObjectChange<'_>,
 ) -> BTreeSet<String> {
-    let is_install = asked.conf == "app" && name == "install";
-    let is_state = is_install && there.owner == NOBODY && there.app != SEARCH;
-    let disables = settings.iter().any(|(key, value)| match key.as_str() {
-        "disabled" => conf::boolean(value) == Some(true),
-        "state" => conf::boolean(value) == Some(false),
-        _ => false,
-    });
-    (is_state && disables).then(|| there.app.clone()).into_iter().collect()
+    match asked.conf {
+        "app" => asked.state.apps.ended_by(name, there, change),
+        _ => BTreeSet::new(),
+    }
 }
 
 impl Kind {
@@ -450,8 +450,7 @@ impl Resource for Kind {
         check_process(&asked, &object.name)?;
         (self.removed)(call.state.clone(), object.clone()).await?;
         let (there, name) = (home(&object), object.name.clone());
-        // The files below may disable the app.
-        let ends = disabled_by(&asked, &name, &there, &[("disabled".to_owned(), "1".to_owned())]);
+        let ends = ended_by(&asked, &name, &there, ObjectChange::Remove);
         let (apps, conf) = (call.state.apps.clone(), asked.conf.to_owned());
         applied(&asked, ends, async move { apps.remove(&conf, &name, &there).await }).await?;
         Ok(call.state.permissions.remove(&object.place()).await?)
@@ -481,21 +480,22 @@ impl Resource for Kind {
                 update(&asked, name, &there, vec![("disabled".to_owned(), disabled)]).await?;
                 return Ok(Some(apps.get(conf, name, &there)?));
             }
-            "acl" => access::change(&asked, &object).await?,
+            "acl" => {
+                let rights = access::rights_of(&asked, &object)?;
+                let change = ObjectChange::Share(&rights.owner, rights.sharing);
+                let ends = ended_by(&asked, name, &there, change);
+                let sharing = access::share(call.state.clone(), object.clone(), rights);
+                applied(&asked, ends, sharing).await?
+            }
             "move" => {
                 let app = call.params.required("app")?;
                 check_app(&call.state, app)?;
-                apps.relocate(conf, name, &there, app).await?;
-                if let Some(perms) = perms_of(&call.state, &object) {
-                    let moved = ConfObject { app: app.to_owned(), ..object.clone() };
-                    call.state.permissions.put(&moved.place(), perms).await?;
-                    call.state.permissions.remove(&object.place()).await?;
-                }
-                Namespace::new(&there.owner, app)
+                let ends = ended_by(&asked, name, &there, ObjectChange::Move(app));
+                let moving = access::relocate(call.state.clone(), object.clone(), app.to_owned());
+                applied(&asked, ends, moving).await?
             }
             _ => return Err(RestError::no_object(action)),
         };
-        applied(&asked, BTreeSet::new(), async { Ok(()) }).await?;
         Ok(Some(apps.get(conf, name, &place)?))
     }
 }

@@ -87,8 +87,16 @@ fn refused(asked: &Asked<'_>, what: &str) -> RestError {
     RestError::forbidden(format!("the user \"{}\" may not change {what}", asked.caller.user))
 }
 
-/// Changes who owns, reads and changes an object. Returns where it is then.
-pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Namespace, RestError> {
+/// Who owns, reads and changes an object.
+#[derive(Debug, Clone)]
+pub(super) struct Rights {
+    pub(super) owner: String,
+    pub(super) sharing: Sharing,
+    perms: Perms,
+}
+
+/// Returns the rights that a request gives to an object, if the caller may.
+pub(super) fn rights_of(asked: &Asked<'_>, object: &ConfObject) -> Result<Rights, RestError> {
     let params = asked.params;
     let sharing = params.required("sharing")?;
     let sharing = Sharing::from_name(sharing).ok_or_else(|| {
@@ -106,18 +114,42 @@ pub(super) async fn change(asked: &Asked<'_>, object: &ConfObject) -> Result<Nam
         }
         check_shared_writable(asked, &object.app)?;
     }
-    let before = object.place();
-    let known = perms_of(asked.state, object).unwrap_or_default();
-    let (conf, name, there) = (asked.conf, object.name.as_str(), home(object));
-    asked.state.apps.share(conf, name, &there, owner, sharing).await?;
-    let moved = ConfObject { owner: owner.to_owned(), sharing, ..object.clone() };
-    let perms = params.perms(known);
+    let perms = params.perms(perms_of(asked.state, object).unwrap_or_default());
+    Ok(Rights { owner: owner.to_owned(), sharing, perms })
+}
+
+/// Changes who owns, reads and changes an object. Returns where it is then.
+pub(super) async fn share(
+    state: ApiState,
+    object: ConfObject,
+    rights: Rights,
+) -> Result<Namespace, RestError> {
+    let Rights { owner, sharing, perms } = rights;
+    let (before, there) = (object.place(), home(&object));
+    state.apps.share(&object.conf, &object.name, &there, &owner, sharing).await?;
+    let moved = ConfObject { owner, sharing, ..object };
     let after = moved.place();
     if after != before {
-        asked.state.permissions.remove(&before).await?;
+        state.permissions.remove(&before).await?;
     }
     if sharing != Sharing::User {
-        asked.state.permissions.put(&after, perms).await?;
+        state.permissions.put(&after, perms).await?;
     }
     Ok(home(&moved))
+}
+
+/// Moves an object to another app, with its permissions. Returns where it is then.
+pub(super) async fn relocate(
+    state: ApiState,
+    object: ConfObject,
+    app: String,
+) -> Result<Namespace, RestError> {
+    let there = home(&object);
+    state.apps.relocate(&object.conf, &object.name, &there, &app).await?;
+    if let Some(perms) = perms_of(&state, &object) {
+        let moved = ConfObject { app: app.clone(), ..object.clone() };
+        state.permissions.put(&moved.place(), perms).await?;
+        state.permissions.remove(&object.place()).await?;
+    }
+    Ok(Namespace::new(&there.owner, &app))
 }
