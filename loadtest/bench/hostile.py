@@ -40,7 +40,7 @@ LINES = "".join(
 )
 # What a refusal names: a setting, a limit of the language, a number that is allowed.
 LIMIT = re.compile(
-    r"max_\w+|max[A-Z]\w+|\w+_mem_\w+|\w*_limit\w*|maxsearches|at most [\d,.]+(?: \w+)?"
+    r"max_\w+|max[A-Z]\w+|maxbins|\w+_mem_\w+|\w*_limit\w*|maxsearches|at most [\d,.]+(?: \w+)?"
     r"|more than [\d,.]+(?: \w+)?|longer than [\d,.]+(?: \w+)?"
 )
 
