@@ -103,7 +103,8 @@ export function ObjectDialog({ kind, app, entry: opened, given, ...props }: Obje
         ? namespaced({ owner: isShared ? 'nobody' : username, app }, kind.path)
         : kind.path;
       const path = entry?.path ?? collection;
-      const request = kind.request?.(changes, entry, path) ?? {
+      // What is overwritten is the object as others have saved it.
+      const request = kind.request?.(changes, known, path) ?? {
         path,
         form: entry ? changes : { ...kind.more, ...changes },
       };

@@ -1,7 +1,7 @@
 /** Knowledge objects: what apps and users add to events at search time. */
 
 import type { Entry } from '../api/types';
-import { column, type Form, type Kind } from '../objects/kind';
+import { column, type Field, type Form, type Kind } from '../objects/kind';
 
 const SEARCHES = 'Searches, reports and dashboards that use it';
 
@@ -108,14 +108,26 @@ export function tagSettings(text: string, before: string[]): Form {
   ]);
 }
 
-/** Parameters of every request, and a setting of every stanza, which cannot be tags here. */
+/**
+ * Parameters of every request, which crates/api/src/routes/objects.rs does not store (`REQUEST_PARAMETERS` and
+ * `eai:acl`), and a setting of every stanza: they cannot be tags here.
+ */
 const TAKEN =
-  /^(?:name|output_mode|count|offset|search_filter|sort_key|sort_dir|sort_mode|f|disabled)$/;
+  /^(?:name|output_mode|count|offset|search_filter|sort_key|sort_dir|sort_mode|f|eai:acl.*|disabled)$/;
 
-function valueTagsProblem(text: string): string | null {
+export function valueTagsProblem(text: string): string | null {
   const wrong = split(text).find((tag) => TAKEN.test(tag));
   return wrong === undefined ? tagsProblem(text) : `"${wrong}" can be a tag only in tags.conf`;
 }
+
+const VALUE_TAGS: Field = {
+  name: 'tags',
+  label: 'Tags',
+  kind: 'text',
+  help: 'Separated by commas, without blanks.',
+  read: (entry) => tagsOf(entry).join(', '),
+  check: valueTagsProblem,
+};
 
 export const tags: Kind = {
   title: 'Tags',
@@ -137,14 +149,8 @@ export const tags: Kind = {
       help: 'Such as host=web-1.',
       check: (text) => (/^[^=]+=./.test(text) ? null : 'Write FIELD=VALUE'),
     },
-    {
-      name: 'tags',
-      label: 'Tags',
-      kind: 'text',
-      help: 'Separated by commas, without blanks.',
-      read: (entry) => tagsOf(entry).join(', '),
-      check: valueTagsProblem,
-    },
+    { ...VALUE_TAGS, isRequired: true, when: 'new' },
+    { ...VALUE_TAGS, when: 'existing' },
   ],
   request: ({ tags: text, ...rest }, entry, path) => ({
     path,

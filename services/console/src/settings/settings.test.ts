@@ -1,8 +1,10 @@
 import { expect, it } from 'vitest';
+import type { Entry } from '../api/types';
+import { fieldsOf, problemsOf } from '../objects/form';
 import { defaultsProblem } from './accessKinds';
 import { decodeAppReport, messageText } from './appReport';
 import { csvRows } from './csv';
-import { tagSettings, tagsOf, tagsProblem } from './knowledgeKinds';
+import { tagSettings, tags, tagsOf, tagsProblem, valueTagsProblem } from './knowledgeKinds';
 import {
   byFile,
   choicesOf,
@@ -190,6 +192,20 @@ it('default indexes of a role are among those that it may search', () => {
 it('tags have no blanks', () => {
   expect(['', 'error', 'error, web,shop'].map(tagsProblem)).toEqual([null, null, null]);
   expect(tagsProblem('error, web shop')).toBe('"web shop" has a blank: separate tags by commas');
+});
+
+it('a new stanza of tags needs a tag, and an existing one may lose all', () => {
+  const ofNew = fieldsOf(tags.fields, null, null);
+  const named = { name: 'host=a', tags: '' };
+  expect([...problemsOf(ofNew, named, null).keys()]).toEqual(['tags']);
+  const entry = { name: 'host=a', content: { web: 'enabled' } } as unknown as Entry;
+  const ofExisting = fieldsOf(tags.fields, null, entry);
+  expect(problemsOf(ofExisting, { tags: '' }, { tags: 'web' }).size).toBe(0);
+});
+
+it('parameters of requests cannot be tags of values', () => {
+  expect(['count', 'eai:acl.owner', 'disabled'].map(valueTagsProblem)).not.toContain(null);
+  expect(['counts', 'eai', 'web, shop'].map(valueTagsProblem)).toEqual([null, null, null]);
 });
 
 it('tags of a value are the enabled settings of its stanza, and removed ones are disabled', () => {
