@@ -79,7 +79,7 @@ export function EventList(props: EventListProps) {
           <span className={styles.total}>{plural(available, 'event')}</span>
         )}
       </div>
-      {error && <JobError error={error} onAgain={onAgain} />}
+      {error && <JobError error={error} query={query} onAgain={onAgain} />}
       {job.isDone && available < job.eventCount && (
         <Notice kind="info">
           {`${plural(available, 'event')} of ${grouped(job.eventCount)} can be browsed; `}

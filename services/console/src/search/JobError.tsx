@@ -2,15 +2,17 @@
 
 import { Button } from '@mantine/core';
 import type { ApiError } from '../api/client';
-import { explainJobError } from '../api/explain';
 import { Notice } from '../app/Notice';
+import { explainLostResults } from './lostResults';
 
 interface JobErrorProps {
   error: ApiError;
+  /** The search of the job. */
+  query: string;
   onAgain: () => void;
 }
 
-export function JobError({ error, onAgain }: JobErrorProps) {
+export function JobError({ error, query, onAgain }: JobErrorProps) {
   const again = error.kind === 'notFound' && (
     <Button size="compact-xs" variant="light" color="red" onClick={onAgain}>
       Run it again
@@ -18,7 +20,7 @@ export function JobError({ error, onAgain }: JobErrorProps) {
   );
   return (
     <Notice kind="error" action={again}>
-      {explainJobError(error)}
+      {explainLostResults(error, query)}
     </Notice>
   );
 }

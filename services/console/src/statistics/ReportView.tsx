@@ -45,13 +45,13 @@ export function ReportView({ client, app, sid, job, view, query, ...props }: Rep
     if (!error) return <Skeleton label="Waiting for the first rows" />;
     return (
       <div className={styles.note}>
-        <JobError error={error} onAgain={() => onQuery(query)} />
+        <JobError error={error} query={query} onAgain={() => onQuery(query)} />
       </div>
     );
   }
   return (
     <div className={styles.view} aria-busy={loading}>
-      {error && <JobError error={error} onAgain={() => onQuery(query)} />}
+      {error && <JobError error={error} query={query} onAgain={() => onQuery(query)} />}
       {job.isDone && job.resultCount > table.rows.length && table.rows.length > 0 && (
         <Notice kind="warning">
           {`The first ${grouped(table.rows.length)} of ${grouped(job.resultCount)} rows are shown; `}
