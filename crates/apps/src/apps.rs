@@ -3,6 +3,7 @@
 mod disabled;
 mod export;
 mod files;
+mod info;
 mod reload;
 mod system;
 mod unset;
@@ -21,9 +22,10 @@ use parking_lot::RwLock;
 use tokio::sync::Notify;
 
 pub use self::disabled::ObjectChange;
-pub use self::export::Export;
+pub use self::export::{Export, ExportTurn};
 pub use self::files::FileRules;
 use self::files::Files;
+pub use self::info::AppInfo;
 pub use self::reload::Reloaded;
 use crate::collections::Collections;
 use crate::installed::{Directories, InstalledApps};
@@ -68,29 +70,6 @@ pub trait Applied: fmt::Debug + Send + Sync {
     fn apply<'a>(&'a self, rules: &'a Arc<Knowledge>, ignored: &'a [Warning]) -> BoxFuture<'a, ()>;
 }
 
-/// The properties of an app.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AppInfo {
-    /// The name of its directory.
-    pub name: String,
-    /// Its settings in `app.conf`, as `stanza.key`.
-    pub settings: Settings,
-    /// Whether it was made or installed at run time and can be removed.
-    pub removable: bool,
-    /// Whether it was installed at run time.
-    pub installed: bool,
-    /// Whether it is disabled: nothing of it except its indexes has an effect.
-    pub disabled: bool,
-}
-
-impl AppInfo {
-    /// Returns a setting such as `ui.label`.
-    #[must_use]
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.settings.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
-    }
-}
-
 /// All apps. Clones are handles to the same.
 #[derive(Debug, Clone)]
 pub struct Apps {
@@ -112,6 +91,8 @@ struct Inner {
     tolerate: Tolerate,
     /// Reloads, one at a time.
     reloading: tokio::sync::Mutex<()>,
+    /// Exports, one at a time: an app is in memory while it is packed.
+    exporting: Arc<tokio::sync::Mutex<()>>,
     /// The rules that [`Applied`] received last. The lock serializes changes.
     in_force: tokio::sync::Mutex<Arc<Knowledge>>,
     /// Other processes have changed objects.
@@ -221,7 +202,6 @@ impl Apps {
         let files = Files::new(&base, directory, directories, parts.tolerate)?;
         let state = State::new(files, Arc::new(objects));
         let in_force = tokio::sync::Mutex::new(Arc::clone(&state.rules.all));
-        let state = RwLock::new(state);
         let inner = Inner {
             lookups: Lookups::new(Arc::clone(&parts.store)),
             collections: Collections::new(parts.store, parts.shared.then(|| parts.catalog.clone())),
@@ -229,11 +209,12 @@ impl Apps {
             directory: parts.directory,
             base: RwLock::new(base),
             shared: parts.shared,
-            state,
+            state: RwLock::new(state),
             writing: tokio::sync::Mutex::new(()),
             installed: parts.installed,
             tolerate: parts.tolerate,
             reloading: tokio::sync::Mutex::new(()),
+            exporting: Arc::default(),
             in_force,
             changed: Notify::new(),
             applied: OnceLock::new(),

@@ -2,9 +2,24 @@
 
 use std::fmt::Write;
 
+use ring::digest::{Context, Digest, SHA256, digest};
+
 /// SHA-256, in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, bytes);
+    hexadecimal(&digest(&SHA256, bytes))
+}
+
+/// SHA-256 of several parts and their lengths.
+pub(crate) fn sha256_of<'b>(parts: impl IntoIterator<Item = &'b [u8]>) -> String {
+    let mut context = Context::new(&SHA256);
+    for part in parts {
+        context.update(&(part.len() as u64).to_be_bytes());
+        context.update(part);
+    }
+    hexadecimal(&context.finish())
+}
+
+fn hexadecimal(digest: &Digest) -> String {
     let mut text = String::with_capacity(64);
     for byte in digest.as_ref() {
         let _ = write!(text, "{byte:02x}");

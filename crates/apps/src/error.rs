@@ -46,6 +46,9 @@ pub enum Error {
     /// The files cannot be read again in this process alone, or it is stopping.
     #[error("{0}")]
     NotReloadable(String),
+    /// The server does as much of this as it does at the same time.
+    #[error("{0}")]
+    Busy(String),
     /// The object belongs to an app's files, which are read-only.
     #[error("{0} stands in the files of its app and cannot be removed")]
     Builtin(String),
@@ -65,7 +68,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Catalog(error) => error.kind(),
-            Self::Store { .. } | Self::File { .. } => ErrorKind::Unavailable,
+            Self::Store { .. } | Self::File { .. } | Self::Busy(_) => ErrorKind::Unavailable,
             Self::Configuration(_) | Self::Invalid(_) | Self::Builtin(_) => ErrorKind::Invalid,
             Self::NotFound(_) => ErrorKind::NotFound,
             Self::Exists(_) | Self::Changed(_) | Self::NotReloadable(_) => ErrorKind::Conflict,

@@ -20,6 +20,8 @@ mod bundle;
 #[cfg(test)]
 mod bundle_tests;
 mod collections;
+mod conf_changes;
+mod conf_lines;
 mod digest;
 #[cfg(test)]
 mod disabled_tests;
@@ -27,6 +29,7 @@ mod documents;
 mod error;
 #[cfg(test)]
 mod export_tests;
+mod exported_files;
 mod gains;
 mod install;
 mod installation;
@@ -54,7 +57,8 @@ mod tests;
 mod views;
 
 pub use apps::{
-    AppFiles, AppInfo, Applied, Apps, Export, FileRules, ObjectChange, Parts, Reloaded, Tolerate,
+    AppFiles, AppInfo, Applied, Apps, Export, ExportTurn, FileRules, ObjectChange, Parts, Reloaded,
+    Tolerate,
 };
 pub use bundle::{Applier, Applying, BundleLock, Change, Validated, pack_bundle, read_bundle};
 pub use collections::{Collection, MAX_BATCH};

@@ -9,11 +9,11 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use futures::TryStreamExt;
-use object_store::ObjectStoreExt;
 use object_store::path::Path;
+use object_store::{ObjectMeta, ObjectStoreExt};
 
 use crate::lookups::{Lookups, ROOT};
-use crate::package::{GZIP, MAX_BYTES, too_large};
+use crate::package::{GZIP, Limits};
 use crate::{AppFiles, Apps, Error, NOBODY, Namespace, SEARCH};
 
 /// Maximum decompressed size of a lookup, in bytes.
@@ -211,32 +211,48 @@ impl Apps {
         deleted.map_err(|source| failed("remove", &path, source))
     }
 
-    /// Returns the shared lookup files of an app that are in object storage, as they are stored, by name.
+    /// Returns the shared lookup files of an app that are in object storage, by name.
     ///
     /// # Errors
-    /// If object storage cannot be read, or they are too large for a package.
-    pub(crate) async fn shared_lookups(&self, app: &str) -> Result<Vec<(String, Bytes)>, Error> {
+    /// If object storage cannot be read.
+    pub(crate) async fn shared_lookups(
+        &self,
+        app: &str,
+    ) -> Result<Vec<(String, ObjectMeta)>, Error> {
         let root = Path::from(ROOT);
-        let lookups = self.lookup_files();
-        let listed: Vec<_> = lookups
+        let listed: Vec<_> = self
+            .lookup_files()
             .store
             .list(Some(&root))
             .try_collect()
             .await
             .map_err(|source| failed("list", &root, source))?;
-        let (mut found, mut left) = (Vec::new(), MAX_BYTES);
-        for object in listed {
-            let Some(file) = LookupFile::stored_at(&object.location) else { continue };
-            if file.app != app || file.owner != NOBODY {
-                continue;
-            }
-            let fail = |source| failed("read", &object.location, source);
-            let got = lookups.store.get(&object.location).await.map_err(fail)?;
-            left = left.checked_sub(got.meta.size).ok_or_else(|| too_large(app.as_ref()))?;
-            found.push((file.name, got.bytes().await.map_err(fail)?));
-        }
-        found.sort();
+        let own = listed.into_iter().filter_map(|object: ObjectMeta| {
+            let file = LookupFile::stored_at(&object.location)?;
+            (file.app == app && file.owner == NOBODY).then_some((file.name, object))
+        });
+        let mut found: Vec<_> = own.collect();
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
         Ok(found)
+    }
+
+    /// Reads a lookup file as it is stored; `None` if it has been removed meanwhile.
+    ///
+    /// # Errors
+    /// If object storage cannot be read, or the file is too large for a package.
+    pub(crate) async fn stored_lookup(
+        &self,
+        object: &ObjectMeta,
+        limits: &mut Limits,
+    ) -> Result<Option<Bytes>, Error> {
+        let fail = |source| failed("read", &object.location, source);
+        let got = match self.lookup_files().store.get(&object.location).await {
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            got => got.map_err(fail)?,
+        };
+        limits.take_file()?;
+        limits.take_bytes(got.meta.size)?;
+        Ok(Some(got.bytes().await.map_err(fail)?))
     }
 
     /// Returns the lookup files that a namespace sees, by name. An owner or app of `-` stands for all.

@@ -1,5 +1,6 @@
 //! Packed apps: a directory or an archive as the name and the files of one app.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata};
 use std::io::{self, Read, Write};
@@ -13,7 +14,7 @@ use flate2::write::GzEncoder;
 use crate::Error;
 
 /// Bytes that an app may have unpacked: it is in memory while it is installed.
-pub(crate) const MAX_BYTES: u64 = 512 << 20;
+const MAX_BYTES: u64 = 512 << 20;
 /// Maximum number of files of an app.
 const MAX_FILES: usize = 100_000;
 /// Bytes of an app's name.
@@ -118,15 +119,26 @@ pub(crate) fn unpacked(archive: &[u8], name: &str) -> Result<Unpacked, Error> {
 
 /// Files as a compressed archive.
 pub(crate) fn archive_of(files: &[PackedFile]) -> io::Result<Vec<u8>> {
-    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-    packed.write_all(&archive(files, Path::new(""))?)?;
-    packed.finish()
+    compressed(files, Path::new(""))
 }
 
-/// Files below a directory as an archive (`.tar`).
-fn archive(files: &[PackedFile], below: &Path) -> io::Result<Vec<u8>> {
-    let mut archive = tar::Builder::new(Vec::new());
+fn compressed<F: Borrow<PackedFile>>(
+    files: impl IntoIterator<Item = F>,
+    below: &Path,
+) -> io::Result<Vec<u8>> {
+    let packed = GzEncoder::new(Vec::new(), Compression::default());
+    write_archive(packed, files, below)?.finish()
+}
+
+/// Writes files below a directory as an archive (`.tar`).
+fn write_archive<W: Write, F: Borrow<PackedFile>>(
+    to: W,
+    files: impl IntoIterator<Item = F>,
+    below: &Path,
+) -> io::Result<W> {
+    let mut archive = tar::Builder::new(to);
     for file in files {
+        let file: &PackedFile = file.borrow();
         let mut header = tar::Header::new_gnu();
         header.set_size(file.bytes.len() as u64);
         header.set_mode(if file.executable { 0o755 } else { 0o644 });
@@ -141,9 +153,15 @@ impl Package {
     /// # Errors
     /// A path that no archive can have.
     pub fn pack(&self) -> io::Result<Vec<u8>> {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::default());
-        packed.write_all(&self.archive()?)?;
-        packed.finish()
+        compressed(&self.files, Path::new(&self.app))
+    }
+
+    /// The same; each file is dropped as soon as it is packed, so that the app is in memory once.
+    ///
+    /// # Errors
+    /// As [`Self::pack`].
+    pub fn into_packed(self) -> io::Result<Vec<u8>> {
+        compressed(self.files, Path::new(&self.app))
     }
 
     /// The app as an archive (`.tar`).
@@ -151,12 +169,46 @@ impl Package {
     /// # Errors
     /// A path that no archive can have.
     pub fn archive(&self) -> io::Result<Vec<u8>> {
-        archive(&self.files, Path::new(&self.app))
+        write_archive(Vec::new(), &self.files, Path::new(&self.app))
+    }
+}
+
+/// The bytes and files that an app may still have.
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// The app, for errors.
+    pub(crate) app: String,
+    pub(crate) bytes: u64,
+    pub(crate) files: usize,
+}
+
+impl Limits {
+    pub(crate) fn of(app: &str) -> Self {
+        Self { app: app.to_owned(), bytes: MAX_BYTES, files: MAX_FILES }
+    }
+
+    /// Counts a file, or another entry of a directory.
+    pub(crate) fn take_file(&mut self) -> Result<(), Error> {
+        let left = self.files.checked_sub(1);
+        self.files = left.ok_or_else(|| too_large(Path::new(&self.app)))?;
+        Ok(())
+    }
+
+    /// Counts bytes that stay in memory.
+    pub(crate) fn take_bytes(&mut self, bytes: u64) -> Result<(), Error> {
+        let left = self.bytes.checked_sub(bytes);
+        self.bytes = left.ok_or_else(|| too_large(Path::new(&self.app)))?;
+        Ok(())
+    }
+
+    /// Counts bytes of a file that is dropped.
+    pub(crate) fn give_back(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
     }
 }
 
 /// The files of a directory. Links to directories are refused, as they may lead back.
-pub(crate) fn of_directory(root: &Path) -> Result<Vec<PackedFile>, Error> {
+fn of_directory(root: &Path) -> Result<Vec<PackedFile>, Error> {
     let mut files = Vec::new();
     let mut left = MAX_BYTES;
     let mut waiting = vec![root.to_owned()];
@@ -196,11 +248,11 @@ pub(crate) fn of_directory(root: &Path) -> Result<Vec<PackedFile>, Error> {
     Ok(files)
 }
 
-fn is_executable(metadata: &Metadata) -> bool {
+pub(crate) fn is_executable(metadata: &Metadata) -> bool {
     metadata.permissions().mode() & EXECUTABLE != 0
 }
 
-pub(crate) fn too_large(path: &Path) -> Error {
+fn too_large(path: &Path) -> Error {
     let (path, mib) = (path.display(), MAX_BYTES >> 20);
     Error::Invalid(format!("{path} has more than {mib} MiB or {MAX_FILES} files"))
 }

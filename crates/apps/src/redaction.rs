@@ -1,7 +1,8 @@
 //! Secrets in settings: which settings are secret, and the text that replaces their values.
 //!
 //! Secrets are recognized by the name of the setting, which covers settings unknown to Karst, and by the form
-//! of the value, for passwords inside URLs.
+//! of the value, for passwords inside URLs. The packages of apps, which leave the installation, also leave
+//! out encrypted values, private keys, and keys in files that add-ons define.
 
 /// Stands for a secret.
 const HIDDEN: &str = "********";
@@ -49,11 +50,13 @@ fn is_named_so(conf: &str, key: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part)) || (a_key && WITH_KEYS.contains(&conf))
 }
 
-/// Whether a value is a URL with a password: `scheme://user:password@host`.
+/// Whether a value has a URL with a password: `scheme://user:password@host`.
 fn holds_password(value: &str) -> bool {
-    let Some((_, rest)) = value.split_once("://") else { return false };
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    let mut after_schemes = value.split("://").skip(1);
+    after_schemes.any(|rest| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    })
 }
 
 /// Whether the value of a setting is shown only to users who may change it.
@@ -61,28 +64,159 @@ fn is_secret(conf: &str, key: &str, value: &str) -> bool {
     !value.is_empty() && (is_named_so(conf, key) || holds_password(value))
 }
 
-/// Files whose settings are named by fields, roles or capabilities, such as `EXTRACT-token`: they have no
-/// secrets.
-const WITHOUT_SECRETS: [&str; 11] = [
+/// Files whose settings are named by fields, roles or capabilities, such as `EXTRACT-token`: the names of
+/// their settings do not tell secrets.
+const NAMED_OTHERWISE: [&str; 14] = [
     "app",
     "authorize",
     "collections",
     "datamodels",
+    "eventgen",
     "eventtypes",
     "fields",
+    "literals",
     "macros",
+    "multikv",
     "props",
     "tags",
     "transforms",
     "workflow_actions",
 ];
+/// Other files of Splunk in which a name that ends in `key` names a field. In files that add-ons define, it
+/// names a secret.
+const WITHOUT_KEYS: [&str; 18] = [
+    "audit",
+    "commands",
+    "deploymentclient",
+    "distsearch",
+    "event_renderers",
+    "indexes",
+    "limits",
+    "messages",
+    "metric_rollups",
+    "restmap",
+    "savedsearches",
+    "searchbnf",
+    "serverclass",
+    "times",
+    "ui-prefs",
+    "user-prefs",
+    "viewstates",
+    "visualizations",
+];
+/// Names in files of add-ons that end in `key` and are not secret.
+const HARMLESS_KEYS: [&str; 9] = [
+    "checkpointkey",
+    "fieldkey",
+    "foreignkey",
+    "groupkey",
+    "joinkey",
+    "lookupkey",
+    "primarykey",
+    "publickey",
+    "uniquekey",
+];
+/// Settings of `transforms.conf` with patterns, in which nothing is a URL or an encrypted value.
+const PATTERNS: [&str; 3] = ["FORMAT", "INGEST_EVAL", "REGEX"];
+/// The beginnings of values that Splunk has encrypted.
+const ENCRYPTED: [&str; 2] = ["$1$", "$7$"];
+/// Characters of an encrypted value inside a text; what is shorter may be a reference to a group.
+const ENCRYPTED_LENGTH: usize = 16;
 
-/// Whether a setting is left out of the package of an app: a secret.
+/// Whether a setting is left out of the package of an app: a secret by its name or its value.
 pub(crate) fn is_left_out(conf: &str, key: &str, value: &str) -> bool {
     // The passwords of old versions of Splunk are in `[credential:<realm>:<user>:]` of `app.conf`.
-    let is_named_otherwise = WITHOUT_SECRETS.contains(&conf) && (conf, key) != ("app", "password");
-    let is_choice = conf::boolean(value).is_some() || (conf, key) == ("savedsearches", "search");
-    !is_named_otherwise && !is_choice && is_secret(conf, key, value)
+    let is_named_otherwise = NAMED_OTHERWISE.contains(&conf) && (conf, key) != ("app", "password");
+    let is_choice = value.is_empty()
+        || conf::boolean(value).is_some()
+        || (conf, key) == ("savedsearches", "search");
+    let is_pattern = conf == "props" || (conf == "transforms" && PATTERNS.contains(&key));
+    !is_choice
+        && ((!is_named_otherwise && (is_named_so(conf, key) || is_key(conf, key)))
+            || (!is_pattern && has_secret(value))
+            || has_private_key(value.as_bytes()))
+}
+
+/// Whether the name of a setting ends in `key` in a file where it names a secret.
+fn is_key(conf: &str, key: &str) -> bool {
+    let name: String = key.chars().filter(char::is_ascii_alphanumeric).collect::<String>();
+    let name = name.to_lowercase();
+    let harmless = || KEY_CHOICES.iter().chain(&HARMLESS_KEYS).any(|one| name.ends_with(one));
+    // Parameters of alert actions are in savedsearches.conf, too.
+    let is_field = WITHOUT_KEYS.contains(&conf) && !key.contains(".param.");
+    name.ends_with("key") && !is_field && !harmless()
+}
+
+/// Whether a text has a secret that its form tells: a URL with a password or with a secret parameter, or an
+/// encrypted value.
+pub(crate) fn has_secret(text: &str) -> bool {
+    holds_password(text) || holds_parameter(text) || is_encrypted(text) || has_encrypted(text)
+}
+
+/// Whether a value has a URL with a parameter that is named as a secret: `https://host/?apikey=...`.
+fn holds_parameter(value: &str) -> bool {
+    let urls = value.split("://").skip(1).map(|url| url.split_whitespace().next());
+    urls.flatten().any(|url| {
+        url.split(['?', '&', ';']).skip(1).any(|parameter| {
+            let (name, value) = parameter.split_once('=').unwrap_or_default();
+            // `$token$` is replaced by the value of a field.
+            !value.is_empty() && !value.starts_with('$') && is_named_so("", name)
+        })
+    })
+}
+
+/// Whether a whole value is encrypted.
+fn is_encrypted(value: &str) -> bool {
+    let rest = ENCRYPTED.iter().find_map(|begin| value.strip_prefix(*begin));
+    rest.is_some_and(|rest| rest.len() >= 4 && rest.bytes().all(is_base64))
+}
+
+/// Whether a text has an encrypted value.
+pub(crate) fn has_encrypted(text: &str) -> bool {
+    ENCRYPTED.iter().any(|begin| {
+        let mut rests = text.split(*begin).skip(1);
+        rests.any(|rest| {
+            rest.bytes().take_while(|byte| is_base64(*byte)).count() >= ENCRYPTED_LENGTH
+        })
+    })
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
+}
+
+/// The end of the first line of a private key.
+const KEY_MARK: &[u8] = b"PRIVATE KEY-----";
+/// The same of PGP, whose keys have headers.
+const PGP_MARK: &[u8] = b"-----BEGIN PGP PRIVATE KEY BLOCK-----";
+/// The headers that the content of a private key may begin with.
+const KEY_HEADERS: [&[u8]; 2] = [b"Proc-Type:", b"DEK-Info:"];
+/// Characters of the content of a private key. A program that reads keys has the mark, and no content.
+const KEY_LENGTH: usize = 24;
+
+/// Whether there is a private key anywhere: as a file of its own, in a setting, or in a text of JSON.
+pub(crate) fn has_private_key(bytes: &[u8]) -> bool {
+    let is_begun = |end: usize| {
+        let mut rest = &bytes[end..];
+        loop {
+            rest = match rest {
+                // Line breaks, also those that a text in JSON or in a program has.
+                [b'\\', b'n' | b'r', left @ ..] => left,
+                [b'\\' | b'"' | b'\'' | b'+', left @ ..] => left,
+                [byte, left @ ..] if byte.is_ascii_whitespace() => left,
+                _ => break,
+            };
+        }
+        let content = rest.iter().take(KEY_LENGTH).take_while(|byte| is_base64(**byte)).count();
+        content == KEY_LENGTH || KEY_HEADERS.iter().any(|header| rest.starts_with(header))
+    };
+    ends_of(bytes, KEY_MARK).any(is_begun) || ends_of(bytes, PGP_MARK).next().is_some()
+}
+
+/// Where the occurrences of a mark end.
+fn ends_of<'b>(bytes: &'b [u8], mark: &'static [u8]) -> impl Iterator<Item = usize> + 'b {
+    let parts = bytes.windows(mark.len()).enumerate();
+    parts.filter(move |(_, part)| *part == mark).map(move |(start, _)| start + mark.len())
 }
 
 /// The value, or asterisks if it is a secret and the reader may not change it.
@@ -101,6 +235,18 @@ mod tests {
             ("inputs", "token", "4711"),
             ("app", "password", "x"),
             ("server", "pass4SymmKey", "x"),
+            ("authentication", "bindDNpassword", "x"),
+            ("authentication", "clientSecret", "x"),
+            ("web", "metricsToken", "x"),
+            ("ta_x_account", "refresh", "$7$q83vEjRWeJCrze8="),
+            ("macros", "definition", "{\"a\": \"$1$q83vEjRWeJCrze8SNFY=\"}"),
+            ("workflow_actions", "link.uri", "https://svc:pw@host/"),
+            ("transforms", "external_cmd", "x.py http://host/ https://u:p@h"),
+            ("ta_x_settings", "maxmind_license_key", "x"),
+            ("ta_x_account", "key", "x"),
+            ("savedsearches", "action.pager.param.integration_key", "x"),
+            ("ta_x_settings", "endpoint", "https://api/?a=1&apikey=K"),
+            ("props", "x", "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ"),
         ];
         for (conf, key, value) in left_out {
             assert!(is_left_out(conf, key, value), "{conf} {key}");
@@ -111,9 +257,43 @@ mod tests {
             ("alert_actions", "param.use_token", "1"),
             ("savedsearches", "search", "http://a:b@c"),
             ("app", "reload.passwords", "simple"),
+            ("eventgen", "token.0.replacement", "%d"),
+            ("literals", "TOKEN_LABEL", "Token"),
+            ("multikv", "header.tokens", "_tokenize_"),
+            ("transforms", "FORMAT", "$1$::$2"),
+            ("transforms", "DEST_KEY", "queue"),
+            ("workflow_actions", "link.uri", "https://host/?q=$token$&token=$token$"),
+            ("savedsearches", "action.summary_index.key", "x"),
+            ("ta_x_settings", "checkpoint_key", "x"),
+            ("ta_x_settings", "label", "costs $1$7"),
         ];
         for (conf, key, value) in kept {
             assert!(!is_left_out(conf, key, value), "{conf} {key}");
+        }
+    }
+
+    #[test]
+    fn private_keys_are_found_anywhere_and_programs_that_read_them_are_not() {
+        let content = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
+        let keys = [
+            format!("-----BEGIN RSA PRIVATE KEY-----\r\n{content}\r\n"),
+            format!("{}-----BEGIN PRIVATE KEY-----\n{content}\n", "x".repeat(100_000)),
+            format!("  \"private_key\": \"-----BEGIN PRIVATE KEY-----\\n{content}\\n\""),
+            format!("key = -----BEGIN EC PRIVATE KEY-----\\\n{content}\\\n"),
+            format!("KEY = \"-----BEGIN PRIVATE KEY-----\\n\"\n    \"{content}\\n\""),
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n".to_owned(),
+            "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n".to_owned(),
+        ];
+        for text in &keys {
+            assert!(has_private_key(text.as_bytes()), "{text}");
+        }
+        let others = [
+            "BEGIN = \"-----BEGIN RSA PRIVATE KEY-----\"\nEND = \"-----END RSA PRIVATE KEY-----\"\n",
+            "-----BEGIN PUBLIC KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n",
+            "PRIVATE KEY-----",
+        ];
+        for text in others {
+            assert!(!has_private_key(text.as_bytes()), "{text}");
         }
     }
 

@@ -115,6 +115,8 @@ const NOUNS: [(&str, &str); 37] = [
     ("/services/alerts", "alert"),
 ];
 
+/// The package of an app: it leaves the installation, with all files and lookups of the app.
+const APP_PACKAGE: &str = "/services/apps/local/{name}/package";
 /// Files of configuration with secrets in them.
 const SECRET_FILES: [&str; 8] = [
     "inputs",
@@ -201,5 +203,6 @@ fn shows_secrets(route: &str, object: &str) -> bool {
     let is_conf = below("/services/configs") || below("/services/properties");
     below("/services/storage/passwords")
         || below("/services/data/inputs/http")
+        || route == APP_PACKAGE
         || (is_conf && (SECRET_FILES.contains(&file) || is_secret(key)))
 }

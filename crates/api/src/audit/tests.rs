@@ -58,6 +58,9 @@ fn who_reads_secrets_is_recorded_and_other_reads_are_not() {
     assert_eq!(class("/services/storage/passwords", "/services/storage/passwords"), Class::Secret);
     assert_eq!(class(conf, "/services/configs/conf-inputs"), Class::Secret);
     assert_eq!(class(conf, "/services/configs/conf-props"), Class::Read);
+    let package = "/services/apps/local/{name}/package";
+    assert_eq!(class(package, "/services/apps/local/shop/package"), Class::Secret);
+    assert_eq!(class("/services/apps/local/{name}", "/services/apps/local/shop"), Class::Read);
     assert_eq!(class("/services/server/info", "/services/server/info"), Class::Read);
     assert_eq!(class("/healthz", "/healthz"), Class::Read);
 }

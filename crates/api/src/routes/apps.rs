@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use apps::{AppInfo, Export, Package, SEARCH};
+use access::Object;
+use apps::{AppInfo, Export, ExportTurn, NOBODY, Package, SEARCH};
+use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use model::ErrorKind;
@@ -309,19 +311,26 @@ async fn upload(call: Call, RawBody(body): RawBody) -> Result<Response, RestErro
 }
 
 /// Packs an app. The response names the file, the address where it is and the parts that are left out, or is
-/// the file.
+/// the file. The address has the digest of the package: if the app changes meanwhile, the response is an
+/// error instead of a file that differs from the report.
 async fn package(call: Call) -> Result<Response, RestError> {
     let app = found(&call, call.name())?.name;
     let mode = OutputMode::of(&call.params)?;
-    let permissions = Arc::clone(&call.state.permissions);
+    let (permissions, caller) = (Arc::clone(&call.state.permissions), call.caller.clone());
     let access = move |place: &str| {
+        let object = Object { owner: NOBODY, shared: true, place };
+        if !caller.may("list_all_objects") && !caller.rights.may_read(&object) {
+            return None;
+        }
         let perms = permissions.of(place);
-        conf::Access { read: Some(perms.read), write: Some(perms.write) }
+        Some(conf::Access { read: Some(perms.read), write: Some(perms.write) })
     };
-    let Export { package, left_out } = call.state.apps.export(&app, access).await?;
+    let export = call.state.apps.export(&app, access).await?;
+    let Export { package, left_out, digest, turn } = export;
     let (path, files) = (format!("{app}.spl"), package.files.len());
     let address = format!("{PATH}/{}/package", segment(&app));
     if mode != OutputMode::Raw {
+        drop((package, turn));
         let left_out: Vec<Value> = left_out
             .into_iter()
             .map(|remark| json!({ "place": remark.place, "text": remark.text }))
@@ -329,22 +338,41 @@ async fn package(call: Call) -> Result<Response, RestError> {
         let content = json!({
             "name": app,
             "path": path,
-            "url": format!("{address}?output_mode=raw"),
+            "url": format!("{address}?output_mode=raw&digest={digest}"),
+            "digest": digest,
             "files": files,
             "left_out": left_out,
         });
         let entry = Entry::new(PATH, &app, feed::content(content));
         return feed::respond_one("localapps", PATH, entry, &call.params);
     }
-    let packed = work_on_part(move || package.pack()).await.map_err(|_| RestError::stopping())?;
-    let packed = packed.map_err(|error| {
+    if call.params.text("digest").is_some_and(|asked| asked != digest) {
+        let text = format!("the app {app} has changed since its package was described: ask again");
+        return Err(RestError::of_kind(ErrorKind::Conflict, text));
+    }
+    let packed =
+        work_on_part(move || package.into_packed().map(|bytes| Packed { bytes, _turn: turn }));
+    let packed = packed.await.map_err(|_| RestError::stopping())?.map_err(|error| {
         RestError::of_kind(ErrorKind::Internal, format!("cannot pack the app {app}: {error}"))
     })?;
     let headers = [
         (header::CONTENT_TYPE, "application/gzip".to_owned()),
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}.spl\"", segment(&app))),
+        (header::ETAG, format!("\"{digest}\"")),
     ];
-    Ok((headers, packed).into_response())
+    Ok((headers, Bytes::from_owner(packed)).into_response())
+}
+
+/// A packed app. The next export begins when it is sent.
+struct Packed {
+    bytes: Vec<u8>,
+    _turn: ExportTurn,
+}
+
+impl AsRef<[u8]> for Packed {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Whether there is a newer version: nobody is asked.
@@ -373,6 +401,7 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {PATH}/one/update"), "", 200, "update.name"),
         case(&format!("GET {PATH}/two/update"), "", 404, "Could not find object"),
         case(&format!("GET {PATH}/one/package"), "", 200, "\"path\":\"one.spl\""),
+        case(&format!("GET {PATH}/one/package?output_mode=raw&digest=0"), "", 409, "ask again"),
         case(&format!("GET {PATH}/two/package"), "", 404, "Could not find object"),
         case(&format!("POST {PATH}/one/disable"), "", 200, "\"disabled\":true"),
         case(&format!("POST {PATH}/one/enable"), "", 200, "\"disabled\":false"),

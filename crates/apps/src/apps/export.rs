@@ -1,150 +1,246 @@
 //! An app as a package: its files, with the objects and lookups that were shared at run time.
 //!
-//! Guarantees: secrets are left out and named; a package of the same content has the same bytes. Leaves to
-//! others: objects of users, passwords and the records of collections, which are not part of an app.
+//! Guarantees: the parts that are left out, such as secrets, are named; a package of the same content has the
+//! same bytes; one app at a time is in memory. Leaves to others: objects of users, passwords and the records
+//! of collections, which are not part of an app; the kinds of files (`exported_files`); secrets in settings
+//! (`conf_changes`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
+use std::{fs, io};
 
-use conf::{Access, ConfFile, Entry, Place, Stanza};
+use bytes::Bytes;
+use conf::Access;
+use tokio::sync::OwnedMutexGuard;
 
 use super::Apps;
 use super::reload::blocking;
+use crate::conf_changes::{SECRET, changed, is_readable, is_readable_stanza};
+use crate::conf_lines::{Meaning, lines};
+use crate::digest::sha256_of;
+use crate::exported_files::{Found, exported_files, secret_file, unknown};
 use crate::install::Remark;
 use crate::objects::Stored;
-use crate::package::{check_app_name, of_directory, too_large};
+use crate::package::{Limits, check_app_name};
 use crate::pages::{KINDS, TEXT};
-use crate::{Error, NOBODY, Package, PackedFile, Settings, Sharing, redaction};
+use crate::redaction::{has_secret, is_left_out};
+use crate::{Error, NOBODY, Package, PackedFile, Settings, Sharing};
 
 /// The file with the permissions of what was shared at run time.
 const METADATA: &str = "metadata/local.meta";
 /// The file whose settings are exported one by one.
 const PROPS: &str = "props";
-/// Bytes at the begin of a file that are searched for a private key.
-const HEAD: usize = 64 << 10;
+/// Time that an export waits for another one.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// An app as a package.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Export {
     /// The app.
     pub package: Package,
-    /// The parts that are left out: secrets, and values that no file can have.
+    /// The parts that are left out: secrets, values that no file can have, files of unknown kinds, and
+    /// objects that the caller may not read.
     pub left_out: Vec<Remark>,
+    /// Differs if the package or the parts that are left out differ.
+    pub digest: String,
+    /// To be held as long as the package, packed or not, is in memory.
+    pub turn: ExportTurn,
+}
+
+/// The turn of one export; others wait until it is dropped.
+#[derive(Debug)]
+pub struct ExportTurn {
+    _held: OwnedMutexGuard<()>,
 }
 
 impl Apps {
     /// Packs an app: its files, and what was shared in it at run time, below `local`. `access` returns the
-    /// permissions of a shared object ([`crate::ConfObject::place`]).
+    /// permissions of a shared object ([`crate::ConfObject::place`]), and `None` if the caller may not read
+    /// it.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Invalid`] for an app without content or a too large one, or if a file or
-    /// object storage cannot be read.
+    /// [`Error::NotFound`], [`Error::Invalid`] for an app without content or a too large one, [`Error::Busy`]
+    /// while another app is exported, or if a file or object storage cannot be read.
     pub async fn export(
         &self,
         app: &str,
-        access: impl Fn(&str) -> Access + Send,
+        access: impl Fn(&str) -> Option<Access> + Send + 'static,
     ) -> Result<Export, Error> {
         if !self.apps().iter().any(|known| known.name == app) {
             return Err(Error::NotFound(app.to_owned()));
         }
         check_app_name(app)?;
-        let root = self.directory_of(app).map(|directory| directory.join("apps").join(app));
-        let files = match root.filter(|root| root.is_dir()) {
-            Some(root) => blocking(move || of_directory(&root)).await?,
-            None => Vec::new(),
-        };
-        let lookups = self.shared_lookups(app).await?;
-        let objects: Vec<Stored> = {
-            let state = self.inner.state.read();
-            let own = state.objects.values().filter(|stored| stored.app == app);
-            own.filter(|stored| stored.sharing != Sharing::User).cloned().collect()
-        };
-        let mut content = Content::of(files);
-        for stored in &objects {
-            content.add(stored, &access(&stored.document()));
+        let turn = self.export_turn().await?;
+        let mut limits = Limits::of(app);
+        let (mut allowed, mut hidden) = (Vec::new(), BTreeMap::<String, usize>::new());
+        for (name, object) in self.shared_lookups(app).await? {
+            match access(&format!("{NOBODY}/{app}/lookups/{name}")) {
+                Some(roles) => allowed.push((name, roles, object)),
+                None => *hidden.entry("lookups".to_owned()).or_default() += 1,
+            }
         }
-        for (name, bytes) in lookups {
-            let roles = access(&format!("{NOBODY}/{app}/lookups/{name}"));
-            let settings = vec![("access".to_owned(), written(&roles))];
-            content.metadata.push((format!("lookups/{}", encoded(&name)), settings));
-            content.put(Path::new("lookups").join(&name), bytes.to_vec());
+        let mut lookups = Vec::with_capacity(allowed.len());
+        for (name, roles, object) in allowed {
+            if let Some(bytes) = self.stored_lookup(&object, &mut limits).await? {
+                lookups.push((name, roles, bytes));
+            }
         }
-        content.write_metadata();
-        content.leave_secrets_out();
-        content.packed(app)
+        let own = self.clone();
+        let app = app.to_owned();
+        blocking(move || {
+            let found = own.files_of_app(&app, &mut limits)?;
+            let mut content = Content::of(found, hidden);
+            for stored in own.shared_objects(&app) {
+                match access(&stored.document()) {
+                    Some(roles) => content.add(&stored, &roles),
+                    None => *content.hidden.entry(stored.conf).or_default() += 1,
+                }
+            }
+            for (name, roles, bytes) in lookups {
+                content.add_lookup(&name, &roles, bytes);
+            }
+            content.change_settings();
+            content.write_metadata();
+            content.export(app, turn)
+        })
+        .await
+    }
+
+    /// Waits for the end of another export.
+    async fn export_turn(&self) -> Result<ExportTurn, Error> {
+        let held = Arc::clone(&self.inner.exporting).lock_owned();
+        match tokio::time::timeout(WAIT, held).await {
+            Ok(held) => Ok(ExportTurn { _held: held }),
+            Err(_) => {
+                let text = "another app is being exported: one at a time is packed and sent; try again later";
+                Err(Error::Busy(text.to_owned()))
+            }
+        }
+    }
+
+    /// The shared objects of an app that are not in its files.
+    fn shared_objects(&self, app: &str) -> Vec<Stored> {
+        let state = self.inner.state.read();
+        let own = state.objects.values().filter(|stored| stored.app == app);
+        own.filter(|stored| stored.sharing != Sharing::User).cloned().collect()
+    }
+
+    /// Reads the files of an app; none for one that was created at run time.
+    fn files_of_app(&self, app: &str, limits: &mut Limits) -> Result<Found, Error> {
+        let is_in_files = {
+            let files = Arc::clone(&self.inner.state.read().files);
+            files.installed.contains_key(app) || files.layers.apps().contains(app)
+        };
+        let Some(root) = self.directory_of(app) else { return Ok(Found::default()) };
+        let root = root.join("apps").join(app);
+        let kind = match fs::metadata(&root) {
+            Ok(metadata) if metadata.is_dir() => return exported_files(&root, limits),
+            Ok(_) => io::ErrorKind::NotADirectory,
+            Err(error) => error.kind(),
+        };
+        if kind == io::ErrorKind::NotFound && !is_in_files {
+            return Ok(Found::default());
+        }
+        // A package without them would not be the app.
+        let text = format!("the files of the app {app} cannot be read on this server: {kind}");
+        let source = io::Error::new(kind, text);
+        Err(Error::File { action: "read", path: root.display().to_string(), source })
     }
 }
 
 /// The files of a package, by path.
 struct Content {
     files: BTreeMap<PathBuf, PackedFile>,
+    /// The settings of objects, by the path of their file.
+    settings: BTreeMap<PathBuf, Vec<(String, Settings)>>,
     /// Stanzas for the file of permissions.
     metadata: Vec<(String, Settings)>,
+    /// The keys of the stanzas of `props.conf` in the files of the app.
+    props: HashMap<String, BTreeSet<String>>,
+    /// The number of objects that the caller may not read, by the name of their file.
+    hidden: BTreeMap<String, usize>,
     left_out: Vec<Remark>,
 }
 
 impl Content {
-    fn of(files: Vec<PackedFile>) -> Self {
-        let files = files.into_iter().map(|file| (file.path.clone(), file)).collect();
-        Self { files, metadata: Vec::new(), left_out: Vec::new() }
+    fn of(found: Found, hidden: BTreeMap<String, usize>) -> Self {
+        let files = found.files.into_iter().map(|file| (file.path.clone(), file));
+        let files: BTreeMap<PathBuf, PackedFile> = files.collect();
+        let (settings, metadata, props) = (BTreeMap::new(), Vec::new(), keys_of_props(&files));
+        Self { files, settings, metadata, props, hidden, left_out: found.left_out }
     }
 
-    fn put(&mut self, path: PathBuf, bytes: Vec<u8>) {
+    /// Adds a file, unless it is not of a known kind or has a secret.
+    fn put(&mut self, path: PathBuf, bytes: Vec<u8>) -> bool {
+        if let Some(why) = unknown(&path, false).or_else(|| secret_file(&path, &bytes)) {
+            self.leave_out(path.display().to_string(), why);
+            return false;
+        }
         self.files.insert(path.clone(), PackedFile { path, bytes, executable: false });
+        true
     }
 
     fn leave_out(&mut self, place: String, text: &str) {
         self.left_out.push(Remark { place, text: text.to_owned() });
     }
 
-    /// A file of settings; an empty one if it is missing.
-    fn conf(&self, path: &str) -> ConfFile {
-        let file = self.files.get(Path::new(path));
-        let text = file.map(|file| String::from_utf8_lossy(&file.bytes)).unwrap_or_default();
-        ConfFile::parse(path, &text)
-    }
-
     /// Adds an object that was shared at run time.
     fn add(&mut self, stored: &Stored, access: &Access) {
         let (conf, name) = (stored.conf.as_str(), stored.name.as_str());
         let is_page = KINDS.contains(&conf);
-        if !is_file_name(conf) || (is_page && !is_file_name(name)) {
+        if has_secret(name) {
+            return self.leave_out(format!("{conf}.conf"), "a stanza with a secret in its name");
+        }
+        if !is_file_name(conf) || !is_readable_stanza(name) || (is_page && !is_file_name(name)) {
             return self.leave_out(format!("{conf}: [{name}]"), "no file can have this name");
         }
-        let in_files = if conf == PROPS { self.keys_in_files(conf, name) } else { None };
-        self.describe(stored, access, in_files.as_ref());
         if is_page {
-            if let Some((_, text)) = stored.settings.iter().find(|(key, _)| key == TEXT) {
-                let path = format!("local/data/ui/{conf}/{name}.xml");
-                self.put(path.into(), text.clone().into_bytes());
+            let text = stored.settings.iter().find(|(key, _)| key == TEXT);
+            let path = PathBuf::from(format!("local/data/ui/{conf}/{name}.xml"));
+            if text.is_none_or(|(_, text)| self.put(path, text.clone().into_bytes())) {
+                self.describe(stored, access);
             }
             return;
         }
+        self.describe(stored, access);
         let path = format!("local/{conf}.conf");
-        let mut file = self.conf(&path);
         let mut settings = stored.settings.clone();
         settings.retain(|(key, value)| {
-            let is_kept = is_readable(name, key, value);
-            if !is_kept {
-                self.leave_out(format!("{path}: [{name}] {key}"), "no file can have this value");
-            }
-            is_kept
+            let why = if is_left_out(conf, key, value) {
+                SECRET
+            } else if is_readable(key, value) {
+                return true;
+            } else {
+                "no file can have this value"
+            };
+            self.leave_out(format!("{path}: [{name}] {key}"), why);
+            false
         });
-        set(&mut file, name, settings);
-        self.put(path.into(), file.to_string().into_bytes());
+        self.settings.entry(path.into()).or_default().push((name.to_owned(), settings));
     }
 
-    /// Adds the permissions of an object. `in_files`: the settings of its stanza in files, whose sharing is
-    /// not that of the object unless a user has set it for the whole stanza.
-    fn describe(&mut self, stored: &Stored, access: &Access, in_files: Option<&BTreeSet<String>>) {
+    /// Adds a lookup file that was shared at run time.
+    fn add_lookup(&mut self, name: &str, access: &Access, bytes: Bytes) {
+        if self.put(Path::new("lookups").join(name), bytes.into()) {
+            let settings = vec![("access".to_owned(), written(access))];
+            self.metadata.push((format!("lookups/{}", encoded(name)), settings));
+        }
+    }
+
+    /// Adds the permissions of an object. The sharing of a stanza of `props.conf` in files is not that of the
+    /// object, unless a user has set it for the whole stanza.
+    fn describe(&mut self, stored: &Stored, access: &Access) {
         let kind = if stored.conf == "datamodels" { "models" } else { stored.conf.as_str() };
         let place = format!("{kind}/{}", encoded(&stored.name));
         let export = if stored.sharing == Sharing::Global { "system" } else { "none" };
         let setting = |key: &str, value: &str| (key.to_owned(), value.to_owned());
         let export = setting("export", export);
         let rights = [setting("access", &written(access)), setting("owner", &stored.owner)];
-        match in_files.filter(|_| !stored.is_whole) {
+        let is_part = stored.conf == PROPS && !stored.is_whole;
+        match self.props.get(&stored.name).filter(|_| is_part) {
             None => {
                 let all = std::iter::once(export).chain(rights).collect();
                 self.metadata.push((place, all));
@@ -159,112 +255,106 @@ impl Content {
         }
     }
 
-    /// The keys of a stanza in the files of the app; `None` if they do not have it.
-    fn keys_in_files(&self, conf: &str, name: &str) -> Option<BTreeSet<String>> {
-        let mut keys = None;
-        for folder in ["default", "local"] {
-            let file = self.conf(&format!("{folder}/{conf}.conf"));
-            if let Some(stanza) = file.stanza(name) {
-                let own = stanza.entries.iter().map(|entry| entry.key.clone());
-                keys.get_or_insert_with(BTreeSet::new).extend(own);
-            }
+    /// Adds the settings of objects to files, and removes secrets from files of settings.
+    fn change_settings(&mut self) {
+        let mut added = std::mem::take(&mut self.settings);
+        let in_files = self.files.keys().filter(|path| conf_of(path).is_some());
+        let paths: BTreeSet<PathBuf> = in_files.chain(added.keys()).cloned().collect();
+        for path in paths {
+            let added = added.remove(&path).unwrap_or_default();
+            let conf = conf_of(&path).unwrap_or_default().to_owned();
+            self.change(path, Some(&conf), &added);
         }
-        keys
     }
 
     fn write_metadata(&mut self) {
         if self.metadata.is_empty() {
             return;
         }
-        let mut file = self.conf(METADATA);
+        let mut added = std::mem::take(&mut self.metadata);
         if !self.files.keys().any(|path| path.starts_with("metadata")) {
             // Without metadata, everything is shown to other apps, which remains so for all other objects.
-            set(&mut file, "", vec![("export".to_owned(), "system".to_owned())]);
+            let settings = vec![("export".to_owned(), "system".to_owned())];
+            added.insert(0, (String::new(), settings));
         }
-        for (place, settings) in std::mem::take(&mut self.metadata) {
-            set(&mut file, &place, settings);
-        }
-        self.put(METADATA.into(), file.to_string().into_bytes());
+        self.change(METADATA.into(), None, &added);
     }
 
-    /// Removes secret settings and files with private keys.
-    fn leave_secrets_out(&mut self) {
-        let paths: Vec<PathBuf> = self.files.keys().cloned().collect();
-        for path in paths {
-            let Some(file) = self.files.get_mut(&path) else { continue };
-            let shown = path.display().to_string();
-            let head = file.bytes.get(..HEAD).unwrap_or(&file.bytes);
-            let head = String::from_utf8_lossy(head);
-            let is_key =
-                |line: &str| line.starts_with("-----BEGIN ") && line.contains("PRIVATE KEY");
-            if head.lines().any(is_key) {
-                self.files.remove(&path);
-                self.leave_out(shown, "a private key");
-                continue;
-            }
-            let is_setting = path.starts_with("default") || path.starts_with("local");
-            let conf = shown.rsplit('/').next().and_then(|name| name.strip_suffix(".conf"));
-            let Some(conf) = conf.filter(|_| is_setting) else { continue };
-            let mut read = ConfFile::parse(&shown, &String::from_utf8_lossy(&file.bytes));
-            let mut secrets = Vec::new();
-            for stanza in &mut read.stanzas {
-                stanza.entries.retain(|Entry { key, value, .. }| {
-                    let is_secret = redaction::is_left_out(conf, key, value);
-                    if is_secret {
-                        secrets.push(format!("{shown}: [{}] {key}", stanza.name));
-                    }
-                    !is_secret
-                });
-            }
-            if secrets.is_empty() {
-                continue;
-            }
-            file.bytes = read.to_string().into_bytes();
-            for place in secrets {
-                self.leave_out(place, "a secret");
-            }
+    fn change(&mut self, path: PathBuf, conf: Option<&str>, added: &[(String, Settings)]) {
+        let (before, executable) = match self.files.remove(&path) {
+            Some(file) => (file.bytes, file.executable),
+            None => (Vec::new(), false),
+        };
+        let shown = path.display().to_string();
+        let (changed, is_replaced) = {
+            let text = String::from_utf8_lossy(&before);
+            (changed(&shown, conf, &text, added), matches!(text, Cow::Owned(_)))
+        };
+        self.left_out.extend(changed.left_out);
+        let bytes = if changed.is_changed { changed.text.into_bytes() } else { before };
+        if changed.is_changed && is_replaced {
+            self.leave_out(shown, "bytes that are not UTF-8; the file is written anew");
         }
+        self.files.insert(path.clone(), PackedFile { path, bytes, executable });
     }
 
-    fn packed(self, app: &str) -> Result<Export, Error> {
+    fn export(mut self, app: String, turn: ExportTurn) -> Result<Export, Error> {
+        for (conf, number) in std::mem::take(&mut self.hidden) {
+            self.leave_out(conf, &format!("objects that you may not read: {number}"));
+        }
         if self.files.is_empty() {
             let text = format!("the app {app} has no files and no shared objects");
             return Err(Error::Invalid(text));
         }
         let files: Vec<PackedFile> = self.files.into_values().collect();
-        let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
-        if bytes as u64 > crate::package::MAX_BYTES {
-            return Err(too_large(Path::new(app)));
+        let mut limits = Limits::of(&app);
+        for file in &files {
+            limits.take_file()?;
+            limits.take_bytes(file.bytes.len() as u64)?;
         }
-        let package = Package { app: app.to_owned(), files, links: Vec::new() };
-        Ok(Export { package, left_out: self.left_out })
+        let mut left_out = self.left_out;
+        left_out.sort_by(|one, other| one.place.cmp(&other.place));
+        let of_files = files.iter().flat_map(|file| {
+            let mode: &[u8] = if file.executable { b"x" } else { b"" };
+            [file.path.as_os_str().as_encoded_bytes(), mode, file.bytes.as_slice()]
+        });
+        let of_others =
+            left_out.iter().flat_map(|remark| [remark.place.as_bytes(), remark.text.as_bytes()]);
+        let digest = sha256_of(of_files.chain(of_others));
+        let package = Package { app, files, links: Vec::new() };
+        Ok(Export { package, left_out, digest, turn })
     }
 }
 
-/// Sets settings of a stanza.
-fn set(file: &mut ConfFile, name: &str, settings: Settings) {
-    let place = Place { file: Arc::clone(&file.file), line: 1 };
-    let at = file.stanzas.iter().position(|stanza| stanza.name == name);
-    let at = at.unwrap_or_else(|| {
-        let (name, place) = (name.to_owned(), place.clone());
-        file.stanzas.push(Stanza { name, place, entries: Vec::new() });
-        file.stanzas.len() - 1
-    });
-    let entries = &mut file.stanzas[at].entries;
-    for (key, value) in settings {
-        entries.retain(|entry| entry.key != key);
-        entries.push(Entry { key, value, place: place.clone() });
-    }
+/// The name of a file of settings, without `.conf`; `None` for other files.
+fn conf_of(path: &Path) -> Option<&str> {
+    let is_setting = path.starts_with("default") || path.starts_with("local");
+    let conf = path.file_name()?.to_str()?.strip_suffix(".conf")?;
+    is_setting.then_some(conf)
 }
 
-/// Whether a file can have a setting: a value that ends in a backslash would continue in the next line.
-fn is_readable(stanza: &str, key: &str, value: &str) -> bool {
-    let mut file = ConfFile::parse("", "");
-    set(&mut file, stanza, vec![(key.to_owned(), value.to_owned())]);
-    set(&mut file, "next", vec![("key".to_owned(), "value".to_owned())]);
-    let read = ConfFile::parse("", &file.to_string());
-    read.stanza(stanza).and_then(|one| one.get(key)).is_some_and(|entry| entry.value == value)
-        && read.stanza("next").is_some()
+/// The keys of the stanzas of `props.conf`, in `default` and in `local`.
+fn keys_of_props(files: &BTreeMap<PathBuf, PackedFile>) -> HashMap<String, BTreeSet<String>> {
+    let mut keys: HashMap<String, BTreeSet<String>> = HashMap::new();
+    for folder in ["default", "local"] {
+        let path = format!("{folder}/{PROPS}.conf");
+        let Some(file) = files.get(Path::new(&path)) else { continue };
+        let text = String::from_utf8_lossy(&file.bytes);
+        let mut stanza = "default";
+        for line in lines(&text) {
+            match line.meaning() {
+                Meaning::Stanza(name, _) => {
+                    stanza = name;
+                    keys.entry(name.to_owned()).or_default();
+                }
+                Meaning::Setting(key, _) => {
+                    keys.entry(stanza.to_owned()).or_default().insert(key.to_owned());
+                }
+                Meaning::Comment(_) | Meaning::Unknown => {}
+            }
+        }
+    }
+    keys
 }
 
 fn is_file_name(name: &str) -> bool {
@@ -303,8 +393,8 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    fn everybody(_: &str) -> Access {
-        Access { read: Some(vec!["*".to_owned()]), write: Some(vec!["admin".to_owned()]) }
+    fn everybody(_: &str) -> Option<Access> {
+        Some(Access { read: Some(vec!["*".to_owned()]), write: Some(vec!["admin".to_owned()]) })
     }
 
     fn text(export: &Export, path: &str) -> Option<String> {
@@ -319,7 +409,9 @@ mod tests {
         write(root.path(), "default/macros.conf", macros);
         write(root.path(), "default/props.conf", "[st]\nEXTRACT-token = (?<token>x)\n");
         write(root.path(), "local/inputs.conf", "[http://a]\ntoken = 4711\nindex = main\n");
-        write(root.path(), "auth/key.pem", "-----BEGIN RSA PRIVATE KEY-----\nMII\n");
+        let key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ\n";
+        write(root.path(), "bin/cert.txt", key);
+        write(root.path(), "local/inputs.conf.bak", "[http://a]\ntoken = 4711\n");
         let (apps, _) = open(&memory(), Some(root.path())).await;
         let (all, ann) = (Namespace::new(NOBODY, "shop"), Namespace::new("ann", "shop"));
         let two_lines = settings(&[("definition", "a |\nb"), ("bad", "x\\")]);
@@ -346,7 +438,7 @@ mod tests {
         assert_eq!(text(&export, "default/macros.conf").unwrap(), macros);
         let local = text(&export, "local/macros.conf").unwrap();
         assert_eq!(local, "[of all]\ndefinition = a |\\\nb\n\n");
-        assert_eq!(text(&export, "local/inputs.conf").unwrap(), "[http://a]\nindex = main\n\n");
+        assert_eq!(text(&export, "local/inputs.conf").unwrap(), "[http://a]\nindex = main\n");
         let metadata = text(&export, "metadata/local.meta").unwrap();
         let shared = "[macros/of%20all]\nexport = system\naccess = read : [ * ], write : [ admin ]\nowner = ann\n";
         assert!(metadata.starts_with("[]\nexport = system\n"), "{metadata}");
@@ -355,13 +447,90 @@ mod tests {
         assert!(!metadata.contains("private"), "{metadata}");
         let left_out: Vec<&str> = export.left_out.iter().map(|one| one.place.as_str()).collect();
         let secrets = [
-            "local/macros.conf: [of all] bad",
-            "auth/key.pem",
+            "bin/cert.txt",
+            "local/inputs.conf.bak",
             "local/inputs.conf: [http://a] token",
+            "local/macros.conf: [of all] bad",
         ];
         assert_eq!(left_out, secrets);
+        let Export { package, digest, turn, .. } = export;
+        drop(turn);
         let again = apps.export("shop", everybody).await.unwrap();
-        assert_eq!(again.package.pack().unwrap(), export.package.pack().unwrap());
+        assert_eq!(again.package.pack().unwrap(), package.pack().unwrap());
+        assert_eq!(again.package.into_packed().unwrap(), package.into_packed().unwrap());
+        assert_eq!(again.digest, digest);
+        drop(again.turn);
+        apps.update("props", "st", &all, &settings(&[("EVAL-b", "3")])).await.unwrap();
+        assert_ne!(apps.export("shop", everybody).await.unwrap().digest, digest);
         assert!(matches!(apps.export("none", everybody).await, Err(Error::NotFound(_))));
+    }
+
+    #[tokio::test]
+    async fn objects_keep_the_comments_of_files_and_their_secrets_are_left_out() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "local/macros.conf", "# Ours\n[m]\n# first\ndefinition = a\nargs = x\n");
+        let (apps, _) = open(&memory(), Some(root.path())).await;
+        let all = Namespace::new(NOBODY, "shop");
+        apps.update("macros", "m", &all, &settings(&[("definition", "b")])).await.unwrap();
+        let next = settings(&[("key", "value"), ("definition", "c")]);
+        apps.create("macros", "next", &all, next).await.unwrap();
+        let account =
+            settings(&[("api_key", "4711"), ("refresh", "$7$q83vEjRWeJCrze8="), ("a", "b")]);
+        apps.create("ta_shop_account", "a", &all, account).await.unwrap();
+        let export = apps.export("shop", everybody).await.unwrap();
+        let macros = "# Ours\n[m]\ndefinition = b\n# first\nargs = x\n\n\
+                      [next]\nkey = value\ndefinition = c\n\n";
+        assert_eq!(text(&export, "local/macros.conf").unwrap(), macros);
+        assert_eq!(text(&export, "local/ta_shop_account.conf").unwrap(), "[a]\na = b\n\n");
+        assert_eq!(export.left_out.len(), 2, "{:?}", export.left_out);
+    }
+
+    #[tokio::test]
+    async fn what_the_caller_may_not_read_is_left_out_and_counted() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "default/app.conf", "[ui]\nlabel = Shop\n");
+        let (apps, _) = open(&memory(), Some(root.path())).await;
+        let all = Namespace::new(NOBODY, "shop");
+        for name in ["open", "closed"] {
+            apps.create("macros", name, &all, settings(&[("definition", name)])).await.unwrap();
+            apps.write_lookup(&format!("{name}.csv"), &all, "a\n1\n".into()).await.unwrap();
+        }
+        let readable = |place: &str| if place.contains("closed") { None } else { everybody(place) };
+        let export = apps.export("shop", readable).await.unwrap();
+        let macros = text(&export, "local/macros.conf").unwrap();
+        assert_eq!(macros, "[open]\ndefinition = open\n\n");
+        assert!(text(&export, "lookups/open.csv").is_some());
+        assert!(text(&export, "lookups/closed.csv").is_none());
+        assert!(!text(&export, METADATA).unwrap().contains("closed"));
+        let left_out: Vec<String> =
+            export.left_out.iter().map(|one| format!("{}: {}", one.place, one.text)).collect();
+        let expected =
+            ["lookups", "macros"].map(|kind| format!("{kind}: objects that you may not read: 1"));
+        assert_eq!(left_out, expected);
+    }
+
+    #[tokio::test]
+    async fn an_app_without_its_files_is_not_exported() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "default/macros.conf", "[m]\ndefinition = a\n");
+        let (apps, _) = open(&memory(), Some(root.path())).await;
+        let all = Namespace::new(NOBODY, "shop");
+        apps.create("macros", "n", &all, settings(&[("definition", "b")])).await.unwrap();
+        std::fs::remove_dir_all(root.path().join("apps/shop")).unwrap();
+        let refused = apps.export("shop", everybody).await;
+        assert!(matches!(refused, Err(Error::File { .. })), "{refused:?}");
+        apps.create_app("made", &settings(&[("ui.label", "Made")])).await.unwrap();
+        assert!(apps.export("made", everybody).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_export_at_a_time_is_in_memory() {
+        let (apps, _) = open(&memory(), None).await;
+        apps.create_app("shop", &settings(&[("ui.label", "Shop")])).await.unwrap();
+        let first = apps.export_turn().await.unwrap();
+        let refused = apps.export("shop", everybody).await;
+        assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
+        drop(first);
+        assert!(apps.export("shop", everybody).await.is_ok());
     }
 }
