@@ -139,10 +139,19 @@ def test_an_exported_app_is_as_before_when_it_is_installed_after_its_removal(ser
     path = "/services/apps/local/doors/package"
     answer = server.rest("GET", f"{path}?output_mode=json").json()["entry"][0]["content"]
     assert (answer["name"], answer["path"], len(answer["left_out"])) == ("doors", "doors.spl", 1), answer
+    assert "# Ours" in content["doors/local/macros.conf"] and content["doors/bin/shout.sh"] == SHOUT
+    kept = server.cli("app", "export", "doors", "-o", packed)
+    assert kept.returncode == 1 and "exists: --force replaces it" in kept.stderr, kept
+    assert server.cli("app", "export", "doors", "-o", packed, "--force").returncode == 0
     again = tmp_path / "again.spl"
     assert server.cli("app", "export", "doors", "--output", again).returncode == 0
     assert again.read_bytes() == packed.read_bytes()
     assert server.rest("GET", answer["url"]).status == 200
+    shown = server.rest("POST", f"{home}/admin/macros/made", {"definition": "who=ada\n| table who"})
+    assert shown.status == 200 and server.rest("GET", answer["url"]).status == 200
+    changed = server.rest("POST", f"{home}/admin/macros/made", {"definition": "who=joe"})
+    assert changed.status == 200 and server.rest("GET", answer["url"]).status == 409
+    assert server.rest("POST", f"{home}/admin/macros/made", {"definition": "who=ada\n| table who"}).status == 200
     assert server.cli("app", "export", "none").returncode == 1
     assert server.cli("app", "remove", "doors").returncode == 0
     assert server.rest("GET", path).status == 404

@@ -686,6 +686,9 @@ pub(crate) struct AppExportOptions {
     /// The file to write. Default: NAME.spl in the current directory.
     #[arg(long, short = 'o', value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }

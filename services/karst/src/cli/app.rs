@@ -2,12 +2,13 @@
 //! report of which parts are used; lists, removes and exports them.
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use apps::{Install, Package};
 use conf::Layers;
 use knowledge::Knowledge;
@@ -168,23 +169,70 @@ fn path_of(name: &str) -> String {
     format!("{PATH}/{}", name.replace('+', "%20"))
 }
 
+/// Requests of one export: the app may change between the report and the file.
+const ATTEMPTS: usize = 3;
+
+/// The report of the server about a package.
+#[derive(Debug, Deserialize)]
+struct Packed {
+    /// The address of the package that the report is about.
+    url: String,
+    left_out: Vec<Remark>,
+}
+
 /// Writes an app to a file, and reports the parts that are left out.
 async fn export(options: AppExportOptions) -> Result<()> {
+    let to = options.output.clone().unwrap_or_else(|| format!("{}.spl", options.name).into());
+    check_absent(&to, options.force)?;
     let client = Client::with_timeout(&options.client, INSTALL)?;
-    let path = format!("{}/package?output_mode", path_of(&options.name));
-    let mut answer = client.get(&format!("{path}=json")).await?;
-    let content = answer["entry"][0]["content"].take();
-    let left_out: Vec<Remark> = serde_json::from_value(content["left_out"].clone())
-        .context("the server sent a report that this version of karst cannot read")?;
-    let packed = client.file(&format!("{path}=raw")).await?;
-    let to = options.output.unwrap_or_else(|| format!("{}.spl", options.name).into());
-    std::fs::write(&to, &packed).with_context(|| format!("cannot write {}", to.display()))?;
+    let path = format!("{}/package?output_mode=json", path_of(&options.name));
+    let mut attempt = 1;
+    let (report, packed) = loop {
+        let mut answer = client.get(&path).await?;
+        let report: Packed = serde_json::from_value(answer["entry"][0]["content"].take())
+            .context("the server sent a report that this version of karst cannot read")?;
+        match client.file(&report.url).await {
+            Err(error) if attempt < ATTEMPTS && is_of_server(&error) => attempt += 1,
+            packed => break (report, packed?),
+        }
+    };
+    save(&to, &packed, options.force).with_context(|| format!("cannot write {}", to.display()))?;
     let mut text = format!("{} has the app {}\n", to.display(), options.name);
-    for Remark { place, text: reason } in &left_out {
+    for Remark { place, text: reason } in &report.left_out {
         text.push_str(&format!("  left out  {}/{place}: {reason}\n", options.name));
     }
+    text.push_str(
+        "Secrets are recognized by names and forms of settings: look through the file before others get it\n",
+    );
     std::io::stdout().lock().write_all(printable(&text).as_bytes())?;
     Ok(())
+}
+
+/// Whether another request may succeed: the app has changed since the report, or others are exported.
+fn is_of_server(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Failure::Server(_)))
+}
+
+/// Refuses to replace a file, which may be the package of the app's vendor.
+fn check_absent(to: &Path, force: bool) -> Result<()> {
+    if !force && is_file(to) {
+        bail!("{} exists: --force replaces it, -o FILE writes another one", to.display());
+    }
+    Ok(())
+}
+
+/// Whether it is a file, and not a device such as /dev/stdout.
+fn is_file(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file())
+}
+
+fn save(to: &Path, bytes: &[u8], force: bool) -> std::io::Result<()> {
+    // Another program may have made the file meanwhile.
+    let mut file = match force || (to.exists() && !is_file(to)) {
+        true => File::create(to)?,
+        false => File::create_new(to)?,
+    };
+    file.write_all(bytes)
 }
 
 /// Prints the report. `place` is the directory of the files; `check` is the command that lists the mistakes.
