@@ -242,7 +242,7 @@ impl Adopter {
         if !restore::is_rebuilt(&self.catalog.snapshot(), from) {
             return Ok(StoredRecords::default());
         }
-        let among = (&self.store, &*self.catalog);
+        let among = (&self.store, &*self.catalog, self.replicas.is_none());
         StoredRecords::of_journal(among, journal, committed, JournalPosition(u64::MAX)).await
     }
 

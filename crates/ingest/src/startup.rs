@@ -128,7 +128,7 @@ pub(crate) async fn recover(
         let upto = verify.upto(number);
         let stored = match upto {
             Some(upto) => {
-                let among = (&parts.store, &*parts.catalog);
+                let among = (&parts.store, &*parts.catalog, parts.replicas.is_none());
                 StoredRecords::of_journal(among, &directory, &committed, upto).await?
             }
             None => StoredRecords::default(),

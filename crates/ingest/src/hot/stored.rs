@@ -1,14 +1,17 @@
 //! Journal records in stored buckets for which the catalog has no position: after the catalog was rebuilt
 //! from the buckets, or the indexer got another identity.
 //!
-//! Arrival times and texts identify them. `_indextime` is in microseconds and strictly increasing within an
-//! indexer, every merge keeps it, and the events of a record go into one bucket together. So a record is
-//! stored exactly if a bucket of its index has an event with its first arrival time and its first text. The
-//! time alone is not enough, because two indexers can use the same one. Only two columns are read, and only
-//! of buckets whose arrival times overlap those of the journal.
+//! Arrival times, texts and origins identify them. `_indextime` is in microseconds and strictly increasing
+//! within an indexer, every merge keeps it, and the events of a record go into one bucket together. So a
+//! record counts as stored if a bucket of its index has its first and its last event. The times alone are not
+//! enough, because two indexers can use the same ones. Few columns are read, and only of buckets whose
+//! arrival times overlap those of the journal.
 //!
-//! The same columns, with the origins of the events, tell whether a bucket has all events of another one, as
-//! a merged one of its parts.
+//! In doubt, a record does not count as stored, and its events may be there twice: if its first or last event
+//! was set aside, if the bucket cannot be read, and in a cluster, if these events have no text of their own,
+//! as data points of metrics.
+//!
+//! The same columns tell whether a bucket has all events of another one, as a merged one of its parts.
 
 use std::hash::BuildHasher;
 use std::path::Path;
@@ -21,24 +24,55 @@ use bucket::{BucketReader, GranuleSet};
 use catalog::Catalog;
 use foldhash::{HashMap, HashSet};
 use futures::TryStreamExt;
-use model::{BucketHeader, ErrorKind, EventTime, IndexName, JournalPosition, TimeRange, columns};
+use model::{BucketHeader, ErrorKind, EventBatch, IndexName, JournalPosition, TimeRange, columns};
 use object_store::ObjectStore;
 
 use crate::Error;
 use crate::journal::{Record, StreamRef, scan_segment, segments};
+use crate::lifecycle::is_of_object;
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 65_536;
 /// The columns that identify events.
-const TEXTS: [&str; 2] = [columns::INDEX_TIME, columns::RAW];
-/// The columns that tell the events of two indexers apart.
 const EVENTS: [&str; 5] =
     [columns::INDEX_TIME, columns::RAW, columns::HOST, columns::SOURCE, columns::SOURCETYPE];
 /// The text of data points of metrics, whose values are in their fields.
-const METRIC: &[u8] = b"metric";
+const METRIC: &str = "metric";
 
-/// The first arrival times of records by index, with the hashes of their first texts.
-type Arrivals = HashMap<IndexName, HashMap<i64, u64>>;
+/// An event: its arrival time, and the hash of its text and origin.
+type Event = (i64, u64);
+/// Records by index.
+type Arrivals = HashMap<IndexName, Vec<Ends>>;
+
+/// The first and the last event of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ends {
+    first: Event,
+    last: Event,
+}
+
+impl Ends {
+    /// Returns the ends of a record; `None` if it cannot be recognized in a bucket. `is_alone`: no other
+    /// indexer stores events. Otherwise, another one may have data points with the same times and origins.
+    fn of(batch: &EventBatch, first_index_time: i64, is_alone: bool) -> Option<Self> {
+        let last_row = batch.rows().checked_sub(1)?;
+        let offset = i64::try_from(last_row).ok()?;
+        let at = |row: usize| {
+            let origin = batch.each_origin().nth(row)?;
+            let text = std::str::from_utf8(batch.row(row)).ok()?;
+            let hash = event_hash(text, [&origin.host, &origin.source, &origin.sourcetype]);
+            (is_alone || has_own_text(text)).then_some(hash)
+        };
+        let first = (first_index_time, at(0)?);
+        let last = (first_index_time.checked_add(offset)?, at(last_row)?);
+        Some(Self { first, last })
+    }
+
+    /// Whether the arrival times of a bucket include those of the record.
+    fn may_be_in(&self, entry: &BucketHeader) -> bool {
+        entry.first_index_time.0 <= self.first.0 && self.last.0 <= entry.last_index_time.0
+    }
+}
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -46,33 +80,36 @@ pub(crate) struct StoredRecords(HashMap<IndexName, HashSet<i64>>);
 
 impl StoredRecords {
     /// Searches the buckets of a catalog for the records of a journal that are above the committed positions,
-    /// up to a position.
+    /// up to a position. `is_alone`: the deployment has no other indexers.
     ///
     /// # Errors
-    /// The journal cannot be read; a bucket that may have some of them cannot be reached.
+    /// The journal cannot be read; the store of the buckets does not answer.
     pub(crate) async fn of_journal(
-        (store, catalog): (&Arc<dyn ObjectStore>, &Catalog),
+        (store, catalog, is_alone): (&Arc<dyn ObjectStore>, &Catalog, bool),
         directory: &Path,
         committed: &HashMap<StreamRef, JournalPosition>,
         upto: JournalPosition,
     ) -> Result<Self, Error> {
         let (directory, committed) = (directory.to_owned(), committed.clone());
-        let work = tokio::task::spawn_blocking(move || uncommitted(&directory, &committed, upto));
+        let is_alone = is_alone && !catalog.follows();
+        let work = tokio::task::spawn_blocking(move || {
+            uncommitted(&directory, &committed, upto, is_alone)
+        });
         let wanted = work.await.unwrap_or(Err(Error::Abandoned))?;
         let snapshot = catalog.snapshot();
         let buckets: Vec<_> = snapshot.overlapping(&[], &TimeRange::ALL).map(Arc::new).collect();
         Self::find(store, &buckets, &wanted).await
     }
 
-    /// Whether a stored bucket of the index has the event with this arrival time.
+    /// Whether a stored bucket of the index has the record whose first event has this arrival time.
     pub(crate) fn has(&self, index: &IndexName, first_index_time: i64) -> bool {
         self.0.get(index).is_some_and(|arrivals| arrivals.contains(&first_index_time))
     }
 
-    /// Searches the buckets for the arrivals.
+    /// Searches the buckets for the records.
     ///
     /// # Errors
-    /// A bucket that may have them cannot be reached.
+    /// The store does not answer.
     async fn find(
         store: &Arc<dyn ObjectStore>,
         buckets: &[Arc<BucketHeader>],
@@ -81,14 +118,15 @@ impl StoredRecords {
         let mut found: HashMap<IndexName, HashSet<i64>> = HashMap::default();
         for entry in buckets {
             let Some(wanted) = wanted.get(&entry.index) else { continue };
-            let inside = |time: &&i64| is_within(entry, EventTime(**time));
-            if !wanted.keys().any(|time| inside(&time)) {
+            let inside = wanted.iter().filter(|ends| ends.may_be_in(entry));
+            let inside: Vec<Ends> = inside.copied().collect();
+            if inside.is_empty() {
                 continue;
             }
-            let stored = match stored_of(store, entry, wanted).await {
+            let stored = match stored_of(store, entry, &inside).await {
                 Ok(stored) => stored,
-                Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) => {
-                    // A damaged bucket is ignored: its events are then replayed from the journal.
+                Err(error) if is_of_bucket(&error) => {
+                    // A bucket that cannot be read is ignored: its events are then replayed from the journal.
                     tracing::warn!(bucket = %entry.id, %error, "the journal counts instead of a bucket");
                     continue;
                 }
@@ -100,26 +138,32 @@ impl StoredRecords {
     }
 }
 
-fn is_within(entry: &BucketHeader, time: EventTime) -> bool {
-    entry.first_index_time <= time && time <= entry.last_index_time
+/// Whether an error concerns one bucket: it is damaged or missing, or its object cannot be read.
+fn is_of_bucket(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::NotFound) || is_of_object(error)
 }
 
-/// Returns the arrivals that a bucket has.
+/// Returns the first arrival times of the records that a bucket has.
 async fn stored_of(
     store: &Arc<dyn ObjectStore>,
     entry: &BucketHeader,
-    wanted: &HashMap<i64, u64>,
+    wanted: &[Ends],
 ) -> Result<Vec<i64>, Error> {
-    let mut found = Vec::new();
+    let times: HashSet<i64> = wanted.iter().flat_map(|ends| [ends.first.0, ends.last.0]).collect();
+    let mut found: HashSet<Event> = HashSet::default();
     let take = |batch: &RecordBatch| {
-        each_text(batch, |time, text| {
-            if wanted.get(&time).is_some_and(|hash| *hash == hash_of(text)) {
-                found.push(time);
+        if !times_of(batch).iter().any(|time| times.contains(time)) {
+            return;
+        }
+        each_event(batch, |time, _, hash| {
+            if times.contains(&time) {
+                found.insert((time, hash));
             }
         });
     };
-    read((store, &entry.path(), entry.size), &TEXTS, None, take).await?;
-    Ok(found)
+    read((store, &entry.path(), entry.size), &EVENTS, None, take).await?;
+    let is_stored = |ends: &&Ends| found.contains(&ends.first) && found.contains(&ends.last);
+    Ok(wanted.iter().filter(is_stored).map(|ends| ends.first.0).collect())
 }
 
 /// Returns the arrival times of all events of a bucket.
@@ -176,7 +220,7 @@ pub(crate) async fn shared(
     let mut have_texts = true;
     let take = |batch: &RecordBatch| {
         each_event(batch, |time, text, hash| {
-            have_texts &= !text.is_empty() && text != METRIC;
+            have_texts &= has_own_text(text);
             *left.entry((time, hash)).or_insert(0) += 1;
         });
     };
@@ -217,26 +261,25 @@ async fn read(
     Ok(())
 }
 
-/// Calls `take` with the arrival time and the text of each event.
-fn each_text(batch: &RecordBatch, mut take: impl FnMut(i64, &[u8])) {
-    let texts = texts_of(batch, columns::RAW);
-    for (row, time) in times_of(batch).iter().enumerate() {
-        take(*time, text_at(texts.as_ref(), row).as_bytes());
-    }
-}
-
 /// Calls `take` with the arrival time, the text, and a hash of the text and the origin of each event.
-fn each_event(batch: &RecordBatch, mut take: impl FnMut(i64, &[u8], u64)) {
+fn each_event(batch: &RecordBatch, mut take: impl FnMut(i64, &str, u64)) {
     let texts = texts_of(batch, columns::RAW);
     let origins = columns::ORIGIN.map(|column| texts_of(batch, column));
     for (row, time) in times_of(batch).iter().enumerate() {
         let text = text_at(texts.as_ref(), row);
-        let [host, source, sourcetype] =
-            origins.each_ref().map(|values| text_at(values.as_ref(), row));
-        let event = (text, host, source, sourcetype);
-        let hash = foldhash::fast::FixedState::default().hash_one(event);
-        take(*time, text.as_bytes(), hash);
+        let origin = origins.each_ref().map(|values| text_at(values.as_ref(), row));
+        take(*time, text, event_hash(text, origin));
     }
+}
+
+/// Returns a hash of the text and the origin of an event that is stable within this process.
+fn event_hash(text: &str, [host, source, sourcetype]: [&str; 3]) -> u64 {
+    foldhash::fast::FixedState::default().hash_one((text, host, source, sourcetype))
+}
+
+/// Whether the text of an event tells it from others.
+fn has_own_text(text: &str) -> bool {
+    !text.is_empty() && text != METRIC
 }
 
 /// Returns a column with texts.
@@ -256,12 +299,7 @@ fn times_of(batch: &RecordBatch) -> &[i64] {
         .map_or(&[], |times| times.values())
 }
 
-/// Returns a hash of a text that is stable within this process.
-fn hash_of(text: &[u8]) -> u64 {
-    foldhash::fast::FixedState::default().hash_one(text)
-}
-
-/// Returns the first arrivals of journal records above the committed positions, up to a position.
+/// Returns the journal records above the committed positions, up to a position.
 ///
 /// # Errors
 /// The journal cannot be read.
@@ -269,6 +307,7 @@ fn uncommitted(
     directory: &Path,
     committed: &HashMap<StreamRef, JournalPosition>,
     upto: JournalPosition,
+    is_alone: bool,
 ) -> Result<Arrivals, Error> {
     let mut arrivals = Arrivals::default();
     if !directory.exists() {
@@ -279,11 +318,67 @@ fn uncommitted(
             let Record::Batch(batch) = record else { return };
             let stream = (batch.batch.index.clone(), batch.lane);
             let covered = committed.get(&stream).is_some_and(|known| *known >= batch.position);
-            if !covered && batch.position <= upto && batch.batch.rows() > 0 {
-                let hash = hash_of(batch.batch.row(0));
-                arrivals.entry(stream.0).or_default().insert(batch.first_index_time, hash);
+            if covered || batch.position > upto {
+                return;
+            }
+            if let Some(ends) = Ends::of(&batch.batch, batch.first_index_time, is_alone) {
+                arrivals.entry(stream.0).or_default().push(ends);
             }
         })?;
     }
     Ok(arrivals)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use model::{EventBatchBuilder, EventTime, Origin};
+
+    use super::*;
+
+    fn batch(host: &str, texts: &[&str]) -> EventBatch {
+        let index = IndexName::new("main").unwrap();
+        let [host, source, sourcetype] = [host, "s", "t"].map(Arc::from);
+        let origin = Arc::new(Origin { index: index.clone(), host, source, sourcetype });
+        let mut builder = EventBatchBuilder::new(index, 64);
+        for text in texts {
+            builder.push(&origin, EventTime(1), text);
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn a_record_is_recognized_by_both_of_its_ends_with_their_origins() {
+        let ends = |host, texts: &[&str]| Ends::of(&batch(host, texts), 10, true).unwrap();
+        let known = ends("a", &["one", "two", "three"]);
+        assert_eq!((known.first.0, known.last.0), (10, 12));
+        assert_eq!(known, ends("a", &["one", "2", "three"]));
+        assert_ne!(known, ends("b", &["one", "two", "three"]));
+        let other = ends("a", &["one", "two", "four"]);
+        assert!(known.first == other.first && known.last != other.last);
+        assert_eq!(Ends::of(&batch("a", &[]), 10, true), None);
+    }
+
+    #[test]
+    fn data_points_are_recognized_only_if_no_other_indexer_stores_some() {
+        for texts in [&["metric", "metric"][..], &["", "x"], &["x", "metric"]] {
+            assert!(Ends::of(&batch("a", texts), 10, true).is_some());
+            assert_eq!(Ends::of(&batch("a", texts), 10, false), None, "{texts:?}");
+        }
+        assert!(Ends::of(&batch("a", &["x", "metric", "y"]), 10, false).is_some());
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_read_does_not_end_a_comparison() {
+        let failed = |source: std::io::Error| {
+            let source = Box::new(source);
+            let source = object_store::Error::Generic { store: "LocalFileSystem", source };
+            let path = "buckets/main/20260102/x.parquet".to_owned();
+            Error::BucketRead(Arc::new(bucket::Error::Store { path, source }))
+        };
+        let block = std::io::Error::from_raw_os_error(rustix::io::Errno::IO.raw_os_error());
+        assert!(is_of_bucket(&failed(block)));
+        assert!(is_of_bucket(&failed(std::io::ErrorKind::PermissionDenied.into())));
+        assert!(!is_of_bucket(&failed(std::io::ErrorKind::TimedOut.into())));
+    }
 }

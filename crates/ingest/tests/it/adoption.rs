@@ -12,11 +12,12 @@ use ingest::restore::rebuild;
 use ingest::{Ingest, Settings};
 use inputs::{BatchId, CutEvents, Input, MissingTime, SinkExt, StreamKey};
 use knowledge::Knowledge;
-use model::{IndexName, IndexerId};
+use model::{EventTime, IndexName, IndexerId};
 use object_store::ObjectStore;
-use runtime::{Clock, SystemClock};
+use runtime::{Clock, ManualClock, SystemClock};
 use testkit::{FailingStore, Moment, TestDir, wait_until};
 
+use crate::restore::of_host;
 use crate::setup::{Setup, cut, local, meta, parts, settings, start_configured};
 
 pub(crate) const REMOTE: &str = "[main]\nackLevel = remote\n[other]\n";
@@ -208,6 +209,45 @@ async fn a_log_whose_records_are_on_the_disk_under_another_id_doubles_nothing() 
     assert_eq!(split.adopt(FIRST).await.unwrap().events, 0);
     assert!(!ingest::has_log(&setup.store, FIRST).await.unwrap());
     assert_eq!(texts(setup, split).await, ["in a bucket", "in the journal"]);
+}
+
+/// The catalog was rebuilt, and another indexer has stored data points that arrived at the very times at which
+/// those in the log did.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_log_is_not_taken_for_the_buckets_of_another_indexer() {
+    let root = TestDir::new();
+    let clock = Arc::new(ManualClock::new(EventTime(1_900_000_000_000_000)));
+    let start_as = async |number: u128, setup: &Setup| {
+        let mut parts = parts(&root.join(number.to_string()), setup, fast());
+        parts.indexer = IndexerId(uuid::Uuid::from_u128(number));
+        parts.knowledge = knowledge();
+        parts.clock = clock.clone();
+        Arc::new(Ingest::start(parts).await.unwrap())
+    };
+    let setup = first(root.path()).await;
+    let (lost, stored) = (start_as(2, &setup).await, start_as(3, &setup).await);
+    lost.submit(of_host("a", 3)).await.unwrap();
+    stored.submit(of_host("b", 3)).await.unwrap();
+    stored.roll_all(None).await.unwrap();
+    drop((lost, stored));
+    setup.stop().await;
+    std::fs::remove_dir_all(root.join("store/catalog")).unwrap();
+    let (store, clock) = (local(root.path()), Arc::new(SystemClock));
+    let as_clock: Arc<dyn Clock> = clock.clone();
+    assert_eq!(rebuild(&store, "catalog", &as_clock).await.unwrap().events, 3);
+
+    let of_catalog = catalog::Settings::default();
+    let catalog = Catalog::open(Arc::clone(&store), "catalog", of_catalog, clock).await.unwrap();
+    let catalog = Arc::new(catalog);
+    let other = lost_ingest(root.path(), &catalog, &store).await;
+    let setup = Setup { ingest: Arc::new(other), catalog, store };
+    let successor = start_as(4, &setup).await;
+    let adopted = successor.adopt(IndexerId(uuid::Uuid::from_u128(2))).await.unwrap();
+    assert_eq!(adopted.events, 3);
+    let rows = Setup { ingest: successor, ..setup }.rows().await;
+    let arrivals: Vec<i64> = rows.iter().map(|(_, arrival, _)| *arrival).collect();
+    assert_eq!(rows.len(), 6);
+    assert!(arrivals.chunks(2).all(|two| two[0] == two[1]), "a tie: {arrivals:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

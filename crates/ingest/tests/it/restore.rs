@@ -296,7 +296,7 @@ async fn rebuilt(data: &Path) -> ingest::restore::Rebuilt {
 }
 
 /// Events as data points of metrics are: they do not differ in their text.
-fn of_host(host: &str, count: usize) -> Input {
+pub(crate) fn of_host(host: &str, count: usize) -> Input {
     let mut events = CutEvents::new(MissingTime::Now);
     let meta = InputMeta { host: host.into(), ..meta(Some("test")) };
     for _ in 0..count {
