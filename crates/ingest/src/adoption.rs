@@ -37,7 +37,7 @@ use crate::hot::store::RollReason;
 use crate::hot::stored::StoredRecords;
 use crate::hot::upload::Sets;
 use crate::journal::{Ledger, StreamRef};
-use crate::orphans::{Orphans, without_those_of_buckets};
+use crate::orphans::{Orphans, report_kept, without_those_of_buckets};
 use crate::remote::{self, Existing, FOLDER, Logs, Source};
 use crate::set::{SetId, SetState};
 use crate::{Error, Settings, restore};
@@ -381,21 +381,28 @@ impl Adopter {
             }
         }
         let stored = self.stored_records(id.indexer, &journal, &committed).await?;
+        let keep_upto = restore::compared_upto(&self.catalog.snapshot(), id);
         let states = directory.join("state");
         let segment = self.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&self.clock), Arc::clone(&self.channels));
         let to = self.to.clone();
-        let (state, events, mut orphans) = remote::blocking(move || {
+        let (state, events, (mut orphans, kept)) = remote::blocking(move || {
             let (ledger, known) = Ledger::open(&states, id.set, id.indexer)?;
             let committed_before = committed.clone();
-            let before =
-                Before { ledger, known, committed: committed_before, stored, may_repeat: true };
+            let before = Before {
+                ledger,
+                known,
+                committed: committed_before,
+                stored,
+                keep_upto,
+                may_repeat: true,
+            };
             let with = (&channels, clock.now());
             let found = recover_set(&journal, segment, id, before, &to, with)?;
-            let Recovered { journal, last_position, events, orphans, .. } = found;
+            let Recovered { journal, last_position, events, orphans, kept, .. } = found;
             let next = (last_position + 1, Logs::default());
             let state = SetState::new(id, clock, channels, journal, committed, next);
-            Ok((Arc::new(state), events, orphans))
+            Ok((Arc::new(state), events, (orphans, kept)))
         })
         .await?;
         self.sets.add(Arc::clone(&state));
@@ -406,6 +413,7 @@ impl Adopter {
             }
         }
         without_those_of_buckets(&mut orphans, &self.catalog.snapshot());
+        report_kept(kept, &self.catalog.snapshot());
         let deleting = Orphans {
             store: Arc::clone(&self.store),
             catalog: Arc::clone(&self.catalog),

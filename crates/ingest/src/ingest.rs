@@ -35,7 +35,7 @@ use crate::hot::store::{HotStatus, HotStore};
 use crate::hot::upload::{Sets, UploadStatus, Uploader, Uploads};
 use crate::journal;
 use crate::lifecycle::{Lifecycle, Thaw, Thawed};
-use crate::orphans::{Orphans, without_those_of_buckets};
+use crate::orphans::{Orphans, report_kept, without_those_of_buckets};
 use crate::parts::Parts;
 use crate::pipeline::messages::{Order, Work};
 use crate::pipeline::preview::{Preview, Previewer, Sample};
@@ -246,15 +246,17 @@ impl Ingest {
             hasher: RandomState::default(),
             _lock: lock,
         };
-        let mut orphans = Vec::new();
+        let (mut orphans, mut kept) = (Vec::new(), Vec::new());
         for (state, set) in recovered {
             ingest.recovered_events += set.events;
             orphans.extend(set.orphans);
+            kept.extend(set.kept);
             ingest.lost.extend(set.lost);
             sets.add(Arc::clone(&state));
             ingest.sets.push(state);
         }
         without_those_of_buckets(&mut orphans, &parts.catalog.snapshot());
+        report_kept(kept, &parts.catalog.snapshot());
         ingest.lost.iter().for_each(Lost::report);
         // What only this disk has is missing elsewhere until it is stored, as before the restart.
         for here in hot.status().iter().filter(|bucket| !bucket.stream.lane.is_recoverable()) {

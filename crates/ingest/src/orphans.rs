@@ -21,6 +21,19 @@ pub(crate) fn without_those_of_buckets(paths: &mut Vec<String>, snapshot: &Snaps
     paths.retain(|path| !known.contains(path));
 }
 
+/// Logs how many of the objects that a journal names are in no bucket, and are kept because the catalog was
+/// rebuilt since.
+pub(crate) fn report_kept(mut paths: Vec<String>, snapshot: &Snapshot) {
+    without_those_of_buckets(&mut paths, snapshot);
+    if let Some(first) = paths.first() {
+        tracing::info!(
+            objects = paths.len(), first = %first,
+            "objects that the journal names, if they are there, are kept without a bucket: the catalog was \
+             rebuilt, and may not have been able to read them"
+        );
+    }
+}
+
 /// Deletes objects that a crash left between upload and commit. In a cluster the leading control plane
 /// deletes them, because an indexer need not have the permission.
 #[derive(Debug)]

@@ -100,23 +100,37 @@ pub(crate) fn to_verify(
     if strange && !snapshot.is_empty() {
         return Verify::All;
     }
-    let own = parts.indexer.to_string();
+    if let Some(noted) = noted(&snapshot, parts.indexer) {
+        return noted;
+    }
+    if committed.is_empty() && !is_known && !snapshot.is_empty() {
+        return Verify::All;
+    }
+    Verify::Nothing
+}
+
+/// Returns what the documents of a catalog say about an indexer; `None` if it was not rebuilt.
+fn noted(snapshot: &catalog::Snapshot, indexer: model::IndexerId) -> Option<Verify> {
+    let own = indexer.to_string();
     let general = snapshot.document(KIND, NAME);
     // Earlier releases replaced the document for all indexers by that of the only indexer.
     let earlier = general.clone().filter(|note| note["indexer"] == own);
     if let Some(note) = snapshot.document(KIND, &own).or(earlier) {
         if note["all"] == true {
-            return Verify::All;
+            return Some(Verify::All);
         }
         let sets = note["sets"].as_object().into_iter().flatten();
         let sets = sets
             .filter_map(|(set, last)| Some((set.parse().ok()?, JournalPosition(last.as_u64()?))));
-        return Verify::Upto(sets.collect());
+        return Some(Verify::Upto(sets.collect()));
     }
-    if general.is_some() || (committed.is_empty() && !is_known && !snapshot.is_empty()) {
-        return Verify::All;
-    }
-    Verify::Nothing
+    general.map(|_| Verify::All)
+}
+
+/// Returns the position up to which the journal of a set may be from before a rebuild of the catalog; `None`
+/// if none of it is.
+pub(crate) fn compared_upto(snapshot: &catalog::Snapshot, id: SetId) -> Option<JournalPosition> {
+    noted(snapshot, id.indexer)?.upto(id.set)
 }
 
 /// Whether the catalog was rebuilt, and this indexer has not been started over it since. That is also true of

@@ -34,6 +34,7 @@ pub(crate) struct Outcome {
     pub(crate) last_index_time: i64,
     pub(crate) events: u64,
     pub(crate) orphans: Vec<String>,
+    pub(crate) kept: Vec<String>,
     pub(crate) lost: Vec<Lost>,
 }
 
@@ -141,14 +142,20 @@ pub(crate) async fn recover(
             let with = (&channels, clock.now());
             let (ledger, known) = Ledger::open(&states, number, id.indexer)?;
             let committed_before = committed.clone();
-            let before =
-                Before { ledger, known, committed: committed_before, stored, may_repeat: false };
+            let before = Before {
+                ledger,
+                known,
+                committed: committed_before,
+                stored,
+                keep_upto: upto,
+                may_repeat: false,
+            };
             let found = recover_set(&directory, segment, id, before, &to, with)?;
             let Recovered { journal, last_position, last_index_time, .. } = found;
-            let Recovered { events, orphans, lost, stored, .. } = found;
+            let Recovered { events, orphans, kept, lost, stored, .. } = found;
             let next = last_position + 1 + if is_lost { LOST } else { 0 };
             let state = SetState::new(id, clock, channels, journal, committed, (next, logs));
-            let outcome = Outcome { last_index_time, events, orphans, lost };
+            let outcome = Outcome { last_index_time, events, orphans, kept, lost };
             Ok((Arc::new(state), outcome, stored, last_position))
         });
         let (state, outcome, stored, last) = work.await.unwrap_or(Err(Error::Abandoned))?;

@@ -45,6 +45,8 @@ pub(crate) struct Recovered {
     pub(crate) events: u64,
     /// Objects that must be deleted.
     pub(crate) orphans: Vec<String>,
+    /// Planned objects that are not deleted, see [`Before::keep_upto`].
+    pub(crate) kept: Vec<String>,
     /// Acknowledged records that are missing from the journal.
     pub(crate) lost: Vec<Lost>,
     /// For each stream with records in stored buckets, the position up to which it is stored.
@@ -95,6 +97,9 @@ pub(crate) struct Before {
     pub(crate) committed: HashMap<StreamRef, JournalPosition>,
     /// Records in stored buckets for which the catalog has no position.
     pub(crate) stored: StoredRecords,
+    /// Objects that were planned up to this position are kept: if the catalog was rebuilt since, one without
+    /// a bucket is one that the rebuild could not read, and may be all there is of its events.
+    pub(crate) keep_upto: Option<JournalPosition>,
     /// Whether the journal may have a record twice, as the log of another indexer may.
     pub(crate) may_repeat: bool,
 }
@@ -104,6 +109,7 @@ struct Replay<'a> {
     known: &'a Known,
     stored: &'a StoredRecords,
     committed: &'a HashMap<StreamRef, JournalPosition>,
+    keep_upto: Option<JournalPosition>,
     to: &'a Destination,
     channels: &'a Arc<Channels>,
     now: EventTime,
@@ -131,7 +137,7 @@ pub(crate) fn recover_set(
     to: &Destination,
     (channels, now): (&Arc<Channels>, EventTime),
 ) -> Result<Recovered, Error> {
-    let Before { ledger, known, committed, stored, may_repeat } = before;
+    let Before { ledger, known, committed, stored, keep_upto, may_repeat } = before;
     let mut journal = Journal::open(directory, segment_bytes, ledger)?;
     let listed = known.sealed.iter().map(|sealed| sealed.number);
     listed.chain(known.mark.map(|mark| mark.segment)).for_each(|n| journal.number_after(n));
@@ -141,6 +147,7 @@ pub(crate) fn recover_set(
         last_index_time: i64::MIN,
         events: 0,
         orphans: Vec::new(),
+        kept: Vec::new(),
         lost: Vec::new(),
         stored: HashMap::default(),
     };
@@ -151,6 +158,7 @@ pub(crate) fn recover_set(
         known: &known,
         stored: &stored,
         committed: &committed,
+        keep_upto,
         to,
         channels,
         now,
@@ -303,6 +311,11 @@ impl Replay<'_> {
                     self.to.hot.wait(&stream, waiting, self.now);
                 }
                 self.roll_full();
+            }
+            Record::Roll(roll)
+                if !covered && self.keep_upto.is_some_and(|upto| position <= upto) =>
+            {
+                self.out.kept.push(roll.path);
             }
             Record::Roll(roll) if !covered => self.out.orphans.push(roll.path),
             Record::Roll(_) | Record::Delivered(_) => {}

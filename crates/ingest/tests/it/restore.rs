@@ -63,6 +63,32 @@ async fn parts_of_a_merged_bucket_are_not_taken_for_buckets() {
     assert_eq!(start(data.path(), settings()).await.rows().await, before);
 }
 
+#[tokio::test]
+async fn an_object_that_a_rebuild_could_not_read_is_not_deleted_by_the_next_start() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    setup.events(&["in a bucket"]).await;
+    setup.ingest.roll_all(None).await.unwrap();
+    setup.events(&["in the journal"]).await;
+    let path = setup.catalog.snapshot().buckets(&main_index()).first().unwrap().path();
+    setup.stop().await;
+    forget_catalog(data.path());
+    let object = data.path().join("store").join(path);
+    let content = fs::read(&object).unwrap();
+    fs::write(&object, "damaged").unwrap();
+    let done = rebuilt(data.path()).await;
+    assert_eq!((done.buckets, done.damage.len()), (0, 1), "{:?}", done.damage);
+    for _ in 0..2 {
+        let setup = start(data.path(), settings()).await;
+        assert_eq!(sorted(&setup).await, ["in a bucket", "in the journal"]);
+        setup.ingest.roll_all(None).await.unwrap();
+        setup.stop().await;
+    }
+    assert_eq!(fs::read(&object).unwrap(), b"damaged");
+    fs::write(&object, content).unwrap();
+    assert_eq!(rebuilt(data.path()).await.events, 2);
+}
+
 /// The catalog is put back from the moment at which the merge was running.
 #[tokio::test]
 async fn a_merged_bucket_stays_though_an_older_catalog_takes_it_for_discarded() {
