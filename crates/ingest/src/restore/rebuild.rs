@@ -5,12 +5,14 @@
 //!
 //! After a merge, the parts are still in the store for some minutes, together with the result. Arrival times,
 //! texts and origins identify them: a bucket whose events are all in a larger bucket is a part of it, and is
-//! left out. An undamaged catalog never has a bucket and its part: two buckets that it has are both kept.
+//! left out. An undamaged catalog never has a bucket and its part: two buckets that it has are both kept,
+//! unless an earlier rebuild could not compare them, which a document of the catalog says.
 //!
-//! An object that cannot be read, for example because of a bad block, is kept and reported. Only a store that
-//! does not answer ends the rebuild.
+//! An object that cannot be read, for example because of a bad block, is left where it is and reported: a
+//! later rebuild may read it. Only a store that does not answer, or that refuses all objects that are read,
+//! ends the rebuild.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use bucket::BucketReader;
@@ -24,6 +26,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use runtime::Clock;
 use runtime::store::ask_again;
+use serde_json::{Value, json};
 
 use super::check::{chain, objects_of};
 use super::verify_all;
@@ -33,6 +36,8 @@ use crate::lifecycle::is_of_object;
 
 /// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
+/// Number of buckets that are tried if all other objects are refused.
+const TRIED: usize = 8;
 /// Number of entries in one commit.
 const AT_A_TIME: usize = 256;
 /// The object that names the copy of the old catalog during a rebuild.
@@ -55,8 +60,74 @@ pub struct Rebuilt {
     pub positions: usize,
     /// The path of the copy of the old catalog, if there was one.
     pub aside: Option<String>,
+    /// Buckets of the old catalog whose objects are missing, and that count as parts of larger ones: an older
+    /// catalog has those that were merged since.
+    pub merged: Vec<String>,
+    /// Whether an object is there and cannot be read: another rebuild may read it once the cause is mended.
+    pub has_unreadable: bool,
     /// Parts of the old catalog that could not be read, and objects that are not buckets.
     pub damage: Vec<String>,
+}
+
+/// Two buckets, by their paths: a larger one, and one that may be a part of it.
+type Pair = (String, String);
+/// The key of the pairs in the document of a rebuilt catalog.
+const UNCOMPARED: &str = "uncompared";
+
+/// Returns the pairs that an earlier rebuild could not compare.
+fn uncompared(documents: &[(String, String, Value)]) -> BTreeSet<Pair> {
+    let (kind, name, _) = verify_all();
+    let own = documents.iter().filter(|(of, named, _)| *of == kind && *named == name);
+    let pairs = own.filter_map(|(_, _, content)| content[UNCOMPARED].as_array()).flatten();
+    let path = |path: &Value| path.as_str().map(str::to_owned);
+    pairs.filter_map(|pair| Some((path(&pair[0])?, path(&pair[1])?))).collect()
+}
+
+/// The reads of objects. A store that refuses only some of them, or whose disk cannot read some, counts as
+/// available. If it refuses all of them, its permissions may be wrong.
+#[derive(Debug, Default)]
+struct Reads {
+    has_read: bool,
+    refused: Option<Error>,
+}
+
+impl Reads {
+    /// Notes why an object cannot be read.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    fn failed(&mut self, error: Error, rebuilt: &mut Rebuilt) -> Result<(), Error> {
+        if is_of_store(&error) {
+            return Err(error);
+        }
+        rebuilt.note_damage(in_full(&error));
+        if is_of_object(&error) {
+            rebuilt.has_unreadable = true;
+            self.refused.get_or_insert(error);
+        } else {
+            self.has_read = true;
+        }
+        Ok(())
+    }
+
+    /// Reads the ends of some other buckets if none could be read so far.
+    ///
+    /// # Errors
+    /// The store has refused all objects.
+    async fn confirm<'a>(
+        self,
+        store: &Arc<dyn ObjectStore>,
+        others: impl Iterator<Item = &'a BucketEntry>,
+    ) -> Result<(), Error> {
+        let Some(refused) = self.refused.filter(|_| !self.has_read) else { return Ok(()) };
+        for other in others.take(TRIED) {
+            let path = Path::from(other.path.as_str());
+            if BucketReader::open(Arc::clone(store), &path, other.size).await.is_ok() {
+                return Ok(());
+            }
+        }
+        Err(refused)
+    }
 }
 
 impl Rebuilt {
@@ -103,12 +174,12 @@ pub async fn rebuild(
     let salvaged = catalog::salvage(store, &from).await.map_err(of_catalog)?;
     let mut rebuilt = Rebuilt { damage: salvaged.damage.clone(), ..Rebuilt::default() };
     rebuilt.aside = (salvaged.objects > 0).then(|| from.clone());
-    let entries = entries(store, &salvaged, &mut rebuilt).await?;
+    let (entries, uncompared) = entries(store, &salvaged, &mut rebuilt).await?;
     catalog::salvage::clear(store, path).await.map_err(of_catalog)?;
     let settings = catalog::Settings::default();
     let new = Catalog::open(Arc::clone(store), path, settings, Arc::clone(clock));
     let new = new.await.map_err(of_catalog)?;
-    write(&new, entries, salvaged, &mut rebuilt).await.map_err(of_catalog)?;
+    write(&new, (entries, uncompared), salvaged, &mut rebuilt).await.map_err(of_catalog)?;
     new.close().await.map_err(of_catalog)?;
     store.delete(&Path::from(NOTE)).await.map_err(failed("delete", NOTE))?;
     Ok(rebuilt)
@@ -129,7 +200,7 @@ async fn set_aside(
 
 async fn write(
     new: &Catalog,
-    entries: Vec<BucketEntry>,
+    (entries, uncompared): (Vec<BucketEntry>, BTreeSet<Pair>),
     salvaged: Salvaged,
     rebuilt: &mut Rebuilt,
 ) -> Result<(), catalog::Error> {
@@ -137,7 +208,10 @@ async fn write(
     rebuilt.events = entries.iter().map(|entry| entry.summary.rows).sum();
     rebuilt.positions = salvaged.positions.len();
     // First of all: whatever happens next, journals are compared with the buckets.
-    let (kind, name, content) = verify_all();
+    let (kind, name, mut content) = verify_all();
+    if !uncompared.is_empty() {
+        content[UNCOMPARED] = json!(uncompared);
+    }
     new.put_document(&kind, &name, content).await?;
     let paths: HashSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
     for some in entries.chunks(AT_A_TIME) {
@@ -167,12 +241,12 @@ async fn write(
     Ok(())
 }
 
-/// The buckets of the new catalog.
+/// The buckets of the new catalog, and the pairs of them that could not be compared.
 async fn entries(
     store: &Arc<dyn ObjectStore>,
     salvaged: &Salvaged,
     rebuilt: &mut Rebuilt,
-) -> Result<Vec<BucketEntry>, Error> {
+) -> Result<(Vec<BucketEntry>, BTreeSet<Pair>), Error> {
     let discarded: HashSet<&str> = salvaged.discarded.iter().map(|(p, _)| p.as_str()).collect();
     let known: HashSet<&str> = salvaged.buckets.iter().map(|b| b.path.as_str()).collect();
     let listed = objects_of(store).await?;
@@ -192,29 +266,52 @@ async fn entries(
     let ends = new.map(|meta| end_of(store, meta));
     let mut ends = futures::stream::iter(ends).buffered(READERS);
     let mut all: Vec<BucketEntry> = salvaged.buckets.clone();
+    let mut reads = Reads::default();
     while let Some(end) = ends.next().await {
         match end {
-            Ok(entry) => all.push(entry),
-            Err(damage) => rebuilt.damage.push(damage),
+            Ok(entry) => {
+                reads.has_read = true;
+                all.push(entry);
+            }
+            Err(Unusable::NotABucket(told)) => rebuilt.note_damage(told),
+            Err(Unusable::Unreadable(error)) => reads.failed(error, rebuilt)?,
         }
     }
     drop(ends);
     let trusted = if salvaged.damage.is_empty() { known.clone() } else { HashSet::new() };
-    let kept = without_parts(store, all, (&there, &trusted), rebuilt).await?;
+    let mut pairs =
+        Pairs { store, there: &there, trusted, uncompared: uncompared(&salvaged.documents), reads };
+    let kept = pairs.without_parts(all, rebuilt).await?;
+    let Pairs { mut uncompared, reads, .. } = pairs;
+    let is_known = |entry: &&BucketEntry| known.contains(entry.path.as_str());
+    let others = kept.iter().filter(is_known).filter(|entry| there.contains(&entry.path));
+    reads.confirm(store, others).await?;
+    let paths: HashSet<&str> = kept.iter().map(|entry| entry.path.as_str()).collect();
+    let is_kept = |path: &String| paths.contains(path.as_str());
+    uncompared.retain(|(whole, part)| is_kept(whole) && is_kept(part));
     let gone = kept.iter().filter(|entry| !there.contains(&entry.path));
     rebuilt.damage.extend(gone.map(missing));
     rebuilt.found = kept.iter().filter(|entry| !known.contains(entry.path.as_str())).count();
     rebuilt.superseded = listed.len().saturating_sub(kept.len());
-    Ok(kept)
+    Ok((kept, uncompared))
+}
+
+/// Why an object is not in the new catalog.
+#[derive(Debug)]
+enum Unusable {
+    /// Its path is not that of a bucket: the message.
+    NotABucket(String),
+    Unreadable(Error),
 }
 
 /// What the object itself says; or why it is no bucket.
 async fn end_of(
     store: &Arc<dyn ObjectStore>,
     meta: &object_store::ObjectMeta,
-) -> Result<BucketEntry, String> {
+) -> Result<BucketEntry, Unusable> {
     let path = &meta.location;
-    let no_bucket = || format!("{path} is not the object of a bucket; it is not moved");
+    let no_bucket =
+        || Unusable::NotABucket(format!("{path} is not the object of a bucket; it is not moved"));
     let parts: Vec<_> = path.parts().map(|part| part.as_ref().to_owned()).collect();
     let [_, index, _, file] = parts.as_slice() else { return Err(no_bucket()) };
     let index = IndexName::new(index).map_err(|_| no_bucket())?;
@@ -225,7 +322,8 @@ async fn end_of(
     };
     let id = uuid::Uuid::parse_str(id).map(BucketId).map_err(|_| no_bucket())?;
     let reader = BucketReader::open(Arc::clone(store), path, meta.size).await;
-    let reader = reader.map_err(|error| format!("{path}: {}", chain(&error)))?;
+    let reader =
+        reader.map_err(|error| Unusable::Unreadable(Error::BucketRead(Arc::new(error))))?;
     let (path, size) = (path.to_string(), meta.size);
     let summary = Arc::new(reader.summary().clone());
     Ok(BucketEntry { id, index, path, size, state, summary })
@@ -236,72 +334,105 @@ fn missing(entry: &BucketEntry) -> String {
     format!("bucket {id} of index {index} ({rows} events): object {} is missing", entry.path)
 }
 
-/// Without buckets that are a part of a larger one, and with each id once. `there` has the paths of all
-/// objects, `trusted` those of buckets of which none is a part of another.
-async fn without_parts(
-    store: &Arc<dyn ObjectStore>,
-    mut all: Vec<BucketEntry>,
-    (there, trusted): (&HashSet<String>, &HashSet<&str>),
-    rebuilt: &mut Rebuilt,
-) -> Result<Vec<BucketEntry>, Error> {
-    let order = |entry: &BucketEntry| {
-        let thawed = entry.state == BucketState::Thawed;
-        (entry.index.clone(), u64::MAX - entry.summary.rows, thawed, entry.path.clone())
-    };
-    all.sort_by_key(order);
-    let mut ids = HashSet::new();
-    all.retain(|entry| ids.insert(entry.id));
-    let mut dropped = vec![false; all.len()];
-    for whole in 0..all.len() {
-        if dropped[whole] || !there.contains(&all[whole].path) {
-            continue;
-        }
-        let is_trusted = |at: usize| trusted.contains(all[at].path.as_str());
-        let inside = |part: &usize| {
-            !dropped[*part]
-                && may_be_part(&all[*part], &all[whole])
-                && !(is_trusted(whole) && is_trusted(*part))
+/// Tells buckets from their parts.
+struct Pairs<'a> {
+    store: &'a Arc<dyn ObjectStore>,
+    /// The paths of all objects.
+    there: &'a HashSet<String>,
+    /// The paths of buckets of which none is a part of another, except for pairs that are not compared yet.
+    trusted: HashSet<&'a str>,
+    uncompared: BTreeSet<Pair>,
+    reads: Reads,
+}
+
+impl Pairs<'_> {
+    fn is_trusted(&self, whole: &BucketEntry, part: &BucketEntry) -> bool {
+        let is_trusted = |entry: &BucketEntry| self.trusted.contains(entry.path.as_str());
+        is_trusted(whole) && is_trusted(part) && !self.uncompared.contains(&pair(whole, part))
+    }
+
+    /// Returns the buckets without those that are a part of a larger one, and with each id once.
+    async fn without_parts(
+        &mut self,
+        mut all: Vec<BucketEntry>,
+        rebuilt: &mut Rebuilt,
+    ) -> Result<Vec<BucketEntry>, Error> {
+        let order = |entry: &BucketEntry| {
+            let thawed = entry.state == BucketState::Thawed;
+            (entry.index.clone(), u64::MAX - entry.summary.rows, thawed, entry.path.clone())
         };
-        let parts: Vec<usize> = (whole + 1..all.len()).filter(inside).collect();
-        if parts.is_empty() {
-            continue;
-        }
-        let of_whole = (store, all[whole].path.as_str(), all[whole].size);
-        let arrivals = match arrivals_of(of_whole).await {
-            Ok(arrivals) => arrivals,
-            Err(error) if is_of_store(&error) => return Err(error),
-            Err(error) => {
-                rebuilt.note_damage(in_full(&error));
+        all.sort_by_key(order);
+        let mut ids = HashSet::new();
+        all.retain(|entry| ids.insert(entry.id));
+        let mut dropped = vec![false; all.len()];
+        for whole in 0..all.len() {
+            if dropped[whole] || !self.there.contains(&all[whole].path) {
                 continue;
             }
-        };
-        for part in parts {
-            let entry = &all[part];
-            let has = |time: EventTime| arrivals.contains(&time.0);
-            if !has(entry.summary.first_index_time) || !has(entry.summary.last_index_time) {
+            let inside = |part: &usize| {
+                !dropped[*part]
+                    && may_be_part(&all[*part], &all[whole])
+                    && !self.is_trusted(&all[whole], &all[*part])
+            };
+            let parts: Vec<usize> = (whole + 1..all.len()).filter(inside).collect();
+            if parts.is_empty() {
                 continue;
             }
-            if !there.contains(&entry.path) {
-                // A merge that has it whole is all there is of it. That cannot be compared, so it is told.
-                let (of_part, id) = (missing(entry), all[whole].id);
-                rebuilt.note_damage(format!("{of_part}; it counts as a part of bucket {id}"));
-                dropped[part] = true;
-                continue;
-            }
-            let of_part = (store, entry.path.as_str(), entry.size);
-            dropped[part] = match is_part(of_whole, of_part, &times_of(&entry.summary)).await {
-                Ok(is_part) => is_part,
-                Err(error) if is_of_store(&error) => return Err(error),
+            let of_whole = (self.store, all[whole].path.as_str(), all[whole].size);
+            let arrivals = match arrivals_of(of_whole).await {
+                Ok(arrivals) => arrivals,
                 Err(error) => {
-                    rebuilt.note_damage(in_full(&error));
-                    false
+                    self.reads.failed(error, rebuilt)?;
+                    let pairs = parts.iter().map(|part| pair(&all[whole], &all[*part]));
+                    self.uncompared.extend(pairs);
+                    continue;
                 }
             };
+            self.reads.has_read = true;
+            for part in parts {
+                let is_part = self.is_part((&all[whole], &arrivals), &all[part], rebuilt).await?;
+                dropped[part] = is_part;
+            }
         }
+        let mut dropped = dropped.into_iter();
+        all.retain(|_| !dropped.next().unwrap_or(false));
+        Ok(all)
     }
-    let mut dropped = dropped.into_iter();
-    all.retain(|_| !dropped.next().unwrap_or(false));
-    Ok(all)
+
+    /// Whether all events of a bucket are in another one, as far as it can be read.
+    async fn is_part(
+        &mut self,
+        (whole, arrivals): (&BucketEntry, &foldhash::HashSet<i64>),
+        part: &BucketEntry,
+        rebuilt: &mut Rebuilt,
+    ) -> Result<bool, Error> {
+        let has = |time: EventTime| arrivals.contains(&time.0);
+        let is_part = if !has(part.summary.first_index_time) || !has(part.summary.last_index_time) {
+            false
+        } else if self.there.contains(&part.path) {
+            let of_whole = (self.store, whole.path.as_str(), whole.size);
+            let of_part = (self.store, part.path.as_str(), part.size);
+            match is_part(of_whole, of_part, &times_of(&part.summary)).await {
+                Ok(is_part) => is_part,
+                Err(error) => {
+                    self.reads.failed(error, rebuilt)?;
+                    self.uncompared.insert(pair(whole, part));
+                    return Ok(false);
+                }
+            }
+        } else {
+            // A merge that has it whole is all there is of it. That cannot be compared, so it is told.
+            let (of_part, id) = (missing(part), whole.id);
+            rebuilt.merged.push(format!("{of_part}; it counts as a part of bucket {id}"));
+            true
+        };
+        self.uncompared.remove(&pair(whole, part));
+        Ok(is_part)
+    }
+}
+
+fn pair(whole: &BucketEntry, part: &BucketEntry) -> Pair {
+    (whole.path.clone(), part.path.clone())
 }
 
 /// Whether all events of a bucket are in another one. `range` has their event times.
@@ -364,5 +495,24 @@ mod tests {
         assert!(in_full(&block).contains("x.parquet"), "{}", in_full(&block));
         assert!(!is_of_store(&failed(std::io::ErrorKind::PermissionDenied.into())));
         assert!(is_of_store(&failed(std::io::ErrorKind::TimedOut.into())));
+    }
+
+    #[tokio::test]
+    async fn a_store_that_refuses_all_objects_ends_a_rebuild() {
+        let denied = || {
+            let (path, source) = ("x".to_owned(), "no".into());
+            let source = object_store::Error::PermissionDenied { path, source };
+            let path = "buckets/main/20260102/x.parquet".to_owned();
+            Error::BucketRead(Arc::new(bucket::Error::Store { path, source }))
+        };
+        let store: Arc<dyn ObjectStore> = Arc::new(object_store::memory::InMemory::new());
+        for has_read in [false, true] {
+            let mut rebuilt = Rebuilt::default();
+            let mut reads = Reads { has_read, refused: None };
+            reads.failed(denied(), &mut rebuilt).unwrap();
+            assert!(rebuilt.has_unreadable && rebuilt.damage.len() == 1);
+            let confirmed = reads.confirm(&store, std::iter::empty()).await;
+            assert_eq!(confirmed.is_ok(), has_read);
+        }
     }
 }

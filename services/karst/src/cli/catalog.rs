@@ -112,9 +112,19 @@ async fn rebuild(options: StoreOptions) -> Result<ExitCode> {
             "the old catalog is at {aside} in the object store; delete it when everything works"
         );
     }
+    if !done.merged.is_empty() {
+        println!("without their objects, parts of merged buckets ({}):", done.merged.len());
+        print_list(&done.merged);
+    }
     if !done.damage.is_empty() {
         println!("not readable ({}):", done.damage.len());
         print_list(&done.damage);
+    }
+    if done.has_unreadable {
+        println!(
+            "objects are there and could not be read: mend the permissions or the disk, and run this again \
+             before the next start; otherwise events may be missing, or be there twice"
+        );
     }
     println!("the next start compares the journal below {} with the buckets", data.display());
     Ok(ExitCode::SUCCESS)
