@@ -38,7 +38,7 @@ use tokio::sync::watch;
 
 use self::archive::Archive;
 pub(crate) use self::archive::is_of_object;
-use self::missing::{Known, is_missing};
+use self::missing::{Known, is_as_before, is_missing};
 use self::not_frozen::NotFrozen;
 use self::refused::Refused;
 use self::retention::Reason;
@@ -106,6 +106,8 @@ pub(crate) struct Lifecycle {
     seen: Mutex<HashMap<IndexName, HashMap<BucketId, Instant>>>,
     /// The parts of the merges that are running.
     merging: Mutex<HashSet<BucketId>>,
+    /// Held while a bucket is frozen or thawed in the catalog: a thaw may keep the ID and the path.
+    changing: tokio::sync::Mutex<()>,
     not_frozen: NotFrozen,
     refused: Refused,
 }
@@ -136,6 +138,7 @@ impl Lifecycle {
             under_way: Mutex::default(),
             seen: Mutex::default(),
             merging: Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
             not_frozen: NotFrozen::new(),
             refused: Refused::default(),
         })
@@ -201,10 +204,15 @@ impl Lifecycle {
         done.map_err(|error| Error::Catalog(Arc::new(error)))
     }
 
+    /// Protects an object from the clean-up.
+    fn protect(self: &Arc<Self>, path: String) -> UnderWay {
+        self.under_way.lock().insert(path.clone());
+        UnderWay { of: Arc::clone(self), path }
+    }
+
     /// Lists an object that is about to be written as discarded, so that it does not outlive a crash.
     async fn begin(self: &Arc<Self>, path: String) -> Result<UnderWay, Error> {
-        self.under_way.lock().insert(path.clone());
-        let guard = UnderWay { of: Arc::clone(self), path: path.clone() };
+        let guard = self.protect(path.clone());
         let discard = vec![Discarded { path, delete_after: self.in_future(UNDER_WAY) }];
         self.commit(Commit { discard, ..Commit::default() }).await?;
         Ok(guard)
@@ -247,7 +255,7 @@ impl Lifecycle {
             failed(due.len() as u64);
         })?;
         self.refused.retain(index, (place, keep), due.iter().map(|(bucket, _)| bucket.id));
-        let mut refused = None;
+        let (mut refused, mut known_by_place) = (None, 0);
         let mut wanted = Vec::with_capacity(due.len());
         for (bucket, reason) in due {
             if self.hot.has(index, bucket.id) {
@@ -255,10 +263,15 @@ impl Lifecycle {
             }
             match self.refused.recent(index, bucket.id) {
                 Some(error) => {
+                    known_by_place += usize::from(matches!(error, Error::Archive { .. }));
                     refused.get_or_insert(error);
                 }
                 None => wanted.push((bucket, reason)),
             }
+        }
+        // The place was found to be that of the buckets themselves: see below.
+        if known_by_place >= freezing::AT_A_TIME {
+            wanted.clear();
         }
         if archive.is_some() {
             freezing::noted_first(&mut wanted, &freezing::noted(&snapshot, index));
@@ -270,7 +283,7 @@ impl Lifecycle {
             }
             let mut by_place = 0;
             for (bucket, reason) in some {
-                if self.is_merged(bucket) {
+                if self.is_changed(bucket) {
                     continue;
                 }
                 let frozen = self.freeze(bucket, *reason, archive.as_ref()).await;
@@ -303,12 +316,12 @@ impl Lifecycle {
         refused.map_or(Ok(()), Err)
     }
 
-    /// Whether a merge takes the bucket, or has taken it since it was found to be due. Asked after the bucket
-    /// has been noted, as a merge looks at the notes after it has begun: one of the two leaves the bucket to
-    /// the other. A merge replaces the bucket in the catalog before it ends.
-    fn is_merged(&self, bucket: &BucketHeader) -> bool {
-        self.merging.lock().contains(&bucket.id)
-            || !self.catalog.snapshot().contains(&bucket.index, bucket.id)
+    /// Whether a merge takes the bucket, or it has been merged or thawed since it was found to be due. Asked
+    /// after the bucket has been noted, as a merge looks at the notes after it has begun: one of the two
+    /// leaves the bucket to the other. A merge replaces the bucket in the catalog before it ends.
+    fn is_changed(&self, bucket: &BucketHeader) -> bool {
+        let is_merging = self.merging.lock().contains(&bucket.id);
+        is_merging || !is_as_before(self.catalog.snapshot().bucket(bucket.id).as_ref(), bucket)
     }
 
     async fn freeze(
@@ -320,7 +333,14 @@ impl Lifecycle {
         if let Some(archive) = archive {
             archive.keep(&self.store, bucket, self.settings.multipart_threshold).await?;
         }
-        self.remove(bucket).await?;
+        {
+            // It may have been thawed while it was copied.
+            let _changing = self.changing.lock().await;
+            if self.is_changed(bucket) {
+                return Ok(());
+            }
+            self.remove(bucket).await?;
+        }
         let index = bucket.index.as_str().to_owned();
         tracing::info!(%index, bucket = %bucket.id, reason = reason.name(),
             archived = archive.is_some(), "bucket frozen");
@@ -433,8 +453,9 @@ impl Lifecycle {
         let mut thawed = Thawed::default();
         unreadable.iter().for_each(|error| thawed.note_unreadable(&wanted.index, error));
         let mut failed = None;
+        let there = self.there(&all).await;
         for found in all {
-            let known = self.known(&found).await?;
+            let known = self.known(&found, &there).await?;
             if matches!(known, Known::Searchable) || self.has_events_of(&archive, &found).await? {
                 thawed.present += 1;
                 continue;
@@ -444,12 +465,13 @@ impl Lifecycle {
                     thawed.note_unreadable(&wanted.index, &error);
                     continue;
                 }
-                // The catalog has this path, so that nobody takes the object for one without a bucket.
-                Known::Missing(path) => (path, None),
+                // The catalog has this path, so that nobody takes the object for one without a bucket, unless
+                // the bucket is frozen meanwhile.
+                Known::Missing(path) => (path.clone(), self.protect(path)),
                 Known::Nothing | Known::Searchable => {
                     let path = thawed_path(&found.entry.path);
                     let note = self.begin(path.clone()).await?;
-                    (path, Some(note))
+                    (path, note)
                 }
             };
             let threshold = self.settings.multipart_threshold;
@@ -465,8 +487,9 @@ impl Lifecycle {
             let (rows, state) = (found.entry.summary.rows, BucketState::Thawed);
             let entry = BucketEntry { path: path.clone(), state, ..found.entry };
             let add = vec![entry.clone()];
+            let changing = self.changing.lock().await;
             self.commit(Commit { add, forget: vec![path], ..Commit::default() }).await?;
-            drop(note);
+            drop((changing, note));
             self.release(&entry).await?;
             thawed.buckets += 1;
             thawed.events += rows;

@@ -24,8 +24,8 @@ const IN_USE: [&str; 7] =
     [BUCKETS, "catalog", "collections", "installed", "journal", "lookups", "saved_jobs"];
 /// Number of objects that are compared with buckets of the deployment.
 const COMPARED: usize = 3;
-/// Number of objects whose footers are read concurrently.
-const READERS: usize = 16;
+/// Number of objects that are read or looked at concurrently.
+pub(super) const READERS: usize = 16;
 /// Name of the operation that lists an archive, for errors.
 const LIST: &str = "list";
 /// Name of the operation that copies an object of an archive within the store, for errors.
@@ -337,6 +337,11 @@ pub(crate) fn is_of_object(error: &Error) -> bool {
         Error::Storage { operation: LIST | READ | BRING_BACK, source, .. } => &**source,
         _ => return false,
     };
+    refuses_object(source)
+}
+
+/// Whether this error of a store concerns one object, see [`is_of_object`].
+pub(super) fn refuses_object(source: &object_store::Error) -> bool {
     if matches!(
         source,
         object_store::Error::PermissionDenied { .. } | object_store::Error::NotFound { .. }
@@ -546,5 +551,8 @@ mod tests {
         assert!(concerns(READ, block()) && concerns(LIST, block()) && concerns(READ, of_s3()));
         assert!(!concerns("put", block()) && !concerns("put a part", block()));
         assert!(!concerns(READ, of_directory(io::ErrorKind::TimedOut)));
+        // Whatever the operation was.
+        assert!(refuses_object(&of_s3()) && refuses_object(&block()));
+        assert!(!refuses_object(&of_directory(io::ErrorKind::TimedOut)));
     }
 }

@@ -6,12 +6,14 @@
 
 use std::sync::Arc;
 
-use model::{BucketEntry, BucketHeader};
+use foldhash::HashSet;
+use futures::StreamExt;
+use model::{BucketEntry, BucketHeader, BucketState};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use super::Lifecycle;
-use super::archive::Found;
+use super::archive::{Found, READERS, refuses_object};
 use super::join::QUARANTINE;
 use crate::Error;
 
@@ -34,14 +36,46 @@ pub(super) fn is_missing(error: &Error, bucket: &BucketHeader) -> bool {
     matches!(**source, object_store::Error::NotFound { .. }) && *path == bucket.path()
 }
 
+/// Whether a bucket is in its index as it was when a pass over the index began: it was neither merged nor
+/// frozen nor thawed since. `now` is the bucket with its ID in the catalog.
+pub(super) fn is_as_before(now: Option<&BucketHeader>, before: &BucketHeader) -> bool {
+    let is_thawed = |bucket: &BucketHeader| bucket.state == BucketState::Thawed;
+    now.is_some_and(|now| now.index == before.index && is_thawed(now) == is_thawed(before))
+}
+
 impl Lifecycle {
-    /// Returns what the catalog has of an archived bucket.
-    pub(super) async fn known(&self, found: &Found) -> Result<Known, Error> {
+    /// Returns the paths of the buckets that the catalog has of archived ones, and whose objects are there.
+    pub(super) async fn there(&self, all: &[Found]) -> HashSet<String> {
+        let snapshot = self.catalog.snapshot();
+        let known = all.iter().filter_map(|found| snapshot.bucket(found.entry.id));
+        let paths: Vec<String> = known.map(|bucket| bucket.path()).collect();
+        let looks = paths.into_iter().map(|path| {
+            let store = Arc::clone(&self.store);
+            async move {
+                let is_there = store.head(&Path::from(path.as_str())).await.is_ok();
+                is_there.then_some(path)
+            }
+        });
+        let looks = futures::stream::iter(looks).buffer_unordered(READERS);
+        looks.filter_map(std::future::ready).collect().await
+    }
+
+    /// Returns what the catalog has of an archived bucket. The objects at the paths `there` exist; others are
+    /// looked for.
+    pub(super) async fn known(
+        &self,
+        found: &Found,
+        there: &HashSet<String>,
+    ) -> Result<Known, Error> {
         let (snapshot, id) = (self.catalog.snapshot(), found.entry.id);
         let bucket = snapshot.bucket(id).filter(|bucket| bucket.index == found.entry.index);
         let Some(bucket) = bucket else { return Ok(Known::Nothing) };
         let path = bucket.path();
-        match self.store.head(&Path::from(path.as_str())).await {
+        let looked = match there.contains(&path) {
+            true => Ok(()),
+            false => self.store.head(&Path::from(path.as_str())).await.map(drop),
+        };
+        match looked {
             // A smaller one in the archive is not its copy.
             Err(object_store::Error::NotFound { .. }) if bucket.size == found.entry.size => {
                 Ok(Known::Missing(path))
@@ -54,17 +88,19 @@ impl Lifecycle {
                 Ok(Known::Refused(Error::Archive { place: found.at.to_string(), reason }))
             }
             Err(error) => {
+                let is_of_object = refuses_object(&error);
                 let source = Arc::new(error);
-                Err(Error::Storage { operation: "look at", path, source })
+                let error = Error::Storage { operation: "look at", path, source };
+                if is_of_object { Ok(Known::Refused(error)) } else { Err(error) }
             }
-            Ok(_) if snapshot.document(QUARANTINE, &id.to_string()).is_some() => {
+            Ok(()) if snapshot.document(QUARANTINE, &id.to_string()).is_some() => {
                 let reason = format!(
                     "its bucket is in quarantine, and the object {path} is there: if that is damaged, \
                      remove it and thaw again; otherwise release the bucket"
                 );
                 Ok(Known::Refused(Error::Archive { place: found.at.to_string(), reason }))
             }
-            Ok(_) => Ok(Known::Searchable),
+            Ok(()) => Ok(Known::Searchable),
         }
     }
 
@@ -83,6 +119,18 @@ impl Lifecycle {
 mod tests {
     use super::super::tests::bucket;
     use super::*;
+
+    #[test]
+    fn a_bucket_that_was_thawed_merged_or_frozen_meanwhile_is_not_frozen() {
+        let due = bucket(1, 1, 2, 3);
+        assert!(is_as_before(Some(&due), &due) && !is_as_before(None, &due));
+        let mut thawed = BucketHeader::clone(&due);
+        thawed.state = BucketState::Thawed;
+        assert!(!is_as_before(Some(&thawed), &due) && is_as_before(Some(&thawed), &thawed));
+        let mut other = BucketHeader::clone(&due);
+        other.index = model::IndexName::new("other").expect("a valid name");
+        assert!(!is_as_before(Some(&other), &due));
+    }
 
     #[test]
     fn only_the_object_of_the_bucket_counts_as_missing() {
