@@ -314,7 +314,10 @@ fn older(data: &Path, noted: Option<&IncarnationFile>, latest: Option<&Value>) -
     };
     let new_instance = match latest {
         Some(_) => "",
-        None => "; if it is the catalog of another installation, start once with --new-instance",
+        None => {
+            "; if it is the catalog of another installation, or if this process was added to it after the \
+             copy was made and the object store is complete, start once with --new-instance"
+        }
     };
     format!(
         "the catalog is older than the data directory {}: {there}, and the last one over this directory, in \

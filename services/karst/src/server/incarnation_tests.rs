@@ -125,6 +125,7 @@ async fn a_catalog_from_before_the_first_number_is_refused_unless_it_is_another_
     let file = data.path().join("journal").join(FILE).display().to_string();
     assert!(refused.contains("it has no start of this process, and"), "{refused}");
     assert!(refused.contains(&file) && refused.contains("--new-instance"), "{refused}");
+    assert!(refused.contains("was added to it after the copy was made"), "{refused}");
     let at = (data.path(), true);
     assert_eq!(Incarnation::begin(&older, at, id(), &place()).await.unwrap().indexer, id());
 
