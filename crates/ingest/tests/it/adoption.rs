@@ -211,8 +211,8 @@ async fn a_log_whose_records_are_on_the_disk_under_another_id_doubles_nothing() 
     assert_eq!(texts(setup, split).await, ["in a bucket", "in the journal"]);
 }
 
-/// The catalog was rebuilt, and another indexer has stored data points that arrived at the very times at which
-/// those in the log did.
+/// The catalog was rebuilt, and another indexer has stored data points that arrived at the very times at
+/// which those in the log did.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_is_not_taken_for_the_buckets_of_another_indexer() {
     let root = TestDir::new();
