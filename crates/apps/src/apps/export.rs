@@ -389,7 +389,7 @@ mod tests {
 
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join("apps/shop").join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 

@@ -218,7 +218,7 @@ async fn a_log_is_not_taken_for_the_buckets_of_another_indexer() {
     let root = TestDir::new();
     let clock = Arc::new(ManualClock::new(EventTime(1_900_000_000_000_000)));
     let start_as = async |number: u128, setup: &Setup| {
-        let mut parts = parts(&root.join(number.to_string()), setup, fast());
+        let mut parts = parts(&root.join(&number.to_string()), setup, fast());
         parts.indexer = IndexerId(uuid::Uuid::from_u128(number));
         parts.knowledge = knowledge();
         parts.clock = clock.clone();
