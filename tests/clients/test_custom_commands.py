@@ -18,6 +18,8 @@ chunked = true
 filename = upper.sh
 enableheader = false
 streaming = true
+[tripled]
+supports_multivalues = true
 [broken]
 filename = broken.py
 chunked = true
@@ -63,6 +65,17 @@ class Sum_ofCommand(ReportingCommand):
 C = Sum_ofCommand
 """
     + TAIL,
+    "tripled.py": """import splunk.Intersplunk as si
+fields, options = si.getKeywordsAndOptions()
+if not fields:
+    si.parseError("tripled needs a field")
+results, _, settings = si.getOrganizedResults()
+messages = {}
+for row in results:
+    row["tripled"] = [int(row[fields[0]]) * 3, settings["owner"]]
+si.addInfoMessage(messages, "done")
+si.outputResults(results, messages)
+""",
     "upper.sh": "#!/bin/sh\ntr a-z A-Z\n",
     "broken.py": "import sys\nsys.exit('the reason')\n",
     "slow.sh": "#!/bin/sh\nsleep 1000\n",
@@ -143,6 +156,14 @@ def test_a_first_command_needs_no_pipe_over_rest_and_is_searched_for_where_it_is
 
 def test_a_reporting_command_runs_in_two_parts(server):
     assert rows(server, "| count_to end=4 | sum_of") == [{"sum": "30"}]
+
+
+def test_a_program_of_protocol_1_uses_the_module_intersplunk(server):
+    answer = ask(server, "| makeresults count=2 | eval n=7 | tripled n | fields tripled")
+    assert answer.status == 200, answer
+    assert [row["tripled"] for row in answer.json()["results"]] == [["21", "admin"]] * 2
+    assert "tripled: done" in answer.text, answer
+    assert "tripled needs a field" in error(server, "| makeresults | tripled")
 
 
 def test_a_program_of_protocol_1_is_a_filter(server):

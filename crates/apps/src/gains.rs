@@ -105,8 +105,12 @@ impl Found {
     }
 
     /// Notes the programs that need modules that only Splunk has, and returns those that are of commands.
-    pub(crate) fn needing_splunk(&mut self, programs: &BTreeSet<String>) -> BTreeSet<String> {
-        let needing = self.commands.iter().filter(|(_, program)| programs.contains(*program));
+    /// `programs` has a missing module of each.
+    pub(crate) fn needing_splunk(
+        &mut self,
+        programs: &BTreeMap<String, String>,
+    ) -> BTreeSet<String> {
+        let needing = self.commands.iter().filter(|(_, program)| programs.contains_key(*program));
         let (names, files) = needing.map(|(name, file)| (name.clone(), file.clone())).unzip();
         self.without_modules = names;
         files
@@ -174,7 +178,9 @@ impl Found {
         };
         let without_modules = match self.without_modules.len() {
             0 => String::new(),
-            count => format!(", {count} of them cannot run: they import Python modules of Splunk"),
+            count => format!(
+                ", {count} of them cannot run: they import Python modules that only Splunk has"
+            ),
         };
         let inputs = self.inputs.difference(&self.modular_inputs).count();
         let disabled = match self.disabled_inputs.difference(&self.modular_inputs).count() {
@@ -236,7 +242,8 @@ mod tests {
         add("inputs", "[default]\nindex = x\n[monitor:///a]\ndisabled = 1\n[monitor:///b]\n");
         add("inputs", "[monitor:///a]\ndisabled = 0\n[tcp://1]\ndisabled = true\n");
         add("commands", "[c]\nchunked = true\n[d]\nfilename = e.py\n");
-        let programs = ["c.py", "d.py"].map(str::to_owned).into_iter().collect();
+        let missing = |program: &str| (program.to_owned(), "splunk.rest".to_owned());
+        let programs = ["c.py", "d.py"].map(missing).into_iter().collect();
         assert_eq!(found.needing_splunk(&programs).into_iter().collect::<Vec<_>>(), ["c.py"]);
         found.file(Path::new("default/data/models/Web.json"));
         found.file(Path::new("local/data/models/Web.json"));
@@ -255,7 +262,7 @@ mod tests {
                 "views: 2: 1 shown in full, 1 in part",
                 "data models: 1",
                 "inputs: 3, 1 of them disabled",
-                "search commands: 2, 1 of them cannot run: they import Python modules of Splunk",
+                "search commands: 2, 1 of them cannot run: they import Python modules that only Splunk has",
             ]
         );
     }

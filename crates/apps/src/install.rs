@@ -148,10 +148,14 @@ pub fn report(package: &Package, target: Target, settings: &Registry) -> Install
         }
         examine(&file.path, &file.bytes, settings, &mut report, &mut found);
     }
-    for program in found.needing_splunk(&needing_splunk(&package.files)) {
-        let text = "the program of a search command imports the Python module splunk, which is part of Splunk \
-                    and not of Karst: the command cannot run";
-        report.remarks.push(Remark { place: format!("bin/{program}"), text: text.to_owned() });
+    let needing = needing_splunk(&package.files);
+    for program in found.needing_splunk(&needing) {
+        let module = needing.get(&program).map_or("splunk", String::as_str);
+        let text = format!(
+            "the program of a search command imports the Python module {module}, which is part of Splunk and not \
+             of Karst: the command cannot run"
+        );
+        report.remarks.push(Remark { place: format!("bin/{program}"), text });
     }
     report.remarks.extend(package.left_out());
     report.gains = found.gains();

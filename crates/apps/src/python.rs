@@ -1,17 +1,28 @@
-//! The Python programs of an app that import modules which only Splunk has.
+//! The Python programs of an app that import modules of Splunk which Karst does not have.
 //!
 //! Guarantees: a program is listed only if it imports such a module at its start, itself or through other
 //! modules of the app; imports in functions and conditions are left out, because a program may run without
 //! them. Memory is bounded, and time is linear in the size of the files: names with more than [`LONGEST`]
 //! bytes, and imports after the first [`MOST`], are left out. Leaves to others: which programs are run.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::path::{Component, Path};
 
 use crate::PackedFile;
 
 /// The package of Splunk's own modules.
 const SPLUNK: &str = "splunk";
+/// The modules and functions of this package that Karst gives to programs (`crates/scripts/python`).
+const SUPPLIED: [&str; 7] = [
+    "splunk.Intersplunk",
+    "splunk.appserver.mrsparkle.lib.util",
+    "splunk.clilib.bundle_paths",
+    "splunk.clilib.cli_common",
+    "splunk.mining.dcutils",
+    "splunk.setupSplunkLogger",
+    "splunk.util",
+];
 /// The folders with programs and their modules.
 const FOLDERS: [&str; 2] = ["bin", "lib"];
 /// Maximum length of the name of an imported module, in bytes.
@@ -19,8 +30,9 @@ const LONGEST: usize = 100;
 /// Maximum number of imported modules in the files of an app together, with the packages that they are in.
 const MOST: usize = 1_000_000;
 
-/// Returns the names of the programs in `bin` that cannot run without Splunk's modules.
-pub(crate) fn needing_splunk(files: &[PackedFile]) -> BTreeSet<String> {
+/// Returns the programs in `bin` that cannot run without modules that only Splunk has, each with one of these
+/// modules.
+pub(crate) fn needing_splunk(files: &[PackedFile]) -> BTreeMap<String, String> {
     let mut imports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut room = MOST;
     for file in files {
@@ -32,36 +44,52 @@ pub(crate) fn needing_splunk(files: &[PackedFile]) -> BTreeSet<String> {
         }
     }
     if imports.contains_key(SPLUNK) {
-        return BTreeSet::new();
+        return BTreeMap::new();
     }
-    let needing = importing(SPLUNK, &imports);
-    let programs = files.iter().filter(|file| {
-        file.path.parent() == Some(Path::new("bin"))
-            && module_of(&file.path).is_some_and(|module| needing.contains(module.as_str()))
-    });
-    programs.filter_map(|file| file.path.file_name()?.to_str().map(str::to_owned)).collect()
+    let needing = importing_missing(&imports);
+    let programs = files.iter().filter(|file| file.path.parent() == Some(Path::new("bin")));
+    let needed = |file: &PackedFile| {
+        let missing = needing.get(module_of(&file.path)?.as_str())?;
+        let name = file.path.file_name()?.to_str()?;
+        Some((name.to_owned(), (*missing).to_owned()))
+    };
+    programs.filter_map(needed).collect()
 }
 
-/// The modules that import a module, themselves or through others, and the module itself.
-fn importing<'i>(
-    module: &'i str,
-    imports: &'i BTreeMap<String, BTreeSet<String>>,
-) -> BTreeSet<&'i str> {
+/// The modules that import a missing module of Splunk, themselves or through others, and the missing ones
+/// themselves, each with the missing module.
+fn importing_missing(imports: &BTreeMap<String, BTreeSet<String>>) -> BTreeMap<&str, &str> {
     let mut importers: HashMap<&str, Vec<&str>> = HashMap::new();
     for (importer, names) in imports {
         for name in names {
             importers.entry(name).or_default().push(importer);
         }
     }
-    let (mut found, mut waiting) = (BTreeSet::from([module]), vec![module]);
-    while let Some(name) = waiting.pop() {
+    // A module is before its functions in this order, so that it is the one that is named.
+    let missing: BTreeSet<&str> =
+        importers.keys().copied().filter(|name| is_missing(name)).collect();
+    let mut found: BTreeMap<&str, &str> = missing.iter().map(|name| (*name, *name)).collect();
+    let mut waiting: VecDeque<&str> = missing.into_iter().collect();
+    while let Some(name) = waiting.pop_front() {
+        let Some(cause) = found.get(name).copied() else { continue };
         for importer in importers.remove(name).unwrap_or_default() {
-            if found.insert(importer) {
-                waiting.push(importer);
+            if let Entry::Vacant(place) = found.entry(importer) {
+                place.insert(cause);
+                waiting.push_back(importer);
             }
         }
     }
     found
+}
+
+/// Whether a name is a module of Splunk, or a part of one, that Karst does not have.
+fn is_missing(name: &str) -> bool {
+    is_in(name, SPLUNK) && !SUPPLIED.iter().any(|known| is_in(name, known) || is_in(known, name))
+}
+
+/// Whether a name is that of a package or of a part of it.
+fn is_in(name: &str, package: &str) -> bool {
+    name.strip_prefix(package).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The name of the module that a file is, as other files in `bin` and `lib` import it.
@@ -146,26 +174,27 @@ mod tests {
     use super::*;
 
     fn needing(files: &[(&str, &str)]) -> Vec<String> {
+        needing_modules(files).into_keys().collect()
+    }
+
+    fn needing_modules(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         let packed = |(path, text): &(&str, &str)| PackedFile {
             path: path.into(),
             bytes: text.as_bytes().to_vec(),
             executable: false,
         };
         let files: Vec<PackedFile> = files.iter().map(packed).collect();
-        needing_splunk(&files).into_iter().collect()
+        needing_splunk(&files)
     }
 
     #[test]
     fn programs_that_import_splunk_themselves_or_by_a_module_are_listed() {
         let found = needing(&[
-            ("bin/direct.py", "import os, splunk.Intersplunk as si\n"),
+            ("bin/direct.py", "import os, splunk.Intersplunk as si, splunk.entity\n"),
             ("bin/by_module.py", "from cs_utils import log\n"),
             ("bin/by_package.py", "import kit.deep\n"),
             ("bin/cs_utils.py", "import logger_manager\n"),
-            (
-                "lib/logger_manager.py",
-                "from splunk.clilib.bundle_paths import make_splunkhome_path\n",
-            ),
+            ("lib/logger_manager.py", "from splunk.clilib.info_gather import x\n"),
             ("lib/kit/__init__.py", ""),
             ("lib/kit/deep.py", "from .base import x\n"),
             ("lib/kit/base.py", "from splunk import rest # needed\n"),
@@ -175,6 +204,39 @@ mod tests {
             ("bin/tool.sh", "import splunk\n"),
         ]);
         assert_eq!(found, ["by_module.py", "by_package.py", "cs_utils.py", "direct.py"]);
+    }
+
+    #[test]
+    fn a_missing_module_is_named_and_modules_that_karst_has_are_not_missing() {
+        let found = needing_modules(&[
+            ("bin/function.py", "from splunk.rest import simpleRequest\n"),
+            ("bin/package.py", "from splunk import Intersplunk, auth\n"),
+            ("bin/through.py", "import function\n"),
+            ("bin/a.py", "import splunk\nimport splunk.Intersplunk as si\n"),
+            ("bin/b.py", "from splunk import Intersplunk, setupSplunkLogger\n"),
+            ("bin/c.py", "from splunk.Intersplunk import readResults, decodeMV\n"),
+            (
+                "bin/d.py",
+                "from splunk.clilib import cli_common\nimport splunk.mining.dcutils as dcu\n",
+            ),
+            ("bin/e.py", "from splunk.appserver.mrsparkle.lib.util import make_splunkhome_path\n"),
+        ]);
+        let expected = [
+            ("function.py", "splunk.rest"),
+            ("package.py", "splunk.auth"),
+            ("through.py", "splunk.rest"),
+        ];
+        let expected = expected.map(|(program, module)| (program.to_owned(), module.to_owned()));
+        assert_eq!(found, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn each_supplied_module_is_a_file_of_the_programs() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/python");
+        for module in SUPPLIED.iter().filter(|name| !name.ends_with("Logger")) {
+            let file = folder.join(format!("{}.py", module.replace('.', "/")));
+            assert!(file.is_file(), "{}", file.display());
+        }
     }
 
     #[test]
@@ -189,7 +251,7 @@ mod tests {
         assert_eq!(imported(&from("a.b"), "x", MOST).len(), 3);
         let chain = |n: usize| (format!("lib/m{n}.py"), format!("import m{}\n", n + 1));
         let mut files: Vec<(String, String)> = (0..20_000).map(chain).collect();
-        files.push(("lib/m20000.py".to_owned(), "import splunk\n".to_owned()));
+        files.push(("lib/m20000.py".to_owned(), "import splunk.rest\n".to_owned()));
         files.push(("bin/first.py".to_owned(), "import m0\n".to_owned()));
         let files: Vec<(&str, &str)> =
             files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();

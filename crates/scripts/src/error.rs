@@ -119,7 +119,7 @@ impl Error {
     /// The error for a program that ended before it answered; `said` is its error message, or the end of
     /// stderr.
     pub(crate) fn of_end(program: String, ended: String, said: String) -> Self {
-        match missing_module(&said).map(str::to_owned) {
+        match missing_module(&said) {
             Some(module) => Self::Module { program, module, ended, said },
             None => Self::Ended { program, ended, said },
         }
@@ -136,12 +136,19 @@ impl Error {
 }
 
 /// The module that a Python program could not import, from the end of its traceback.
-fn missing_module(said: &str) -> Option<&str> {
-    let name = said.lines().rev().find_map(|line| {
-        let reason = line.trim().strip_prefix("ModuleNotFoundError: ")?;
-        reason.strip_prefix("No module named '")
-    })?;
-    name.split('\'').next().filter(|name| !name.is_empty())
+fn missing_module(said: &str) -> Option<String> {
+    said.lines().rev().find_map(|line| {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix("ModuleNotFoundError: No module named '") {
+            return name.split('\'').next().filter(|name| !name.is_empty()).map(str::to_owned);
+        }
+        // The error of `from splunk import rest`. The packages of apps have other causes, such as cycles.
+        let reason = line.strip_prefix("ImportError: cannot import name '")?;
+        let (name, rest) = reason.split_once("' from '")?;
+        let package = rest.split('\'').next()?;
+        let is_splunk = package.split('.').next() == Some("splunk");
+        is_splunk.then(|| format!("{package}.{name}"))
+    })
 }
 
 fn absence(module: &str) -> String {

@@ -44,7 +44,13 @@ pub(crate) async fn ask(call: &Call<'_>) -> Result<Behaviour, Error> {
 pub(crate) async fn execute(call: &Call<'_>, rows: &Table) -> Result<Answer, Error> {
     let action = call.legacy.supports_getinfo.then_some("__EXECUTE__");
     let (header, body) = call.run(action, rows).await?;
-    Ok(Answer { rows: call.table(&body)?, finished: true, messages: messages(&header) })
+    let rows = call.table(&body)?;
+    let messages = messages(&header);
+    let errors = Message::errors(&messages);
+    if rows.count == 0 && !errors.is_empty() {
+        return Err(Error::Refused { program: call.command.script.described(), message: errors });
+    }
+    Ok(Answer { rows, finished: true, messages })
 }
 
 impl Call<'_> {
@@ -59,7 +65,8 @@ impl Call<'_> {
         let mut process = Process::start(&command.script, &arguments, self.scratch, settings)?;
         let printed =
             converse(&mut process, &[header.as_bytes(), &body], command, settings).await?;
-        match legacy.outputheader {
+        // `splunk.Intersplunk` prints messages whatever the setting is.
+        match legacy.outputheader || begins_with_message(&printed) {
             true => Ok(split(&printed)),
             false => Ok((String::new(), printed)),
         }
@@ -139,6 +146,14 @@ fn split(printed: &[u8]) -> (String, Vec<u8>) {
         }
     }
     (String::new(), printed.to_vec())
+}
+
+/// Whether the output begins with a message, which no CSV of a program does.
+fn begins_with_message(printed: &[u8]) -> bool {
+    ["error", "warn", "info", "debug"].iter().any(|level| {
+        let rest = printed.strip_prefix(level.as_bytes());
+        rest.is_some_and(|rest| rest.starts_with(b"_message="))
+    })
 }
 
 /// The messages of a header: lines `error_message=...`, `warn_message=...`, `info_message=...`.

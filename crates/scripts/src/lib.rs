@@ -21,6 +21,7 @@ mod error;
 mod external;
 mod legacy;
 mod messages;
+mod modules;
 mod names;
 mod program;
 mod settings;

@@ -16,6 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 use tokio::task::JoinHandle;
 
 use crate::error::Error;
+use crate::modules;
 use crate::settings::Settings;
 
 /// The search path for interpreters.
@@ -124,6 +125,9 @@ impl Process {
             .stderr(Stdio::piped())
             .process_group(0)
             .kill_on_drop(true);
+        if script.is_python() {
+            command.env("PYTHONPATH", modules::write(scratch).map_err(failed)?);
+        }
         let mut child = command.spawn().map_err(failed)?;
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());

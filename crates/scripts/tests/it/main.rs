@@ -3,6 +3,7 @@
 
 mod external;
 mod failures;
+mod intersplunk;
 mod protocols;
 mod sdk;
 
