@@ -218,6 +218,15 @@ pub enum Error {
     /// A stored bucket could not be read.
     #[error("cannot read bucket: {0}")]
     BucketRead(Arc<bucket::Error>),
+    /// A rebuild of the catalog could not read a single bucket.
+    #[error(
+        "the store refuses all objects that were read: correct its permissions, or move the \
+         refused objects away, and run this again: {reason}"
+    )]
+    AllRefused {
+        /// The first error.
+        reason: String,
+    },
     /// A document of the catalog is invalid.
     #[error("the document {kind}/{name} of the catalog is damaged: {reason}")]
     Document {
@@ -277,6 +286,7 @@ impl Error {
             | Self::SetAside { .. }
             | Self::Storage { .. }
             | Self::OtherArchive { .. }
+            | Self::AllRefused { .. }
             | Self::Closed
             | Self::Fenced { .. }
             | Self::TakenOver { .. }

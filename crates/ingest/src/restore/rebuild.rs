@@ -9,8 +9,8 @@
 //! unless an earlier rebuild could not compare them, which a document of the catalog says.
 //!
 //! An object that cannot be read, for example because of a bad block, is left where it is and reported: a
-//! later rebuild may read it. Only a store that does not answer, or that refuses all objects that are read,
-//! ends the rebuild.
+//! later rebuild may read it. Only a store that returns no object, because it does not answer or refuses all
+//! that are read, ends the rebuild.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use model::{
     TimeRange,
 };
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutPayload};
 use runtime::Clock;
 use runtime::store::ask_again;
 use serde_json::{Value, json};
@@ -36,7 +36,7 @@ use crate::lifecycle::is_of_object;
 
 /// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
-/// Number of buckets that are tried if all other objects are refused.
+/// Number of other objects that are tried to tell whether an error concerns one object or the whole store.
 const TRIED: usize = 8;
 /// Number of entries in one commit.
 const AT_A_TIME: usize = 256;
@@ -71,37 +71,80 @@ pub struct Rebuilt {
 
 /// Two buckets, by their paths: a larger one, and one that may be a part of it.
 type Pair = (String, String);
-/// The key of the pairs in the document of a rebuilt catalog.
+/// The kind of the documents with the pairs of a larger bucket. They are not in the document of
+/// [`verify_all`]: a large bucket of a damaged catalog may be paired with thousands of others.
 const UNCOMPARED: &str = "uncompared";
+/// Number of pairs in one document.
+const PAIRS: usize = 1_000;
 
 /// Returns the pairs that an earlier rebuild could not compare.
 fn uncompared(documents: &[(String, String, Value)]) -> BTreeSet<Pair> {
-    let (kind, name, _) = verify_all();
-    let own = documents.iter().filter(|(of, named, _)| *of == kind && *named == name);
-    let pairs = own.filter_map(|(_, _, content)| content[UNCOMPARED].as_array()).flatten();
-    let path = |path: &Value| path.as_str().map(str::to_owned);
-    pairs.filter_map(|pair| Some((path(&pair[0])?, path(&pair[1])?))).collect()
+    let mut pairs = BTreeSet::new();
+    for (_, _, content) in documents.iter().filter(|(kind, _, _)| kind == UNCOMPARED) {
+        let Some(whole) = content["whole"].as_str() else { continue };
+        let parts = content["parts"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        pairs.extend(parts.map(|part| (whole.to_owned(), part.to_owned())));
+    }
+    pairs
 }
 
-/// The reads of objects. A store that refuses only some of them, or whose disk cannot read some, counts as
-/// available. If it refuses all of them, its permissions may be wrong.
-#[derive(Debug, Default)]
-struct Reads {
+/// Returns the documents of pairs.
+fn documents_of(pairs: &BTreeSet<Pair>) -> Vec<(String, String, Value)> {
+    let mut by_whole: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (whole, part) in pairs {
+        by_whole.entry(whole.as_str()).or_default().push(part.as_str());
+    }
+    let mut documents = Vec::new();
+    for (whole, parts) in by_whole {
+        for (number, some) in parts.chunks(PAIRS).enumerate() {
+            let content = json!({ "whole": whole, "parts": some });
+            documents.push((UNCOMPARED.to_owned(), format!("{whole} {number}"), content));
+        }
+    }
+    documents
+}
+
+/// The reads of objects. A store that returns some objects counts as available; others may be refused, or
+/// damaged on its disk. If it refuses all that are read, its permissions may be wrong.
+#[derive(Debug)]
+struct Reads<'a> {
+    store: &'a Arc<dyn ObjectStore>,
+    /// All objects of buckets.
+    listed: &'a [ObjectMeta],
     has_read: bool,
     refused: Option<Error>,
+    /// What was reported.
+    told: HashSet<String>,
 }
 
-impl Reads {
-    /// Notes why an object cannot be read.
+impl<'a> Reads<'a> {
+    fn new(store: &'a Arc<dyn ObjectStore>, listed: &'a [ObjectMeta]) -> Self {
+        Self { store, listed, has_read: false, refused: None, told: HashSet::new() }
+    }
+
+    /// Notes why one of the objects `of` cannot be read.
     ///
     /// # Errors
-    /// The store does not answer.
-    fn failed(&mut self, error: Error, rebuilt: &mut Rebuilt) -> Result<(), Error> {
-        if is_of_store(&error) {
-            return Err(error);
+    /// The store does not answer: it returns none of some other objects either.
+    async fn failed(
+        &mut self,
+        error: Error,
+        of: &[&str],
+        rebuilt: &mut Rebuilt,
+    ) -> Result<(), Error> {
+        let is_of_store = is_of_store(&error);
+        if is_of_store {
+            // S3 servers answer with an error for an object with lost blocks or a disabled key, too.
+            if !self.returns_others(of).await {
+                return Err(error);
+            }
+            self.has_read = true;
         }
-        rebuilt.note_damage(in_full(&error));
-        if is_of_object(&error) {
+        let told = in_full(&error);
+        if self.told.insert(told.clone()) {
+            rebuilt.damage.push(told);
+        }
+        if is_of_store || is_of_object(&error) {
             rebuilt.has_unreadable = true;
             self.refused.get_or_insert(error);
         } else {
@@ -110,31 +153,32 @@ impl Reads {
         Ok(())
     }
 
+    /// Whether one of some objects can be read, spread over all: damage may concern a whole directory.
+    async fn returns_others(&self, without: &[&str]) -> bool {
+        let step = self.listed.len().div_ceil(TRIED).max(1);
+        let spread = self.listed.iter().step_by(step).chain(self.listed.last());
+        for other in spread.filter(|other| !without.contains(&other.location.as_ref())) {
+            let opened = BucketReader::open(Arc::clone(self.store), &other.location, other.size);
+            if opened.await.is_ok() {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Reads the ends of some other buckets if none could be read so far.
     ///
     /// # Errors
     /// The store has refused all objects.
-    async fn confirm<'a>(
-        self,
-        store: &Arc<dyn ObjectStore>,
-        others: impl Iterator<Item = &'a BucketEntry>,
-    ) -> Result<(), Error> {
+    async fn confirm<'b>(self, others: impl Iterator<Item = &'b BucketEntry>) -> Result<(), Error> {
         let Some(refused) = self.refused.filter(|_| !self.has_read) else { return Ok(()) };
         for other in others.take(TRIED) {
             let path = Path::from(other.path.as_str());
-            if BucketReader::open(Arc::clone(store), &path, other.size).await.is_ok() {
+            if BucketReader::open(Arc::clone(self.store), &path, other.size).await.is_ok() {
                 return Ok(());
             }
         }
-        Err(refused)
-    }
-}
-
-impl Rebuilt {
-    fn note_damage(&mut self, damage: String) {
-        if !self.damage.contains(&damage) {
-            self.damage.push(damage);
-        }
+        Err(Error::AllRefused { reason: in_full(&refused) })
     }
 }
 
@@ -208,11 +252,11 @@ async fn write(
     rebuilt.events = entries.iter().map(|entry| entry.summary.rows).sum();
     rebuilt.positions = salvaged.positions.len();
     // First of all: whatever happens next, journals are compared with the buckets.
-    let (kind, name, mut content) = verify_all();
-    if !uncompared.is_empty() {
-        content[UNCOMPARED] = json!(uncompared);
-    }
+    let (kind, name, content) = verify_all();
     new.put_document(&kind, &name, content).await?;
+    for some in documents_of(&uncompared).chunks(AT_A_TIME) {
+        new.put_documents(some.to_vec()).await?;
+    }
     let paths: HashSet<String> = entries.iter().map(|entry| entry.path.clone()).collect();
     for some in entries.chunks(AT_A_TIME) {
         new.commit(Commit { add: some.to_vec(), ..Commit::default() }).await?;
@@ -231,7 +275,8 @@ async fn write(
     let ranges = ranges.collect();
     new.commit(Commit { ranges, discard, take_over, ..Commit::default() }).await?;
     let documents = salvaged.documents.into_iter();
-    let documents: Vec<_> = documents.filter(|(other, _, _)| *other != kind).collect();
+    let is_new = |of: &String| *of == kind || of == UNCOMPARED;
+    let documents: Vec<_> = documents.filter(|(of, _, _)| !is_new(of)).collect();
     for (kind, _, _) in &documents {
         *rebuilt.documents.entry(kind.clone()).or_default() += 1;
     }
@@ -263,18 +308,18 @@ async fn entries(
         let path = meta.location.as_ref();
         !known.contains(path) && (is_stale || !discarded.contains(path))
     });
-    let ends = new.map(|meta| end_of(store, meta));
+    let ends = new.map(|meta| async move { (meta.location.as_ref(), end_of(store, meta).await) });
     let mut ends = futures::stream::iter(ends).buffered(READERS);
     let mut all: Vec<BucketEntry> = salvaged.buckets.clone();
-    let mut reads = Reads::default();
-    while let Some(end) = ends.next().await {
+    let mut reads = Reads::new(store, &listed);
+    while let Some((path, end)) = ends.next().await {
         match end {
             Ok(entry) => {
                 reads.has_read = true;
                 all.push(entry);
             }
-            Err(Unusable::NotABucket(told)) => rebuilt.note_damage(told),
-            Err(Unusable::Unreadable(error)) => reads.failed(error, rebuilt)?,
+            Err(Unusable::NotABucket(told)) => rebuilt.damage.push(told),
+            Err(Unusable::Unreadable(error)) => reads.failed(error, &[path], rebuilt).await?,
         }
     }
     drop(ends);
@@ -285,7 +330,7 @@ async fn entries(
     let Pairs { mut uncompared, reads, .. } = pairs;
     let is_known = |entry: &&BucketEntry| known.contains(entry.path.as_str());
     let others = kept.iter().filter(is_known).filter(|entry| there.contains(&entry.path));
-    reads.confirm(store, others).await?;
+    reads.confirm(others).await?;
     let paths: HashSet<&str> = kept.iter().map(|entry| entry.path.as_str()).collect();
     let is_kept = |path: &String| paths.contains(path.as_str());
     uncompared.retain(|(whole, part)| is_kept(whole) && is_kept(part));
@@ -305,10 +350,7 @@ enum Unusable {
 }
 
 /// What the object itself says; or why it is no bucket.
-async fn end_of(
-    store: &Arc<dyn ObjectStore>,
-    meta: &object_store::ObjectMeta,
-) -> Result<BucketEntry, Unusable> {
+async fn end_of(store: &Arc<dyn ObjectStore>, meta: &ObjectMeta) -> Result<BucketEntry, Unusable> {
     let path = &meta.location;
     let no_bucket =
         || Unusable::NotABucket(format!("{path} is not the object of a bucket; it is not moved"));
@@ -342,7 +384,7 @@ struct Pairs<'a> {
     /// The paths of buckets of which none is a part of another, except for pairs that are not compared yet.
     trusted: HashSet<&'a str>,
     uncompared: BTreeSet<Pair>,
-    reads: Reads,
+    reads: Reads<'a>,
 }
 
 impl Pairs<'_> {
@@ -382,7 +424,7 @@ impl Pairs<'_> {
             let arrivals = match arrivals_of(of_whole).await {
                 Ok(arrivals) => arrivals,
                 Err(error) => {
-                    self.reads.failed(error, rebuilt)?;
+                    self.reads.failed(error, &[all[whole].path.as_str()], rebuilt).await?;
                     let pairs = parts.iter().map(|part| pair(&all[whole], &all[*part]));
                     self.uncompared.extend(pairs);
                     continue;
@@ -415,7 +457,8 @@ impl Pairs<'_> {
             match is_part(of_whole, of_part, &times_of(&part.summary)).await {
                 Ok(is_part) => is_part,
                 Err(error) => {
-                    self.reads.failed(error, rebuilt)?;
+                    let of = [whole.path.as_str(), part.path.as_str()];
+                    self.reads.failed(error, &of, rebuilt).await?;
                     self.uncompared.insert(pair(whole, part));
                     return Ok(false);
                 }
@@ -441,7 +484,7 @@ async fn is_part(whole: Object<'_>, part: Object<'_>, range: &TimeRange) -> Resu
     Ok(shared(whole, (part, &arrivals), range).await? != Shared::NotAll)
 }
 
-/// Whether an error concerns the whole store, so that a repetition may succeed; others concern one object.
+/// Whether an error may concern the whole store; others concern one object.
 fn is_of_store(error: &Error) -> bool {
     error.kind() == ErrorKind::Unavailable && !is_of_object(error)
 }
@@ -508,11 +551,41 @@ mod tests {
         let store: Arc<dyn ObjectStore> = Arc::new(object_store::memory::InMemory::new());
         for has_read in [false, true] {
             let mut rebuilt = Rebuilt::default();
-            let mut reads = Reads { has_read, refused: None };
-            reads.failed(denied(), &mut rebuilt).unwrap();
+            let mut reads = Reads { has_read, ..Reads::new(&store, &[]) };
+            for _ in 0..2 {
+                reads.failed(denied(), &["x"], &mut rebuilt).await.unwrap();
+            }
             assert!(rebuilt.has_unreadable && rebuilt.damage.len() == 1);
-            let confirmed = reads.confirm(&store, std::iter::empty()).await;
+            let confirmed = reads.confirm(std::iter::empty()).await;
             assert_eq!(confirmed.is_ok(), has_read);
+            if let Err(error) = confirmed {
+                assert!(error.to_string().contains("move the refused objects away"), "{error}");
+            }
         }
+    }
+
+    /// As with a large bucket that cannot be read, over a damaged catalog of an index with many buckets.
+    #[tokio::test]
+    async fn any_number_of_pairs_is_kept_in_the_catalog() {
+        let part = |number: u32| format!("buckets/main/20260102/{number:036}.parquet");
+        let pairs: BTreeSet<Pair> = (1..20_000).map(|number| (part(0), part(number))).collect();
+        let store: Arc<dyn ObjectStore> = Arc::new(object_store::memory::InMemory::new());
+        let clock: Arc<dyn Clock> = Arc::new(runtime::SystemClock);
+        let settings = catalog::Settings::default();
+        let new = Catalog::open(Arc::clone(&store), "catalog", settings, clock).await.unwrap();
+        let from = Salvaged { documents: documents_of(&pairs), ..Salvaged::default() };
+        let mut rebuilt = Rebuilt::default();
+        let few = BTreeSet::from([(part(0), part(1))]);
+        for written in [pairs, few] {
+            write(&new, (Vec::new(), written.clone()), from.clone(), &mut rebuilt).await.unwrap();
+            let documents = documents_of(&written);
+            assert_eq!(uncompared(&documents), written);
+            let there = new.snapshot().documents(UNCOMPARED);
+            let is_there = |name: &String| there.iter().any(|document| document.name == *name);
+            assert!(documents.iter().all(|(_, name, _)| is_there(name)));
+        }
+        // Those of the old catalog are replaced, not taken over.
+        assert!(rebuilt.documents.is_empty(), "{:?}", rebuilt.documents);
+        new.close().await.unwrap();
     }
 }

@@ -125,6 +125,36 @@ async fn an_object_that_a_rebuild_could_not_read_is_not_deleted_by_the_next_star
     assert_eq!(rebuilt(data.path()).await.events, 2);
 }
 
+/// As an S3 server that has lost blocks of an object: it answers, but never with this object.
+#[tokio::test]
+async fn an_object_that_the_store_never_returns_does_not_end_a_rebuild() {
+    let data = TestDir::new();
+    let setup = start(data.path(), settings()).await;
+    for text in ["one", "two"] {
+        setup.events(&[text]).await;
+        setup.ingest.roll_all(None).await.unwrap();
+    }
+    let buckets = setup.catalog.snapshot();
+    let paths: Vec<_> = buckets.buckets(&main_index()).iter().map(|b| b.path()).collect();
+    setup.stop().await;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    for path in &paths {
+        forget_catalog(data.path());
+        let failing = FailingStore::new(local(data.path()));
+        failing.hooks().fail_below(Moment::Before, path);
+        let store: Arc<dyn ObjectStore> = Arc::new(failing);
+        let done = rebuild(&store, "catalog", &clock).await.unwrap();
+        assert_eq!((done.buckets, done.damage.len()), (1, 1), "{:?}", done.damage);
+        assert!(done.has_unreadable && done.damage[0].contains(path), "{:?}", done.damage);
+    }
+    forget_catalog(data.path());
+    let failing = FailingStore::new(local(data.path()));
+    failing.hooks().fail_below(Moment::Before, "buckets/main");
+    let store: Arc<dyn ObjectStore> = Arc::new(failing);
+    assert!(rebuild(&store, "catalog", &clock).await.is_err(), "the store does not answer");
+    assert_eq!(rebuilt(data.path()).await.buckets, 2);
+}
+
 /// The catalog is put back from the moment at which the merge was running.
 #[tokio::test]
 async fn a_merged_bucket_stays_though_an_older_catalog_takes_it_for_discarded() {
