@@ -255,7 +255,7 @@ impl Lifecycle {
             failed(due.len() as u64);
         })?;
         self.refused.retain(index, (place, keep), due.iter().map(|(bucket, _)| bucket.id));
-        let (mut refused, mut known_by_place) = (None, 0);
+        let (mut refused, mut is_by_place) = (None, false);
         let mut wanted = Vec::with_capacity(due.len());
         for (bucket, reason) in due {
             if self.hot.has(index, bucket.id) {
@@ -263,14 +263,14 @@ impl Lifecycle {
             }
             match self.refused.recent(index, bucket.id) {
                 Some(error) => {
-                    known_by_place += usize::from(matches!(error, Error::Archive { .. }));
+                    is_by_place |= matches!(error, Error::Archive { .. });
                     refused.get_or_insert(error);
                 }
                 None => wanted.push((bucket, reason)),
             }
         }
         // The place was found to be that of the buckets themselves: see below.
-        if known_by_place >= freezing::AT_A_TIME {
+        if is_by_place && self.has_originals(archive.as_ref(), &wanted).await {
             wanted.clear();
         }
         if archive.is_some() {
@@ -309,11 +309,20 @@ impl Lifecycle {
                 refused.get_or_insert(error);
             }
             // The archive is the place of the buckets themselves: each would be noted, and not merged.
-            if by_place == some.len() {
+            if by_place == some.len() && self.has_originals(archive.as_ref(), &wanted).await {
                 break;
             }
         }
         refused.map_or(Ok(()), Err)
+    }
+
+    async fn has_originals(
+        &self,
+        archive: Option<&Archive>,
+        of: &[(BucketHeader, Reason)],
+    ) -> bool {
+        let Some(archive) = archive else { return false };
+        archive.has_originals(&self.store, of).await
     }
 
     /// Whether a merge takes the bucket, or it has been merged or thawed since it was found to be due. Asked

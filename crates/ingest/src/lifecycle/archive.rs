@@ -13,6 +13,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use rustix::io::Errno;
 
+use super::retention::Reason;
 use crate::Error;
 use crate::hot::put::{Content, READ, put};
 
@@ -98,6 +99,15 @@ impl Archive {
         }
     }
 
+    /// Returns the path of a bucket, and that of its copy.
+    fn places(&self, bucket: &BucketHeader) -> (Path, Path) {
+        let from = Path::from(bucket.path());
+        let day = from.parts().nth(2);
+        let day = day.as_ref().map_or("undated", AsRef::as_ref);
+        let to = self.below(&format!("{}/{day}/{}.parquet", bucket.index, bucket.id));
+        (from, to)
+    }
+
     /// Copies the object of a bucket into the archive; idempotent.
     pub(super) async fn keep(
         &self,
@@ -105,10 +115,7 @@ impl Archive {
         bucket: &BucketHeader,
         threshold: u64,
     ) -> Result<(), Error> {
-        let from = Path::from(bucket.path());
-        let day = from.parts().nth(2);
-        let day = day.as_ref().map_or("undated", AsRef::as_ref);
-        let to = self.below(&format!("{}/{day}/{}.parquet", bucket.index, bucket.id));
+        let (from, to) = self.places(bucket);
         match self {
             Self::Prefix(_) => {
                 // First what is there: a copy would replace it.
@@ -213,6 +220,28 @@ impl Archive {
                 return false;
             }
             is_own = true;
+        }
+        is_own
+    }
+
+    /// Whether it has the objects of these buckets themselves, as far as some of them tell, spread over all:
+    /// a copy in another S3 bucket may look like its original, see [`is_same`], but then others have none.
+    pub(super) async fn has_originals(
+        &self,
+        own: &Arc<dyn ObjectStore>,
+        buckets: &[(BucketHeader, Reason)],
+    ) -> bool {
+        let Self::Other(store) = self else { return false };
+        let step = buckets.len().div_ceil(COMPARED).max(1);
+        let mut is_own = false;
+        for (bucket, _) in buckets.iter().rev().step_by(step) {
+            let (from, to) = self.places(bucket);
+            match (own.head(&from).await, store.head(&to).await) {
+                (Ok(here), Ok(there)) if is_same(&here, &there) => is_own = true,
+                // It is in neither place.
+                (Err(object_store::Error::NotFound { .. }), Err(_)) => {}
+                _ => return false,
+            }
         }
         is_own
     }
@@ -443,6 +472,8 @@ mod tests {
         for (prefix, expected) in [("archive", false), ("buckets", true), ("none", false)] {
             let is_own = archive(prefix).has_own_buckets(&store, &header.index).await;
             assert_eq!(is_own, expected, "{prefix}");
+            let due = [(header.clone(), Reason::Age)];
+            assert_eq!(archive(prefix).has_originals(&store, &due).await, expected, "{prefix}");
         }
     }
 

@@ -206,6 +206,30 @@ async fn an_archive_in_the_place_of_the_buckets_is_tried_with_few_of_them() {
     assert_eq!(note["buckets"].as_array().unwrap().len(), 64);
 }
 
+/// Copies that look like their originals, as after a restore of two S3 buckets: hard links do here.
+#[tokio::test]
+async fn copies_that_look_like_their_buckets_do_not_keep_others_from_being_frozen() {
+    let data = TestDir::new();
+    let archive = data.path().join("cold");
+    let place = archive.display();
+    let conf = format!("[main]\nfrozenTimePeriodInSecs = 1800\ncoldToFrozenDir = {place}\n");
+    let setup = start_with_indexes(data.path(), quiet(), &conf).await;
+    for number in 0..70 {
+        event(&setup, 2, &format!("event {number}")).await;
+    }
+    let snapshot = setup.catalog.snapshot();
+    for bucket in snapshot.buckets(&main_index()).oldest_first().take(66) {
+        let path = bucket.path();
+        let copy = archive.join(path.strip_prefix("buckets/").unwrap());
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::hard_link(data.path().join("store").join(&path), copy).unwrap();
+    }
+    for _ in 0..2 {
+        setup.ingest.rotate().await.unwrap();
+        assert_eq!(setup.texts().await.len(), 66);
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_object_of_the_archive_is_named_and_the_others_come_back() {
     let (data, archive) = (TestDir::new(), TestDir::new());
