@@ -381,7 +381,7 @@ impl Adopter {
             }
         }
         let stored = self.stored_records(id.indexer, &journal, &committed).await?;
-        let keep_upto = restore::compared_upto(&self.catalog.snapshot(), id);
+        let keep = restore::kept(&self.catalog.snapshot(), id);
         let states = directory.join("state");
         let segment = self.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&self.clock), Arc::clone(&self.channels));
@@ -394,7 +394,7 @@ impl Adopter {
                 known,
                 committed: committed_before,
                 stored,
-                keep_upto,
+                keep,
                 may_repeat: true,
             };
             let with = (&channels, clock.now());

@@ -10,7 +10,7 @@ mod check;
 mod rebuild;
 
 use foldhash::HashMap;
-use model::JournalPosition;
+use model::{BucketId, EventTime, JournalPosition};
 use serde_json::{Value, json};
 
 use crate::journal::StreamRef;
@@ -38,6 +38,8 @@ pub fn journal_segment(data: &std::path::Path) -> Result<Option<std::path::PathB
 /// indexer, named by its identity, and one for all indexers that have none yet.
 const KIND: &str = "recovery";
 const NAME: &str = "journal";
+/// The key of the time of the rebuild in the document for all indexers, in microseconds.
+const AT: &str = "at";
 
 /// The range of the records of a set that are compared with the buckets at the start.
 #[derive(Debug)]
@@ -127,10 +129,38 @@ fn noted(snapshot: &catalog::Snapshot, indexer: model::IndexerId) -> Option<Veri
     general.map(|_| Verify::All)
 }
 
-/// Returns the position up to which the journal of a set may be from before a rebuild of the catalog; `None`
-/// if none of it is.
-pub(crate) fn compared_upto(snapshot: &catalog::Snapshot, id: SetId) -> Option<JournalPosition> {
-    noted(snapshot, id.indexer)?.upto(id.set)
+/// The planned objects of a set that are kept without a bucket: those from before a rebuild of the catalog,
+/// which may not have been able to read them. They may be all there is of their events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    /// The end of the journal at the first start after the rebuild.
+    upto: JournalPosition,
+    /// The time of the rebuild; `None` if an earlier release made it.
+    at: Option<EventTime>,
+}
+
+/// Maximum difference between the clocks of an indexer and of the machine of a rebuild, in seconds.
+const SKEW: u64 = 3600;
+
+impl Kept {
+    /// Whether a bucket that was planned up to a position is one of them. The records of the journal from
+    /// before the rebuild may be planned again after it: the time of the ID tells.
+    pub(crate) fn has(&self, position: JournalPosition, bucket: BucketId) -> bool {
+        let is_later = || {
+            let at = u64::try_from(self.at?.0 / 1_000_000).ok()?;
+            let (planned, _) = bucket.0.get_timestamp()?.to_unix();
+            Some(planned > at.saturating_add(SKEW))
+        };
+        position <= self.upto && !is_later().unwrap_or(false)
+    }
+}
+
+/// Returns the planned objects of a set that are kept; `None` if the catalog was not rebuilt since.
+pub(crate) fn kept(snapshot: &catalog::Snapshot, id: SetId) -> Option<Kept> {
+    // An indexer over another directory has a document of its own, too.
+    let rebuilt = snapshot.document(KIND, NAME)?;
+    let upto = noted(snapshot, id.indexer)?.upto(id.set)?;
+    Some(Kept { upto, at: rebuilt[AT].as_i64().map(EventTime) })
 }
 
 /// Whether the catalog was rebuilt, and this indexer has not been started over it since. That is also true of
@@ -143,9 +173,9 @@ pub fn is_rebuilt(snapshot: &catalog::Snapshot, indexer: model::IndexerId) -> bo
         && snapshot.document(KIND, &indexer.to_string()).is_none()
 }
 
-/// Returns the document of a rebuilt catalog.
-fn verify_all() -> (String, String, Value) {
-    (KIND.to_owned(), NAME.to_owned(), json!({}))
+/// Returns the document of a catalog that is rebuilt at a time.
+fn verify_all(at: EventTime) -> (String, String, Value) {
+    (KIND.to_owned(), NAME.to_owned(), json!({ AT: at.0 }))
 }
 
 /// Commits the positions up to which stored buckets have all records of the streams.
@@ -166,4 +196,45 @@ pub(crate) async fn commit_positions(
     let commit = catalog::Commit { ranges: ranges.collect(), ..catalog::Commit::default() };
     let done = parts.catalog.commit(commit).await;
     done.map_err(|error| Error::Catalog(std::sync::Arc::new(error)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use uuid::{NoContext, Timestamp, Uuid};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn objects_without_a_bucket_are_kept_only_after_a_rebuild() {
+        let store = Arc::new(object_store::memory::InMemory::new());
+        let (clock, settings) = (Arc::new(runtime::SystemClock), catalog::Settings::default());
+        let catalog = catalog::Catalog::open(store, "catalog", settings, clock).await.unwrap();
+        let id = SetId { indexer: model::IndexerId(Uuid::from_u128(1)), set: 0 };
+        // As of an indexer over another directory.
+        let all = json!({ "all": true });
+        catalog.put_document(KIND, &id.indexer.to_string(), all).await.unwrap();
+        assert!(kept(&catalog.snapshot(), id).is_none());
+        let (kind, name, content) = verify_all(EventTime(9));
+        catalog.put_document(&kind, &name, content).await.unwrap();
+        let kept = kept(&catalog.snapshot(), id).unwrap();
+        assert_eq!((kept.upto, kept.at), (JournalPosition(u64::MAX), Some(EventTime(9))));
+        catalog.close().await.unwrap();
+    }
+
+    #[test]
+    fn objects_that_were_planned_after_a_rebuild_are_not_kept() {
+        let planned =
+            |seconds: u64| BucketId(Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0)));
+        let (upto, at) = (JournalPosition(7), 1_900_000_000);
+        let kept = Kept { upto, at: Some(EventTime(1_900_000_000_000_000)) };
+        assert!(kept.has(upto, planned(at - 1)) && !kept.has(JournalPosition(8), planned(at - 1)));
+        assert!(kept.has(upto, planned(at + SKEW)), "the clock of the indexer may be ahead");
+        assert!(!kept.has(upto, planned(at + SKEW + 1)));
+        assert!(kept.has(upto, BucketId(Uuid::from_u128(1))), "an ID without a time");
+        let earlier = Kept { at: None, ..kept };
+        assert!(earlier.has(upto, planned(at + SKEW + 1)));
+    }
 }

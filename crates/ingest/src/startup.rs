@@ -119,6 +119,8 @@ pub(crate) async fn recover(
     // Over a catalog that it follows, each start takes an epoch.
     let is_known = epochs.values().any(|epoch| *epoch > OWN_EPOCH + 1);
     let verify = restore::to_verify(parts, &committed, is_known);
+    // From before `begin`, which replaces what an earlier start has noted.
+    let noted = parts.catalog.snapshot();
     verify.begin(parts).await?;
     let mut highest = HashMap::default();
     let mut recovered = Vec::new();
@@ -126,14 +128,14 @@ pub(crate) async fn recover(
         let id = SetId { indexer: parts.indexer, set: number };
         let directory = root.join(number.to_string());
         let committed = committed.remove(&number).unwrap_or_default();
-        let upto = verify.upto(number);
-        let stored = match upto {
+        let stored = match verify.upto(number) {
             Some(upto) => {
                 let among = (&parts.store, &*parts.catalog, parts.replicas.is_none());
                 StoredRecords::of_journal(among, &directory, &committed, upto).await?
             }
             None => StoredRecords::default(),
         };
+        let keep = restore::kept(&noted, id);
         let (states, to) = (states.clone(), to.clone());
         let segment = parts.settings.journal_segment_size;
         let (clock, channels) = (Arc::clone(&parts.clock), Arc::clone(channels));
@@ -147,7 +149,7 @@ pub(crate) async fn recover(
                 known,
                 committed: committed_before,
                 stored,
-                keep_upto: upto,
+                keep,
                 may_repeat: false,
             };
             let found = recover_set(&directory, segment, id, before, &to, with)?;

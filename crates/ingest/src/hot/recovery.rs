@@ -32,6 +32,7 @@ use crate::journal::{
     Adopted, BatchRecord, Delivered, Journal, Known, Ledger, Record, Scan, StreamRef, number_of,
     scan_segment, segments,
 };
+use crate::restore::Kept;
 use crate::set::SetId;
 
 /// The result of recovering the journal of a set.
@@ -45,7 +46,7 @@ pub(crate) struct Recovered {
     pub(crate) events: u64,
     /// Objects that must be deleted.
     pub(crate) orphans: Vec<String>,
-    /// Planned objects that are not deleted, see [`Before::keep_upto`].
+    /// Planned objects that are not deleted, see [`Before::keep`].
     pub(crate) kept: Vec<String>,
     /// Acknowledged records that are missing from the journal.
     pub(crate) lost: Vec<Lost>,
@@ -97,9 +98,8 @@ pub(crate) struct Before {
     pub(crate) committed: HashMap<StreamRef, JournalPosition>,
     /// Records in stored buckets for which the catalog has no position.
     pub(crate) stored: StoredRecords,
-    /// Objects that were planned up to this position are kept: if the catalog was rebuilt since, one without
-    /// a bucket is one that the rebuild could not read, and may be all there is of its events.
-    pub(crate) keep_upto: Option<JournalPosition>,
+    /// Planned objects that are not deleted.
+    pub(crate) keep: Option<Kept>,
     /// Whether the journal may have a record twice, as the log of another indexer may.
     pub(crate) may_repeat: bool,
 }
@@ -109,7 +109,7 @@ struct Replay<'a> {
     known: &'a Known,
     stored: &'a StoredRecords,
     committed: &'a HashMap<StreamRef, JournalPosition>,
-    keep_upto: Option<JournalPosition>,
+    keep: Option<Kept>,
     to: &'a Destination,
     channels: &'a Arc<Channels>,
     now: EventTime,
@@ -137,7 +137,7 @@ pub(crate) fn recover_set(
     to: &Destination,
     (channels, now): (&Arc<Channels>, EventTime),
 ) -> Result<Recovered, Error> {
-    let Before { ledger, known, committed, stored, keep_upto, may_repeat } = before;
+    let Before { ledger, known, committed, stored, keep, may_repeat } = before;
     let mut journal = Journal::open(directory, segment_bytes, ledger)?;
     let listed = known.sealed.iter().map(|sealed| sealed.number);
     listed.chain(known.mark.map(|mark| mark.segment)).for_each(|n| journal.number_after(n));
@@ -158,7 +158,7 @@ pub(crate) fn recover_set(
         known: &known,
         stored: &stored,
         committed: &committed,
-        keep_upto,
+        keep,
         to,
         channels,
         now,
@@ -313,7 +313,7 @@ impl Replay<'_> {
                 self.roll_full();
             }
             Record::Roll(roll)
-                if !covered && self.keep_upto.is_some_and(|upto| position <= upto) =>
+                if !covered && self.keep.is_some_and(|keep| keep.has(position, roll.bucket)) =>
             {
                 self.out.kept.push(roll.path);
             }

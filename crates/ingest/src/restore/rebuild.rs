@@ -223,7 +223,8 @@ pub async fn rebuild(
     let settings = catalog::Settings::default();
     let new = Catalog::open(Arc::clone(store), path, settings, Arc::clone(clock));
     let new = new.await.map_err(of_catalog)?;
-    write(&new, (entries, uncompared), salvaged, &mut rebuilt).await.map_err(of_catalog)?;
+    let written = write(&new, clock.now(), (entries, uncompared), salvaged, &mut rebuilt).await;
+    written.map_err(of_catalog)?;
     new.close().await.map_err(of_catalog)?;
     store.delete(&Path::from(NOTE)).await.map_err(failed("delete", NOTE))?;
     Ok(rebuilt)
@@ -244,6 +245,7 @@ async fn set_aside(
 
 async fn write(
     new: &Catalog,
+    now: EventTime,
     (entries, uncompared): (Vec<BucketEntry>, BTreeSet<Pair>),
     salvaged: Salvaged,
     rebuilt: &mut Rebuilt,
@@ -252,7 +254,7 @@ async fn write(
     rebuilt.events = entries.iter().map(|entry| entry.summary.rows).sum();
     rebuilt.positions = salvaged.positions.len();
     // First of all: whatever happens next, journals are compared with the buckets.
-    let (kind, name, content) = verify_all();
+    let (kind, name, content) = verify_all(now);
     new.put_document(&kind, &name, content).await?;
     for some in documents_of(&uncompared).chunks(AT_A_TIME) {
         new.put_documents(some.to_vec()).await?;
@@ -577,7 +579,8 @@ mod tests {
         let mut rebuilt = Rebuilt::default();
         let few = BTreeSet::from([(part(0), part(1))]);
         for written in [pairs, few] {
-            write(&new, (Vec::new(), written.clone()), from.clone(), &mut rebuilt).await.unwrap();
+            let (all, from, at) = ((Vec::new(), written.clone()), from.clone(), EventTime(1));
+            write(&new, at, all, from, &mut rebuilt).await.unwrap();
             let documents = documents_of(&written);
             assert_eq!(uncompared(&documents), written);
             let there = new.snapshot().documents(UNCOMPARED);
