@@ -21,6 +21,7 @@ use jiff::tz::TimeZone;
 use model::EventTime;
 use spl::ast::{Command, Pipeline, Spanned};
 
+pub(crate) use stages::too_many_rows;
 pub use stages::{Breaker, Remainder, SourceRows, StagePlan, TableOp};
 pub use stages::{LookedUp, PlannedSearch};
 pub use watch::{Completed, InnerSearch, OnBatch, PlanOf, Stage, Watch};

@@ -12,7 +12,7 @@ use spl::ast::{Command, Pipeline, Spanned};
 
 use crate::planning::PlannedSearch;
 use crate::planning::{
-    InnerSearch, PlanOf, Planning, PlanningContext, StagePlan, Watch, plan_stage,
+    InnerSearch, PlanOf, Planning, PlanningContext, StagePlan, Watch, plan_stage, too_many_rows,
 };
 use frames::{Error, OutputColumn, Session};
 
@@ -120,15 +120,6 @@ pub async fn rows_unless_many(
     env: &PlanningContext<'_>,
 ) -> Result<Option<Rows>, Error> {
     env.context.planning.paused(Box::pin(rows_within(plan, columns, env))).await
-}
-
-/// Returns the error about more rows than a stage may hold.
-pub(crate) fn too_many_rows(limit: usize) -> Error {
-    let message = format!(
-        "the search holds more than {limit} rows at once (a fixed limit); \
-         narrow it or aggregate before this command"
-    );
-    Error::Exhausted { message }
 }
 
 async fn rows_within(

@@ -16,10 +16,18 @@ use tables::{Note, Operation, Values};
 
 use super::PlanningContext;
 use crate::plan_context::PlanContext;
-use crate::run::too_many_rows;
 use frames::{
     Error, FieldFilter, Message, MessageKind, MessageLog, OutputColumn, ResultKind, Session,
 };
+
+/// Returns the error about more rows than a stage may hold.
+pub(crate) fn too_many_rows(limit: usize) -> Error {
+    let message = format!(
+        "the search holds more than {limit} rows at once (a fixed limit); \
+         narrow it or aggregate before this command"
+    );
+    Error::Exhausted { message }
+}
 
 /// What a command does with all rows of a stage at once.
 pub trait TableOp: Debug + Send + Sync {
