@@ -5,6 +5,7 @@ pub(crate) mod attempts;
 pub(crate) mod indexed;
 pub(crate) mod lanes;
 pub(crate) mod limits;
+pub(crate) mod one_object;
 pub(crate) mod put;
 pub(crate) mod recovery;
 pub(crate) mod roll;

@@ -37,13 +37,13 @@ use runtime::{Clock, Shutdown, metrics as names};
 use tokio::sync::watch;
 
 use self::archive::Archive;
-pub(crate) use self::archive::is_of_object;
 use self::missing::{Known, is_as_before, is_missing};
 use self::not_frozen::NotFrozen;
 use self::refused::Refused;
 use self::retention::Reason;
 use crate::fields::KnownFields;
 use crate::hot::limits::HotLimits;
+use crate::hot::one_object::is_of_object;
 use crate::hot::store::HotStore;
 use crate::{Error, Parts, Settings};
 

@@ -27,9 +27,9 @@ use futures::TryStreamExt;
 use model::{BucketHeader, ErrorKind, EventBatch, IndexName, JournalPosition, TimeRange, columns};
 use object_store::ObjectStore;
 
+use super::one_object::is_of_object;
 use crate::Error;
 use crate::journal::{Record, StreamRef, scan_segment, segments};
-use crate::lifecycle::is_of_object;
 
 /// Rows of one batch.
 const BATCH_ROWS: usize = 65_536;

@@ -11,11 +11,11 @@ use futures::{StreamExt, TryStreamExt};
 use model::{BucketEntry, BucketHeader, BucketId, BucketState, ErrorKind, IndexName, TimeRange};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
-use rustix::io::Errno;
 
 use super::retention::Reason;
 use crate::Error;
-use crate::hot::put::{Content, READ, put};
+use crate::hot::one_object::{BRING_BACK, LIST, is_of_object};
+use crate::hot::put::{Content, put};
 
 /// The prefix of the objects of buckets.
 const BUCKETS: &str = "buckets";
@@ -27,10 +27,6 @@ const IN_USE: [&str; 7] =
 const COMPARED: usize = 3;
 /// Number of objects that are read or looked at concurrently.
 pub(super) const READERS: usize = 16;
-/// Name of the operation that lists an archive, for errors.
-const LIST: &str = "list";
-/// Name of the operation that copies an object of an archive within the store, for errors.
-const BRING_BACK: &str = "bring back";
 
 /// A place for frozen buckets.
 #[derive(Debug)]
@@ -355,43 +351,6 @@ impl<T> Reads<T> {
     }
 }
 
-/// Whether the store answers but cannot return this object: it refuses it, has lost it, or cannot read it
-/// from disk. Other objects may be readable.
-pub(crate) fn is_of_object(error: &Error) -> bool {
-    let source = match error {
-        Error::BucketRead(read) => match &**read {
-            bucket::Error::Store { source, .. } => source,
-            _ => return false,
-        },
-        Error::Storage { operation: LIST | READ | BRING_BACK, source, .. } => &**source,
-        _ => return false,
-    };
-    refuses_object(source)
-}
-
-/// Whether this error of a store concerns one object, see [`is_of_object`].
-pub(super) fn refuses_object(source: &object_store::Error) -> bool {
-    if matches!(
-        source,
-        object_store::Error::PermissionDenied { .. } | object_store::Error::NotFound { .. }
-    ) {
-        return true;
-    }
-    // For a directory, the cause is further down in the chain of errors.
-    let first: &(dyn std::error::Error + 'static) = source;
-    std::iter::successors(Some(first), |error| error.source())
-        .filter_map(|error| error.downcast_ref::<io::Error>())
-        .any(is_of_file)
-}
-
-/// Whether a single file cannot be read although its disk is available: its blocks are damaged, or this
-/// process lacks the permission.
-fn is_of_file(error: &io::Error) -> bool {
-    let damaged = [Errno::IO, Errno::BADMSG].map(Errno::raw_os_error);
-    error.kind() == io::ErrorKind::PermissionDenied
-        || error.raw_os_error().is_some_and(|number| damaged.contains(&number))
-}
-
 fn failed(operation: &'static str, path: &Path) -> impl FnOnce(object_store::Error) -> Error {
     let path = path.to_string();
     move |source| Error::Storage { operation, path, source: Arc::new(source) }
@@ -444,9 +403,12 @@ mod tests {
     use model::{BucketSummary, EventTime};
     use object_store::memory::InMemory;
     use object_store::prefix::PrefixStore;
+    use rustix::io::Errno;
 
     use super::super::missing::is_missing;
     use super::*;
+    use crate::hot::one_object::refuses_object;
+    use crate::hot::put::READ;
 
     #[tokio::test]
     async fn a_bucket_is_not_frozen_into_itself() {

@@ -13,9 +13,10 @@ use object_store::ObjectStoreExt;
 use object_store::path::Path;
 
 use super::Lifecycle;
-use super::archive::{Found, READERS, refuses_object};
+use super::archive::{Found, READERS};
 use super::join::QUARANTINE;
 use crate::Error;
+use crate::hot::one_object::refuses_object;
 
 /// What the catalog has of an archived bucket.
 #[derive(Debug)]

@@ -11,9 +11,10 @@
 use model::{BucketHeader, ErrorKind, EventTime, TimeRange};
 
 use super::Lifecycle;
-use super::archive::{Archive, Found, is_of_object};
+use super::archive::{Archive, Found};
 use super::join::QUARANTINE;
 use crate::Error;
+use crate::hot::one_object::is_of_object;
 use crate::hot::stored::{Shared, arrivals_of, shared};
 
 /// Maximum number of events of an archived bucket that are compared: their times and hashes are in memory.

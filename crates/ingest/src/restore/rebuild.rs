@@ -31,8 +31,8 @@ use serde_json::{Value, json};
 use super::check::{chain, objects_of};
 use super::verify_all;
 use crate::Error;
+use crate::hot::one_object::is_of_object;
 use crate::hot::stored::{Object, Shared, arrivals_of, shared};
-use crate::lifecycle::is_of_object;
 
 /// Number of objects whose footers are read concurrently.
 const READERS: usize = 16;
