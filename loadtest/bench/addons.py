@@ -7,6 +7,7 @@ with and without them, and how much more memory the server with them takes.
 """
 
 import argparse
+import datetime
 import os
 import pathlib
 import random
@@ -159,7 +160,7 @@ def timed(searcher, search):
 
 def report(plain, with_add_ons, note):
     lines = [
-        f"{harness.machine()}, commit {harness.commit()}. {note}".strip(),
+        f"{datetime.date.today()}, {harness.machine()}, commit {harness.commit()}. {note}".strip(),
         "",
         "| search | ms without | ms with | times | MiB more | met |",
         "| --- | --- | --- | --- | --- | --- |",

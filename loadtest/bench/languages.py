@@ -6,6 +6,7 @@ the two within this run.
 """
 
 import argparse
+import datetime
 import os
 import pathlib
 import shutil
@@ -101,7 +102,7 @@ def measure(bench):
 
 def report(bench, rows, note):
     lines = [
-        f"{bench.count:,} events, {harness.machine()}, commit {harness.commit()}. {note}".strip(),
+        f"{datetime.date.today()}, {bench.count:,} events, {harness.machine()}, commit {harness.commit()}. {note}".strip(),
         "",
         "| SPL, after `search index=bench` | ms | the same in SQL, DataFusion over the buckets, ms | ratio | bar | met |",
         "| --- | --- | --- | --- | --- | --- |",

@@ -7,6 +7,7 @@ memory of the server rises at most; then the time of a search that names one of 
 """
 
 import argparse
+import datetime
 import os
 import pathlib
 import shutil
@@ -80,7 +81,7 @@ def timed(searcher, search, expected):
 
 def report(rows, note):
     lines = [
-        f"{harness.machine()}, commit {harness.commit()}. {note}".strip(),
+        f"{datetime.date.today()}, {harness.machine()}, commit {harness.commit()}. {note}".strip(),
         "",
         "| object of each source type | source types | ms | ms above none | MiB above none "
         "| of one source type: ms above none | met |",
