@@ -11,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-clients-cluster test-versions simulate tools lint lint-format lint-rust lint-docs lint-console format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-clients-cluster test-versions simulate tools lint lint-format lint-rust lint-docs lint-console lint-repository format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -120,7 +120,7 @@ test-versions: build ## this version beside another one, OLD=path of its karst: 
 	@test -x "$(OLD)" || { echo "usage: make test-versions OLD=path/to/karst" >&2; exit 2; }
 	@KARST_OLD_BINARY="$(abspath $(OLD))" ci/clients.sh -s tests/clients/test_versions.py
 
-lint: lint-format lint-rust lint-docs lint-console ## format and lint checks
+lint: lint-format lint-rust lint-docs lint-console lint-repository ## format and lint checks
 
 # Their modules are made by a macro (for_each_command! in crates/spl), which rustfmt does not look into.
 COMMANDS := crates/*/src/commands/*.rs
@@ -136,6 +136,9 @@ lint-docs: ## rustdoc: links and markup of doc comments
 
 lint-console: $(CONSOLE)/dist/index.html ## lint of the console, sizes of what browsers load
 	cd $(CONSOLE) && npm run --silent lint && npm run --silent size
+
+lint-repository: ## dependencies between crates and unused ones, licences, rings of modules, form of files
+	cargo run --locked --quiet -p xtask
 
 format: ## format everything
 	cargo fmt --all -- $(COMMANDS)

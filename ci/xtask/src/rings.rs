@@ -1,11 +1,12 @@
-//! Modules of a crate that use each other in a ring: none of them can be read, tested or moved alone.
+//! Modules of a crate or a program that use each other in a ring: none of them can be read, tested or moved
+//! alone.
 //!
 //! A module is a file or folder directly below `src`. Names that `lib.rs` exports again count as uses of
 //! the module that they come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -15,37 +16,50 @@ use crate::tidy::walk;
 
 #[derive(Debug, Deserialize)]
 struct Rules {
-    /// The modules in rings of a crate; what is there today may only shrink.
+    /// The modules in rings of a crate or, as `services/<name>`, of a program; what is there today may only
+    /// shrink.
     rings: BTreeMap<String, usize>,
 }
 
 /// Uses by module.
 type Uses = BTreeMap<String, BTreeSet<String>>;
 
-/// Crates with more modules in rings than `ci/arrows.toml` lists.
+/// Crates and programs with more modules in rings than `ci/arrows.toml` lists.
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
     let rules: Rules = read(&root.join("ci/arrows.toml"))?;
     let mut problems = Vec::new();
-    for entry in fs::read_dir(root.join("crates")).context("crates/")? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let inside = in_rings(&uses(&entry.path().join("src"))?);
-        let most = rules.rings.get(&name).copied().unwrap_or(0);
+    for (place, path) in places(root)? {
+        let name = place.strip_prefix("crates/").unwrap_or(&place);
+        let inside = in_rings(&uses(&path.join("src"))?);
+        let most = rules.rings.get(name).copied().unwrap_or(0);
         let count = inside.len();
         let list = inside.into_iter().collect::<Vec<_>>().join(", ");
         if count > most {
             problems.push(format!(
-                "crates/{name}: {count} modules use each other in rings, at most {most} \
+                "{place}: {count} modules use each other in rings, at most {most} \
                  ([rings] in ci/arrows.toml): {list}"
             ));
         } else if count < most {
             problems.push(format!(
-                "crates/{name}: {count} modules use each other in rings; write {count}, not {most}, \
+                "{place}: {count} modules use each other in rings; write {count}, not {most}, \
                  into [rings] of ci/arrows.toml"
             ));
         }
     }
     Ok(problems)
+}
+
+/// The crates and programs, each as `crates/<name>` or `services/<name>` with its path.
+fn places(root: &Path) -> Result<Vec<(String, PathBuf)>> {
+    let mut found = Vec::new();
+    for folder in ["crates", "services"] {
+        for entry in fs::read_dir(root.join(folder)).context(folder)? {
+            let entry = entry?;
+            let place = format!("{folder}/{}", entry.file_name().to_string_lossy());
+            found.push((place, entry.path()));
+        }
+    }
+    Ok(found)
 }
 
 fn uses(source: &Path) -> Result<Uses> {
@@ -180,6 +194,14 @@ mod tests {
     fn no_crate_has_more_modules_in_rings_than_listed() {
         let problems = problems(&crate::root()).expect("the sources can be read");
         assert!(problems.is_empty(), "{}", problems.join("\n"));
+    }
+
+    #[test]
+    fn programs_are_looked_at_as_crates_are() {
+        let places = places(&crate::root()).expect("the folders can be read");
+        for expected in ["crates/plan", "services/karst", "services/forwarder"] {
+            assert!(places.iter().any(|(place, _)| place == expected), "{expected}");
+        }
     }
 
     #[test]

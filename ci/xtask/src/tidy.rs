@@ -17,12 +17,14 @@ struct Tidy {
     max_lines: usize,
     max_columns: usize,
     longer: BTreeMap<String, usize>,
+    /// Lines that a crate may have, where an edit of any of its files compiles all of them.
+    crates: BTreeMap<String, usize>,
 }
 
 /// Names that tell a reader nothing.
 const VAGUE: [&str; 6] = ["utils", "util", "common", "helpers", "misc", "manager"];
 
-/// Files without a first sentence, too long, too wide, or vaguely named.
+/// Files without a first sentence, too long, too wide, or vaguely named; crates that are too large.
 pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
     let rules: Rules = crate::arrows::read(&root.join("ci/arrows.toml"))?;
     let mut files = Vec::new();
@@ -34,6 +36,27 @@ pub(crate) fn problems(root: &Path) -> Result<Vec<String>> {
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let name = path.strip_prefix(root).unwrap_or(&path).display().to_string();
         check(&name, &text, &rules.tidy, &mut problems);
+    }
+    problems.extend(large_crates(root, &rules.tidy.crates)?);
+    Ok(problems)
+}
+
+/// Crates with more lines than they may have.
+fn large_crates(root: &Path, allowed: &BTreeMap<String, usize>) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for (name, most) in allowed {
+        let mut files = Vec::new();
+        walk(&root.join("crates").join(name).join("src"), &mut files)?;
+        let mut lines = 0;
+        for path in files {
+            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            lines += text.lines().count();
+        }
+        if lines > *most {
+            problems.push(format!(
+                "crates/{name}: {lines} lines, at most {most} ([tidy.crates] in ci/arrows.toml)"
+            ));
+        }
     }
     Ok(problems)
 }
@@ -145,6 +168,15 @@ mod tests {
         let text =
             "#[async_trait]\n#[deny(x)]\npub(crate) trait A {}\n#[async_trait]\nimpl A for B {}\n";
         assert_eq!(traits_with_attribute(text), [3]);
+    }
+
+    #[test]
+    fn a_crate_with_more_lines_than_allowed_is_reported() {
+        let reported = |most: usize| {
+            let allowed = BTreeMap::from([("plan".to_owned(), most)]);
+            large_crates(&crate::root(), &allowed).expect("the sources can be read").len()
+        };
+        assert_eq!((reported(1), reported(usize::MAX)), (1, 0));
     }
 
     #[test]
