@@ -11,7 +11,7 @@ export CARGO_TARGET_DIR ?= $(CURDIR)/target
 CONSOLE := services/console
 CONSOLE_SOURCES := $(shell find $(CONSOLE)/src $(CONSOLE)/index.html $(CONSOLE)/*.json $(CONSOLE)/*.ts -type f 2>/dev/null)
 
-.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-clients-cluster test-versions simulate tools lint lint-format lint-rust lint-docs lint-console lint-repository format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
+.PHONY: run cluster build image sbom chart kubernetes kubernetes-down cloud-up cloud-down test-kubernetes test-deploy test fuzz test-programs test-rust test-console test-clients test-clients-cluster test-versions simulate tools tools-rust lint lint-format lint-rust lint-docs lint-console lint-repository format bench bench-abuse bench-addons bench-catalog bench-cluster bench-deployment bench-hostile bench-ingest bench-kill bench-objects bench-peers bench-remote bench-s3 bench-sql profile-ingest console help clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -72,8 +72,10 @@ $(CONSOLE)/dist/index.html: $(CONSOLE)/node_modules/.package-lock.json $(CONSOLE
 	cd $(CONSOLE) && npm run --silent build
 	@touch $@
 
-tools: ## install test tools: S3 server, OpenTelemetry collector, OpenID and SAML providers, LDAP directory, Python clients, browser
+tools-rust: ## install what test-rust needs: S3 server
 	@ci/tools/minio.sh
+
+tools: tools-rust ## install test tools: S3 server, OpenTelemetry collector, OpenID and SAML providers, LDAP directory, Python clients, browser
 	@ci/tools/python.sh
 	@ci/tools/splunk-js.sh
 	@ci/tools/chromium.sh
