@@ -1,5 +1,6 @@
 //! Fuzzes all decoders of data from outside or from disk: inputs, the forwarders' protocol, the journal,
-//! buckets, catalog entries, configuration, packed apps, partial states of aggregations, and searches.
+//! buckets, catalog entries, configuration, packed apps, partial states of aggregations, SAML responses, and
+//! searches.
 //!
 //! A decoder may reject an input; it must not panic, take longer than [`run::MAX_TIME`] or more memory than
 //! [`run::MAX_MEMORY`] for one input. The same seed yields the same inputs. The tests run a few thousand

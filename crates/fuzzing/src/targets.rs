@@ -1,6 +1,7 @@
 //! The decoders under test, each with valid inputs.
 
 mod inputs;
+mod logins;
 mod searches;
 mod stored;
 mod texts;
@@ -36,6 +37,7 @@ pub const ALL: &[Target] = &[
     inputs::FORWARDED,
     inputs::SCHEDULE,
     inputs::MONITORED_PATH,
+    logins::SAML,
     stored::JOURNAL,
     stored::REMOTE_JOURNAL,
     stored::BUCKET,
