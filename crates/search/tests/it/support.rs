@@ -336,6 +336,7 @@ pub(crate) fn hot(events: &[SpecEvent]) -> HotBucket {
 }
 
 /// Numbers that look random, and are the same for the same seed.
+#[derive(Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
