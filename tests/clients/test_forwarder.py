@@ -41,6 +41,14 @@ def test_files_and_sockets_reach_the_indexers_and_are_listed(indexers, forwarder
     wait_for(lambda: str(log) in agent.list("monitor"), "the file is listed")
     listed = agent.list("forward-server")
     assert f"127.0.0.1:{servers[0].forwarding_port}" in listed and "active" in listed
+
+    def levels():
+        found = [server["ack_levels"] for server in agent.output("all-0")["servers"]]
+        return {level for server in found for level, batches in server.items() if batches}
+
+    # A batch that an earlier connection sent, or that has no whole event, has no level.
+    wait_for(lambda: {"local"} <= levels() <= {"local", "unknown"}, "the level of the acknowledgements")
+    assert " local" in agent.list("forward-server")
     assert agent.stop() == 0
 
 

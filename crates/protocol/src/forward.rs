@@ -154,6 +154,17 @@ pub struct Goodbye {}
 pub struct Receipt {
     #[prost(uint64, repeated, tag = "1")]
     pub sequences: Vec<u64>,
+    #[prost(enumeration = "AckLevel", repeated, tag = "2")]
+    pub levels: Vec<i32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Enumeration)]
+#[repr(i32)]
+pub enum AckLevel {
+    Unknown = 0,
+    Local = 1,
+    Replicated = 2,
+    Remote = 3,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -288,6 +299,22 @@ mod tests {
             assert_eq!(ToForwarder::decode(&*message.encode_to_vec()).unwrap(), message);
             assert_eq!(OldToForwarder::decode(&*message.encode_to_vec()).unwrap().pong, None);
         }
+    }
+
+    #[test]
+    fn receipts_are_read_by_versions_without_levels_and_theirs_by_this_one() {
+        #[derive(Clone, PartialEq, Message)]
+        struct OldReceipt {
+            #[prost(uint64, repeated, tag = "1")]
+            sequences: Vec<u64>,
+        }
+        let levels = vec![AckLevel::Remote.into(), AckLevel::Local.into()];
+        let receipt = Receipt { sequences: vec![7, 9], levels };
+        let old = OldReceipt::decode(&*receipt.encode_to_vec()).unwrap();
+        assert_eq!(old.sequences, [7, 9]);
+        let read = Receipt::decode(&*old.encode_to_vec()).unwrap();
+        assert_eq!((read.sequences, read.levels), (vec![7, 9], vec![]));
+        assert_eq!(Receipt::decode(&*receipt.encode_to_vec()).unwrap(), receipt);
     }
 
     #[test]

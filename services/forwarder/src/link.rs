@@ -12,8 +12,8 @@ use futures::stream::{SplitSink, SplitStream};
 use futures::{SinkExt, StreamExt};
 use prost::Message;
 use protocol::{
-    Batch, Hello, ParsingRules, Ping, Reason, Sequences, ToForwarder, ToIndexer, to_forwarder,
-    to_indexer,
+    AckLevel, Batch, Hello, ParsingRules, Ping, Reason, Receipt, Sequences, ToForwarder, ToIndexer,
+    to_forwarder, to_indexer,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -50,8 +50,8 @@ pub(crate) enum News {
     Up { safe: Sequences, indexer: String, id: Option<Uuid> },
     /// The indexer stops. What it took from this connection, it has acknowledged or refused.
     Goodbye,
-    /// These batches are durable at the indexer.
-    Safe(Vec<u64>),
+    /// These batches are durable at the indexer, at these levels.
+    Safe(Vec<(u64, AckLevel)>),
     /// A batch was refused, with the reason in words.
     Refused { sequence: u64, why: Reason, reason: String },
     /// A batch cannot be read from the queue.
@@ -223,7 +223,7 @@ async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Resul
         let frame = frame.ok_or("it closed the connection")?.map_err(text)?;
         let message = ToForwarder::decode(frame.freeze()).map_err(text)?;
         let news = match message.kind {
-            Some(to_forwarder::Kind::Receipt(receipt)) => News::Safe(receipt.sequences),
+            Some(to_forwarder::Kind::Receipt(receipt)) => News::Safe(batches_of(receipt)),
             Some(to_forwarder::Kind::Refusal(refusal)) => News::Refused {
                 sequence: refusal.sequence,
                 // A newer indexer may have reasons that this version does not know.
@@ -244,6 +244,15 @@ async fn read_answers(mut read: SplitStream<Frames>, parts: &LinkParts) -> Resul
     }
 }
 
+/// The batches of a receipt with their levels, which indexers of older versions do not send.
+fn batches_of(receipt: Receipt) -> Vec<(u64, AckLevel)> {
+    let Receipt { sequences, levels } = receipt;
+    // A newer indexer may have levels that this version does not know.
+    let known = |level: i32| AckLevel::try_from(level).unwrap_or(AckLevel::Unknown);
+    let levels = levels.into_iter().map(known).chain(std::iter::repeat(AckLevel::Unknown));
+    sequences.into_iter().zip(levels).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;
@@ -261,5 +270,13 @@ mod tests {
         let writing = std::future::ready(Err::<(), _>("broken pipe".to_owned()));
         let over = until_over(writing, reading).await;
         assert_eq!((over, is_read.get()), (Err("broken pipe".to_owned()), true));
+    }
+
+    #[test]
+    fn receipts_of_older_and_newer_indexers_have_unknown_levels() {
+        let receipt = |levels| batches_of(Receipt { sequences: vec![3, 5], levels });
+        assert_eq!(receipt(vec![]), [(3, AckLevel::Unknown), (5, AckLevel::Unknown)]);
+        let levels = vec![99, AckLevel::Replicated.into()];
+        assert_eq!(receipt(levels), [(3, AckLevel::Unknown), (5, AckLevel::Replicated)]);
     }
 }

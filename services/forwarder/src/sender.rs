@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use protocol::{Hello, Reason, Sequences};
+use protocol::{AckLevel, Hello, Reason, Sequences};
 use runtime::{Shutdown, metrics as names};
 use rustls::ClientConfig;
 use tokio::sync::mpsc;
@@ -82,6 +82,8 @@ struct Peer {
     name: String,
     last_error: Option<String>,
     acknowledged: u64,
+    /// Number of the acknowledged batches by the level of their acknowledgement.
+    by_level: BTreeMap<AckLevel, u64>,
 }
 
 /// The parts of a sender.
@@ -152,6 +154,7 @@ impl Peer {
             name: String::new(),
             last_error: None,
             acknowledged: 0,
+            by_level: BTreeMap::new(),
         }
     }
 }
@@ -420,9 +423,9 @@ impl Sender {
             }
             News::Goodbye if is_current => self.goodbye(server, link),
             News::Up { .. } | News::Goodbye => {}
-            News::Safe(sequences) => {
-                for sequence in sequences {
-                    self.acknowledged(sequence, server);
+            News::Safe(batches) => {
+                for (sequence, level) in batches {
+                    self.acknowledged(sequence, server, level);
                 }
             }
             News::Refused { sequence, why, reason } => {
@@ -437,7 +440,7 @@ impl Sender {
                     "a batch cannot be read: it is lost"
                 );
                 metrics::counter!(names::FORWARDER_DAMAGED).increment(1);
-                self.acknowledged(sequence, server);
+                self.acknowledged(sequence, server, AckLevel::Unknown);
             }
             News::Down(reason) => {
                 self.links.remove(&link);
@@ -468,7 +471,7 @@ impl Sender {
         }
         has.extend(self.loose.keys().filter(|sequence| safe.contains(**sequence)));
         for sequence in has {
-            self.acknowledged(sequence, server);
+            self.acknowledged(sequence, server, AckLevel::Unknown);
         }
         self.resend(mine);
     }
@@ -508,9 +511,11 @@ impl Sender {
         self.balancer.down(server, now);
     }
 
-    fn acknowledged(&mut self, sequence: u64, server: usize) {
+    fn acknowledged(&mut self, sequence: u64, server: usize, level: AckLevel) {
         let Some(plain) = self.settled(sequence) else { return };
-        self.peers[server].acknowledged += plain;
+        let peer = &mut self.peers[server];
+        peer.acknowledged += plain;
+        *peer.by_level.entry(level).or_default() += 1;
         metrics::counter!(names::FORWARDER_BATCHES).increment(1);
         metrics::counter!(names::FORWARDER_BYTES).increment(plain);
     }
@@ -659,6 +664,7 @@ impl Sender {
             target: target == Some(server),
             waiting_batches: peer.batches as u64,
             acknowledged_bytes: peer.acknowledged,
+            ack_levels: peer.by_level.iter().map(|(level, n)| (named(*level), *n)).collect(),
             last_error: peer.last_error.clone(),
         });
         self.parts.board.put(OutputStatus {
@@ -675,4 +681,15 @@ impl Sender {
             servers: servers.collect(),
         });
     }
+}
+
+/// A level as in `ackLevel` of indexes.conf.
+fn named(level: AckLevel) -> String {
+    let name = match level {
+        AckLevel::Unknown => "unknown",
+        AckLevel::Local => "local",
+        AckLevel::Replicated => "replicated",
+        AckLevel::Remote => "remote",
+    };
+    name.to_owned()
 }

@@ -65,14 +65,24 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
                     let error = server.last_error.as_deref().unwrap_or("");
                     writeln!(
                         out,
-                        "  {}\t{state}\t{} batches wait\t{} bytes acknowledged\t{error}",
-                        server.address, server.waiting_batches, server.acknowledged_bytes,
+                        "  {}\t{state}\t{} batches wait\t{} bytes acknowledged{}\t{error}",
+                        server.address,
+                        server.waiting_batches,
+                        server.acknowledged_bytes,
+                        levels(server),
                     )?;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// The numbers of acknowledged batches by level, such as ` (2 local, 5 remote)`.
+fn levels(server: &status::ServerStatus) -> String {
+    let counts = server.ack_levels.iter().map(|(level, batches)| format!("{batches} {level}"));
+    let counts: Vec<String> = counts.collect();
+    if counts.is_empty() { String::new() } else { format!(" ({})", counts.join(", ")) }
 }
 
 /// Prints the state of the deployment client.

@@ -30,6 +30,10 @@ pub struct ServerStatus {
     pub waiting_batches: u64,
     /// Bytes of text that it has acknowledged since the start.
     pub acknowledged_bytes: u64,
+    /// Number of batches that it has acknowledged since the start, by the level (`ackLevel`) that it reports:
+    /// `local`, `replicated`, `remote`, or `unknown`.
+    #[serde(default)]
+    pub ack_levels: BTreeMap<String, u64>,
     /// Why the last connection ended; `None` while it is connected.
     pub last_error: Option<String>,
 }

@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use futures::stream::FuturesUnordered;
 use futures::{SinkExt, Stream, StreamExt};
-use inputs::{Acknowledgement, BatchId, Error, Receipt};
+use inputs::{Acknowledgement, BatchId, Durability, Error, Receipt};
 use model::{ErrorKind, IndexName, IndexerId};
 use prost::Message;
 use protocol::{
-    Batch, Goodbye, Hello, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome,
+    AckLevel, Batch, Goodbye, Hello, Ping, Pong, Reason, Refusal, ToForwarder, ToIndexer, Welcome,
     to_forwarder, to_indexer,
 };
 use runtime::{Shutdown, metrics as names};
@@ -363,8 +363,20 @@ fn sort(
     others: &mut Vec<to_forwarder::Kind>,
 ) {
     match result {
-        Ok(_) => receipt.sequences.push(sequence),
+        Ok(taken) => {
+            receipt.sequences.push(sequence);
+            receipt.levels.push(level_of(taken.findings.durability).into());
+        }
         Err(error) => others.push(refusal(sequence, &error, Reason::Busy)),
+    }
+}
+
+fn level_of(durability: Option<Durability>) -> AckLevel {
+    match durability {
+        None => AckLevel::Unknown,
+        Some(Durability::Local) => AckLevel::Local,
+        Some(Durability::Replicated) => AckLevel::Replicated,
+        Some(Durability::Remote) => AckLevel::Remote,
     }
 }
 

@@ -222,6 +222,7 @@ async fn a_forwarder_gets_receipts_and_learns_what_is_safe_when_it_comes_back() 
     say(&mut client, batch(4, "main", "one\ntwo\n")).await;
     let Some(to_forwarder::Kind::Receipt(receipt)) = hear(&mut client).await else { panic!() };
     assert_eq!(receipt.sequences, [4]);
+    assert_eq!(receipt.levels, [i32::from(protocol::AckLevel::Local)]);
     drop(client);
     let (mut client, welcome) = connect(&setup, "secret").await;
     let Some(to_forwarder::Kind::Welcome(welcome)) = welcome else { panic!() };

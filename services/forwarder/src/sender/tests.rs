@@ -239,7 +239,7 @@ async fn a_stop_in_order_frees_the_batches_that_were_certainly_not_taken() {
     let listed = [(ONE, None), (TWO, None)];
     let mut all = sender(&queue, folder.path(), ("", &listed)).unwrap();
     all.answers(ONE, A, &[]);
-    all.says(ONE, News::Safe(vec![0]));
+    all.says(ONE, News::Safe(vec![(0, AckLevel::Remote)]));
     let refused = |sequence, why| News::Refused { sequence, why, reason: String::new() };
     all.says(ONE, refused(1, Reason::Busy));
     all.says(ONE, refused(1, Reason::NotTaken));
@@ -252,6 +252,24 @@ async fn a_stop_in_order_frees_the_batches_that_were_certainly_not_taken() {
     all.answers(TWO, B, &[]);
     assert_eq!((all.given(TWO), all.sender.reassigned), (vec![2, 3], 0));
     assert_eq!(all.sender.ledger.owner(2), Some((TWO, Some(B))));
+}
+
+#[tokio::test]
+async fn the_status_of_an_indexer_has_the_levels_of_its_acknowledgements() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = queue_of(folder.path(), 4).await;
+    let mut all = sender(&queue, folder.path(), ("", &[(ONE, None)])).unwrap();
+    all.answers(ONE, A, &[]);
+    let levels = [AckLevel::Local, AckLevel::Remote, AckLevel::Local];
+    all.says(ONE, News::Safe((0..).zip(levels).collect()));
+    // A second acknowledgement of a batch does not count.
+    all.says(ONE, News::Safe(vec![(0, AckLevel::Remote)]));
+    all.says(ONE, News::Safe(vec![(3, AckLevel::Unknown)]));
+    all.sender.report(Instant::now());
+    let status = all.sender.parts.board.get();
+    let outputs: Vec<_> = status.outputs.into_values().collect();
+    let found: Vec<_> = outputs[0].servers[0].ack_levels.iter().map(|(k, v)| (&**k, *v)).collect();
+    assert_eq!(found, [("local", 2), ("remote", 1), ("unknown", 1)]);
 }
 
 #[tokio::test]
