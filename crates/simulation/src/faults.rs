@@ -77,6 +77,7 @@ enum Fault {
     Clock,
     Restart,
     Leaving,
+    Maintenance,
 }
 
 /// The faults of these kinds, each repeated according to its probability.
@@ -93,6 +94,7 @@ fn faults_of(kinds: Kinds) -> Vec<Fault> {
         (Fault::Clock, 1, kinds.clocks),
         (Fault::Restart, 1, kinds.restarts),
         (Fault::Leaving, 1, kinds.leaving),
+        (Fault::Maintenance, 1, kinds.maintenance),
     ];
     let there = all.into_iter().filter(|(.., is_there)| *is_there);
     there.flat_map(|(fault, times, _)| std::iter::repeat_n(fault, times)).collect()
@@ -127,6 +129,7 @@ impl Faults {
             Fault::Clock => jump(world, victim),
             Fault::Restart => restart(world).await,
             Fault::Leaving => self.ask_to_leave(world, victim).await,
+            Fault::Maintenance => maintain(world),
         }
     }
 
@@ -162,7 +165,8 @@ impl Faults {
     async fn ask_to_leave(&mut self, world: &Arc<World>, victim: Pid) {
         let enough = usize::from(world.config.indexers) > world.config.copies + self.stopped.len();
         let Some(indexer) = world.indexer(victim).filter(|_| enough) else { return };
-        if !self.stopped.insert(victim) {
+        // The server refuses it, too.
+        if is_maintained(world) || !self.stopped.insert(victim) {
             return;
         }
         let leaving = Leaving {
@@ -307,6 +311,36 @@ async fn restart(world: &Arc<World>) {
     });
 }
 
+/// Whether the catalog says that maintenance mode is on.
+fn is_maintained(world: &World) -> bool {
+    let snapshot = Arc::clone(&world.state().database.state);
+    peers::maintenance(&snapshot).is_some()
+}
+
+/// Turns maintenance mode on for some time, if it is off.
+fn maintain(world: &Arc<World>) {
+    if is_maintained(world) {
+        return;
+    }
+    let wait = world.millis(5_000, 60_000);
+    let (tasks, world) = (world.tasks.clone(), Arc::clone(world));
+    tasks.spawn(async move {
+        set_maintenance(&world, Some("an operator")).await;
+        tokio::time::sleep(wait).await;
+        set_maintenance(&world, None).await;
+    });
+}
+
+/// Asks an indexer to turn maintenance mode on or off. The request may be lost.
+async fn set_maintenance(world: &Arc<World>, by: Option<&str>) {
+    let all = world.indexers().into_iter().find_map(|pid| world.indexer(pid));
+    let Some(any) = all else { return };
+    let request = peers::set_maintenance(&any.catalog, by);
+    let _ = tokio::time::timeout(Duration::from_secs(5), request).await;
+    let is_on = if is_maintained(world) { "on" } else { "off" };
+    world.note(format_args!("maintenance mode is {is_on}"));
+}
+
 /// Waits until all acknowledged events are committed, each set is owned by its own indexer, and all
 /// processes run.
 async fn rest(world: &Arc<World>) {
@@ -315,6 +349,9 @@ async fn rest(world: &Arc<World>) {
     let mut quiet = 0;
     while world.now().saturating_sub(began) < REST {
         tokio::time::sleep(Duration::from_secs(2)).await;
+        if is_maintained(world) {
+            set_maintenance(world, None).await;
+        }
         for pid in world.indexers() {
             start_who_left(world, pid);
             let is_open = world.state().processes.get(&pid).is_some_and(|process| process.is_open);
@@ -354,6 +391,9 @@ fn lacks(world: &World) -> String {
         }
     }
     let snapshot = Arc::clone(&world.state().database.state);
+    if peers::maintenance(&snapshot).is_some() {
+        return "maintenance mode is on".to_owned();
+    }
     if let Some(taken) = snapshot.taken_over().find(|taken| taken.owner != taken.indexer) {
         return format!("a set of {} is not given back", crate::world::process(taken.indexer));
     }

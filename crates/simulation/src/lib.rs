@@ -150,6 +150,8 @@ pub struct Kinds {
     pub restarts: bool,
     /// Operators remove indexers from the cluster.
     pub leaving: bool,
+    /// Operators turn maintenance mode on for some time.
+    pub maintenance: bool,
 }
 
 impl Kinds {
@@ -164,6 +166,7 @@ impl Kinds {
         clocks: true,
         restarts: true,
         leaving: true,
+        maintenance: true,
     };
     /// No kind.
     pub const NONE: Self = Self {
@@ -176,6 +179,7 @@ impl Kinds {
         clocks: false,
         restarts: false,
         leaving: false,
+        maintenance: false,
     };
 }
 

@@ -51,6 +51,15 @@ fn nothing_that_was_acknowledged_is_lost_or_there_twice() {
 }
 
 #[test]
+fn maintenance_mode_is_turned_on_and_off() {
+    let faults = Kinds { maintenance: true, ..Kinds::NONE };
+    let report = run(Config { lines: 1_000_000, ..Config::of(1, faults) });
+    assert_eq!(report.violation, None, "{report}");
+    let has = |text: &str| report.trace.iter().any(|line| line.ends_with(text));
+    assert!(has("maintenance mode is on") && has("maintenance mode is off"), "{report}");
+}
+
+#[test]
 fn the_same_seed_is_the_same_run() {
     for seed in 1_000..1_010 {
         let (one, other) = (run(Config::of(seed, Kinds::ALL)), run(Config::of(seed, Kinds::ALL)));
