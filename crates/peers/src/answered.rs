@@ -1,5 +1,7 @@
 //! The state of another process, which its list of hot buckets contains besides the buckets.
 
+use std::time::Duration;
+
 use cluster::Searches;
 use model::{Durations, IndexName};
 use protocol::hot::OpenResponse;
@@ -10,6 +12,8 @@ use tonic::Status;
 pub struct Answered {
     /// The number of the last write of the catalog that it has.
     pub write: u64,
+    /// For how long it has lacked a write that this process had when it got the answer.
+    pub lag: Duration,
     /// Its search counters; none from a process of an older version.
     pub searches: Searches,
     /// The indexes being removed of which it has and accepts no hot events; none from an older version.
@@ -25,6 +29,7 @@ impl Answered {
         let emptied = emptied.collect::<Result<Vec<_>, _>>();
         Ok(Self {
             write: list.floor,
+            lag: Duration::ZERO,
             searches: list.searches.take().map(searches_of).unwrap_or_default(),
             emptied: emptied.map_err(|error| Status::data_loss(error.to_string()))?,
             full_disks: std::mem::take(&mut list.full_disks),

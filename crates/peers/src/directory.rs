@@ -26,6 +26,7 @@ use crate::connection::{self, Answer, Connect, Deadlines};
 use crate::held::Held;
 use crate::service::{bytes_of, id_of, indexer_of};
 use crate::suspicion::{SHORT_WAIT, SUSPECT, Suspicion};
+use crate::write_times::WriteTimes;
 use crate::{Settings, rows};
 
 /// Pause until one that is suspect is asked again.
@@ -63,6 +64,7 @@ struct Shared {
     connect: Connect,
     settings: Settings,
     peers: Mutex<HashMap<String, Arc<Peer>>>,
+    writes: WriteTimes,
 }
 
 /// The other indexers that there are at the moment.
@@ -102,8 +104,8 @@ impl Directory {
         connect: Connect,
         settings: Settings,
     ) -> Self {
-        let peers = Mutex::default();
-        Self { shared: Arc::new(Shared { local, indexers, connect, settings, peers }) }
+        let (peers, writes) = (Mutex::default(), WriteTimes::default());
+        Self { shared: Arc::new(Shared { local, indexers, connect, settings, peers, writes }) }
     }
 
     /// The indexer that has an object which waits for its upload, and the bucket.
@@ -113,6 +115,12 @@ impl Directory {
             let entry = peer.stored.lock().get(path).map(Arc::clone)?;
             Some((Arc::clone(peer), entry))
         })
+    }
+
+    /// Returns the times of the catalog's writes, by which answers get their lag.
+    #[must_use]
+    pub fn writes(&self) -> WriteTimes {
+        self.shared.writes.clone()
     }
 
     pub(crate) fn deadlines(&self) -> Deadlines {
@@ -133,17 +141,21 @@ impl Directory {
     /// Returns the answers, with `patience` as the maximum time-out of processes that have not answered
     /// before.
     async fn answers_within(&self, patience: Duration) -> Vec<(String, Result<Answered, String>)> {
-        let room = Arc::new(Room { most: 0, used: AtomicUsize::new(0) });
+        let room = &Arc::new(Room { most: 0, used: AtomicUsize::new(0) });
         let (peers, deadlines) = (self.peers(), self.deadlines());
         let nothing: (&[IndexName], &TimeRange) = (&[], &TimeRange::ALL);
-        let asked = peers
-            .iter()
-            .map(|peer| self.ask(peer, nothing, peer.patience(deadlines, patience), &room));
-        let answers = join_all(asked).await;
-        let told = peers.iter().zip(answers).map(|(peer, answer)| match answer {
-            Ok(View { answered, .. }) => Ok(answered),
-            Err(status) => Err(peer.reason(&status)),
+        let asked = peers.iter().map(|peer| async move {
+            let wait = peer.patience(deadlines, patience);
+            match self.ask(peer, nothing, wait, room).await {
+                Ok(View { answered, .. }) => {
+                    // At once: others may be slow, and the catalog is written meanwhile.
+                    let lag = self.shared.writes.lag_of(answered.write, Instant::now());
+                    Ok(Answered { lag, ..answered })
+                }
+                Err(status) => Err(peer.reason(&status)),
+            }
         });
+        let told = join_all(asked).await;
         peers.iter().map(|peer| peer.indexer.id.clone()).zip(told).collect()
     }
 

@@ -31,6 +31,7 @@ mod rows;
 mod service;
 mod settings;
 mod suspicion;
+mod write_times;
 
 pub use answered::Answered;
 pub use connection::Connect;
@@ -45,6 +46,7 @@ pub use registration::{
 pub use restarts::{cancel_wave, is_told, replace_wave, wave};
 pub use service::{CountsSearches, EmptiesIndexes, HotParts, HotService};
 pub use settings::Settings;
+pub use write_times::WriteTimes;
 
 /// The declarations of settings.
 pub const DECLARED: &[&[conf::Setting]] = &[Settings::SETTINGS];

@@ -21,3 +21,4 @@ mod ramp;
 mod shares;
 
 pub(crate) use distribute::{Distribution, Head, Sharing, is_events};
+pub(crate) use ramp::expected_shares;

@@ -30,7 +30,7 @@ use crate::hot_rows::{HotRows, Met};
 use crate::jobs::{DispatchState, Job, JobRequest, Jobs, NewJob, ReservedId};
 use crate::lookup_files;
 use crate::memory::{Memory, MemoryGrant};
-use crate::parts::{Head, Sharing};
+use crate::parts::{Head, Sharing, expected_shares};
 use crate::quarantine::Quarantine;
 use crate::queries::Running;
 use crate::readers::Readers;
@@ -44,6 +44,7 @@ use crate::summary_rows::SummaryRows;
 use crate::threads::Assigned;
 use crate::times::Phase;
 use crate::traced::Traced;
+use crate::workers::near;
 use crate::{Dependencies, Error, Settings};
 
 /// Polling interval while waiting for the last search to end.
@@ -269,6 +270,17 @@ impl SearchService {
         }
         let running = by_user.values().sum();
         SearchLoad { running, queued, limit: self.settings().max_searches(), by_user }
+    }
+
+    /// Returns the expected share of each indexer in the stored buckets that large searches of this process
+    /// read, from 0 to 1, by identity. Indexers that are not asked now are left out: those of other sites, if
+    /// the site of this process has some, and those that did not answer lately.
+    #[must_use]
+    pub fn stored_shares(&self) -> BTreeMap<String, f64> {
+        let engine = &self.engine;
+        let Some(workers) = &engine.deps.workers else { return BTreeMap::new() };
+        let readers = near(engine.lost_workers.without(workers.now()));
+        expected_shares(&readers, engine.deps.clock.now(), engine.settings().warming.ramp_period)
     }
 
     /// Cancels and removes a job. Returns false if it does not exist.

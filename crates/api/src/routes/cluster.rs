@@ -1,6 +1,7 @@
 //! `/services/cluster/manager`: the processes of the cluster.
 
 use axum::response::Response;
+use catalog::{OWN_EPOCH, Snapshot};
 use model::ErrorKind;
 use peers::{Answered, Registration};
 use serde_json::json;
@@ -34,24 +35,28 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
         None => Vec::new(),
     };
     let own = state.catalog.snapshot();
+    let own_lag = state.catalog.leader_lost_for().unwrap_or_default();
+    let shares = state.search.stored_shares();
     let leader = peers::leader(&own);
     let leaving = peers::leaving(&own);
     let entry = |(id, registration): (String, Registration)| {
         // This process itself has its newest state.
         let answer = if id == state.info.guid {
-            Some(Ok(own.number()))
+            Some(Ok((own.number(), own_lag)))
         } else {
             let answer = answers.iter().find(|(known, _)| *known == id).map(|(_, answer)| answer);
-            answer.map(|answer| answer.as_ref().map(|answer| answer.write).map_err(String::clone))
+            let had = |answer: &Answered| (answer.write, answer.lag);
+            answer.map(|answer| answer.as_ref().map(had).map_err(String::clone))
         };
-        let (status, write, reason) = match answer {
-            Some(Ok(number)) if leaving.contains_key(&id) => {
-                ("Decommissioning", Some(number), String::new())
+        let (status, had, reason) = match answer {
+            Some(Ok(had)) if leaving.contains_key(&id) => {
+                ("Decommissioning", Some(had), String::new())
             }
-            Some(Ok(number)) => ("Up", Some(number), String::new()),
+            Some(Ok(had)) => ("Up", Some(had), String::new()),
             Some(Err(reason)) => ("Down", None, reason),
             None => ("Unknown", None, String::new()),
         };
+        let epoch = registration.is_indexer().then(|| epoch_of(&own, &id));
         let bundle_of = peers::bundle_of(&own, &id);
         let leads = leader.as_ref().filter(|(leader, _)| *leader == id);
         let since = leads.map(|(_, since)| since);
@@ -70,7 +75,10 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
             "local_acks": registration.local_acks,
             "status": status,
             "status_reason": reason,
-            "catalog_write": write,
+            "catalog_write": had.map(|(write, _)| write),
+            "catalog_lag": had.map(|(_, lag)| rounded(lag.as_secs_f64())),
+            "epoch": epoch,
+            "stored_share": shares.get(&id).copied().map(rounded),
             "active_bundle_id": bundle_of,
             "leads_since": since,
         });
@@ -78,6 +86,16 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     };
     let entries = Registration::all(&own).into_iter().map(entry).collect();
     feed::respond("clustermanagerpeers", PATH, entries, &params)
+}
+
+/// Returns the greatest epoch of the hot sets of an indexer: 0 if they have never been taken over.
+fn epoch_of(snapshot: &Snapshot, id: &str) -> u64 {
+    let own = snapshot.taken_over().filter(|taken| taken.indexer.to_string() == id);
+    own.map(|taken| taken.epoch).max().unwrap_or(OWN_EPOCH)
+}
+
+fn rounded(number: f64) -> f64 {
+    (number * 1_000.0).round() / 1_000.0
 }
 
 /// Returns the other processes that answer, by identity. A slow process may be missing.
@@ -127,4 +145,38 @@ pub(super) fn cases() -> Vec<Case> {
         case(&format!("GET {PATH}"), "", 200, "\"entry\":[]"),
         case(&format!("GET {PATH}?output_mode=none"), "", 400, "unknown output_mode"),
     ]
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use catalog::{Catalog, Commit, Settings, Takeover};
+    use model::IndexerId;
+    use object_store::memory::InMemory;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_epoch_of_an_indexer_is_that_of_the_last_takeover_of_its_sets() {
+        let (store, clock) = (Arc::new(InMemory::new()), Arc::new(runtime::SystemClock));
+        let catalog = Catalog::open(store, "catalog", Settings::default(), clock).await.unwrap();
+        let (lost, other) = (IndexerId(Uuid::from_u128(1)), IndexerId(Uuid::from_u128(2)));
+        let taken = |set, epoch| Takeover { indexer: lost, set, epoch, owner: other };
+        for (set, epoch) in [(0, 1), (1, 1), (1, 2)] {
+            let take_over = vec![taken(set, epoch)];
+            catalog.commit(Commit { take_over, ..Commit::default() }).await.unwrap();
+        }
+        let snapshot = catalog.snapshot();
+        assert_eq!(epoch_of(&snapshot, &lost.to_string()), 2);
+        assert_eq!(epoch_of(&snapshot, &other.to_string()), OWN_EPOCH);
+    }
+
+    #[test]
+    fn lags_and_shares_have_three_decimals() {
+        let shown = [1.0 / 3.0, 0.000_4, 12.0].map(|number| rounded(number).to_string());
+        assert_eq!(shown, ["0.333", "0", "12"]);
+    }
 }

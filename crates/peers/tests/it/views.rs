@@ -256,6 +256,27 @@ async fn an_answer_has_the_full_disks_of_its_process() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_has_the_time_for_which_its_process_has_lacked_a_write() {
+    let (behind, own) = (catalog().await, catalog().await);
+    let served = Served::start("one", &behind).await;
+    let (directory, _indexers) = directory(vec![served.indexer.clone()], settings());
+    let shutdown = runtime::Shutdown::new();
+    shutdown.spawn(directory.writes().keep(own.clone(), shutdown.clone()));
+    let lag = async || directory.answers().await.remove(0).1.unwrap().lag;
+    assert_eq!(lag().await, Duration::ZERO);
+    own.put_document("notes", "one", serde_json::json!({})).await.unwrap();
+    let growing = async {
+        while lag().await < Duration::from_millis(300) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), growing).await.expect("the lag grows");
+    behind.put_document("notes", "one", serde_json::json!({})).await.unwrap();
+    assert_eq!(lag().await, Duration::ZERO);
+    shutdown.stop();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_roll_names_the_processes_that_have_not_stored_their_events() {
     let catalog = catalog().await;
     let served = Served::start("one", &catalog).await;

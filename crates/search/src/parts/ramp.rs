@@ -5,11 +5,14 @@
 //! Search heads whose clocks differ by seconds differ in a few buckets. That is harmless, because any indexer
 //! may read any bucket.
 
+use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::time::Duration;
 
 use model::{BucketId, EventTime};
 use siphasher::sip::SipHasher13;
+
+use crate::workers::Worker;
 
 /// Returns the weights of readers, from 0 to 1, given since when each has filled an empty cache; `None` if
 /// its cache was not empty. A reader has the part of the period that has passed if at least half of the
@@ -39,6 +42,18 @@ pub(super) fn weights(
         _ => 1.0,
     };
     ages.iter().map(weight).collect()
+}
+
+/// Returns the expected share of each reader in the stored buckets, from 0 to 1, by identity.
+pub(crate) fn expected_shares(
+    readers: &[Worker],
+    now: EventTime,
+    period: Duration,
+) -> BTreeMap<String, f64> {
+    let cold_since: Vec<_> = readers.iter().map(|reader| reader.cold_since).collect();
+    let found = weights(&cold_since, now, period);
+    let all: f64 = found.iter().sum();
+    readers.iter().zip(found).map(|(reader, own)| (reader.id.clone(), own / all)).collect()
 }
 
 /// Whether a reader with this weight reads a bucket for which it is preferred. A reader whose weight grows
@@ -78,6 +93,28 @@ mod tests {
             assert!((found[1] - expected).abs() < 0.001, "{since}: {found:?}");
             assert_eq!((found[0], found[2]), (1.0, 1.0));
         }
+    }
+
+    #[test]
+    fn the_expected_share_of_a_reader_that_joins_is_smaller_than_those_of_the_others() {
+        let time = |second: i64| EventTime(second * 1_000_000);
+        let reader = |(id, since): (&str, Option<i64>)| Worker {
+            id: id.to_owned(),
+            started: String::new(),
+            name: String::new(),
+            channel: None,
+            is_near: true,
+            cold_since: since.map(time),
+        };
+        let readers: Vec<_> = [("a", None), ("b", None), ("c", Some(700))].map(reader).into();
+        let (now, period) = (time(1_000), Duration::from_secs(600));
+        let shares = |readers: &[Worker]| expected_shares(readers, now, period);
+        let found = shares(&readers);
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
+        for (share, expected) in found.values().zip([0.4, 0.4, 0.2]) {
+            assert!((share - expected).abs() < 0.001, "{found:?}");
+        }
+        assert!(shares(&[]).is_empty());
     }
 
     #[test]

@@ -52,7 +52,7 @@ fn init(options: &ClusterInitOptions) -> Result<ExitCode> {
 }
 
 /// The columns of the list.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 12] = [
     "label",
     "roles",
     "host_port_pair",
@@ -60,6 +60,9 @@ const FIELDS: [&str; 9] = [
     "status",
     "leads_since",
     "catalog_write",
+    "catalog_lag",
+    "epoch",
+    "stored_share",
     "splunk_version",
     "status_reason",
 ];
@@ -76,6 +79,9 @@ async fn status(options: StatusOptions) -> Result<ExitCode> {
         "status",
         "leads since",
         "catalog write",
+        "lag",
+        "epoch",
+        "share",
         "version",
         "reason",
         "id",

@@ -201,6 +201,9 @@ pub(crate) async fn assemble(
     };
     let ingest = start_ingest(&base, parts).await?;
     let directory = cluster.directory(&ingest, &catalog, &indexer.to_string(), settings.peers);
+    if let Some(directory) = &directory {
+        shutdown.spawn(directory.writes().keep(catalog.clone(), shutdown.clone()));
+    }
     let others = directory.as_ref().map(|directory| {
         let (directory, catalog) = (directory.clone(), catalog.clone());
         Arc::new(OtherRemovals { directory, catalog, own: indexer.to_string() })
