@@ -2,8 +2,10 @@
 
 import concurrent.futures
 import datetime
+import json
 import random
 import re
+import time
 
 import minio
 import pytest
@@ -141,12 +143,26 @@ def constant(name):
 
 def filled(template):
     """The text with the constants and prices that it names."""
-    text = re.sub(r"\$\{(\w+)\}", lambda found: constant(found[1]), template)
+    text = re.sub(r"\$\{(\w+)\}", lambda found: constant(found[1]), template.replace(r"\\", "\\"))
     return re.sub(r"\$price_(\w+)\$", lambda found: str(PRICES[found[1]]), text)
 
 
 def panel(title):
     return filled(re.search(rf"'{title}',\s*`([^`]*)`", PAGE)[1])
+
+
+@pytest.fixture
+def metered(own_server, tmp_path, monkeypatch):
+    """A server without an object store, of which processors cost something; with the data model `mine`."""
+    monkeypatch.setitem(PRICES, "cpu_hour", 0.048)
+    local = tmp_path / "conf" / "system" / "local"
+    local.mkdir(parents=True)
+    (local / "limits.conf").write_text("[metrics]\ninterval = 1\n")
+    models = tmp_path / "conf" / "apps" / "search" / "local" / "data" / "models"
+    models.mkdir(parents=True)
+    root = {"objectName": "all", "parentName": "BaseEvent", "constraints": [{"search": "index=by_model"}]}
+    (models / "mine.json").write_text(json.dumps({"modelName": "mine", "objects": [root]}))
+    return own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
 
 
 def search(server, index):
@@ -247,3 +263,62 @@ def storage(requests, hours):
                 objects[one.object] = before + one.stored
         size += sum(objects.values())
     return size / 2**30 * PRICES["gb_month"] / HOURS_OF_MONTH
+
+
+def rows_of(server, title, are_known):
+    """The rows of a panel by their index, once they are known."""
+
+    def shown():
+        rows = {row["Index"]: row for row in server.rows(f"search {panel(title)}", provenance="UI:Monitor:Cost")}
+        return rows if are_known(rows) else None
+
+    return wait_for(shown, f"the rows of {title}", 60)
+
+
+def test_an_index_is_waste_if_no_search_reads_it(metered):
+    server = metered
+    made = ["never", "by_wildcard", "by_macro", "by_model", "by_subsearch", "by_sql"]
+    ways = ["main", *made[1:]]
+    for index in made:
+        server.create_index(index)
+    for index in ["never", *ways]:
+        server.send(*[f"{index} {at}" for at in range(50)], index=index, sourcetype="plain")
+    title = "Waste: indexes that nobody searches"
+    rows_of(server, title, lambda rows: rows.keys() >= {"never", *ways})
+    macro = {"name": "read_me", "definition": "index=by_macro"}
+    assert server.rest("POST", "/servicesNS/nobody/search/admin/macros", macro).status == 201
+    assert server.rows("search index=by_wild* | stats count")[0]["count"] == "50"
+    assert server.rows("search `read_me` | stats count")[0]["count"] == "50"
+    assert server.rows("| tstats count FROM datamodel=mine.all")[0]["count"] == "50"
+    assert server.rows("search main | stats count")[0]["count"] == "50", "the default index"
+    text = "| makeresults | append [search index=by_subsearch | head 1] | stats count"
+    assert server.rows(text)[0]["count"] == "2"
+    body = json.dumps({"query": "SELECT count(*) AS n FROM by_sql"})
+    assert server.rest("POST", "/api/v1/sql", body=body).status == 200
+    rows = rows_of(server, title, lambda rows: not rows.keys() & set(ways))
+    assert "never" in rows and float(rows["never"]["Received (KB)"]) >= 0
+
+
+def test_an_index_has_its_dollars_and_the_time_of_its_last_search(metered):
+    server = metered
+    for index, count in [("small", 2_000), ("large", 20_000)]:
+        server.create_index(index)
+        server.send(*[f"{index} {'x' * 200} {at}" for at in range(count)], index=index, sourcetype="plain")
+        server.roll(index)
+    assert server.rows("search index=large | stats count")[0]["count"] == "20000"
+    begin = int(time.time()) // 60 * 60
+    columns = {"Ingest in the range", "Storage a month", "Total per GB"}
+
+    def are_known(rows):
+        small, large = rows.get("small", {}), rows.get("large", {})
+        return columns <= small.keys() and columns | {"Last searched"} <= large.keys()
+
+    rows = rows_of(server, "By index", are_known)
+    small, large = rows["small"], rows["large"]
+    assert small.get("Last searched", "") == "", small
+    moment = datetime.datetime.strptime(large["Last searched"], "%Y-%m-%d %H:%M")
+    assert abs(moment.replace(tzinfo=datetime.UTC).timestamp() - begin) <= 120, large
+    ingest = [float(row["Ingest in the range"]) for row in (small, large)]
+    assert 0 < ingest[0] and ingest[1] == pytest.approx(10 * ingest[0], rel=0.1), (small, large)
+    for row in (small, large):
+        assert float(row["Total per GB"]) > 0 and float(row["Storage a month"]) > 0, row

@@ -23,8 +23,30 @@ const SEARCH_USD =
 const byField = (field: string, title: string) =>
   `${SEARCH_USD} | stats sum(usd) AS usd count perc95(total_run_time) AS run BY ${field} | sort - usd | eval run=round(run,2) | rename ${field} AS ${title} usd AS Cost count AS Searches run AS "Run time, 95 % (s)"`;
 
-/** What searches cost by the indexes that they read, as the audit trail names them: `idx`, `searched`, `searches`. */
-const SEARCHED = `search index=_audit action=search info=completed index_count>0 | ${SEARCH_USD} | eval usd=exact(usd/index_count), idx=split(indexes,",") | mvexpand idx | stats sum(usd) AS searched count AS searches BY idx`;
+/**
+ * What searches cost by the indexes that they read, as the audit trail names them, and the time of the last one
+ * that no page of this area ran: `idx`, `searched`, `searches`, `last`.
+ */
+const SEARCHED = `search index=_audit action=search info=completed index_count>0 | ${SEARCH_USD} | eval usd=exact(usd/index_count), other=if(like(provenance,"UI:Monitor:%"),null(),_time), idx=split(indexes,",") | mvexpand idx | stats sum(usd) AS searched count AS searches max(other) AS last BY idx`;
+
+/**
+ * Names of indexes that searches read, by the audit trail, or that their texts name: it has neither the indexes of
+ * subsearches nor those of SQL. `series`, and `most`: the largest number of indexes that one search read.
+ */
+const READ = [
+  'search index=_audit (action=search OR action=sql) (index_count>0 OR info=completed) NOT provenance="UI:Monitor:*"',
+  '| rex field=search max_match=20 "(?i)(?:\\bindex\\s*=|\\b(?:from|join)\\s)\\s*\\"?(?<named>[\\w-]+)"',
+  '| eval series=mvdedup(mvappend(split(indexes,","),named)) | mvexpand series | stats count AS searches max(index_count) AS most BY series',
+].join(' ');
+
+/**
+ * Dollars of ingest by index: the computing of all stages, divided by the bytes that each index received. `idx`,
+ * `ingest`.
+ */
+const INGESTED = `search ${METRICS} (group=pipeline OR group=per_index_thruput) | eval idx=coalesce(series,"all") | stats sum(cpu_seconds) AS cpu sum(kb) AS kb BY idx group | eventstats sum(cpu) AS whole_cpu sum(kb) AS whole_kb | where group="per_index_thruput" | eval ingest=exact(kb/whole_kb*whole_cpu/3600*$price_cpu_hour$) | fields idx ingest`;
+
+/** What is stored by index, and its dollars by the hours of the range and a month: `idx`, `stored`, `kept`, `month`. */
+const STORED = `search ${METRICS} group=buckets | bin _time span=1h | stats latest(kb) AS kb BY _time idx | stats latest(kb) AS kb sum(kb) AS hours BY idx | eval stored=round(kb/1048576,3), kept=exact(hours/1048576*$price_gb_month$/730), month=exact(kb/1048576*$price_gb_month$) | fields idx stored kept month`;
 
 /** Dollars by day and component: `_time`, `component`, `usd`. */
 const DAYS = [
@@ -159,12 +181,17 @@ export const COST: Page = {
     [
       table(
         'By index',
-        `${USAGE} | stats sum(b) AS b min(_time) AS first BY idx | eval days=max(1,(now()-first)/86400), "GB a day"=round(b/1073741824/days,3) | fields idx "GB a day" | append [search ${METRICS} group=buckets | stats latest(kb) AS kb BY idx host | stats sum(kb) AS kb BY idx | eval "GB stored"=round(kb/1048576,3), "Storage a month"=exact(kb/1048576*$price_gb_month$) | fields idx "GB stored" "Storage a month"] | append [${SEARCHED}] | stats max("GB a day") AS "GB a day" max("GB stored") AS "GB stored" max("Storage a month") AS "Storage a month" max(searched) AS searched max(searches) AS searches BY idx | sort - "GB a day" | rename idx AS Index "GB a day" AS "Ingested (GB a day)" "GB stored" AS "Stored (GB)" searched AS "Searches in the range" searches AS Searches`,
+        `${USAGE} | stats sum(b) AS b min(_time) AS first BY idx | eval gb=exact(b/1073741824), day=round(gb/max(1,(now()-first)/86400),3) | fields idx gb day | append [${INGESTED}] | append [${STORED}] | append [${SEARCHED}] | stats max(gb) AS gb max(day) AS day max(ingest) AS ingest max(stored) AS stored max(kept) AS kept max(month) AS month max(searched) AS searched max(searches) AS searches max(last) AS last BY idx | eval per_gb=exact(if(gb>0,(coalesce(ingest,0)+coalesce(kept,0)+coalesce(searched,0))/gb,null())), last=strftime(last,"%Y-%m-%d %H:%M") | sort 0 - day | table idx day ingest stored month searches searched last per_gb | rename idx AS Index day AS "Ingested (GB a day)" ingest AS "Ingest in the range" stored AS "Stored (GB)" month AS "Storage a month" searches AS Searches searched AS "Searches in the range" last AS "Last searched" per_gb AS "Total per GB"`,
         {
           about:
-            'The cost of a search is divided equally among its indexes; those of its subsearches do not count.',
+            'Ingest computing by bytes received; a search by its indexes in equal parts, without those of subsearches. Total per GB: ingest, storage and searches of the range by the GB ingested in it',
           reason: NO_USAGE,
-          money: ['Storage a month', 'Searches in the range'],
+          money: [
+            'Ingest in the range',
+            'Storage a month',
+            'Searches in the range',
+            'Total per GB',
+          ],
         },
       ),
       {
@@ -230,11 +257,12 @@ export const COST: Page = {
     [
       table(
         'Waste: indexes that nobody searches',
-        `${METRICS} group=per_index_thruput NOT series=_* | stats sum(kb) AS kb BY series | append [search index=_audit action=search info=completed | rex field=search max_match=20 "index\\s*=\\s*\\"?(?<series>[\\w*-]+)" | mvexpand series | stats count AS searches BY series] | stats sum(kb) AS KB sum(searches) AS searches BY series | where isnotnull(KB) AND isnull(searches) | eval KB=round(KB) | table series KB | rename series AS Index KB AS "Received (KB)"`,
+        `${METRICS} group=per_index_thruput NOT series=_* | stats sum(kb) AS kb BY series | append [${READ}] | stats sum(kb) AS KB sum(searches) AS searches max(most) AS most BY series | eventstats max(most) AS most | where isnotnull(KB) AND isnull(searches) AND coalesce(most,0)<=100 | sort 0 - KB | eval KB=round(KB) | table series KB | rename series AS Index KB AS "Received (KB)"`,
         {
           about:
-            'Indexes that no search of the range names. A search of index=* names none of them.',
-          reason: 'Every index that received events was named by a search.',
+            'Indexes that no search of the range read, also by index=*, a macro, a data model or default indexes, and that no text of a search names. Searches by Monitor do not count.',
+          reason:
+            'Every index that received events was searched, or a search read more than 100 indexes, of which the audit trail names 100.',
         },
       ),
       money(

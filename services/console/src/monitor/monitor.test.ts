@@ -87,16 +87,37 @@ describe.each(PAGES)('the page $label', (page) => {
 it('every amount of dollars is computed with all digits', () => {
   const searches = COST.rows.flat().map((panel) => (isMissing(panel) ? '' : panel.search));
   const formulas = searches.flatMap((search) =>
-    [...search.matchAll(/\b(?:usd|saved|month"?)=(\w+\(?)/g)].map(([, begin]) => begin),
+    [...search.matchAll(/\b(?:usd|saved|month|ingest|kept|per_gb)=(\w+\(?)/g)].map(
+      ([, begin]) => begin,
+    ),
   );
   expect(formulas.length).toBeGreaterThan(20);
   expect(new Set(formulas)).toEqual(new Set(['exact(']));
 });
 
+const searchOf = (begin: string) => {
+  const panel = COST.rows.flat().find(({ title }) => title.startsWith(begin));
+  if (!panel || isMissing(panel)) throw new Error(`no panel ${begin}`);
+  return panel.search;
+};
+
 it('the cost of a search is shared by its indexes', () => {
-  const panel = COST.rows.flat().find(({ title }) => title === 'By index');
-  const search = panel && !isMissing(panel) ? panel.search : '';
-  expect(search).toContain('usd=exact(usd/index_count), idx=split(indexes,",") | mvexpand idx');
+  const search = searchOf('By index');
+  expect(search).toContain('usd=exact(usd/index_count)');
+  expect(search).toContain('idx=split(indexes,",") | mvexpand idx');
+});
+
+it('an index is waste if no search read it, by the audit trail or by a text', () => {
+  const search = searchOf('Waste');
+  expect(search).toContain('mvappend(split(indexes,","),named)');
+  expect(search).toContain('NOT provenance="UI:Monitor:*"');
+  const [, source = ''] = /max_match=20 "\(\?i\)(.*?\))" \| eval/.exec(search) ?? [];
+  const named = new RegExp(source.replaceAll('\\"', '"'), 'gi');
+  const namesIn = (text: string) =>
+    [...text.matchAll(named)].map(({ groups }) => groups?.named ?? '');
+  expect(namesIn('search index=web [search index = "api-2" error]')).toEqual(['web', 'api-2']);
+  expect(namesIn('SELECT * FROM web JOIN "auth" ON web.a = auth.a')).toEqual(['web', 'auth']);
+  expect(namesIn('search index=* | stats count by index')).toEqual([]);
 });
 
 it('a cache of another size is priced with its disk, and the present size stands out', () => {
