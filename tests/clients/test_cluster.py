@@ -380,7 +380,7 @@ def test_the_console_restarts_indexers_and_removes_one_that_is_lost(cluster, tmp
     cluster = cluster(indexers=3, heads=1).start()
     (head,) = cluster.heads
     script = "clusterControl.e2e.mjs"
-    in_the_console(head, tmp_path, script, "restart", "cancel")
+    in_the_console(head, tmp_path, script, "restart", "cancel", "maintain")
     role = {"name": "looker", "capabilities": ["search", "list_settings"]}
     assert head.rest("POST", "/services/authorization/roles", role).status == 201
     user = {"name": "looker", "password": "a pass phrase", "roles": "looker"}

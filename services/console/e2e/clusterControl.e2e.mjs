@@ -2,6 +2,7 @@
  * Does with a cluster what its page offers. What is to be done is named, in this order:
  *
  *   KARST_URL=... KARST_USER=... KARST_PASSWORD=... node e2e/clusterControl.e2e.mjs restart cancel
+ *   ... node e2e/clusterControl.e2e.mjs maintain
  *   ... node e2e/clusterControl.e2e.mjs blocked remove   KARST_E2E_ADDRESS: of the process that does not answer
  *   ... node e2e/clusterControl.e2e.mjs denied              with a user who may only look
  */
@@ -67,6 +68,22 @@ const steps = {
     await look(page, 'cluster-cancelled');
   },
 
+  /** Maintenance mode is turned on and off, each time after a dialog that says what this does. */
+  async maintain(page) {
+    const confirm = async (effect, action) => {
+      await page.click(id('change-maintenance'));
+      await page.locator(id('maintenance-effects'), { hasText: effect }).waitFor();
+      await look(page, `cluster-maintenance-${action.slice(5)}`);
+      await page.getByRole('button', { name: action, exact: true }).click();
+      await page.waitForSelector(id('maintenance-form'), { state: 'detached' });
+    };
+    await confirm('is not replaced', 'Turn on');
+    await page.locator(id('maintenance'), { hasText: 'in maintenance mode' }).waitFor();
+    await look(page, 'cluster-maintenance');
+    await confirm('are replaced', 'Turn off');
+    await page.waitForSelector(id('maintenance'), { state: 'detached' });
+  },
+
   /** What does not answer blocks a restart; by force it starts, and the plan says that it waits. */
   async blocked(page) {
     await page.locator(`tr[data-status="Down"]:has-text("${address}")`).waitFor();
@@ -96,6 +113,7 @@ const steps = {
   async denied(page) {
     await page.locator(id('no-control'), { hasText: 'edit_server' }).waitFor();
     check((await page.locator(id('plan-restart')).count()) === 0, 'no restart');
+    check((await page.locator(id('change-maintenance')).count()) === 0, 'no maintenance mode');
     check((await page.locator('button:has-text("Remove")').count()) === 0, 'no removal');
     await look(page, 'cluster-denied');
   },

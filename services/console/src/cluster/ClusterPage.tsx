@@ -1,6 +1,7 @@
 /**
  * The processes of the cluster, whether each of them answers, and what is done with them: rolling restarts,
- * taking an indexer out, and the removal of one that does not come back. Looks again every few seconds.
+ * maintenance mode, taking an indexer out, and the removal of one that does not come back. Looks again every few
+ * seconds.
  */
 
 import { Button } from '@mantine/core';
@@ -19,6 +20,8 @@ import { StaleStripe } from '../states/Stripe';
 import styles from './ClusterPage.module.css';
 import { LeavingProgress } from './LeavingProgress';
 import { type ClusterLoad, clusterLoad, loadOf, type PeerLoad, recoveriesOf } from './load';
+import { MaintenanceDialog } from './MaintenanceDialog';
+import { MAINTAINED } from './maintenance';
 import { OfflineDialog } from './OfflineDialog';
 import { decodeLeaving, mayLeave } from './offline';
 import { hasSites, mayBeRemoved, type PeerRow, rowsOf, summaryOf, withRestarting } from './peers';
@@ -42,20 +45,23 @@ export function ClusterPage({ client }: { client: KarstClient }) {
   const [look, setLook] = useState(0);
   const again = () => setLook((before) => before + 1);
   const [isPlanning, setPlanning] = useState(false);
+  /** What maintenance mode is changed to; null without a change. */
+  const [maintained, setMaintained] = useState<boolean | null>(null);
   const [removed, setRemoved] = useState<Peer | null>(null);
   const [taken, setTaken] = useState<Peer | null>(null);
   /** All processes that the page has seen, by their IDs: one that restarts is not in the list. */
   const known = useRef(new Map<string, Peer>());
   const { value, error } = useLoaded('cluster', String(look), async (signal) => {
     const [listed, state] = await Promise.all([client.peers(signal), clusterState(client, signal)]);
-    const { restart } = state;
+    const { restart, isMaintained } = state;
     for (const peer of listed) known.current.set(peer.id, peer);
     const peers = withRestarting(
       listed,
       known.current,
       restart.isRunning ? restart.restarting : [],
     );
-    return { peers, restart, leaving: decodeLeaving(state.leaving), at: Date.now() };
+    const leaving = decodeLeaving(state.leaving);
+    return { peers, restart, leaving, isMaintained, at: Date.now() };
   });
   const isRestarting = value?.restart.isRunning ?? false;
   const isBusy = isRestarting || (value?.leaving.length ?? 0) > 0;
@@ -78,15 +84,27 @@ export function ClusterPage({ client }: { client: KarstClient }) {
     <div className={styles.page}>
       <header className={styles.head}>
         <h1>Cluster</h1>
-        {isCluster && mayChange && !isRestarting && (
-          <Button
-            size="xs"
-            variant="default"
-            data-testid="plan-restart"
-            onClick={() => setPlanning(true)}
-          >
-            Rolling restart …
-          </Button>
+        {isCluster && value && mayChange && (
+          <div className={styles.tools}>
+            <Button
+              size="xs"
+              variant="default"
+              data-testid="change-maintenance"
+              onClick={() => setMaintained(!value.isMaintained)}
+            >
+              {value.isMaintained ? 'End maintenance mode …' : 'Maintenance mode …'}
+            </Button>
+            {!isRestarting && (
+              <Button
+                size="xs"
+                variant="default"
+                data-testid="plan-restart"
+                onClick={() => setPlanning(true)}
+              >
+                Rolling restart …
+              </Button>
+            )}
+          </div>
         )}
       </header>
       {error &&
@@ -110,6 +128,11 @@ export function ClusterPage({ client }: { client: KarstClient }) {
           <p className={styles.summary} role="status">
             {summaryOf(rows)}
           </p>
+          {value.isMaintained && (
+            <div className={styles.stopped} data-testid="maintenance">
+              <Notice kind="warning">{MAINTAINED}</Notice>
+            </div>
+          )}
           <RestartProgress
             state={value.restart}
             peers={value.peers}
@@ -143,6 +166,13 @@ export function ClusterPage({ client }: { client: KarstClient }) {
             <p className={styles.last} data-testid="no-control">
               Managing processes requires a role with the capability <code>{CHANGES}</code>.
             </p>
+          )}
+          {maintained !== null && (
+            <MaintenanceDialog
+              isOn={maintained}
+              onChanged={again}
+              onClose={() => setMaintained(null)}
+            />
           )}
           {isPlanning && (
             <RestartDialog

@@ -41,6 +41,8 @@ export interface ClusterState {
   restart: RestartState;
   /** Indexers that are taken out, as the server lists them. */
   leaving: unknown;
+  /** Whether the cluster is in maintenance mode. */
+  isMaintained: boolean;
 }
 
 const texts = (value: unknown): string[] => (Array.isArray(value) ? value.map(String) : []);
@@ -66,6 +68,7 @@ export async function clusterState(
   return {
     restart: { ...decodeProgress(content.restart_progress), isRunning },
     leaving: content.decommission,
+    isMaintained: content.maintenance_mode === true,
   };
 }
 
