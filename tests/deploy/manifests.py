@@ -14,7 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 K8S = ROOT / "k8s"
 OVERLAYS = ["single", "local", "aws-dev", "aws-prod"]
 # Components that an overlay may add to those that it has.
-OPTIONAL = ["forwarders", "karpenter", "keda", "load-test", "monitoring", "network-policy", "otlp", "syslog"]
+OPTIONAL = ["cert-manager", "forwarders", "karpenter", "keda", "load-test", "monitoring", "network-policy", "otlp", "plain-http",
+            "syslog", "tls"]
 
 
 def rendered(directory):
@@ -57,7 +58,7 @@ def variants():
         yield overlay, None
         for component in OPTIONAL:
             # These are for the pods of single roles.
-            of_roles = component not in ("karpenter", "monitoring")
+            of_roles = component not in ("cert-manager", "karpenter", "monitoring", "plain-http", "tls")
             # For nodes of the AWS overlays; once is enough.
             if component == "karpenter" and overlay != "aws-prod":
                 continue
@@ -76,8 +77,8 @@ def environment(found, container):
     maps = {one["metadata"]["name"]: one.get("data", {}) for one in found if one["kind"] == "ConfigMap"}
     values = {}
     for source in container.get("envFrom", []):
-        if "configMapRef" in source:
-            values |= maps[source["configMapRef"]["name"]]
+        if reference := source.get("configMapRef"):
+            values |= maps.get(reference["name"], {}) if reference.get("optional") else maps[reference["name"]]
     for variable in container.get("env", []):
         values[variable["name"]] = variable.get("value", "")
     return values

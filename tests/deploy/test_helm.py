@@ -137,6 +137,18 @@ def test_switches_are_components(helm, tmp_path):
         assert_same(template(helm, values=values), built(tmp_path, [component]))
 
 
+def test_two_values_are_the_component_plain_http(helm, tmp_path):
+    plain = {"KARST_WEB_TLS": False, "KARST_HEC_TLS": False}
+    values = {**PLACE, "environment": {**PLACE["environment"], **plain}}
+    assert_same(template(helm, values=values), built(tmp_path, ["plain-http"]))
+
+
+def test_values_name_the_issuer_and_the_names_of_the_certificate(helm):
+    certificate = {"issuerRef": {"name": "letsencrypt", "kind": "Issuer"}, "dnsNames": ["karst.example.com"]}
+    found = compared(template(helm, values={**PLACE, "components": {"certManager": True}, "certificate": certificate}))
+    assert certificate.items() <= found["Certificate", "karst-tls"]["spec"].items()
+
+
 @pytest.mark.parametrize("overlay", ["aws-dev", "aws-prod"])
 def test_the_files_of_values_are_the_overlays(helm, overlay):
     assert_same(template(helm, "-f", CHART / f"values-{overlay}.yaml"), objects(overlay))
@@ -144,7 +156,7 @@ def test_the_files_of_values_are_the_overlays(helm, overlay):
 
 def test_values_are_in_effect(helm):
     values = {
-        **PLACE, "priorityClass": False, "environment": {"KARST_OBJECT_STORE": "s3://b/c", "KARST_WEB_TLS": True},
+        **PLACE, "priorityClass": False, "environment": {"KARST_OBJECT_STORE": "s3://b/c", "KARST_WEB_TLS": False},
         "indexer": {"replicas": 0, "environment": {"KARST_CACHE_DRAM_MIB": 4096, "KARST_DRAIN_DELAY": None}},
         "conf": {"server.conf": "[ingest]\nmaxHotMemory = 64MB\n"},
     }
@@ -154,7 +166,7 @@ def test_values_are_in_effect(helm):
     assert indexer["metadata"]["namespace"] == "other" and indexer["spec"]["replicas"] == 0
     variables = indexer["spec"]["template"]["spec"]["containers"][0]["env"]
     assert variables["KARST_CACHE_DRAM_MIB"]["value"] == "4096" and "KARST_DRAIN_DELAY" not in variables
-    assert found["ConfigMap", "karst-environment"]["data"]["KARST_WEB_TLS"] == "true"
+    assert found["ConfigMap", "karst-environment"]["data"]["KARST_WEB_TLS"] == "false"
     conf = found["ConfigMap", "karst-conf"]["data"]
     assert conf["server.conf"] == "[ingest]\nmaxHotMemory = 64MB\n" and "max_spill_mb" in conf["limits.conf"]
     assert all(one["metadata"].get("namespace") == "other" for one in found.values())
