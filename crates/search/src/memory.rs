@@ -5,9 +5,14 @@
 //! search that waits holds batches and buffers that no pool counts. Beyond this limit a search keeps its turn
 //! while it waits, so that further searches stay queued, in order.
 //!
+//! A search that waits for its reader gives its turn up, too, and goes on without one: a client that stops
+//! reading could otherwise hold a turn for ever. It keeps its memory. The quotas of the roles limit how many
+//! such searches there are, and so do the small parts.
+//!
 //! Guarantees: the pools of all searches together hold `total_mem_usage_mb` at most, or the memory of one
 //! search and the small parts of the others where that is more. A search that has the rest of its memory
-//! waits for nothing, neither memory nor a turn, so every search that waits gets its own in the end.
+//! waits for neither memory nor a turn, only for its reader, so every search that waits for memory gets its
+//! own in the end, unless readers stand still.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -153,6 +158,13 @@ fn permits(mebibytes: usize) -> u32 {
     u32::try_from(mebibytes).unwrap_or(u32::MAX)
 }
 
+impl MemoryGrant {
+    /// Gives up the turn of a search that waits for its reader. The search keeps its memory.
+    pub(crate) fn give_up_turn(&self) {
+        self.room.held().turn = None;
+    }
+}
+
 impl Drop for MemoryGrant {
     fn drop(&mut self) {
         // The memory pool lives as long as there are references to the job.
@@ -222,7 +234,8 @@ impl Room {
         }
         let beyond = Arc::clone(&self.beyond).acquire_owned().await.ok();
         let mut held = self.held();
-        if !held.is_over {
+        // It may have been given up to the reader meanwhile.
+        if !held.is_over && held.turn.is_some() {
             held.beyond = beyond;
             held.turn = None;
         }

@@ -165,7 +165,8 @@ impl SearchService {
     }
 
     /// Starts a query and streams its rows. Above the limit of concurrent searches, it waits in the queue of
-    /// the jobs. Dropping the stream cancels the query; dropping this future, also in the queue.
+    /// the jobs. While its reader stands still, it has no turn. Dropping the stream cancels the query;
+    /// dropping this future, also in the queue.
     ///
     /// # Errors
     /// As [`Self::sql`]; what goes wrong later comes with the rows.
@@ -405,11 +406,11 @@ struct Forward {
 }
 
 impl Forward {
-    /// Runs until the last row, or until the reader disconnects. `granted` is the memory of the query.
+    /// Runs until the last row, or until the reader disconnects.
     async fn run(
         self,
         mut rows: SendableRecordBatchStream,
-        granted: (MemoryGrant, Running, Arc<Assigned>),
+        (granted, running, threads): (MemoryGrant, Running, Arc<Assigned>),
     ) {
         let mut left = self.limit;
         let end = loop {
@@ -427,7 +428,9 @@ impl Forward {
             self.truncated.store(is_last, Ordering::Release);
             let batch = batch.slice(0, batch.num_rows().min(left));
             left -= batch.num_rows();
-            let sent = batch.num_rows() == 0 || self.sender.send(Some(Ok(batch))).await.is_ok();
+            let is_empty = batch.num_rows() == 0;
+            let aside = || granted.give_up_turn();
+            let sent = is_empty || handover::send(&self.sender, Ok(batch), aside).await.is_ok();
             if is_last || !sent {
                 break None;
             }
@@ -441,10 +444,12 @@ impl Forward {
         let error = end.as_ref().and_then(|end| end.as_ref().err());
         let count = (self.limit - left) as u64;
         self.traced.end(outcome, error, &self.report, Some(count));
-        // Sending fails if the reader has disconnected.
-        let _ = self.sender.send(end).await;
+        // The reader may take the end late: neither memory nor a turn has to wait for that.
         drop(rows);
         drop(granted);
+        // Sending fails if the reader has disconnected.
+        let _ = self.sender.send(end).await;
+        drop((running, threads));
     }
 }
 

@@ -16,6 +16,7 @@ use crate::control::ScanControl;
 use crate::handover;
 use crate::inspect::{Inspection, hides_in_audit};
 use crate::jobs::{JobRequest, KnownFields, Page, ResultRows, Results, Shown, have_raw};
+use crate::memory::MemoryGrant;
 use crate::panics::caught;
 use crate::parts::{Head, Sharing};
 use crate::render::Renderer;
@@ -31,6 +32,9 @@ const HELD_ROWS: usize = 1_000;
 /// Maximum number of pages buffered for a slow reader; the search waits beyond that.
 const PAGES_IN_FLIGHT: usize = 4;
 
+/// Columns, and their rows.
+type Table = (Vec<OutputColumn>, Vec<RecordBatch>);
+
 /// How the rows of an export show times.
 fn renderer_of(request: &JobRequest) -> Renderer {
     Renderer::new(request.timezone.clone()).with_times(request.output_time_format.as_deref())
@@ -38,7 +42,8 @@ fn renderer_of(request: &JobRequest) -> Renderer {
 
 impl SearchService {
     /// Starts a search and streams all of its rows. Above the limit of concurrent searches, it waits in the
-    /// queue of the jobs before its first page. Dropping the receiver cancels the search, also in the queue.
+    /// queue of the jobs before its first page. While its reader stands still, it has no turn. Dropping the
+    /// receiver cancels the search, also in the queue.
     ///
     /// # Errors
     /// Mistakes in the search, quotas and a full queue, before the first page; what happens later comes
@@ -78,7 +83,7 @@ impl SearchService {
         let (handle, cpu) = (threads.handle().clone(), report.cpu.clone());
         let sending = async move {
             let (mut is_first, mut count) = (true, 0);
-            let mut send = |columns: Vec<OutputColumn>, batches: Vec<RecordBatch>| {
+            let mut send = |(columns, batches): Table, granted: &MemoryGrant| {
                 // The engine calls this synchronously; rendering rows and waiting for a slow reader must not
                 // block other searches on this thread.
                 tokio::task::block_in_place(|| {
@@ -101,7 +106,7 @@ impl SearchService {
                     let rows = ResultRows::part(&Arc::new(results), 0, usize::MAX);
                     count += rows.len() as u64;
                     let first = std::mem::take(&mut is_first);
-                    send_in_slices(&rows, first, &pages)
+                    send_in_slices(&rows, first, &pages, granted)
                 })
             };
             let mut held = Held::default();
@@ -113,7 +118,7 @@ impl SearchService {
                 let mut take = |columns: &[OutputColumn], batch| match held.add(columns, batch) {
                     Some(batches) => {
                         has_sent = true;
-                        send(columns.to_vec(), batches)
+                        send((columns.to_vec(), batches), &granted)
                     }
                     None => ControlFlow::Continue(()),
                 };
@@ -125,7 +130,7 @@ impl SearchService {
                 let left = held.left();
                 // A report without rows sends its field names.
                 if !left.is_empty() || (is_report && !has_sent) {
-                    let _ = send(done.columns, left);
+                    let _ = send((done.columns, left), &granted);
                 }
                 Ok(())
             });
@@ -177,15 +182,20 @@ impl Held {
     }
 }
 
-/// Sends rows slice by slice.
+/// Sends rows slice by slice. Blocks the thread.
 fn send_in_slices(
     rows: &ResultRows,
     mut first: bool,
     pages: &handover::Sender<Page>,
+    granted: &MemoryGrant,
 ) -> ControlFlow<()> {
-    let send = |page| match pages.blocking_send(Some(Ok(page))) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(()),
+    let runtime = Handle::current();
+    let send = |page| {
+        let sent = handover::send(pages, Ok(page), || granted.give_up_turn());
+        match runtime.block_on(sent) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
     };
     if rows.is_empty() {
         // Without rows, the field names are still a result.

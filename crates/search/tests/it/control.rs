@@ -57,6 +57,18 @@ async fn stands_still(job: &Job, since: Instant) -> Duration {
     last.1 - since
 }
 
+/// A search that has begun to read, and is paused.
+async fn paused(service: &SearchService) -> Arc<Job> {
+    loop {
+        let job = reading(service, BUSY[0]).await;
+        job.pause();
+        stands_still(&job, Instant::now()).await;
+        if job.status().state == DispatchState::Paused {
+            return job;
+        }
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_paused_search_reads_nothing_until_it_goes_on() {
     let service = service().await;
@@ -87,14 +99,7 @@ async fn a_paused_search_reads_nothing_until_it_goes_on() {
 async fn a_search_in_the_queue_names_the_limits_that_it_waits_for() {
     let one = Settings { base_max_searches: 1, max_searches_per_cpu: 0, ..Settings::default() };
     let service = service_with(one).await;
-    let first = loop {
-        let job = reading(&service, BUSY[0]).await;
-        job.pause();
-        stands_still(&job, Instant::now()).await;
-        if job.status().state == DispatchState::Paused {
-            break job;
-        }
-    };
+    let first = paused(&service).await;
     let second = service.dispatch(JobRequest::new(BUSY[0], "me")).await.unwrap();
     let says = || format!("{:?}", second.messages()).contains("base_max_searches");
     let start = Instant::now();
@@ -111,14 +116,7 @@ async fn a_search_in_the_queue_names_the_limits_that_it_waits_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_search_that_the_stop_of_the_server_ends_can_be_tried_again() {
     let service = service().await;
-    let job = loop {
-        let job = reading(&service, BUSY[0]).await;
-        job.pause();
-        stands_still(&job, Instant::now()).await;
-        if job.status().state == DispatchState::Paused {
-            break job;
-        }
-    };
+    let job = paused(&service).await;
     service.close(Duration::from_secs(60)).await;
     let error = job.finished().await.unwrap_err();
     assert_eq!(error.kind(), model::ErrorKind::Unavailable);
@@ -144,11 +142,9 @@ async fn exports_and_sql_wait_in_the_queue_with_the_jobs() {
         max_queued_searches: 3,
         ..Settings::default()
     };
-    let service = filled(&[log_event(0)], 1, settings).await.0;
+    let service = service_with(settings).await;
     let rows = || JobRequest::new("| makeresults | append [| makeresults]", "me");
-    // It waits with most of its rows until somebody reads them.
-    let running = sql::request("SELECT * FROM generate_series(1, 100000)");
-    let running = service.sql_stream(running).await.unwrap();
+    let running = paused(&service).await;
     loaded(&service, (1, 0)).await;
     let mut export = service.export(rows()).await.unwrap();
     loaded(&service, (1, 1)).await;
@@ -176,13 +172,36 @@ async fn exports_and_sql_wait_in_the_queue_with_the_jobs() {
     assert_eq!(job.status().state, DispatchState::Queued);
     let waits = tokio::time::timeout(Duration::from_millis(50), export.next());
     assert!(waits.await.is_err(), "it has rows, although it has no turn");
-    drop(running);
+    running.unpause();
     let mut found = 0;
     while let Some(page) = export.next().await {
         found += page.unwrap().rows.len();
     }
     assert_eq!(found, 2);
     job.finished().await.unwrap();
+    loaded(&service, (0, 0)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn readers_that_stand_still_delay_other_searches_for_seconds_only() {
+    let one = Settings { base_max_searches: 1, max_searches_per_cpu: 0, ..Settings::default() };
+    let service = service_with(one).await;
+    let query = sql::request("SELECT * FROM generate_series(1, 100000)");
+    let mut query = service.sql_stream(query).await.unwrap();
+    let mut export = service.export(JobRequest::new("search *", "me")).await.unwrap();
+    let job = service.dispatch(JobRequest::new("| makeresults", "me")).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), job.finished()).await;
+    ended.expect("nobody reads the rows of the others").unwrap();
+    // They still count, and go on once they are read.
+    loaded(&service, (2, 0)).await;
+    let (mut of_query, mut of_export) = (0, 0);
+    while let Some(batch) = query.next().await {
+        of_query += batch.unwrap().num_rows();
+    }
+    while let Some(page) = export.next().await {
+        of_export += page.unwrap().rows.len();
+    }
+    assert_eq!((of_query, of_export), (100_000, ROWS));
     loaded(&service, (0, 0)).await;
 }
 
