@@ -292,6 +292,19 @@ def test_paths_that_dashboards_read_are_rows_of_rest(server, path, field):
     assert all(row["splunk_server"] for row in rows)
 
 
+def test_rest_does_not_run_a_search_that_would_wait_for_its_own(own_server, tmp_path):
+    local = tmp_path / "conf" / "system" / "local"
+    local.mkdir(parents=True)
+    limits = "[search]\nbase_max_searches = 1\nmax_searches_per_cpu = 0\n"
+    (local / "limits.conf").write_text(limits)
+    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
+    for path in ["jobs/export", "v2/jobs/export"]:
+        assert server.rows(f'| rest /services/search/{path} search="| makeresults"') == []
+    (row,) = server.rows("| rest /services/server/cost raw_gb_per_day=10000")
+    assert "cannot" in row["not_measured"]
+    assert len(server.rows("| makeresults")) == 1
+
+
 def test_events_sent_to_the_receivers_may_be_compressed(server):
     index = server.create_index("rest_packed")
     login = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()

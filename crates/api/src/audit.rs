@@ -41,6 +41,7 @@ use client::Client;
 pub use client::Proxies;
 pub use expiry::record_expired_sessions;
 pub use observed::Requester;
+pub use observed::WithinSearch;
 pub(crate) use observed::{Changed, Observed};
 pub use redact::logged_uri;
 
@@ -132,7 +133,8 @@ pub(crate) async fn record(
     let action = actions::of(request.method(), route.as_deref(), request.uri().path());
     let client = Client::of(&request, &state.audit.proxies);
     let trace = request.extensions().get::<TraceContext>().cloned().unwrap_or_default();
-    let seen = Observed::new(client.clone(), trace);
+    let is_within_search = request.extensions().get::<WithinSearch>().is_some();
+    let seen = Observed::new(client.clone(), trace, is_within_search);
     request.extensions_mut().insert(seen.clone());
     let writes = matches!(action.class, Class::Change | Class::Login);
     if writes && let Err(error) = state.audit.log.check() {

@@ -67,7 +67,7 @@ use runtime::{Clock, Health, Shutdown};
 use search::SearchService;
 
 pub use arrival::Arrival;
-pub use audit::{Audit, Proxies, Requester, logged_uri, record_expired_sessions};
+pub use audit::{Audit, Proxies, Requester, WithinSearch, logged_uri, record_expired_sessions};
 pub use control::Control;
 pub use copy_fixups::CopyFixups;
 pub use declared::{Declared, FlagSetting};

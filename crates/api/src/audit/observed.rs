@@ -30,6 +30,11 @@ pub struct Requester {
     pub address: Option<String>,
 }
 
+/// An extension of the requests that a search makes (`rest`). The search has a turn meanwhile, so they may run
+/// none: that would wait for a turn itself.
+#[derive(Debug, Clone, Copy)]
+pub struct WithinSearch;
+
 /// An extension of requests; clones share the collected facts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Observed(Arc<Inner>);
@@ -38,6 +43,7 @@ pub(crate) struct Observed(Arc<Inner>);
 struct Inner {
     client: Client,
     trace: TraceContext,
+    is_within_search: bool,
     user: OnceLock<String>,
     session: OnceLock<String>,
     params: OnceLock<Params>,
@@ -47,8 +53,13 @@ struct Inner {
 }
 
 impl Observed {
-    pub(super) fn new(client: Client, trace: TraceContext) -> Self {
-        Self(Arc::new(Inner { client, trace, ..Inner::default() }))
+    pub(super) fn new(client: Client, trace: TraceContext, is_within_search: bool) -> Self {
+        Self(Arc::new(Inner { client, trace, is_within_search, ..Inner::default() }))
+    }
+
+    /// Whether a search asks.
+    pub(crate) fn is_within_search(&self) -> bool {
+        self.0.is_within_search
     }
 
     /// Notes who asks, once that is known.

@@ -53,6 +53,7 @@ pub(crate) async fn dispatch_unless_taken(
     mut request: JobRequest,
     is_taken: Option<BoxFuture<'_, bool>>,
 ) -> Result<Arc<Job>, Error> {
+    refuse_within_search(seen)?;
     let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
     request.trace = seen.trace().clone();
     let about =
@@ -93,12 +94,21 @@ async fn started(
     state.search.dispatch(request).await
 }
 
+/// Refuses the requests of a search: see [`super::WithinSearch`].
+fn refuse_within_search(seen: &Observed) -> Result<(), Error> {
+    match seen.is_within_search() {
+        true => Err(Error::Request("a request of a search cannot run another search".to_owned())),
+        false => Ok(()),
+    }
+}
+
 /// Starts a search whose rows are streamed.
 pub(crate) async fn export(
     state: &ApiState,
     seen: &Observed,
     mut request: JobRequest,
 ) -> Result<Pages, Error> {
+    refuse_within_search(seen)?;
     let sid = request.sid.get_or_insert_with(|| state.search.new_sid()).clone();
     request.trace = seen.trace().clone();
     let about =

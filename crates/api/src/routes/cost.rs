@@ -2,14 +2,18 @@
 //! price list of the Terraform module (`cost`). Every input can be replaced by a parameter.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::response::Response;
 use cost::{Bill, Counted, Error, Index, Inputs, Measured, OWN_EVENTS, PriceList, Row, round};
+use model::ErrorKind;
 use peers::Registration;
+use search::JobRequest;
 use serde_json::json;
 
 use super::feed;
 use super::jobs::of_caller;
+use crate::ApiState;
 use crate::atom::Entry;
 use crate::audit::{Observed, searches};
 use crate::call::Call;
@@ -26,6 +30,8 @@ const PATH: &str = "/services/server/cost";
 const SIX_YEARS: u64 = 188_697_600;
 /// Days of own events that rates are measured over.
 const EARLIEST: &str = "-7d";
+/// Maximum time that the search for own events takes, with its time in the queue.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// The capability that a search needs.
 const SEARCH: &str = "search";
 /// Parameters that are not inputs.
@@ -97,9 +103,30 @@ async fn counted(call: &Call, seen: &Observed) -> Result<Result<Sums, String>, R
     if !caller.may(SEARCH) {
         return Ok(Err(format!("measuring needs the capability {SEARCH}")));
     }
+    if seen.is_within_search() {
+        return Ok(Err("measuring runs a search, which a request of a search cannot".to_owned()));
+    }
     let mut request = of_caller(state, OWN_EVENTS, caller, namespace);
     request.earliest = Some(params.text("earliest_time").unwrap_or(EARLIEST).to_owned());
     request.read_only = true;
+    match tokio::time::timeout(PATIENCE, rows(state, seen, request)).await {
+        Ok(Ok(rows)) => Ok(Counted::of(&rows)),
+        // The volume may be given.
+        Ok(Err(error)) if error.kind() == ErrorKind::Exhausted => Ok(Err(error.to_string())),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => {
+            let seconds = PATIENCE.as_secs();
+            Ok(Err(format!("the search for it was not done after {seconds} s")))
+        }
+    }
+}
+
+/// The rows of the search for own events.
+async fn rows(
+    state: &ApiState,
+    seen: &Observed,
+    request: JobRequest,
+) -> Result<Vec<Row>, search::Error> {
     let mut pages = searches::export(state, seen, request).await?;
     let mut rows = Vec::new();
     while let Some(page) = pages.recv().await {
@@ -119,7 +146,7 @@ async fn counted(call: &Call, seen: &Observed) -> Result<Result<Sums, String>, R
             });
         }
     }
-    Ok(Counted::of(&rows))
+    Ok(rows)
 }
 
 /// Returns the data about the indexes from the catalog and the configuration.

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::http::{Method, StatusCode};
+use axum::body::{Body, to_bytes};
+use axum::http::{Method, Request, StatusCode, header};
 use jiff::tz::TimeZone;
 use search::{JobRequest, SqlRequest, SqlRows};
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use super::server::Server;
 
@@ -404,4 +406,32 @@ async fn a_quota_of_jobs_refuses_one_more() {
     let other = server.search("user", "search index=open").await;
     assert!(other.status.is_success(), "{other:?}");
     drop(running);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_requests_of_a_search_wait_for_no_other_search() {
+    let server = Server::start().await;
+    let sid = server.job("admin", "| makeresults").await;
+    let key = server.state.accounts.local_session("admin");
+    for path in [
+        "/services/search/jobs/export?search=%7C+makeresults".to_owned(),
+        "/services/search/v2/jobs/export?search=%7C+makeresults".to_owned(),
+        "/servicesNS/-/search/search/jobs/export?search=%7C+makeresults".to_owned(),
+        format!("/services/search/v2/jobs/{sid}/results?search=stats+count"),
+        "/services/server/cost".to_owned(),
+    ] {
+        let request = Request::get(&path)
+            .header(header::AUTHORIZATION, format!("Splunk {key}"))
+            .extension(crate::WithinSearch)
+            .body(Body::empty())
+            .unwrap();
+        let Ok(answer) = crate::rest_router(server.state.clone()).oneshot(request).await;
+        let status = answer.status();
+        let bytes = to_bytes(answer.into_body(), 1 << 20).await.unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{path}: {text}");
+        assert!(text.contains("a request of a search cannot"), "{path}: {text}");
+    }
+    let volume = "/services/server/cost?raw_gb_per_day=1&output_mode=json";
+    assert!(server.get("admin", volume).await.status.is_success());
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use audit::{Anchor, Digest, Finding, Key, Reader, Summary, Verifier};
@@ -15,6 +16,8 @@ use crate::server::audit as trail;
 /// The search for indexed records, sorted by number.
 const INDEXED: &str = "search index=_audit sourcetype=audittrail source=audittrail | sort 0 num(seq) \
                        | fields _raw";
+/// Default time-out of that search, which may wait in the queue for its turn.
+const TIMEOUT: Duration = Duration::from_secs(600);
 /// Entries per batch.
 const BATCH: usize = 1_000;
 
@@ -76,7 +79,7 @@ async fn verify_index(
     key: Key,
     anchors: Vec<Anchor>,
 ) -> Result<Result<Summary, Finding>> {
-    let client = Client::new(&options.client)?;
+    let client = Client::with_timeout(&options.client, TIMEOUT)?;
     let form = [("search", INDEXED), ("output_mode", "json")];
     let path = "/services/search/jobs/export";
     let request = client.request(reqwest::Method::POST, path).form(&form);

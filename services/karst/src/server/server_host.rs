@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result};
-use api::ApiState;
+use api::{ApiState, WithinSearch};
 use axum::body::Body;
 use axum::http::{Request, header};
 use conf::Type;
@@ -78,6 +78,7 @@ impl Host for ServerHost {
             let uri = format!("{}?{}", request.path, query(&request.parameters));
             let get = Request::get(&uri)
                 .header(header::AUTHORIZATION, format!("Splunk {session}"))
+                .extension(WithinSearch)
                 .body(Body::empty())
                 .map_err(|error| Error::invalid_anywhere(format!("{}: {error}", request.path)))?;
             let answer = api::rest_router(state.clone()).oneshot(get).await;
