@@ -311,8 +311,8 @@ fn advice(cause: &str, connecting: bool) -> Option<&'static str> {
     if has(&["ApplicationVerificationFailure"]) {
         return Some(
             "its certificate is not the one in the file of this data directory: the server loads a replaced \
-             file within a minute, at once on SIGHUP; if its log says that the file is not valid, correct \
-             the file, or give --insecure",
+             file within a minute, at once on SIGHUP; if its log says that the file is not valid, or is not \
+             valid yet, correct the file, put the former one back, or give --insecure",
         );
     }
     if has(&["NotValidForName"]) {
@@ -600,7 +600,9 @@ mod tests {
         let issuer = "invalid peer certificate: UnknownIssuer";
         assert!(advice(issuer, true).is_some_and(|text| text.contains("--data-dir")));
         let replaced = "invalid peer certificate: ApplicationVerificationFailure";
-        assert!(advice(replaced, true).is_some_and(|text| text.contains("within a minute")));
+        for told in ["within a minute", "not valid yet"] {
+            assert!(advice(replaced, true).is_some_and(|text| text.contains(told)), "{told}");
+        }
         let killed =
             "peer closed connection without sending TLS close_notify: https://docs.rs/rustls";
         assert!(advice(killed, false).is_some_and(|text| text.contains("the connection broke")));

@@ -94,7 +94,8 @@ pub(crate) fn validity(der: &[u8]) -> Option<Validity> {
     }
     let (_, validity, _) = element(signed)?;
     let (tag, begin, rest) = element(validity)?;
-    let begin = seconds(tag, begin)?;
+    // The end is worth a warning without the begin, too.
+    let begin = seconds(tag, begin).unwrap_or(i64::MIN);
     let (tag, end, _) = element(rest)?;
     Some(Validity { begin, end: seconds(tag, end)? })
 }
@@ -110,7 +111,9 @@ fn seconds(tag: u8, time: &[u8]) -> Option<i64> {
         _ => return None,
     };
     let time = jiff::civil::DateTime::strptime("%Y%m%d%H%M%S", text).ok()?;
-    Some(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_second())
+    // 99991231235959Z stands for no end (RFC 5280, 4.1.2.5), and is later than the last timestamp.
+    let time = time.to_zoned(jiff::tz::TimeZone::UTC);
+    Some(time.map_or(jiff::Timestamp::MAX, |time| time.timestamp()).as_second())
 }
 
 /// The first element of DER: tag, content, and the rest.
@@ -152,6 +155,19 @@ mod tests {
             let end = day(today.saturating_add(LIFETIME_DAYS.days())).as_second();
             assert_eq!(valid(today), Validity { begin, end }, "{today}");
         }
+    }
+
+    #[test]
+    fn a_certificate_without_an_end_has_a_begin() {
+        assert_eq!(seconds(0x18, b"99991231235959Z"), Some(jiff::Timestamp::MAX.as_second()));
+        let mut params = CertificateParams::new(names("host-1", &[])).unwrap();
+        params.not_before = rcgen::date_time_ymd(2060, 1, 1);
+        params.not_after = rcgen::date_time_ymd(9999, 12, 31);
+        let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        let times = validity(certificate.der()).unwrap();
+        let end = jiff::Timestamp::MAX.as_second();
+        assert_eq!(times, Validity { begin: 2_840_140_800, end });
+        assert!(times.contains(times.begin) && !times.contains(times.begin - 1));
     }
 
     #[test]

@@ -324,7 +324,8 @@ fn renew_if_due(certificate: &Path, key: &Path, names: &[String], now: i64) -> R
     let end = CertificateDer::from_pem_file(certificate).ok();
     let end = end.and_then(|der| certificate::not_after(&der));
     let left = end.map(|end| (end - now).div_euclid(DAY));
-    // Earlier releases made them for ever.
+    // Earlier releases made them for ever. More than a lifetime is also left of one that is not valid yet,
+    // because the clock was ahead when it was made.
     let sane = certificate::RENEWAL_DAYS..=i64::from(certificate::LIFETIME_DAYS);
     let pair = fs::read_to_string(key).ok().and_then(|pem| KeyPair::from_pem(&pem).ok());
     if pair.is_some() && left.is_some_and(|left| sane.contains(&left)) {
@@ -484,6 +485,16 @@ mod tests {
         assert!(told(DAY).contains(" expires in 1 day; "));
         assert!(told(DAY - 1).contains(" expires in less than a day; "));
         assert!(told(0).contains(" has expired; "));
+    }
+
+    #[test]
+    fn an_own_certificate_that_is_not_valid_yet_is_renewed() {
+        let dir = tempfile::tempdir().unwrap();
+        let certificates = own(dir.path(), NOW);
+        for now in [NOW - 2 * DAY, NOW - 60 * DAY] {
+            assert_eq!(certificates.look(now).unwrap(), None);
+            assert!(certificates.validity().unwrap().contains(now), "{now}");
+        }
     }
 
     #[test]
