@@ -244,6 +244,29 @@ it('a job that writes and is still there after the server was away goes on', asy
   expect(server.created).toHaveLength(1);
 });
 
+it.each([false, true])(
+  'rows that an outage kept from a job that is done are read once more (of a search based on it: %s)',
+  async (isOfChild) => {
+    const base = '<search id="b"><query>index=a | `store`</query></search>';
+    const { manager, keys } = open(
+      base + table('<search base="b"><query>stats count</query></search>'),
+    );
+    const [key = ''] = keys;
+    manager.watch(key);
+    await settle();
+    server.finish();
+    const rows = vi.spyOn(server, 'rows');
+    if (isOfChild) rows.mockImplementationOnce(() => Promise.resolve(ROWS));
+    rows.mockImplementationOnce(() => Promise.reject(AWAY));
+    await settle();
+    expect(manager.state(key)).toMatchObject({ phase: 'failed', error: { kind: 'unreachable' } });
+    await settle();
+    await settle();
+    expect(manager.state(key)).toMatchObject({ phase: 'done', rows: ROWS, error: null });
+    expect(server.created).toHaveLength(1);
+  },
+);
+
 it('a base that writes does not run again for a search based on it', async () => {
   server.isAway = true;
   const base = '<search id="b"><query>index=b | collect index=c</query></search>';

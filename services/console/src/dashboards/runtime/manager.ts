@@ -661,8 +661,10 @@ export class SearchManager {
       }
       this.#feed.follow(job.sid);
     }
+    this.#readAgain();
     const failed = [...this.#nodes.values()].filter(
-      (node) => this.#isRevived(node) && this.#mayRepeat(node),
+      (node) =>
+        this.#isRevived(node) && this.#mayRepeat(node) && this.#root(node).job?.phase !== 'done',
     );
     for (const node of failed) {
       node.revivals += 1;
@@ -670,6 +672,26 @@ export class SearchManager {
       this.#release(node);
     }
     this.#update();
+  }
+
+  /** Reads the rows of jobs that are done once more, whatever their searches do: only a run may have effects. */
+  #readAgain(): void {
+    for (const node of this.#nodes.values()) {
+      const root = this.#root(node);
+      const { job } = root;
+      if (!this.#isRevived(node) || job?.phase !== 'done') continue;
+      if (node === root) {
+        node.revivals += 1;
+        node.isDoneTold = false;
+        this.#set(node, { phase: 'running', error: null });
+        this.#updateChildren(node);
+        void this.#fetch(node, job);
+      } else if (root.state.phase === 'done') {
+        node.revivals += 1;
+        node.resolved = null;
+        this.#updateNode(node);
+      }
+    }
   }
 
   #isRevived({ state, revivals }: Node): boolean {
