@@ -106,19 +106,24 @@ impl Memory {
     /// Waits for the turn of a search and returns its session.
     ///
     /// # Errors
-    /// If the session cannot be set up.
+    /// If the session cannot be set up, and [`Error::Stopping`] after [`Self::close`].
     pub(crate) async fn grant_turn(
         &self,
         session: &Session,
         planning: &PlanningTime,
     ) -> Result<MemoryGrant, Error> {
-        // The semaphores are never closed, so acquiring cannot fail.
         let queued = Queued::new();
-        let turn = Arc::clone(&self.turns).acquire_owned().await.ok();
+        let turn = Arc::clone(&self.turns).acquire_owned().await;
         drop(queued);
+        let turn = turn.map_err(|_| Error::Stopping)?;
         let granted = self.grant(session, planning).await?;
-        granted.room.held().turn = turn;
+        granted.room.held().turn = Some(turn);
         Ok(granted)
+    }
+
+    /// Refuses the searches that wait for a turn, and all later ones.
+    pub(crate) fn close(&self) {
+        self.turns.close();
     }
 
     /// Returns a session without a turn.
@@ -130,6 +135,7 @@ impl Memory {
         session: &Session,
         planning: &PlanningTime,
     ) -> Result<MemoryGrant, Error> {
+        // Only the turns are ever closed, so acquiring cannot fail.
         let first = self.search / FIRST;
         let permits = permits(mebibytes(first));
         let small = Arc::clone(&self.first).acquire_many_owned(permits).await.ok();

@@ -293,9 +293,11 @@ impl SearchService {
         self.engine.jobs.cancel_this(job)
     }
 
-    /// Ends all running jobs and waits until they have ended, at most for this time, so that programs of
-    /// apps that they have started end too.
+    /// Ends all jobs and the queue, and waits until the jobs have ended, at most for this time, so that
+    /// programs of apps that they have started end too.
     pub async fn close(&self, most: Duration) {
+        // First: the jobs that end make room for others.
+        self.engine.memory.close();
         self.engine.jobs.stop();
         let threads = &self.engine.deps.threads;
         let ended = async {

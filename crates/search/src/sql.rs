@@ -189,6 +189,8 @@ impl SearchService {
         let log = MessageLog::default();
         let own_log = log.clone();
         let begin = async move {
+            // Before the queue: who mistypes a query need not wait for a turn to learn that.
+            service.check_sql(&request)?;
             let granted = service.grant_turn(&planning, &running).await?;
             let report = Arc::new(ScanReport::default());
             let found = Found { report: &report, planning: &planning, log: &own_log };
@@ -277,6 +279,23 @@ impl SearchService {
         names
     }
 
+    /// Refuses a query with a mistake that is found without reading anything: its app or its syntax.
+    fn check_sql(&self, request: &SqlRequest) -> Result<(), Error> {
+        self.check_app(&request.app)?;
+        let sql = self.session().sql(SQL_CATALOG, SQL_SCHEMA);
+        sql_plan::parsed(&request.query, &sql, self.settings().plan.plan_depth).map(drop)
+    }
+
+    /// Refuses an unknown app: another one would silently have other values.
+    fn check_app(&self, name: &str) -> Result<(), Error> {
+        let apps = &self.dependencies().apps;
+        if name != apps::SEARCH && !apps.apps().iter().any(|app| app.name == name) {
+            let text = format!("there is no app \"{name}\"");
+            return Err(Error::Search { kind: ErrorKind::Invalid, text });
+        }
+        Ok(())
+    }
+
     async fn plan_sql(
         &self,
         request: &SqlRequest,
@@ -288,12 +307,8 @@ impl SearchService {
         asked.earliest.clone_from(&request.earliest);
         asked.latest.clone_from(&request.latest);
         asked.timezone = request.timezone.clone();
+        self.check_app(&request.app)?;
         let apps = &self.dependencies().apps;
-        // Another app would silently have other values.
-        if request.app != apps::SEARCH && !apps.apps().iter().any(|app| app.name == request.app) {
-            let text = format!("there is no app \"{}\"", request.app);
-            return Err(Error::Search { kind: ErrorKind::Invalid, text });
-        }
         let seen_from = namespace(&asked);
         let (knowledge, files) = apps.view_with_files(&seen_from, &request.rights.hidden());
         let now = self.now();

@@ -122,6 +122,7 @@ impl Jobs {
     /// # Errors
     /// [`Error::TooManySearches`].
     pub(crate) fn check_queue(&self, settings: &Settings, queries: &Queries) -> Result<(), Error> {
+        self.forget_expired();
         let entries = self.entries.lock();
         let queued = |entry: &&Entry| entry.job.status().state == DispatchState::Queued;
         let waiting = entries.values().filter(queued).count() + queries.queued();

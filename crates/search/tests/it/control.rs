@@ -115,9 +115,14 @@ async fn a_search_in_the_queue_names_the_limits_that_it_waits_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_search_that_the_stop_of_the_server_ends_can_be_tried_again() {
-    let service = service().await;
+    let one = Settings { base_max_searches: 1, max_searches_per_cpu: 0, ..Settings::default() };
+    let service = service_with(one).await;
     let job = paused(&service).await;
+    let mut export = service.export(JobRequest::new("| makeresults", "me")).await.unwrap();
+    loaded(&service, (1, 1)).await;
     service.close(Duration::from_secs(60)).await;
+    let queued = export.next().await.expect("it has an end").unwrap_err();
+    assert!(queued.to_string().contains("the server is stopping"), "{queued}");
     let error = job.finished().await.unwrap_err();
     assert_eq!(error.kind(), model::ErrorKind::Unavailable);
     assert!(error.to_string().contains("the server is stopping"), "{error}");
@@ -148,6 +153,10 @@ async fn exports_and_sql_wait_in_the_queue_with_the_jobs() {
     loaded(&service, (1, 0)).await;
     let mut export = service.export(rows()).await.unwrap();
     loaded(&service, (1, 1)).await;
+    let mistake = service.sql(sql::request("SELCT 1"));
+    let mistake = tokio::time::timeout(Duration::from_secs(30), mistake).await;
+    let mistake = mistake.expect("it waits for a turn").map(drop).unwrap_err();
+    assert_eq!(mistake.kind(), model::ErrorKind::Invalid, "{mistake}");
     let gone = service.export(rows()).await.unwrap();
     loaded(&service, (1, 2)).await;
     let query = tokio::spawn({
