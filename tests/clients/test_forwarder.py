@@ -105,7 +105,7 @@ def test_an_index_that_does_not_exist_makes_dead_letters(indexers, forwarder, tm
     assert letter.with_suffix(".txt").read_text() == f"{TIME} nowhere to go\n"
     wait_for(lambda: agent.output("a-0")["dead_letters"]["batches"] == 1, "the status")
     listed = agent.list("forward-server")
-    assert f"1 batches refused by indexers, kept as dead letters in {letters}" in listed
+    assert f"1 batch refused by indexers, kept as dead letters in {letters}" in listed
     assert "there is no index" in listed and "0 bytes acknowledged" in listed
 
 

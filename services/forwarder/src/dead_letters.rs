@@ -15,6 +15,9 @@ use crate::status::DeadLetterStatus;
 /// Interval of counting letters, which administrators remove.
 const LOOK: Duration = Duration::from_secs(2);
 
+/// Time between two counts while own letters arrive: counting lists the directory, on the task that sends.
+const RECOUNT: Duration = Duration::from_secs(60);
+
 /// The dead letters of an output.
 #[derive(Debug)]
 pub(crate) struct DeadLetters {
@@ -23,13 +26,16 @@ pub(crate) struct DeadLetters {
     looked: Option<Instant>,
     /// Time of the last change of the directory that is counted; `None` without a directory.
     changed: Option<SystemTime>,
+    counted: Option<Instant>,
+    /// Whether own letters, which the status has already, have changed the directory since.
+    has_kept: bool,
 }
 
 impl DeadLetters {
     pub(crate) fn new(directory: PathBuf) -> Self {
         let shown = directory.display().to_string();
         let status = DeadLetterStatus { directory: shown, ..DeadLetterStatus::default() };
-        Self { directory, status, looked: None, changed: None }
+        Self { directory, status, looked: None, changed: None, counted: None, has_kept: false }
     }
 
     /// Keeps a batch; returns the path of its text.
@@ -38,20 +44,29 @@ impl DeadLetters {
     /// As [`keep`].
     pub(crate) fn keep(&mut self, place: &Place, reason: &str) -> Result<PathBuf, Error> {
         let path = keep(&self.directory, place, reason)?;
-        self.status.batches += 1;
-        self.status.last_reason = Some(reason.to_owned());
+        self.kept(reason);
         Ok(path)
     }
 
-    /// The current status. Letters are counted if the directory has changed.
+    fn kept(&mut self, reason: &str) {
+        self.status.batches += 1;
+        self.status.last_reason = Some(reason.to_owned());
+        self.has_kept = true;
+    }
+
+    /// The current status. Letters are counted if the directory has changed: while own ones arrive, once a
+    /// minute, because others may remove letters meanwhile.
     pub(crate) fn status(&mut self, now: Instant) -> DeadLetterStatus {
         let is_due = self.looked.is_none_or(|looked| now.duration_since(looked) >= LOOK);
         if is_due {
             self.looked = Some(now);
             let directory = fs::metadata(&self.directory);
             let changed = directory.and_then(|directory| directory.modified()).ok();
-            if changed != self.changed {
+            let is_recent = self.counted.is_some_and(|then| now.duration_since(then) < RECOUNT);
+            if changed != self.changed && !(self.has_kept && is_recent) {
                 self.changed = changed;
+                self.counted = Some(now);
+                self.has_kept = false;
                 self.count();
             }
         }
@@ -132,6 +147,26 @@ fn keep(directory: &Path, place: &Place, reason: &str) -> Result<PathBuf, Error>
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn own_letters_are_counted_again_once_a_minute() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("dead-letters");
+        let begin = Instant::now();
+        let mut letters = DeadLetters::new(directory.clone());
+        assert_eq!(letters.status(begin).batches, 0);
+        fs::create_dir(&directory).unwrap();
+        assert_eq!(letters.status(begin + LOOK).batches, 0);
+        std::thread::sleep(Duration::from_millis(50));
+        // The second one stands for a change by others.
+        for sequence in [1, 2] {
+            fs::write(directory.join(format!("{sequence:020}.txt")), "text").unwrap();
+        }
+        letters.kept("there is no index");
+        let told = letters.status(begin + LOOK * 2);
+        assert_eq!((told.batches, told.last_reason.as_deref()), (1, Some("there is no index")));
+        assert_eq!(letters.status(begin + LOOK + RECOUNT).batches, 2);
+    }
 
     #[test]
     fn letters_are_counted_after_a_restart_and_when_they_are_removed() {

@@ -50,9 +50,10 @@ pub(crate) fn list(options: &ListOptions) -> Result<()> {
                 let letters = &output.dead_letters;
                 if letters.batches > 0 {
                     let reason = letters.last_reason.as_deref().unwrap_or("unknown");
+                    let noun = if letters.batches == 1 { "batch" } else { "batches" };
                     writeln!(
                         out,
-                        "  {} batches refused by indexers, kept as dead letters in {}: {reason}",
+                        "  {} {noun} refused by indexers, kept as dead letters in {}: {reason}",
                         letters.batches, letters.directory,
                     )?;
                 }

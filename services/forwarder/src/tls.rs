@@ -75,7 +75,10 @@ fn config(settings: &TlsSettings) -> Result<ClientConfig, String> {
         roots.add(certificate).map_err(|error| fail(&error))?;
     }
     if roots.is_empty() {
-        return Err(fail(&"the file contains no certificate in PEM (-----BEGIN CERTIFICATE-----)"));
+        return Err(fail(
+            &"the file contains no certificate in PEM (-----BEGIN CERTIFICATE-----; those that OpenSSL \
+              writes as TRUSTED CERTIFICATE are not read)",
+        ));
     }
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
