@@ -119,7 +119,7 @@ impl Apps {
         checked: Arc<Files>,
     ) -> Result<Reloaded, Error> {
         let former = Arc::clone(&self.inner.state.read().files);
-        // An app may have been installed since the check.
+        // An app may have been installed since the check: the files are in force with it unchecked then.
         let is_current = checked.installed == former.installed;
         let files = if is_current { checked } else { self.files_of(&base)? };
         let changed = differing(&base, &self.base());
