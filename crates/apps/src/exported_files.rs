@@ -146,7 +146,11 @@ impl Reading<'_> {
             },
         };
         let metadata = fs::metadata(&target).map_err(|source| failed(path, source))?;
-        if let Some(why) = unknown(inside, metadata.is_dir()).or_else(|| of_target(&target)) {
+        let is_directory = metadata.is_dir();
+        let without_links = target.strip_prefix(&self.root).unwrap_or(&target);
+        let why = unknown(inside, is_directory)
+            .or_else(|| of_target(inside, without_links, is_directory));
+        if let Some(why) = why {
             self.leave_out(inside, why);
             return Ok(());
         }
@@ -175,21 +179,32 @@ impl Reading<'_> {
     }
 }
 
-/// Why a link is not followed: the name of its target tells that it is not part of the package.
-fn of_target(target: &Path) -> Option<&'static str> {
-    let name = target.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    (has_keys(name) || name.starts_with('.')).then_some("a link to a hidden file or to keys")
+/// Why a file is not in the package, by its path in the app without links, `target`: under another name, a
+/// link would give out what is not packed under its own name.
+fn of_target(inside: &Path, target: &Path, is_directory: bool) -> Option<&'static str> {
+    let parts = target.components().map(|part| part.as_os_str().to_string_lossy());
+    // The directories of a mounted ConfigMap stand for the directory that they are in.
+    let names: Vec<_> = parts.filter(|name| !name.starts_with("..")).collect();
+    let (name, folders) = names.split_last()?;
+    if names.iter().any(|name| name.starts_with('.') || has_keys(name)) {
+        return Some("a link to a hidden file or to keys");
+    }
+    if folders.iter().any(|folder| is_copy(folder, true)) || is_copy(name, is_directory) {
+        return Some("a link to a copy, which may have secrets");
+    }
+    // Secrets in settings are recognized by the name of the file.
+    let own = inside.file_name().map(|own| own.to_string_lossy()).unwrap_or_default();
+    let is_of_settings = |name: &str| is_of_conf(&name.to_lowercase());
+    let is_renamed = !is_directory && own != *name;
+    (is_renamed && (is_of_settings(&own) || is_of_settings(name)))
+        .then_some("a link to settings of another name")
 }
 
 /// Why a file is not in the package, by its path.
 pub(crate) fn unknown(inside: &Path, is_directory: bool) -> Option<&'static str> {
     let name = inside.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let lower = name.to_lowercase();
-    // Splunk's own update makes `default.old.20240101`.
-    let is_copy = COPIES.iter().any(|part| {
-        lower.ends_with(part) || (part.starts_with('.') && lower.contains(&format!("{part}.")))
-    });
-    if is_copy || (is_directory && (lower.starts_with("default.") || lower.starts_with("local."))) {
+    if is_copy(name, is_directory) {
         return Some("a copy, which may have secrets");
     }
     if is_directory {
@@ -219,7 +234,17 @@ pub(crate) fn unknown(inside: &Path, is_directory: bool) -> Option<&'static str>
     }
 }
 
-/// Whether the name is that of settings with something behind it, such as `inputs.conf.1`.
+/// Whether the name is that of a copy.
+fn is_copy(name: &str, is_directory: bool) -> bool {
+    let lower = name.to_lowercase();
+    // Splunk's own update makes `default.old.20240101`.
+    let is_marked = COPIES.iter().any(|part| {
+        lower.ends_with(part) || (part.starts_with('.') && lower.contains(&format!("{part}.")))
+    });
+    is_marked || (is_directory && (lower.starts_with("default.") || lower.starts_with("local.")))
+}
+
+/// Whether the name is that of settings, or of settings with something behind it, such as `inputs.conf.1`.
 fn is_of_conf(name: &str) -> bool {
     let mut parts = name.split('.').skip(1).filter_map(|part| part.strip_prefix("conf"));
     parts.any(|rest| !rest.starts_with(|c: char| c.is_ascii_alphabetic()))
@@ -355,6 +380,57 @@ mod tests {
             "local/outputs.conf",
         ];
         assert_eq!(left_out, expected);
+    }
+
+    #[test]
+    fn links_do_not_give_out_what_is_not_packed_under_its_own_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let folders = [
+            "bin",
+            "static",
+            "local",
+            "README",
+            ".git",
+            ".hidden/sub",
+            "default.old.2024",
+            "local/..2026_01",
+        ];
+        for path in folders {
+            fs::create_dir_all(root.join(path)).unwrap();
+        }
+        let files = [
+            "local/inputs.conf",
+            ".git/config",
+            ".hidden/sub/a.txt",
+            "default.old.2024/y.xml",
+            "bin/a.txt",
+            "bin/c.sh.bak",
+            "local/..2026_01/web.conf",
+        ];
+        for path in files {
+            fs::write(root.join(path), "[a]\ntoken = 4711\n").unwrap();
+        }
+        let links = [
+            ("bin/b.txt", "../local/inputs.conf"),
+            ("README/inputs.conf.example", "../local/inputs.conf"),
+            ("local/macros.conf", "inputs.conf"),
+            ("local/outputs.conf", "../bin/a.txt"),
+            ("bin/c.txt", "../.git/config"),
+            ("bin/d.txt", "c.sh.bak"),
+            ("bin/y.xml", "../default.old.2024/y.xml"),
+            ("static/sub", "../.hidden/sub"),
+            // As in a mounted ConfigMap.
+            ("local/..data", "..2026_01"),
+            ("local/web.conf", "..data/web.conf"),
+            ("bin/e.txt", "a.txt"),
+        ];
+        for (path, target) in links {
+            symlink(target, root.join(path)).unwrap();
+        }
+        let found = exported_files(root, &mut Limits::of("shop")).unwrap();
+        let paths: Vec<&str> = found.files.iter().map(|file| file.path.to_str().unwrap()).collect();
+        assert_eq!(paths, ["bin/a.txt", "bin/e.txt", "local/inputs.conf", "local/web.conf"]);
     }
 
     #[test]
