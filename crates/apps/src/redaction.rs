@@ -185,32 +185,54 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-/// The end of the first line of a private key.
-const KEY_MARK: &[u8] = b"PRIVATE KEY-----";
+/// The end of the first line of a private key; the second one is that of SSH2.
+const KEY_MARKS: [&[u8]; 2] = [b"PRIVATE KEY-----", b"PRIVATE KEY ----"];
 /// The same of PGP, whose keys have headers.
 const PGP_MARK: &[u8] = b"-----BEGIN PGP PRIVATE KEY BLOCK-----";
+/// The header of PuTTY before the content, with its number of lines.
+const PUTTY_MARK: &[u8] = b"Private-Lines: ";
 /// The headers that the content of a private key may begin with.
-const KEY_HEADERS: [&[u8]; 2] = [b"Proc-Type:", b"DEK-Info:"];
+const KEY_HEADERS: [&[u8]; 5] =
+    [b"Proc-Type:", b"DEK-Info:", b"Comment:", b"Subject:", b"Version:"];
 /// Characters of the content of a private key. A program that reads keys has the mark, and no content.
 const KEY_LENGTH: usize = 24;
+/// The longest text between the mark and the content, which keeps the time linear in the text.
+const KEY_DISTANCE: usize = 256;
 
-/// Whether there is a private key anywhere: as a file of its own, in a setting, or in a text of JSON.
+/// Whether there is a private key anywhere: as a file of its own, in a setting, in a comment, or in a text of
+/// JSON or HTML.
 pub(crate) fn has_private_key(bytes: &[u8]) -> bool {
     let is_begun = |end: usize| {
-        let mut rest = &bytes[end..];
-        loop {
-            rest = match rest {
-                // Line breaks, also those that a text in JSON or in a program has.
-                [b'\\', b'n' | b'r', left @ ..] => left,
-                [b'\\' | b'"' | b'\'' | b'+', left @ ..] => left,
-                [byte, left @ ..] if byte.is_ascii_whitespace() => left,
-                _ => break,
-            };
-        }
+        let rest = content_after(&bytes[end..]);
         let content = rest.iter().take(KEY_LENGTH).take_while(|byte| is_base64(**byte)).count();
         content == KEY_LENGTH || KEY_HEADERS.iter().any(|header| rest.starts_with(header))
     };
-    ends_of(bytes, KEY_MARK).any(is_begun) || ends_of(bytes, PGP_MARK).next().is_some()
+    let is_number = |end: usize| bytes.get(end).is_some_and(u8::is_ascii_digit);
+    KEY_MARKS.into_iter().any(|mark| ends_of(bytes, mark).any(is_begun))
+        || ends_of(bytes, PGP_MARK).next().is_some()
+        || ends_of(bytes, PUTTY_MARK).any(is_number)
+}
+
+/// The text from the first letter or digit on that is not part of a line break, as texts, comments, lists
+/// and HTML write it.
+fn content_after(bytes: &[u8]) -> &[u8] {
+    let mut rest = bytes;
+    while bytes.len() - rest.len() < KEY_DISTANCE {
+        rest = match rest {
+            [b'\\', b'n' | b'r', left @ ..] => left,
+            [b'&', left @ ..] => after(left, b';'),
+            [b'<', left @ ..] => after(left, b'>'),
+            [byte, left @ ..] if !byte.is_ascii_alphanumeric() => left,
+            _ => break,
+        };
+    }
+    rest
+}
+
+/// The text after the end of a short piece of HTML, or all of it if it has no such end.
+fn after(bytes: &[u8], end: u8) -> &[u8] {
+    let place = bytes.iter().take(16).position(|byte| *byte == end);
+    place.map_or(bytes, |place| &bytes[place + 1..])
 }
 
 /// Where the occurrences of a mark end.
@@ -281,6 +303,14 @@ mod tests {
             format!("  \"private_key\": \"-----BEGIN PRIVATE KEY-----\\n{content}\\n\""),
             format!("key = -----BEGIN EC PRIVATE KEY-----\\\n{content}\\\n"),
             format!("KEY = \"-----BEGIN PRIVATE KEY-----\\n\"\n    \"{content}\\n\""),
+            format!("# -----BEGIN RSA PRIVATE KEY-----\n# {content}\n"),
+            format!("// -----BEGIN PRIVATE KEY-----\r\n//   {content}\n"),
+            format!("[\"-----BEGIN PRIVATE KEY-----\", \"{content}\"]"),
+            format!("-----BEGIN PRIVATE KEY-----&#10;{content}"),
+            format!("-----BEGIN PRIVATE KEY-----<br/>\n{content}"),
+            format!("---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{content}"),
+            "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nComment: \"x\"\n".to_owned(),
+            "PuTTY-User-Key-File-2: ssh-rsa\nPrivate-Lines: 14\nAAAB\n".to_owned(),
             "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n".to_owned(),
             "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlQ\n".to_owned(),
         ];
@@ -291,6 +321,8 @@ mod tests {
             "BEGIN = \"-----BEGIN RSA PRIVATE KEY-----\"\nEND = \"-----END RSA PRIVATE KEY-----\"\n",
             "-----BEGIN PUBLIC KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n",
             "PRIVATE KEY-----",
+            "[\"-----BEGIN PRIVATE KEY-----\", \"-----END PRIVATE KEY-----\"]",
+            "key.startswith(b'PuTTY-User-Key-File-') and b'Private-Lines: ' in key",
         ];
         for text in others {
             assert!(!has_private_key(text.as_bytes()), "{text}");
