@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Builder, StringViewBuilder};
-use arrow::datatypes::DataType;
+use arrow::array::{ArrayRef, ListBuilder, StringViewBuilder};
+use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use eval::value::{compare_numbers, parse_number, whole_number};
 
@@ -108,30 +108,26 @@ impl Summary for Extreme {
         }
     }
 
+    /// Lists of at most one integer and two texts: groups without values take only offsets.
     fn state_types(&self) -> Vec<DataType> {
-        vec![DataType::Int64, DataType::Utf8View, DataType::Utf8View]
+        vec![state::list_of(DataType::Int64), state::list_of(DataType::Utf8View)]
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
+        let wholes = self.whole.take().into_iter().collect();
         let number = self.number.take().map(|(_, text)| text);
-        Ok(vec![
-            ScalarValue::Int64(self.whole.take()),
-            ScalarValue::Utf8View(number),
-            ScalarValue::Utf8View(self.text.take()),
-        ])
+        let texts = number.into_iter().chain(self.text.take());
+        Ok(vec![state::integers(wholes), state::texts(texts)])
     }
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
-        let [whole, texts @ ..] = states else { return Ok(()) };
-        if let Some(whole) = state::integer(whole, row) {
-            self.add_whole(whole);
-        }
-        for state in texts {
-            if let Some(text) = state::text(state, row) {
-                self.add_text(text);
-            }
-        }
+        state::integers_in(&states[0], row).for_each(|whole| self.add_whole(whole));
+        state::each_text(&states[1], row, |text| self.add_text(text));
         Ok(())
+    }
+
+    fn has_state(states: &[ArrayRef], row: usize) -> bool {
+        states.iter().any(|lists| !state::is_empty(lists, row))
     }
 
     fn result(&mut self) -> Result<ScalarValue> {
@@ -139,17 +135,20 @@ impl Summary for Extreme {
     }
 
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
-        let mut wholes = Int64Builder::with_capacity(groups.len());
-        let mut numbers = StringViewBuilder::with_capacity(groups.len());
-        let mut texts = StringViewBuilder::with_capacity(groups.len());
+        let integers = groups.iter().flatten().filter(|group| group.whole.is_some()).count();
+        let mut wholes = state::lists_of::<Int64Type>(groups.len(), integers)?;
+        let mut texts = ListBuilder::with_capacity(StringViewBuilder::new(), groups.len());
         for group in groups {
-            let group = group.as_ref();
-            wholes.append_option(group.and_then(|group| group.whole));
-            let number = group.and_then(|group| group.number.as_ref());
-            numbers.append_option(number.map(|(_, text)| text));
-            texts.append_option(group.and_then(|group| group.text.as_ref()));
+            if let Some(group) = group {
+                group.whole.into_iter().for_each(|whole| wholes.values().append_value(whole));
+                let number = group.number.map(|(_, text)| text);
+                let both = number.into_iter().chain(group.text);
+                both.for_each(|text| texts.values().append_value(text));
+            }
+            wholes.append(true);
+            texts.append(true);
         }
-        Ok(vec![Arc::new(wholes.finish()), Arc::new(numbers.finish()), Arc::new(texts.finish())])
+        Ok(vec![Arc::new(wholes.finish()), Arc::new(texts.finish())])
     }
 
     fn results(&self, groups: Vec<Option<Self>>) -> Result<ArrayRef> {
@@ -163,6 +162,13 @@ impl Summary for Extreme {
     fn heap_size(&self) -> usize {
         let number = self.number.as_ref().map_or(0, |(_, text)| text.capacity());
         number + self.text.as_ref().map_or(0, String::capacity)
+    }
+
+    fn emitted_size(&self) -> usize {
+        let view = |text: &String| size_of::<u128>() + text.len();
+        let number = self.number.as_ref().map_or(0, |(_, text)| view(text));
+        let whole = self.whole.map_or(0, |_| size_of::<i64>());
+        whole + number + self.text.as_ref().map_or(0, view)
     }
 }
 

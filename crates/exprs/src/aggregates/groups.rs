@@ -122,7 +122,7 @@ pub(super) struct Groups<S> {
     order: Order,
     /// The memory of the groups outside of their states, or of the variable part of their columns.
     heap: usize,
-    /// The fixed part of the size of a group with a state in columns.
+    /// The fixed part of the size of a group in columns.
     row_size: usize,
 }
 
@@ -313,14 +313,9 @@ impl<S: Summary> GroupsAccumulator for Groups<S> {
         self.states.empty.states(states.take(EmitTo::All))
     }
 
-    /// Of a group without a state, only an offset counts in columns: thousands of aggregates, such as
-    /// `stdev(*)`, over as many groups would otherwise exceed the memory of a search by rows that it writes
-    /// only to spill or exchange them.
+    /// The engine takes the columns of all groups at once, with and without a state.
     fn size(&self) -> usize {
-        let with_state = self.states.states.len();
-        let others = self.states.groups().saturating_sub(with_state);
-        let rows = with_state * self.row_size + others * size_of::<i32>();
-        self.states.size() + self.heap + rows
+        self.states.size() + self.heap + self.states.groups() * self.row_size
     }
 }
 
@@ -333,7 +328,9 @@ mod tests {
 
     use super::*;
     use crate::Report;
+    use crate::aggregates::extreme::Extreme;
     use crate::aggregates::moments::{Moment, Moments};
+    use crate::aggregates::percentile::Percentile;
     use crate::aggregates::values::{Listing, Values};
 
     fn groups() -> Groups<Values> {
@@ -379,21 +376,44 @@ mod tests {
         assert_eq!(many.heap, 0);
     }
 
-    #[test]
-    fn groups_without_a_state_count_as_offsets_of_columns() {
+    /// Adds one number, counts the memory of 10,000 groups, and compares it with that of their columns.
+    fn size_of_sparse(empty: impl Summary) -> usize {
         let order = Order { values: 1, directions: Vec::new() };
-        let mut many = Groups::of(Moments::new(Moment::Range), order);
+        let mut many = Groups::of(empty, order);
         let all: Vec<usize> = (0..10_000).collect();
         let mut numbers = vec![None; 10_000];
         numbers[7] = Some(1.0);
         let sparse: ArrayRef = Arc::new(Float64Array::from(numbers));
         many.update_batch(&[sparse], &all, None, 10_000).unwrap();
         assert_eq!(many.states.states.len(), 1);
-        assert!(many.size() < 100_000, "{}", many.size());
-        // Groups with a state count with their rows.
+        let counted = many.size();
+        let states = many.state(EmitTo::All).unwrap();
+        let columns: usize = states.iter().map(|state| state.get_array_memory_size()).sum();
+        assert!(columns <= counted, "{columns} > {counted}");
+        many.merge_batch(&states, &all, 10_000).unwrap();
+        assert_eq!(many.states.states.len(), 1);
+        counted
+    }
+
+    #[test]
+    fn groups_without_a_state_count_as_in_columns() {
+        assert!(size_of_sparse(Moments::new(Moment::Range)) < 100_000);
+        assert!(size_of_sparse(Extreme::new(true)) < 150_000);
+        size_of_sparse(Percentile::new(50.0, false));
+    }
+
+    #[test]
+    fn groups_with_a_state_count_with_their_columns() {
+        let order = Order { values: 1, directions: Vec::new() };
+        let mut many = Groups::of(Moments::new(Moment::Range), order);
+        let all: Vec<usize> = (0..10_000).collect();
         let dense: ArrayRef = Arc::new(Float64Array::from(vec![1.0; 10_000]));
         many.update_batch(&[dense], &all, None, 10_000).unwrap();
-        assert!(many.size() > 10_000 * many.row_size, "{}", many.size());
+        let states = 10_000 * size_of::<Moments>();
+        let columns = 10_000 * (Moments::PARTS * size_of::<f64>() + size_of::<i32>());
+        assert!(many.size() >= states + columns, "{}", many.size());
+        many.state(EmitTo::All).unwrap();
+        assert_eq!(many.heap, 0);
     }
 
     #[test]

@@ -320,6 +320,10 @@ impl Summary for Percentile {
         Ok(ScalarValue::Float64(self.value(&mut Vec::new())))
     }
 
+    fn has_state(states: &[ArrayRef], row: usize) -> bool {
+        states.iter().any(|lists| !state::is_empty(lists, row))
+    }
+
     fn states(&self, groups: Vec<Option<Self>>) -> Result<Vec<ArrayRef>> {
         let counted = groups.iter().flatten().map(Self::counted).sum();
         let merged = groups.iter().flatten().map(|group| group.points().len()).sum();

@@ -90,6 +90,11 @@ fn places(lists: &ListArray, row: usize) -> Range<usize> {
     offsets[row].as_usize()..offsets[row + 1].as_usize()
 }
 
+/// Whether a list has no values.
+pub(crate) fn is_empty(states: &ArrayRef, row: usize) -> bool {
+    places(states.as_list::<i32>(), row).is_empty()
+}
+
 /// Calls `visit` with each text of a list.
 pub(crate) fn each_text(states: &ArrayRef, row: usize, mut visit: impl FnMut(&str)) {
     let lists = states.as_list::<i32>();
@@ -153,12 +158,6 @@ pub(crate) fn number(states: &ArrayRef, row: usize) -> Option<f64> {
 /// Returns an integer of a column; `None` if it is null.
 pub(crate) fn integer(states: &ArrayRef, row: usize) -> Option<i64> {
     let column = states.as_primitive::<Int64Type>();
-    column.is_valid(row).then(|| column.value(row))
-}
-
-/// Returns a text of a column.
-pub(crate) fn text(states: &ArrayRef, row: usize) -> Option<&str> {
-    let column = states.as_string_view();
     column.is_valid(row).then(|| column.value(row))
 }
 
