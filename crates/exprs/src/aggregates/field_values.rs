@@ -185,6 +185,11 @@ impl Summary for FieldValues {
         let texts = self.counts.capacity() * size_of::<(String, i64)>() + self.bytes;
         texts + self.distinct.heap_size()
     }
+
+    fn emitted_size(&self) -> usize {
+        // The general conversion joins columns from parts, so they exist twice for a moment.
+        2 * (self.heap_size() + self.numbers.emitted_size())
+    }
 }
 
 #[cfg(test)]
@@ -202,6 +207,14 @@ mod tests {
 
     fn add(values: &mut FieldValues, texts: impl IntoIterator<Item = String>) {
         texts.into_iter().for_each(|text| values.add_value(Value::Text(&text)));
+    }
+
+    #[test]
+    fn columns_count_twice_while_they_are_joined() {
+        let mut values = FieldValues::new(2);
+        add(&mut values, (0..100).map(|number| number.to_string()));
+        let numbers = Moments::PARTS * size_of::<f64>();
+        assert_eq!(values.emitted_size(), 2 * (values.heap_size() + numbers));
     }
 
     #[test]

@@ -97,7 +97,8 @@ impl<S: Summary> States<S> {
     }
 }
 
-/// Returns the size of a group in bytes outside of its state: while it grows, or in columns.
+/// Returns the size of a group in bytes outside of its state: while it grows, or in columns. Of the group
+/// that is being converted, both exist; so a single large group may take more than it counts.
 fn held_size<S: Summary>(state: &S) -> usize {
     state.heap_size().max(state.emitted_size())
 }
@@ -233,7 +234,8 @@ pub(super) fn states_of<S: Summary>(empty: &S, groups: Vec<Option<S>>) -> Result
             part.push(ScalarValue::iter_to_array(column)?);
         }
     }
-    parts.iter().map(|parts| joined(parts)).collect()
+    // The parts of a column are freed before the next one is joined.
+    parts.into_iter().map(|parts| joined(&parts)).collect()
 }
 
 fn joined(parts: &[ArrayRef]) -> Result<ArrayRef> {
