@@ -72,7 +72,11 @@ it('a column of a chart is a value of the field that splits it', () => {
   expect(behind(chart, ['host', '200', 'OTHER'], ['w', '5', '2'], 2)).toBe('index=web host="w"');
   const indexes = 'index=_* | chart count over host by index';
   expect(behind(indexes, ['host', 'VALUE_internal'], ['w', '5'], 1)).toBe(
-    'index=_* host="w" index="_internal"',
+    'index=_* host="w" (index="_internal" OR index="VALUE_internal")',
+  );
+  const items = 'index=web | chart count over host by item';
+  expect(behind(items, ['host', 'VALUE_added_tax'], ['w', '5'], 1)).toBe(
+    'index=web host="w" (item="_added_tax" OR item="VALUE_added_tax")',
   );
   expect(behind('index=web | chart count by host', ['host', 'count'], ['w', '5'], 1)).toBe(
     'index=web host="w"',

@@ -28,7 +28,7 @@ export function eventsOfCell(
 ): Behind | null {
   const { report, fieldOf, reported } = columnsOf(query);
   const group = groupOf(report);
-  const terms = table.columns.flatMap((name, at): [string, string][] => {
+  const terms = table.columns.flatMap((name, at): [string, ...string[]][] => {
     const cell = row[at] ?? null;
     const field = report === '' ? null : fieldOf(name);
     return typeof cell === 'string' && field !== null ? [[field, cell]] : [];
@@ -40,8 +40,9 @@ export function eventsOfCell(
   const isSplit = field !== '' && !table.columns.some((name) => reported(name) === field);
   // A chart of one field has no column for each of its values.
   if (isSeries && isSplit && fieldOf(shown) === null) {
-    // The series of `_internal` is named `VALUE_internal`.
-    terms.push([field, series.replace(/^VALUE_/, '_')]);
+    // The series of `_internal` is named `VALUE_internal`, and a value may have this name itself.
+    const hidden = series.startsWith('VALUE_') ? [series.replace(/^VALUE_/, '_')] : [];
+    terms.push([field, ...hidden, series]);
   }
   // `stats latest(_time) as _time` groups by no time.
   const isOfTime =

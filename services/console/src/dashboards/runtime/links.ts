@@ -137,16 +137,23 @@ export function behindEvents(commands: string[]): { isGenerated: boolean; cut: n
   return { isGenerated, cut: isAlone ? from : from + before.length };
 }
 
+/** One of the values. */
+function conditionOf(name: string, values: readonly string[]): string {
+  const field = /^[\w.]+$/.test(name) ? name : quoted(name);
+  const each = values.map((value) => `${field}=${quoted(value)}`).join(' OR ');
+  return values.length > 1 ? `(${each})` : each;
+}
+
 /** The events behind a value: the search up to its first report, with the values as conditions. */
 export function eventsBehind(
   search: string,
-  terms: readonly (readonly [string, string])[],
+  terms: readonly (readonly [string, ...string[]])[],
 ): string {
   const commands = commandsOf(search);
   const { isGenerated, cut } = behindEvents(commands);
   const conditions = terms
     .filter(([name, value]) => name !== '' && !name.startsWith('_') && value !== '')
-    .map(([name, value]) => `${/^[\w.]+$/.test(name) ? name : quoted(name)}=${quoted(value)}`)
+    .map(([name, ...values]) => conditionOf(name, values))
     .join(' ');
   if (isGenerated) {
     return conditions === '' ? search.trim() : `${search.trim()} | search ${conditions}`;
