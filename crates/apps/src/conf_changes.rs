@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use crate::Settings;
 use crate::conf_lines::{Meaning, lines};
 use crate::install::Remark;
-use crate::redaction::{has_secret, is_left_out};
+use crate::redaction::{has_secret, is_left_out, is_left_out_of_comment, is_padded};
 
 /// The remark about a secret.
 pub(crate) const SECRET: &str = "a secret";
@@ -102,6 +102,9 @@ impl Changing<'_> {
                 Meaning::Unknown if self.conf.is_some() => {
                     self.leave_out_line(line.number, "neither a stanza nor a setting");
                 }
+                Meaning::Setting(..) if self.conf.is_some() && is_padded(line.text.trim()) => {
+                    self.leave_out_line(line.number, "a line that may be the end of a secret");
+                }
                 Meaning::Comment(_) | Meaning::Setting(..) | Meaning::Unknown => {
                     self.out.text.push_str(line.text);
                 }
@@ -127,7 +130,7 @@ impl Changing<'_> {
                 let value = value.trim().trim_end_matches('\\').trim_end();
                 // `token: the token of the user` explains a setting.
                 let is_one = separator == '=' || !value.contains(char::is_whitespace);
-                is_one && is_left_out(conf, key.trim(), value)
+                is_one && is_left_out_of_comment(conf, key.trim(), value)
             })
         };
         has_secret(text) || is_setting('=') || is_setting(':')
@@ -211,6 +214,18 @@ mod tests {
             "local/inputs.conf:12",
             "local/inputs.conf:15",
         ];
+        assert_eq!(places(&changed), expected);
+    }
+
+    #[test]
+    fn the_last_line_of_an_encoded_secret_is_left_out() {
+        let text = "[a]\n#token = MIIEvQIBADANBgkqhkiG9w0\\\nMIIEvQIBADANBgkqhkiG9w==\n\
+                    MIIEvQIBADANBgkqhkiG9w0=\nindex=\n\
+                    acceptFromEverybody=\nx=MIIEvQIBADANBgkqhkiG9w==\n";
+        let changed = changed("local/inputs.conf", Some("inputs"), text, &[]);
+        let kept = "[a]\nindex=\nacceptFromEverybody=\nx=MIIEvQIBADANBgkqhkiG9w==\n";
+        assert_eq!(changed.text, kept);
+        let expected = ["local/inputs.conf:2", "local/inputs.conf:3", "local/inputs.conf:4"];
         assert_eq!(places(&changed), expected);
     }
 

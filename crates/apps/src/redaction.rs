@@ -50,12 +50,19 @@ fn is_named_so(conf: &str, key: &str) -> bool {
     PARTS.iter().any(|part| name.contains(part)) || (a_key && WITH_KEYS.contains(&conf))
 }
 
-/// Whether a value has a URL with a password: `scheme://user:password@host`.
+/// Whether a value has a URL with a password: `scheme://user:password@host`. Passwords with `/`, `?` and `#`
+/// are often not encoded.
 fn holds_password(value: &str) -> bool {
-    let mut after_schemes = value.split("://").skip(1);
-    after_schemes.any(|rest| {
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
+    value.split("://").skip(1).any(|rest| {
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>');
+        let url = rest.split(is_end).next().unwrap_or_default();
+        let Some((before, _)) = url.rsplit_once('@') else { return false };
+        let Some((user, password)) = before.split_once(':') else { return false };
+        // The colon is in the path, or before a port, and `@` is in the path.
+        let is_of_path = user.contains(['/', '?', '#']) || user.starts_with('[');
+        let port = password.split_once(['/', '?', '#']).map(|(port, _)| port);
+        let is_port = port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+        !is_of_path && !is_port
     })
 }
 
@@ -66,8 +73,7 @@ fn is_secret(conf: &str, key: &str, value: &str) -> bool {
 
 /// Files whose settings are named by fields, roles or capabilities, such as `EXTRACT-token`: the names of
 /// their settings do not tell secrets.
-const NAMED_OTHERWISE: [&str; 14] = [
-    "app",
+const NAMED_OTHERWISE: [&str; 13] = [
     "authorize",
     "collections",
     "datamodels",
@@ -125,16 +131,27 @@ const ENCRYPTED_LENGTH: usize = 16;
 
 /// Whether a setting is left out of the package of an app: a secret by its name or its value.
 pub(crate) fn is_left_out(conf: &str, key: &str, value: &str) -> bool {
-    // The passwords of old versions of Splunk are in `[credential:<realm>:<user>:]` of `app.conf`.
-    let is_named_otherwise = NAMED_OTHERWISE.contains(&conf) && (conf, key) != ("app", "password");
-    let is_choice = value.is_empty()
-        || conf::boolean(value).is_some()
-        || (conf, key) == ("savedsearches", "search");
+    // `reload.passwords` of `app.conf` names a file.
+    let is_named_otherwise =
+        NAMED_OTHERWISE.contains(&conf) || (conf == "app" && key.starts_with("reload."));
+    let is_choice = is_choice(value) || (conf, key) == ("savedsearches", "search");
     let is_pattern = conf == "props" || (conf == "transforms" && PATTERNS.contains(&key));
     !is_choice
         && ((!is_named_otherwise && (is_named_so(conf, key) || is_key(conf, key)))
             || (!is_pattern && has_secret(value))
             || has_private_key(value.as_bytes()))
+}
+
+/// Whether a setting that is commented out is left out of the package of an app: also in files whose settings
+/// are named by fields, a comment with the plain name of a secret is a note about one.
+pub(crate) fn is_left_out_of_comment(conf: &str, key: &str, value: &str) -> bool {
+    let is_note = || !key.contains(['-', '.']) && !is_choice(value) && is_named_so("", key);
+    is_left_out(conf, key, value) || (NAMED_OTHERWISE.contains(&conf) && is_note())
+}
+
+/// Whether a value is too simple for a secret.
+fn is_choice(value: &str) -> bool {
+    value.is_empty() || conf::boolean(value).is_some()
 }
 
 /// Whether the name of a setting ends in `key` in a file where it names a secret.
@@ -157,7 +174,7 @@ pub(crate) fn has_secret(text: &str) -> bool {
 fn holds_parameter(value: &str) -> bool {
     let urls = value.split("://").skip(1).map(|url| url.split_whitespace().next());
     urls.flatten().any(|url| {
-        url.split(['?', '&', ';']).skip(1).any(|parameter| {
+        url.split(['?', '&', ';', '#']).skip(1).any(|parameter| {
             let (name, value) = parameter.split_once('=').unwrap_or_default();
             // `$token$` is replaced by the value of a field.
             !value.is_empty() && !value.starts_with('$') && is_named_so("", name)
@@ -179,6 +196,16 @@ pub(crate) fn has_encrypted(text: &str) -> bool {
             rest.bytes().take_while(|byte| is_base64(*byte)).count() >= ENCRYPTED_LENGTH
         })
     })
+}
+
+/// Whether a line is the last one of an encoded value. A name with an equals sign ends in one, too, but is
+/// hardly as long, with digits and without an underscore.
+pub(crate) fn is_padded(line: &str) -> bool {
+    let content = line.trim_end_matches('=');
+    let padding = line.len() - content.len();
+    content.len() >= ENCRYPTED_LENGTH
+        && content.bytes().all(|byte| is_base64(byte) && byte != b'=')
+        && (padding == 2 || (padding == 1 && content.bytes().any(|byte| byte.is_ascii_digit())))
 }
 
 fn is_base64(byte: u8) -> bool {
@@ -256,6 +283,10 @@ mod tests {
         let left_out = [
             ("inputs", "token", "4711"),
             ("app", "password", "x"),
+            ("app", "api_key", "x"),
+            ("web", "url", "https://u:p#w@host"),
+            ("web", "url", "postgres://u:a/b@host"),
+            ("web", "url", "https://host/#access_token=K"),
             ("server", "pass4SymmKey", "x"),
             ("authentication", "bindDNpassword", "x"),
             ("authentication", "clientSecret", "x"),
@@ -288,9 +319,29 @@ mod tests {
             ("savedsearches", "action.summary_index.key", "x"),
             ("ta_x_settings", "checkpoint_key", "x"),
             ("ta_x_settings", "label", "costs $1$7"),
+            ("ta_x_settings", "endpoint", "https://host:8089/users/a@b"),
+            ("ta_x_settings", "endpoint", "https://host/a:b@c"),
+            ("ta_x_settings", "all", "{\"url\":\"https://host\",\"mail\":\"a@b\"}"),
         ];
         for (conf, key, value) in kept {
             assert!(!is_left_out(conf, key, value), "{conf} {key}");
+        }
+    }
+
+    #[test]
+    fn notes_about_secrets_are_left_out_of_all_files() {
+        for conf in ["macros", "props", "transforms", "app", "inputs"] {
+            assert!(is_left_out_of_comment(conf, "password", "hunter2"), "{conf}");
+        }
+        let kept = [
+            ("props", "EXTRACT-token", "(?<token>x)"),
+            ("transforms", "DEST_KEY", "queue"),
+            ("eventgen", "token.0.replacement", "%d"),
+            ("authorize", "edit_tokens_all", "enabled"),
+            ("app", "reload.passwords", "simple"),
+        ];
+        for (conf, key, value) in kept {
+            assert!(!is_left_out_of_comment(conf, key, value), "{conf} {key}");
         }
     }
 
