@@ -432,6 +432,8 @@ fn pair_filters(
     filters: &mut HashMap<u64, Arc<dyn PhysicalExpr>>,
 ) {
     let of_original = original.dynamic_expressions_produced();
+    // With several, one that a copy does not have would pair filters of different columns.
+    debug_assert!(of_original.len() <= 1, "{} has several dynamic filters", original.name());
     let both = of_original.iter().zip(copy.dynamic_expressions_produced());
     filters.extend(both.filter_map(|(old, new)| Some((old.expression_id()?, new))));
     for (original, copy) in original.children().into_iter().zip(copy.children()) {

@@ -353,8 +353,8 @@ impl Work {
         let (observed, others) = origin.residual.filters.split_at(origin.residual.observed);
         if !observed.is_empty() {
             let before = rows.stored.num_rows();
-            // They are all small.
-            self.apply_small(observed, &mut rows, origin)?;
+            let (texts, later) = self.apply_small(observed, &mut rows, origin)?;
+            debug_assert!(texts.is_empty() && later.is_empty(), "observed filters are all small");
             self.selectivity.add(observed, before, rows.stored.num_rows());
             if rows.are_none() {
                 return Ok(None);
