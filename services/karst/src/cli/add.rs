@@ -173,7 +173,7 @@ struct Sent {
 fn may_be_indexed(error: &anyhow::Error) -> bool {
     match error.downcast_ref::<Failure>() {
         Some(Failure::Unreachable(text)) => !text.contains("Connection refused"),
-        Some(Failure::Server(text)) => !text.contains("shutting down"),
+        Some(Failure::Server(text) | Failure::Later(text)) => !text.contains("shutting down"),
         Some(_) => false,
         // The response ended before its end.
         None => error.is::<reqwest::Error>(),
@@ -434,7 +434,7 @@ mod tests {
             "{broken}"
         );
         for exact in [
-            Failure::Server("ingest is shutting down; send again when it is back".to_owned()),
+            Failure::Later("ingest is shutting down; send again when it is back".to_owned()),
             Failure::Unreachable("Connection refused (os error 111)".to_owned()),
         ] {
             let text = told(exact);

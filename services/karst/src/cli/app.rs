@@ -188,12 +188,9 @@ async fn export(options: AppExportOptions) -> Result<()> {
     let path = format!("{}/package?output_mode=json", path_of(&options.name));
     let mut attempt = 1;
     let (report, packed) = loop {
-        let mut answer = client.get(&path).await?;
-        let report: Packed = serde_json::from_value(answer["entry"][0]["content"].take())
-            .context("the server sent a report that this version of karst cannot read")?;
-        match client.file(&report.url).await {
-            Err(error) if attempt < ATTEMPTS && is_of_server(&error) => attempt += 1,
-            packed => break (report, packed?),
+        match packed(&client, &path).await {
+            Err(error) if attempt < ATTEMPTS && is_later(&error) => attempt += 1,
+            both => break both?,
         }
     };
     save(&to, &packed, options.force).with_context(|| format!("cannot write {}", to.display()))?;
@@ -208,9 +205,18 @@ async fn export(options: AppExportOptions) -> Result<()> {
     Ok(())
 }
 
+/// Returns the report about a package, and the package.
+async fn packed(client: &Client, path: &str) -> Result<(Packed, Vec<u8>)> {
+    let mut answer = client.get(path).await?;
+    let report: Packed = serde_json::from_value(answer["entry"][0]["content"].take())
+        .context("the server sent a report that this version of karst cannot read")?;
+    let bytes = client.file(&report.url).await?;
+    Ok((report, bytes))
+}
+
 /// Whether another request may succeed: the app has changed since the report, or others are exported.
-fn is_of_server(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(Failure::Server(_)))
+fn is_later(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(Failure::Later(_)))
 }
 
 /// Refuses to replace a file, which may be the package of the app's vendor.

@@ -48,6 +48,8 @@ pub(crate) enum Failure {
     Unauthorized(String),
     /// Logged in, and not allowed.
     Forbidden(String),
+    /// Another request may succeed: the server is busy, or has something else meanwhile.
+    Later(String),
     /// Any other server error.
     Server(String),
 }
@@ -55,7 +57,7 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn code(&self) -> u8 {
         match self {
-            Self::Server(_) | Self::Forbidden(_) => 1,
+            Self::Server(_) | Self::Later(_) | Self::Forbidden(_) => 1,
             Self::Usage(_) => 2,
             Self::Search(_) => 3,
             Self::Unreachable(_) => 4,
@@ -72,6 +74,7 @@ impl fmt::Display for Failure {
             | Self::Unreachable(text)
             | Self::Unauthorized(text)
             | Self::Forbidden(text)
+            | Self::Later(text)
             | Self::Server(text) => f.write_str(text),
         }
     }
@@ -455,6 +458,7 @@ fn refused(status: StatusCode, path: &str, body: &str) -> Failure {
         StatusCode::NOT_FOUND => Failure::Server(named(path, &text).unwrap_or(text)),
         // Of a load balancer, which has no answer from a server.
         StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Failure::Unreachable(text),
+        StatusCode::CONFLICT | StatusCode::SERVICE_UNAVAILABLE => Failure::Later(text),
         _ => Failure::Server(text),
     }
 }
@@ -521,6 +525,13 @@ mod tests {
         let code = |path: &str| refused(StatusCode::BAD_REQUEST, path, body).code();
         assert_eq!(code("/services/search/v2/jobs"), 3);
         assert_eq!(code("/services/receivers/simple"), 2);
+    }
+
+    #[test]
+    fn another_request_may_succeed_only_if_the_server_is_busy_or_has_something_else() {
+        let is_later = |status| matches!(refused(status, "/services", "{}"), Failure::Later(_));
+        assert!(is_later(StatusCode::SERVICE_UNAVAILABLE) && is_later(StatusCode::CONFLICT));
+        assert!(!is_later(StatusCode::INTERNAL_SERVER_ERROR) && !is_later(StatusCode::NOT_FOUND));
     }
 
     #[test]
