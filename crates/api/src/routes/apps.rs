@@ -4,14 +4,16 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use access::Object;
-use apps::{AppInfo, Export, ExportTurn, NOBODY, Package, SEARCH};
+use apps::{AppInfo, Export, NOBODY, Package, SEARCH};
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use model::ErrorKind;
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
 use super::data_inputs::without_inputs_of;
 use super::feed;
@@ -317,8 +319,8 @@ async fn package(call: Call) -> Result<Response, RestError> {
     let app = found(&call, call.name())?.name;
     let mode = OutputMode::of(&call.params)?;
     let (permissions, caller) = (Arc::clone(&call.state.permissions), call.caller.clone());
-    let access = move |place: &str| {
-        let object = Object { owner: NOBODY, shared: true, place };
+    let access = move |owner: &str, place: &str| {
+        let object = Object { owner, shared: true, place };
         if !caller.may("list_all_objects") && !caller.rights.may_read(&object) {
             return None;
         }
@@ -350,9 +352,9 @@ async fn package(call: Call) -> Result<Response, RestError> {
         let text = format!("the app {app} has changed since its package was described: ask again");
         return Err(RestError::of_kind(ErrorKind::Conflict, text));
     }
-    let packed =
-        work_on_part(move || package.into_packed().map(|bytes| Packed { bytes, _turn: turn }));
-    let packed = packed.await.map_err(|_| RestError::stopping())?.map_err(|error| {
+    // The turn comes with the bytes, so that it is held while they are packed, even if nobody waits for them.
+    let packed = work_on_part(move || package.into_packed().map(|bytes| (bytes, turn)));
+    let (bytes, turn) = packed.await.map_err(|_| RestError::stopping())?.map_err(|error| {
         RestError::of_kind(ErrorKind::Internal, format!("cannot pack the app {app}: {error}"))
     })?;
     let headers = [
@@ -360,13 +362,29 @@ async fn package(call: Call) -> Result<Response, RestError> {
         (header::CONTENT_DISPOSITION, format!("attachment; filename=\"{}.spl\"", segment(&app))),
         (header::ETAG, format!("\"{digest}\"")),
     ];
+    let packed = Packed { bytes, _sending: held_while_sent(turn, SENDING) };
     Ok((headers, Bytes::from_owner(packed)).into_response())
+}
+
+/// The longest time for which other exports wait until a package is sent.
+const SENDING: Duration = Duration::from_mins(10);
+
+/// Holds a turn until the sender is dropped, for at most this time: a client that accepts no bytes would
+/// keep all others from exporting.
+fn held_while_sent(turn: impl Send + 'static, limit: Duration) -> oneshot::Sender<()> {
+    let (sending, sent) = oneshot::channel::<()>();
+    runtime::detached(async move {
+        // Either way, the next export may begin.
+        let _ = tokio::time::timeout(limit, sent).await;
+        drop(turn);
+    });
+    sending
 }
 
 /// A packed app. The next export begins when it is sent.
 struct Packed {
     bytes: Vec<u8>,
-    _turn: ExportTurn,
+    _sending: oneshot::Sender<()>,
 }
 
 impl AsRef<[u8]> for Packed {
@@ -438,4 +456,29 @@ fn archive() -> String {
     };
     let package = Package { app: "kept".to_owned(), files: vec![file], links: Vec::new() };
     String::from_utf8(package.archive().expect("an archive")).expect("a text")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+
+    async fn ended(turn: &Weak<()>) {
+        while turn.strong_count() > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_turn_ends_when_the_package_is_sent_or_takes_too_long() {
+        let (first, second) = (Arc::new(()), Arc::new(()));
+        let (of_first, of_second) = (Arc::downgrade(&first), Arc::downgrade(&second));
+        let sending = held_while_sent(first, SENDING);
+        let _stalled = held_while_sent(second, Duration::from_millis(1));
+        ended(&of_second).await;
+        assert_eq!(of_first.strong_count(), 1);
+        drop(sending);
+        ended(&of_first).await;
+    }
 }

@@ -46,7 +46,7 @@ pub struct Export {
     pub left_out: Vec<Remark>,
     /// Differs if the package or the parts that are left out differ.
     pub digest: String,
-    /// To be held as long as the package, packed or not, is in memory.
+    /// To be held as long as the package, packed or not, is in memory, but no longer than others can wait.
     pub turn: ExportTurn,
 }
 
@@ -58,8 +58,8 @@ pub struct ExportTurn {
 
 impl Apps {
     /// Packs an app: its files, and what was shared in it at run time, below `local`. `access` returns the
-    /// permissions of a shared object ([`crate::ConfObject::place`]), and `None` if the caller may not read
-    /// it.
+    /// permissions of a shared object by its owner and its place ([`crate::ConfObject::place`]), and `None`
+    /// if the caller may not read it.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Invalid`] for an app without content or a too large one, [`Error::Busy`]
@@ -67,7 +67,7 @@ impl Apps {
     pub async fn export(
         &self,
         app: &str,
-        access: impl Fn(&str) -> Option<Access> + Send + 'static,
+        access: impl Fn(&str, &str) -> Option<Access> + Send + 'static,
     ) -> Result<Export, Error> {
         if !self.apps().iter().any(|known| known.name == app) {
             return Err(Error::NotFound(app.to_owned()));
@@ -77,7 +77,7 @@ impl Apps {
         let mut limits = Limits::of(app);
         let (mut allowed, mut hidden) = (Vec::new(), BTreeMap::<String, usize>::new());
         for (name, object) in self.shared_lookups(app).await? {
-            match access(&format!("{NOBODY}/{app}/lookups/{name}")) {
+            match access(NOBODY, &format!("{NOBODY}/{app}/lookups/{name}")) {
                 Some(roles) => allowed.push((name, roles, object)),
                 None => *hidden.entry("lookups".to_owned()).or_default() += 1,
             }
@@ -94,7 +94,7 @@ impl Apps {
             let found = own.files_of_app(&app, &mut limits)?;
             let mut content = Content::of(found, hidden);
             for stored in own.shared_objects(&app) {
-                match access(&stored.document()) {
+                match access(&stored.owner, &stored.document()) {
                     Some(roles) => content.add(&stored, &roles),
                     None => *content.hidden.entry(stored.conf).or_default() += 1,
                 }
@@ -393,7 +393,7 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    fn everybody(_: &str) -> Option<Access> {
+    fn everybody(_: &str, _: &str) -> Option<Access> {
         Some(Access { read: Some(vec!["*".to_owned()]), write: Some(vec!["admin".to_owned()]) })
     }
 
@@ -495,10 +495,16 @@ mod tests {
             apps.create("macros", name, &all, settings(&[("definition", name)])).await.unwrap();
             apps.write_lookup(&format!("{name}.csv"), &all, "a\n1\n".into()).await.unwrap();
         }
-        let readable = |place: &str| if place.contains("closed") { None } else { everybody(place) };
+        apps.create("macros", "hers", &all, settings(&[("definition", "b")])).await.unwrap();
+        apps.share("macros", "hers", &all, "ann", Sharing::App).await.unwrap();
+        let readable = |owner: &str, place: &str| {
+            let is_hidden = place.contains("closed") || (place.contains("hers") && owner != "ann");
+            if is_hidden { None } else { everybody(owner, place) }
+        };
         let export = apps.export("shop", readable).await.unwrap();
         let macros = text(&export, "local/macros.conf").unwrap();
-        assert_eq!(macros, "[open]\ndefinition = open\n\n");
+        assert!(macros.contains("[open]\ndefinition = open\n"), "{macros}");
+        assert!(macros.contains("[hers]\n") && !macros.contains("closed"), "{macros}");
         assert!(text(&export, "lookups/open.csv").is_some());
         assert!(text(&export, "lookups/closed.csv").is_none());
         assert!(!text(&export, METADATA).unwrap().contains("closed"));
