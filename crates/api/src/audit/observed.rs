@@ -30,8 +30,8 @@ pub struct Requester {
     pub address: Option<String>,
 }
 
-/// An extension of the requests that a search makes (`rest`). The search has a turn meanwhile, so they may run
-/// none: that would wait for a turn itself.
+/// An extension of the requests that a search makes (`rest`). The search has a turn meanwhile, so they may
+/// run none: that would wait for a turn itself.
 #[derive(Debug, Clone, Copy)]
 pub struct WithinSearch;
 

@@ -9,7 +9,7 @@ use catalog::{Catalog, Commit, Discarded, Snapshot};
 use ingest::restore::{check, interrupted, lost, rebuild};
 use ingest::{LifecycleSettings, Settings};
 use inputs::{CutEvents, Input, InputMeta, MissingTime, SinkExt, StreamKey};
-use model::EventTime;
+use model::{EventTime, IndexName};
 use object_store::ObjectStore;
 use runtime::{Clock, ManualClock, SystemClock};
 use serde_json::json;
@@ -103,8 +103,15 @@ async fn buckets_that_a_rebuild_could_not_compare_are_compared_by_the_next_one()
 async fn an_object_that_a_rebuild_could_not_read_is_not_deleted_by_the_next_start() {
     let data = TestDir::new();
     let setup = start(data.path(), settings()).await;
+    // The journal keeps the records of stored events as long as there is a hot one before them.
+    let mut events = CutEvents::new(MissingTime::Now);
+    let other = IndexName::new("other").unwrap();
+    let meta = InputMeta { index: other, ..meta(Some("test")) };
+    assert!(events.push(meta.by_ref(), None, b"hot"));
+    let input = Input::Events { stream: StreamKey("other".into()), events };
+    setup.ingest.submit(input).await.unwrap();
     setup.events(&["in a bucket"]).await;
-    setup.ingest.roll_all(None).await.unwrap();
+    setup.ingest.roll_all(Some(&main_index())).await.unwrap();
     setup.events(&["in the journal"]).await;
     let path = setup.catalog.snapshot().buckets(&main_index()).first().unwrap().path();
     setup.stop().await;
@@ -116,13 +123,13 @@ async fn an_object_that_a_rebuild_could_not_read_is_not_deleted_by_the_next_star
     assert_eq!((done.buckets, done.damage.len()), (0, 1), "{:?}", done.damage);
     for _ in 0..2 {
         let setup = start(data.path(), settings()).await;
-        assert_eq!(sorted(&setup).await, ["in a bucket", "in the journal"]);
+        assert_eq!(sorted(&setup).await, ["hot", "in a bucket", "in the journal"]);
         setup.ingest.roll_all(None).await.unwrap();
         setup.stop().await;
     }
     assert_eq!(fs::read(&object).unwrap(), b"damaged");
     fs::write(&object, content).unwrap();
-    assert_eq!(rebuilt(data.path()).await.events, 2);
+    assert_eq!(rebuilt(data.path()).await.events, 3);
 }
 
 /// As an S3 server that has lost blocks of an object: it answers, but never with this object.

@@ -276,7 +276,8 @@ mod tests {
     async fn kept_fields_may_be_indexed_fields_aliases_and_fields_of_the_configuration() {
         let world = World::of(CONFIGURED, &Memory::Whole).await.unwrap();
         let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();
-        let planned = plan::shown_fields(world.context(), &session, None).await.unwrap();
+        let present = ["user", "region"].map(str::to_owned).into_iter().collect();
+        let planned = plan::shown_fields(world.context(), &session, Some(&present)).await.unwrap();
         let ShownPlan::Fields(shown) = planned else { panic!("the configuration adds no fields") };
         let shown = Arc::new(shown);
         let column =

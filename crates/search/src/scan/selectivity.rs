@@ -3,8 +3,8 @@
 //! The term index predicts this share for filters with words. For others (`status>=500`, `host!=a*`, SQL
 //! comparisons) it is measured: on a sample before the first large read, and on all rows afterwards, so that
 //! the decision follows the data. Which filters are over small columns depends on the bucket, so each set of
-//! filters has its own share: there are few, as most buckets of an index leave the same filters. A wrong share
-//! costs time only: the filters are the same in both ways.
+//! filters has its own share: there are few, as most buckets of an index leave the same filters. A wrong
+//! share costs time only: the filters are the same in both ways.
 
 use bucket::GranuleSet;
 use hashbrown::HashMap;
