@@ -21,7 +21,8 @@ const CHARTS: &[(&str, usize)] = &[
     ("timechart span=10s limit=2 useother=f sum(size) by user", 120),
     ("timechart span=10s limit=2 usenull=f dc(path) by user", 120),
     ("timechart span=10s limit=2 count range(size) by user", 120),
-    ("timechart span=10s limit=2 per_second(size) by user", 120),
+    // Eighths add up exactly: OTHER is a sum of rates in one way, and a rate of a sum in the other.
+    ("timechart span=8s limit=2 per_second(size) by user", 140),
     ("timechart span=10s limit=bottom2 p90(size) by user", 120),
     ("timechart span=10s count by user where count in top2", 120),
     ("timechart span=10s count by user where count > 12", 120),
