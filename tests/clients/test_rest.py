@@ -292,6 +292,46 @@ def test_paths_that_dashboards_read_are_rows_of_rest(server, path, field):
     assert all(row["splunk_server"] for row in rows)
 
 
+def test_searches_see_a_data_model_that_is_made_over_rest(server, shop):
+    models = "/servicesNS/nobody/search/datamodel/model"
+    root = {
+        "objectName": "all",
+        "parentName": "BaseEvent",
+        "fields": [{"fieldName": "status", "owner": "all"}],
+        "constraints": [{"search": f"index={shop}"}],
+    }
+    model = json.dumps({"modelName": "by_rest", "objects": [root]})
+    for wrong in [{}, {"eai:data": "[]"}, {"eai:data": "{"}, {"eai:data": '{"objects": 1}'}]:
+        answer = server.rest("POST", models, {"name": "by_rest", **wrong})
+        assert answer.status == 400 and "eai:data" in answer.text, answer
+    form = {"name": "by_rest", "eai:data": model}
+    assert server.rest("POST", models, form).status == 201
+    try:
+        answer = server.rest("POST", f"{models}/by_rest/acl", {"sharing": "global", "owner": "nobody"})
+        assert answer.status == 200, answer
+        searches = [
+            "| tstats count from datamodel=by_rest where all.status=500",
+            "| datamodel by_rest all search | search all.status=500 | stats count",
+            "| from datamodel:by_rest.all | search status=500 | stats count",
+        ]
+
+        def counts():
+            form = {"exec_mode": "oneshot", "output_mode": "json"}
+            answers = [
+                server.rest("POST", "/services/search/jobs", {"search": search, **form})
+                for search in searches
+            ]
+            return [one.json()["results"] if one.status == 200 else one.text for one in answers]
+
+        expected = [[{"count": "10"}]] * 3
+        # A search head of a cluster learns of the model a moment later.
+        wait_for(lambda: counts() == expected, "searches see the model", 30)
+        assert server.rest("POST", f"{models}/by_rest/disable").status == 200
+        wait_for(lambda: all("was not found" in str(one) for one in counts()), "it is disabled", 30)
+    finally:
+        assert server.rest("DELETE", f"{models}/by_rest").status == 200
+
+
 def test_rest_does_not_run_a_search_that_would_wait_for_its_own(own_server, tmp_path):
     local = tmp_path / "conf" / "system" / "local"
     local.mkdir(parents=True)

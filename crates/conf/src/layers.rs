@@ -7,6 +7,7 @@
 
 mod changes;
 mod disabled;
+mod models;
 mod order;
 mod outside;
 mod server;
@@ -75,7 +76,8 @@ pub struct Layers {
     metadata: Metadata,
     /// The directories of apps, including those without files.
     directories: BTreeSet<String>,
-    /// Data models: app, name, JSON. Those of `local` come before those of `default`.
+    /// Data models in files: app, name, JSON. Those of `local` come before those of `default`. In a view, the
+    /// stored ones too.
     models: Vec<(String, String, String)>,
     /// The paths of files that are in no layer, by the app in whose directory they are; `None` for those
     /// outside of apps.
@@ -303,13 +305,7 @@ impl Layers {
             files.push((rank, LayerFile { layer: layer.clone(), conf: conf.clone(), file }));
         }
         files.sort_by(|a, b| in_view((a.0, &a.1.layer), (b.0, &b.1.layer)));
-        let mut models = self.models.clone();
-        let is_other = |one: &(String, String, String)| one.0 != app;
-        // The sort is stable: models of `local` stay before those of `default`.
-        models.sort_by(|a, b| is_other(a).cmp(&is_other(b)).then_with(|| b.0.cmp(&a.0)));
-        models.retain(|(other, name, _)| {
-            other == app || self.metadata.shows(other, "datamodels", name)
-        });
+        let models = self.models_in_view(app, &files);
         Self {
             files: files.into_iter().map(|(_, file)| file).collect(),
             others: self.others.clone(),
@@ -434,7 +430,11 @@ impl Layers {
                 }
             }
         }
-        self.models.retain(|(app, name, _)| !hidden(app, "datamodels", name));
+        let private = models::private(&self.files);
+        self.models.retain(|(app, name, json)| {
+            private.contains(&(app.as_str(), name.as_str(), json.as_str()))
+                || !hidden(app, "datamodels", name)
+        });
         self
     }
 

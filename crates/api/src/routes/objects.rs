@@ -518,7 +518,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         ("data/ui/panels", "eai%3Adata=%3Cpanel%2F%3E", "eai%3Adata=%3Cpanel+id%3D%22a%22%2F%3E"),
         ("data/ui/times", "label=a&earliest_time=-1h", "label=b"),
-        ("datamodel/model", "description=a", "description=b"),
+        ("datamodel/model", "eai%3Adata=%7B%22objects%22%3A%5B%5D%7D", "description=b"),
         ("storage/collections/config", "field.n=number", "field.n=string"),
         ("configs/conf-times", "label=a", "label=b"),
     ];
@@ -683,7 +683,13 @@ fn knowledge_cases() -> Vec<Case> {
     let unknown = "name=no&search=%60nothing_there%60";
     let counts = "takes 1 argument, but args names 2: a, b";
     let two = "name=checked(2)&args=a%2Cb&definition=%24a%24";
+    let models = "/servicesNS/nobody/search/datamodel/model";
+    let no_list = "name=no&eai%3Adata=%7B%22objects%22%3A1%7D";
     vec![
+        case(&format!("POST {models}"), "name=no", 400, "\\\"eai:data\\\" is missing"),
+        case(&format!("POST {models}"), no_list, 400, "eai:data is not a data model: "),
+        case(&format!("POST {models}"), "name=no&eai%3Adata=%5B%5D", 400, "not a JSON object"),
+        case(&format!("GET {models}/no"), "", 404, "Could not find object"),
         case(&format!("POST {event_types}"), &format!("name=no&{commands}"), 400, pipe),
         case(&format!("POST {event_types}"), unknown, 400, "there is no macro"),
         case(&format!("GET {event_types}/no"), "", 404, "Could not find object"),

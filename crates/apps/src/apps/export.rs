@@ -33,6 +33,8 @@ use crate::{Error, NOBODY, Package, PackedFile, Settings, Sharing};
 const METADATA: &str = "metadata/local.meta";
 /// The file whose settings are exported one by one.
 const PROPS: &str = "props";
+/// The file of data models, whose text is a file of its own.
+const MODELS: &str = "datamodels";
 /// Time that an export waits for another one.
 const WAIT: Duration = Duration::from_secs(10);
 
@@ -191,23 +193,32 @@ impl Content {
     fn add(&mut self, stored: &Stored, access: &Access) {
         let (conf, name) = (stored.conf.as_str(), stored.name.as_str());
         let is_page = KINDS.contains(&conf);
+        let text = stored.settings.iter().find(|(key, _)| key == TEXT).map(|(_, text)| text);
+        let model = text.filter(|_| conf == MODELS);
+        let is_file = is_page || model.is_some();
         if has_secret(name) {
             return self.leave_out(format!("{conf}.conf"), "a stanza with a secret in its name");
         }
-        if !is_file_name(conf) || !is_readable_stanza(name) || (is_page && !is_file_name(name)) {
+        if !is_file_name(conf) || !is_readable_stanza(name) || (is_file && !is_file_name(name)) {
             return self.leave_out(format!("{conf}: [{name}]"), "no file can have this name");
         }
         if is_page {
-            let text = stored.settings.iter().find(|(key, _)| key == TEXT);
             let path = PathBuf::from(format!("local/data/ui/{conf}/{name}.xml"));
-            if text.is_none_or(|(_, text)| self.put(path, text.clone().into_bytes())) {
+            if text.is_none_or(|text| self.put(path, text.clone().into_bytes())) {
                 self.describe(stored, access);
             }
             return;
         }
+        if let Some(json) = model {
+            let path = PathBuf::from(format!("local/data/models/{name}.json"));
+            if !self.put(path, json.clone().into_bytes()) {
+                return;
+            }
+        }
         self.describe(stored, access);
         let path = format!("local/{conf}.conf");
         let mut settings = stored.settings.clone();
+        settings.retain(|(key, _)| model.is_none() || key != TEXT);
         settings.retain(|(key, value)| {
             let why = if is_left_out(conf, key, value) {
                 SECRET
@@ -219,7 +230,9 @@ impl Content {
             self.leave_out(format!("{path}: [{name}] {key}"), why);
             false
         });
-        self.settings.entry(path.into()).or_default().push((name.to_owned(), settings));
+        if model.is_none() || !settings.is_empty() {
+            self.settings.entry(path.into()).or_default().push((name.to_owned(), settings));
+        }
     }
 
     /// Adds a lookup file that was shared at run time.
@@ -233,7 +246,7 @@ impl Content {
     /// Adds the permissions of an object. The sharing of a stanza of `props.conf` in files is not that of the
     /// object, unless a user has set it for the whole stanza.
     fn describe(&mut self, stored: &Stored, access: &Access) {
-        let kind = if stored.conf == "datamodels" { "models" } else { stored.conf.as_str() };
+        let kind = if stored.conf == MODELS { "models" } else { stored.conf.as_str() };
         let place = format!("{kind}/{}", encoded(&stored.name));
         let export = if stored.sharing == Sharing::Global { "system" } else { "none" };
         let setting = |key: &str, value: &str| (key.to_owned(), value.to_owned());
@@ -420,6 +433,8 @@ mod tests {
         apps.create("macros", "private", &ann, settings(&[("definition", "z")])).await.unwrap();
         apps.update("props", "st", &all, &settings(&[("EVAL-b", "2")])).await.unwrap();
         apps.create("views", "v", &all, settings(&[(TEXT, "<form/>")])).await.unwrap();
+        let model = settings(&[(TEXT, "{\n}"), ("acceleration", "0")]);
+        apps.create("datamodels", "dm", &all, model).await.unwrap();
         apps.write_lookup("a.csv", &all, "a\n1\n".into()).await.unwrap();
         let export = apps.export("shop", everybody).await.unwrap();
         let paths: Vec<&str> =
@@ -427,7 +442,9 @@ mod tests {
         let expected = [
             "default/macros.conf",
             "default/props.conf",
+            "local/data/models/dm.json",
             "local/data/ui/views/v.xml",
+            "local/datamodels.conf",
             "local/inputs.conf",
             "local/macros.conf",
             "local/props.conf",
@@ -438,6 +455,9 @@ mod tests {
         assert_eq!(text(&export, "default/macros.conf").unwrap(), macros);
         let local = text(&export, "local/macros.conf").unwrap();
         assert_eq!(local, "[of all]\ndefinition = a |\\\nb\n\n");
+        let models = text(&export, "local/datamodels.conf").unwrap();
+        assert_eq!(models, "[dm]\nacceleration = 0\n\n");
+        assert_eq!(text(&export, "local/data/models/dm.json").unwrap(), "{\n}");
         assert_eq!(text(&export, "local/inputs.conf").unwrap(), "[http://a]\nindex = main\n");
         let metadata = text(&export, "metadata/local.meta").unwrap();
         let shared = "[macros/of%20all]\nexport = system\naccess = read : [ * ], write : [ admin ]\nowner = ann\n";

@@ -1,7 +1,8 @@
 //! Checks of objects that are sent over REST, so that searches can use them. Files of apps may have mistakes,
 //! of which searches warn.
 
-use apps::{Namespace, Settings};
+use apps::{Namespace, Settings, TEXT};
+use knowledge::DataModel;
 
 use super::Asked;
 use crate::error::RestError;
@@ -18,9 +19,17 @@ pub(super) fn check(
         found.map(|(_, value)| value.as_str())
     };
     match (asked.kind.conf, get("search"), get("args")) {
+        ("datamodels", ..) => get(TEXT).map_or(Ok(()), |json| check_model(name, there, json)),
         ("eventtypes", Some(search), _) => check_event_type(asked, there, search),
         ("macros", _, args) => check_macro(asked, name, there, args),
         _ => Ok(()),
+    }
+}
+
+fn check_model(name: &str, there: &Namespace, json: &str) -> Result<(), RestError> {
+    match DataModel::parse(&there.app, name, json) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(RestError::invalid(format!("{TEXT} is not a data model: {error}"))),
     }
 }
 

@@ -173,7 +173,8 @@ fn check_event_type(settings: &Settings) -> Result<(), RestError> {
 }
 
 pub(crate) static DATAMODELS: Kind = Kind {
-    settings: &["acceleration", "acceleration.*", "dataset.*", "description", "eai:data"],
+    required: &[TEXT],
+    settings: &["acceleration", "acceleration.*", "dataset.*", "description", TEXT],
     defaults: &[("acceleration", "0")],
     ..Kind::new("datamodel", ("a data model", "data models"), "datamodel/model", "datamodels")
 };
