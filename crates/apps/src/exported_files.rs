@@ -182,9 +182,13 @@ impl Reading<'_> {
 /// Why a file is not in the package, by its path in the app without links, `target`: under another name, a
 /// link would give out what is not packed under its own name.
 fn of_target(inside: &Path, target: &Path, is_directory: bool) -> Option<&'static str> {
-    let parts = target.components().map(|part| part.as_os_str().to_string_lossy());
+    let parts: Vec<_> =
+        target.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let folders = parts.len().saturating_sub(usize::from(!is_directory));
     // The directories of a mounted ConfigMap stand for the directory that they are in.
-    let names: Vec<_> = parts.filter(|name| !name.starts_with("..")).collect();
+    let is_of_mount = |at: usize, name: &str| at < folders && name.starts_with("..");
+    let parts = parts.into_iter().enumerate().filter(|(at, name)| !is_of_mount(*at, name));
+    let names: Vec<_> = parts.map(|(_, name)| name).collect();
     let (name, folders) = names.split_last()?;
     if names.iter().any(|name| name.starts_with('.') || has_keys(name)) {
         return Some("a link to a hidden file or to keys");

@@ -54,6 +54,11 @@ fn is_named_so(conf: &str, key: &str) -> bool {
 /// are often not encoded.
 fn holds_password(value: &str) -> bool {
     value.split("://").skip(1).any(|rest| {
+        // A password may have what ends a URL elsewhere, such as a blank.
+        let authority = rest.split(['/', '?', '#', '"']).next().unwrap_or_default();
+        if authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':')) {
+            return true;
+        }
         let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '<' | '>');
         let url = rest.split(is_end).next().unwrap_or_default();
         let Some((before, _)) = url.rsplit_once('@') else { return false };
@@ -61,7 +66,8 @@ fn holds_password(value: &str) -> bool {
         // The colon is in the path, or before a port, and `@` is in the path.
         let is_of_path = user.contains(['/', '?', '#']) || user.starts_with('[');
         let port = password.split_once(['/', '?', '#']).map(|(port, _)| port);
-        let is_port = port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()));
+        let is_number = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        let is_port = port.is_some_and(|port| !port.is_empty() && is_number(port));
         !is_of_path && !is_port
     })
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use arrow::array::{
     Array, ArrayRef, AsArray, ListArray, RecordBatch, RecordBatchOptions, StringViewArray,
 };
-use arrow::datatypes::DataType;
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{ArrowNativeType, DataType};
 use arrow::error::Result;
 
 /// Number of foreign bytes that may be written, because copying has a cost too.
@@ -71,8 +72,12 @@ fn compacted(column: &ArrayRef, slack: Slack) -> Option<ArrayRef> {
         }
         DataType::List(item) => {
             let lists = column.as_list::<i32>();
-            let values = compacted(lists.values(), slack)?;
-            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            // A slice of lists has the values of all lists.
+            let (first, last) = (*lists.offsets().first()?, *lists.offsets().last()?);
+            let own = lists.values().slice(first.as_usize(), (last - first).as_usize());
+            let values = compacted(&own, slack)?;
+            let offsets = OffsetBuffer::from_lengths(lists.offsets().lengths());
+            let nulls = lists.nulls().cloned();
             let lists = ListArray::try_new(Arc::clone(item), offsets, values, nulls).ok()?;
             Some(Arc::new(lists))
         }
@@ -83,7 +88,6 @@ fn compacted(column: &ArrayRef, slack: Slack) -> Option<ArrayRef> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use arrow::buffer::OffsetBuffer;
     use arrow::datatypes::Field;
 
     use super::*;
@@ -103,6 +107,20 @@ mod tests {
         assert!(compacted.get_array_memory_size() < few.get_array_memory_size() / 100);
         let all: ArrayRef = Arc::new(texts);
         assert!(Arc::ptr_eq(&compact_column(&all, SLACK), &all), "nothing to gain");
+    }
+
+    #[test]
+    fn slices_of_lists_let_go_of_the_texts_of_the_other_lists() {
+        let texts = Arc::new(StringViewArray::from_iter_values((0..10_000).map(text)));
+        let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
+        let offsets = OffsetBuffer::from_lengths([2; 5_000]);
+        let all = ListArray::try_new(item, offsets, texts, None).unwrap();
+        let few: ArrayRef = Arc::new(all.slice(2_500, 3));
+        for slack in [SLACK, Slack::Kept, Slack::Written] {
+            let compacted = compact_column(&few, slack);
+            assert_eq!(compacted.as_ref(), few.as_ref());
+            assert!(compacted.get_array_memory_size() < few.get_array_memory_size() / 100);
+        }
     }
 
     #[test]

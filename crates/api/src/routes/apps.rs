@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Object;
-use apps::{AppInfo, Export, NOBODY, Package, SEARCH};
+use apps::{AppInfo, Export, Package, SEARCH};
 use axum::body::Bytes;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};

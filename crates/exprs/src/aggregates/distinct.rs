@@ -397,7 +397,7 @@ impl Summary for Occurrences {
 
     fn merge(&mut self, states: &[ArrayRef], row: usize) -> Result<()> {
         use arrow::array::AsArray;
-        let count = states[0].as_primitive::<arrow::datatypes::Int64Type>().value(row);
+        let count = states[0].as_primitive::<Int64Type>().value(row);
         self.count = self.count.saturating_add(count);
         Ok(())
     }

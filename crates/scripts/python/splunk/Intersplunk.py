@@ -65,8 +65,14 @@ def _read_header(lines, settings):
 
 def _chain(first, lines):
     if first:
-        yield first
-    yield from lines
+        yield _without_nul(first)
+    for line in lines:
+        yield _without_nul(line)
+
+
+def _without_nul(line):
+    # Before Python 3.11, the reader of CSV refuses it.
+    return line.replace("\0", "\ufffd")
 
 
 def outputResults(results, messages=None, fields=None, mvdelim="\n", outputfile=None):
