@@ -61,7 +61,11 @@ def test_a_change_at_one_search_head_holds_at_the_other_one_within_seconds(clust
         """Measures the time since the answer to the change."""
         began = time.monotonic()
         wait_for(condition, what, 60, 0.01)
-        delays.setdefault(what, []).append(time.monotonic() - began)
+        took = time.monotonic() - began
+        # Once more: what the request takes by itself is not the delay of the change.
+        began = time.monotonic()
+        condition()
+        delays.setdefault(what, []).append(max(0.0, took - (time.monotonic() - began)))
 
     for n in range(1, TIMES + 1):
         one, two = cluster.heads if n % 2 else cluster.heads[::-1]

@@ -15,7 +15,7 @@ STAND_IN = """#!/bin/bash
 target=${*: 2}
 if [ "$target" = "${SLOW%%:*}" ]; then
   for _ in {1..300}; do grep -q "${SLOW#*:}" "$LOG" && break; sleep 0.1; done
-  sleep 0.5
+  sleep 3
 fi
 echo "$target" >>"$LOG"
 [ "$target" != "$FAILS" ]

@@ -6,11 +6,13 @@
 //! while it waits, so that further searches stay queued, in order.
 //!
 //! A search that waits for its reader gives its turn up, too, and goes on without one: a client that stops
-//! reading could otherwise hold a turn for ever. It keeps its memory. The quotas of the roles limit how many
-//! such searches there are, and so do the small parts.
+//! reading could otherwise hold a turn for ever. It keeps its memory, but its small part does not count any
+//! more, because other searches cannot begin without one. The quotas of the roles limit how many such
+//! searches there are.
 //!
 //! Guarantees: the pools of all searches together hold `total_mem_usage_mb` at most, or the memory of one
-//! search and the small parts of the others where that is more. A search that has the rest of its memory
+//! search and the small parts of the others where that is more, beside the small parts of searches that wait
+//! for their readers. A search that has the rest of its memory
 //! waits for neither memory nor a turn, only for its reader, so every search that waits for memory gets its
 //! own in the end, unless readers stand still.
 
@@ -56,7 +58,6 @@ pub(crate) struct MemoryGrant {
     pub(crate) session: Session,
     room: Arc<Room>,
     since: Instant,
-    _first: Option<OwnedSemaphorePermit>,
 }
 
 /// The memory of one search beyond its initial share.
@@ -73,6 +74,8 @@ struct Room {
 
 #[derive(Debug, Default)]
 struct Held {
+    /// The permit of the small part.
+    first: Option<OwnedSemaphorePermit>,
     turn: Option<OwnedSemaphorePermit>,
     /// The permit that replaces the turn of the search.
     beyond: Option<OwnedSemaphorePermit>,
@@ -151,8 +154,9 @@ impl Memory {
         let memory = SearchMemory { bytes: self.search, first, room: Some(rest) };
         let session = session.for_search(memory, planning);
         let session = session.map_err(|error| Error::Internal(error.to_string()))?;
+        room.held().first = small;
         gauge!(names::SEARCHES_RUNNING).increment(1);
-        Ok(MemoryGrant { session, room, since: Instant::now(), _first: small })
+        Ok(MemoryGrant { session, room, since: Instant::now() })
     }
 }
 
@@ -165,9 +169,11 @@ fn permits(mebibytes: usize) -> u32 {
 }
 
 impl MemoryGrant {
-    /// Gives up the turn of a search that waits for its reader. The search keeps its memory.
+    /// Gives up the turn of a search that waits for its reader, and lets another search have its small part.
     pub(crate) fn give_up_turn(&self) {
-        self.room.held().turn = None;
+        let mut held = self.room.held();
+        held.turn = None;
+        held.first = None;
     }
 }
 

@@ -31,7 +31,7 @@ const SIX_YEARS: u64 = 188_697_600;
 /// Days of own events that rates are measured over.
 const EARLIEST: &str = "-7d";
 /// Maximum time that the search for own events takes, with its time in the queue.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(55);
 /// The capability that a search needs.
 const SEARCH: &str = "search";
 /// Parameters that are not inputs.

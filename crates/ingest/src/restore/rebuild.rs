@@ -157,9 +157,13 @@ impl<'a> Reads<'a> {
     async fn returns_others(&self, without: &[&str]) -> bool {
         let step = self.listed.len().div_ceil(TRIED).max(1);
         let spread = self.listed.iter().step_by(step).chain(self.listed.last());
-        for other in spread.filter(|other| !without.contains(&other.location.as_ref())) {
-            let opened = BucketReader::open(Arc::clone(self.store), &other.location, other.size);
-            if opened.await.is_ok() {
+        let others = spread.filter(|other| !without.contains(&other.location.as_ref()));
+        let opened = others
+            .map(|other| BucketReader::open(Arc::clone(self.store), &other.location, other.size));
+        // Each waits for a store that does not answer.
+        let mut opened = futures::stream::iter(opened).buffer_unordered(TRIED + 1);
+        while let Some(other) = opened.next().await {
+            if other.is_ok() {
                 return true;
             }
         }
@@ -310,21 +314,38 @@ async fn entries(
         let path = meta.location.as_ref();
         !known.contains(path) && (is_stale || !discarded.contains(path))
     });
-    let ends = new.map(|meta| async move { (meta.location.as_ref(), end_of(store, meta).await) });
+    let ends = new.map(|meta| async move { (meta, end_of(store, meta).await) });
     let mut ends = futures::stream::iter(ends).buffered(READERS);
     let mut all: Vec<BucketEntry> = salvaged.buckets.clone();
     let mut reads = Reads::new(store, &listed);
-    while let Some((path, end)) = ends.next().await {
+    let mut again = Vec::new();
+    while let Some((meta, end)) = ends.next().await {
+        let path = meta.location.as_ref();
         match end {
             Ok(entry) => {
                 reads.has_read = true;
                 all.push(entry);
             }
             Err(Unusable::NotABucket(told)) => rebuilt.damage.push(told),
+            // A failure that passes must not leave a bucket out.
+            Err(Unusable::Unreadable(error))
+                if is_of_store(&error) && reads.returns_others(&[path]).await =>
+            {
+                again.push(meta);
+            }
             Err(Unusable::Unreadable(error)) => reads.failed(error, &[path], rebuilt).await?,
         }
     }
     drop(ends);
+    for meta in again {
+        match end_of(store, meta).await {
+            Ok(entry) => all.push(entry),
+            Err(Unusable::NotABucket(told)) => rebuilt.damage.push(told),
+            Err(Unusable::Unreadable(error)) => {
+                reads.failed(error, &[meta.location.as_ref()], rebuilt).await?;
+            }
+        }
+    }
     let trusted = if salvaged.damage.is_empty() { known.clone() } else { HashSet::new() };
     let mut pairs =
         Pairs { store, there: &there, trusted, uncompared: uncompared(&salvaged.documents), reads };

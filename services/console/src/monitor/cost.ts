@@ -260,7 +260,7 @@ export const COST: Page = {
         `${METRICS} group=per_index_thruput NOT series=_* | stats sum(kb) AS kb BY series | append [${READ}] | stats sum(kb) AS KB sum(searches) AS searches max(most) AS most BY series | eventstats max(most) AS most | where isnotnull(KB) AND isnull(searches) AND coalesce(most,0)<=100 | sort 0 - KB | eval KB=round(KB) | table series KB | rename series AS Index KB AS "Received (KB)"`,
         {
           about:
-            'Indexes that no search of the range read, also by index=*, a macro, a data model or default indexes, and that no text of a search names. Searches by Monitor do not count.',
+            'Indexes that no search of the range read, also by index=*, a macro, a data model or default indexes. Of subsearches and SQL, only names after index=, FROM and JOIN are found: an index that they read otherwise is listed. Searches by Monitor do not count.',
           reason:
             'Every index that received events was searched, or a search read more than 100 indexes, of which the audit trail names 100.',
         },
