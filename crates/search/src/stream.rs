@@ -76,9 +76,8 @@ impl SearchService {
         let mut run = ExportRun::new(&planned, &report, (created, began), price);
         run.hides_in_audit = hides_in_audit(&request.rights);
         let waiting = control.planning().waited_for();
-        let (service, counted) = (self.clone(), Arc::clone(&report));
-        let knowledge = self.knowledge_of(&request);
-        let shown = Shown::default();
+        let (service, knowledge) = (self.clone(), self.knowledge_of(&request));
+        let (counted, shown) = (Arc::clone(&report), Shown::default());
         let is_report = planned.kind == ResultKind::Report;
         let (handle, cpu) = (threads.handle().clone(), report.cpu.clone());
         let sending = async move {

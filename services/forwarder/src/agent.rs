@@ -77,7 +77,7 @@ impl Agent {
     ) -> Result<Self> {
         let (inputs, senders, rest) = (Shutdown::new(), Shutdown::new(), Shutdown::new());
         let mut agent = Self { inputs, senders, rest, queues: Vec::new() };
-        match agent.start_parts(options, knowledge, clock, board).await {
+        match Box::pin(agent.start_parts(options, knowledge, clock, board)).await {
             Ok(()) => Ok(agent),
             Err(error) => {
                 // Stopped completely, because another configuration may be started next.

@@ -403,7 +403,7 @@ mod tests {
     fn write(root: &Path, path: &str, text: &str) {
         let path = root.join("apps/shop").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        fs::write(path, text).unwrap();
     }
 
     fn everybody(_: &str, _: &str) -> Option<Access> {
@@ -542,7 +542,7 @@ mod tests {
         let (apps, _) = open(&memory(), Some(root.path())).await;
         let all = Namespace::new(NOBODY, "shop");
         apps.create("macros", "n", &all, settings(&[("definition", "b")])).await.unwrap();
-        std::fs::remove_dir_all(root.path().join("apps/shop")).unwrap();
+        fs::remove_dir_all(root.path().join("apps/shop")).unwrap();
         let refused = apps.export("shop", everybody).await;
         assert!(matches!(refused, Err(Error::File { .. })), "{refused:?}");
         apps.create_app("made", &settings(&[("ui.label", "Made")])).await.unwrap();
