@@ -5,9 +5,35 @@ use std::time::Duration;
 
 use catalog::{Catalog, Commit, Discarded, Snapshot};
 use foldhash::HashSet;
-use model::TimeRange;
+use model::{BucketId, EventTime, JournalPosition, TimeRange};
 use object_store::{ObjectStore, ObjectStoreExt};
 use runtime::{Clock, Shutdown};
+
+/// The planned objects of a set that are kept without a bucket: those from before a rebuild of the catalog,
+/// which may not have been able to read them. They may be all there is of their events.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kept {
+    /// The end of the journal at the first start after the rebuild.
+    pub(crate) upto: JournalPosition,
+    /// The time of the rebuild; `None` if an earlier release made it.
+    pub(crate) at: Option<EventTime>,
+}
+
+/// Maximum difference between the clocks of an indexer and of the machine of a rebuild, in seconds.
+const SKEW: u64 = 3600;
+
+impl Kept {
+    /// Whether a bucket that was planned up to a position is one of them. The records of the journal from
+    /// before the rebuild may be planned again after it: the time of the ID tells.
+    pub(crate) fn has(&self, position: JournalPosition, bucket: BucketId) -> bool {
+        let is_later = || {
+            let at = u64::try_from(self.at?.0 / 1_000_000).ok()?;
+            let (planned, _) = bucket.0.get_timestamp()?.to_unix();
+            Some(planned > at.saturating_add(SKEW))
+        };
+        position <= self.upto && !is_later().unwrap_or(false)
+    }
+}
 
 /// Removes the objects that buckets have from a list of those that a journal names. The catalog may have been
 /// rebuilt from the objects, with lower journal positions than before.
@@ -92,9 +118,10 @@ impl Orphans {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use model::{BucketEntry, BucketId, BucketState, BucketSummary, EventTime, IndexName};
+    use model::{BucketEntry, BucketState, BucketSummary, IndexName};
     use object_store::memory::InMemory;
     use runtime::SystemClock;
+    use uuid::{NoContext, Timestamp, Uuid};
 
     use super::*;
 
@@ -103,7 +130,7 @@ mod tests {
         let (store, settings) = (Arc::new(InMemory::new()), catalog::Settings::default());
         let clock = Arc::new(SystemClock);
         let catalog = Catalog::open(store, "catalog", settings, clock).await.unwrap();
-        let (id, index) = (BucketId(uuid::Uuid::from_u128(9)), IndexName::new("main").unwrap());
+        let (id, index) = (BucketId(Uuid::from_u128(9)), IndexName::new("main").unwrap());
         let path = id.object_path(&index, "20261020");
         let summary = Arc::new(BucketSummary::bare(1, EventTime(1), EventTime(1)));
         let (size, state) = (3, BucketState::Warm);
@@ -113,5 +140,19 @@ mod tests {
         let mut named = vec![path, other.clone()];
         without_those_of_buckets(&mut named, &catalog.snapshot());
         assert_eq!(named, [other]);
+    }
+
+    #[test]
+    fn objects_that_were_planned_after_a_rebuild_are_not_kept() {
+        let planned =
+            |seconds: u64| BucketId(Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0)));
+        let (upto, at) = (JournalPosition(7), 1_900_000_000);
+        let kept = Kept { upto, at: Some(EventTime(1_900_000_000_000_000)) };
+        assert!(kept.has(upto, planned(at - 1)) && !kept.has(JournalPosition(8), planned(at - 1)));
+        assert!(kept.has(upto, planned(at + SKEW)), "the clock of the indexer may be ahead");
+        assert!(!kept.has(upto, planned(at + SKEW + 1)));
+        assert!(kept.has(upto, BucketId(Uuid::from_u128(1))), "an ID without a time");
+        let earlier = Kept { at: None, ..kept };
+        assert!(earlier.has(upto, planned(at + SKEW + 1)));
     }
 }

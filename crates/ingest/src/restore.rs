@@ -10,10 +10,11 @@ mod check;
 mod rebuild;
 
 use foldhash::HashMap;
-use model::{BucketId, EventTime, JournalPosition};
+use model::{EventTime, JournalPosition};
 use serde_json::{Value, json};
 
 use crate::journal::StreamRef;
+use crate::orphans::Kept;
 use crate::set::SetId;
 use crate::{Error, Parts};
 
@@ -129,32 +130,6 @@ fn noted(snapshot: &catalog::Snapshot, indexer: model::IndexerId) -> Option<Veri
     general.map(|_| Verify::All)
 }
 
-/// The planned objects of a set that are kept without a bucket: those from before a rebuild of the catalog,
-/// which may not have been able to read them. They may be all there is of their events.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Kept {
-    /// The end of the journal at the first start after the rebuild.
-    upto: JournalPosition,
-    /// The time of the rebuild; `None` if an earlier release made it.
-    at: Option<EventTime>,
-}
-
-/// Maximum difference between the clocks of an indexer and of the machine of a rebuild, in seconds.
-const SKEW: u64 = 3600;
-
-impl Kept {
-    /// Whether a bucket that was planned up to a position is one of them. The records of the journal from
-    /// before the rebuild may be planned again after it: the time of the ID tells.
-    pub(crate) fn has(&self, position: JournalPosition, bucket: BucketId) -> bool {
-        let is_later = || {
-            let at = u64::try_from(self.at?.0 / 1_000_000).ok()?;
-            let (planned, _) = bucket.0.get_timestamp()?.to_unix();
-            Some(planned > at.saturating_add(SKEW))
-        };
-        position <= self.upto && !is_later().unwrap_or(false)
-    }
-}
-
 /// Returns the planned objects of a set that are kept; `None` if the catalog was not rebuilt since.
 pub(crate) fn kept(snapshot: &catalog::Snapshot, id: SetId) -> Option<Kept> {
     // An indexer over another directory has a document of its own, too.
@@ -203,7 +178,7 @@ pub(crate) async fn commit_positions(
 mod tests {
     use std::sync::Arc;
 
-    use uuid::{NoContext, Timestamp, Uuid};
+    use uuid::Uuid;
 
     use super::*;
 
@@ -222,19 +197,5 @@ mod tests {
         let kept = kept(&catalog.snapshot(), id).unwrap();
         assert_eq!((kept.upto, kept.at), (JournalPosition(u64::MAX), Some(EventTime(9))));
         catalog.close().await.unwrap();
-    }
-
-    #[test]
-    fn objects_that_were_planned_after_a_rebuild_are_not_kept() {
-        let planned =
-            |seconds: u64| BucketId(Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, 0)));
-        let (upto, at) = (JournalPosition(7), 1_900_000_000);
-        let kept = Kept { upto, at: Some(EventTime(1_900_000_000_000_000)) };
-        assert!(kept.has(upto, planned(at - 1)) && !kept.has(JournalPosition(8), planned(at - 1)));
-        assert!(kept.has(upto, planned(at + SKEW)), "the clock of the indexer may be ahead");
-        assert!(!kept.has(upto, planned(at + SKEW + 1)));
-        assert!(kept.has(upto, BucketId(Uuid::from_u128(1))), "an ID without a time");
-        let earlier = Kept { at: None, ..kept };
-        assert!(earlier.has(upto, planned(at + SKEW + 1)));
     }
 }

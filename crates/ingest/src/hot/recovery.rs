@@ -32,7 +32,7 @@ use crate::journal::{
     Adopted, BatchRecord, Delivered, Journal, Known, Ledger, Record, Scan, StreamRef, number_of,
     scan_segment, segments,
 };
-use crate::restore::Kept;
+use crate::orphans::Kept;
 use crate::set::SetId;
 
 /// The result of recovering the journal of a set.
