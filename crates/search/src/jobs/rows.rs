@@ -169,7 +169,8 @@ mod tests {
     use karst_spectest::{Memory, World};
     use knowledge::Knowledge;
     use plan::{
-        FieldFilter, OutputColumn, ResultKind, Session, SessionSettings, ShownPlan, ValueType,
+        EmptySource, FieldFilter, OutputColumn, ResultKind, Session, SessionSettings, ShownPlan,
+        ValueType,
     };
 
     use super::*;
@@ -277,7 +278,10 @@ mod tests {
         let world = World::of(CONFIGURED, &Memory::Whole).await.unwrap();
         let session = Session::new(&SessionSettings::default(), Vec::new()).unwrap();
         let present = ["user", "region"].map(str::to_owned).into_iter().collect();
-        let planned = plan::shown_fields(world.context(), &session, Some(&present)).await.unwrap();
+        let mut context = world.context().clone();
+        let sourcetypes = std::iter::once("st".to_owned()).collect();
+        context.source = Arc::new(EmptySource::default().with_sourcetypes(sourcetypes));
+        let planned = plan::shown_fields(&context, &session, Some(&present)).await.unwrap();
         let ShownPlan::Fields(shown) = planned else { panic!("the configuration adds no fields") };
         let shown = Arc::new(shown);
         let column =
