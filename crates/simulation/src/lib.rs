@@ -124,7 +124,8 @@ impl Mutant {
     pub fn faults(self) -> Kinds {
         match self {
             Self::StartsBesideTheNewOwner => Kinds { kills: true, pauses: true, ..Kinds::NONE },
-            _ => Kinds::ALL,
+            // In maintenance mode no set is given to another owner, and defects stay hidden.
+            _ => Kinds { maintenance: false, ..Kinds::ALL },
         }
     }
 }
