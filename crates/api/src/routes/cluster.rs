@@ -88,7 +88,7 @@ async fn peers(Call { state, params, .. }: Call) -> Result<Response, RestError> 
     feed::respond("clustermanagerpeers", PATH, entries, &params)
 }
 
-/// Returns the greatest epoch of the hot sets of an indexer: 0 if they have never been taken over.
+/// Returns the greatest epoch of the hot sets of an indexer: 0 before its first start in a cluster.
 fn epoch_of(snapshot: &Snapshot, id: &str) -> u64 {
     let own = snapshot.taken_over().filter(|taken| taken.indexer.to_string() == id);
     own.map(|taken| taken.epoch).max().unwrap_or(OWN_EPOCH)
