@@ -335,7 +335,7 @@ def test_searches_see_a_data_model_that_is_made_over_rest(server, shop):
 def test_rest_does_not_run_a_search_that_would_wait_for_its_own(own_server, tmp_path):
     local = tmp_path / "conf" / "system" / "local"
     local.mkdir(parents=True)
-    limits = "[search]\nbase_max_searches = 1\nmax_searches_per_cpu = 0\n"
+    limits = "[search]\nbase_max_searches = 1\nmax_searches_per_cpu = 1\n"
     (local / "limits.conf").write_text(limits)
     server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
     for path in ["jobs/export", "v2/jobs/export"]:
