@@ -103,7 +103,11 @@ def test_an_index_that_does_not_exist_makes_dead_letters(indexers, forwarder, tm
     (letter,) = letters.glob("*.json")
     assert "there is no index" in json.loads(letter.read_text())["reason"]
     assert letter.with_suffix(".txt").read_text() == f"{TIME} nowhere to go\n"
-    wait_for(lambda: (agent.output("a-0")["dead_letters"] or {}).get("batches") == 1, "the status", 90)
+
+    def dead_letters():
+        return ((agent.output("a-0") or {}).get("dead_letters") or {}).get("batches", 0)
+
+    wait_for(lambda: dead_letters() == 1, "the status", 90)
     listed = agent.list("forward-server")
     assert f"1 batch refused by indexers, kept as dead letters in {letters}" in listed
     assert "there is no index" in listed and "0 bytes acknowledged" in listed
