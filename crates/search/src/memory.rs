@@ -12,9 +12,8 @@
 //!
 //! Guarantees: the pools of all searches together hold `total_mem_usage_mb` at most, or the memory of one
 //! search and the small parts of the others where that is more, beside the small parts of searches that wait
-//! for their readers. A search that has the rest of its memory
-//! waits for neither memory nor a turn, only for its reader, so every search that waits for memory gets its
-//! own in the end, unless readers stand still.
+//! for their readers. A search that has the rest of its memory waits for neither memory nor a turn, only for
+//! its reader, so every search that waits for memory gets its own in the end, unless readers stand still.
 
 use std::future::Future;
 use std::sync::Arc;
