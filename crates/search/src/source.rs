@@ -41,12 +41,6 @@ pub(crate) struct StoredEvents {
 }
 
 impl StoredEvents {
-    fn stored(&self, indexes: &[IndexName], range: &TimeRange) -> Vec<Arc<BucketHeader>> {
-        let snapshot = self.context.catalog.snapshot();
-        let buckets = searchable(&snapshot, indexes, range);
-        buckets.map(Arc::new).collect()
-    }
-
     /// Calls `each` with the summaries of buckets, in their order. If a bucket has left the catalog since the
     /// snapshot, its summary is read from its object, which still exists.
     async fn summaries(
@@ -133,12 +127,15 @@ impl EventSource for StoredEvents {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>> {
         Box::pin(async move {
-            let hot = self.context.hot.of(indexes, range).await.buckets;
+            let Met { buckets: mut hot, catalog: stored, .. } =
+                self.context.hot.of(indexes, range).await;
+            // The events of each bucket count once.
+            hot.retain(|bucket| !stored.contains(&bucket.index, bucket.id));
             let knowledge = &self.context.knowledge;
             let mut found = self.facts.fields(&hot, knowledge).await;
             let mut names = FieldNames::of(knowledge);
-            self.summaries(&self.stored(indexes, range), |summary| names.add(summary, &mut found))
-                .await?;
+            let buckets: Vec<_> = searchable(&stored, indexes, range).map(Arc::new).collect();
+            self.summaries(&buckets, |summary| names.add(summary, &mut found)).await?;
             let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
             aside.for_each(|entry| names.add(&entry.summary, &mut found));
             Ok(found.into_values().collect())
