@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from cluster import ALWAYS_SHARED, Process, make_credentials
-from karst import Server, wait_for
+from karst import Server, buckets_below, wait_for
 
 IS_WANTED = os.environ.get("KARST_TEST_CLUSTER") == "1"
 INDEXERS = 3
@@ -147,7 +147,7 @@ class ClusterServer(Process):
             indexer.roll(index)
 
     def bucket_files(self, index):
-        return sorted(pathlib.Path(self.store).rglob(f"{index}/**/*.parquet"))
+        return buckets_below(self.store, index)
 
     def cli(self, *arguments, **options):
         """Events are sent to an indexer."""

@@ -65,6 +65,20 @@ def free_port(kind=socket.SOCK_STREAM):
         return port
 
 
+def paths_below(directory):
+    """Everything below a directory. Unlike `rglob`, it does not fail if directories are deleted meanwhile."""
+    found = []
+    for parent, directories, files in os.walk(directory):
+        found += [pathlib.Path(parent, name) for name in directories + files]
+    return found
+
+
+def buckets_below(directory, index):
+    """Objects of an index's buckets."""
+    paths = [path for path in paths_below(directory) if path.suffix == ".parquet"]
+    return sorted(path for path in paths if index in path.relative_to(directory).parts[:-1])
+
+
 def wait_for(condition, what, seconds=20.0, pause=0.02):
     """Asks until there is an answer; a test never waits for a time, only for a state."""
     deadline = time.monotonic() + seconds
@@ -302,7 +316,7 @@ class Server:
 
     def bucket_files(self, index):
         """Objects of an index's buckets, when they are kept in a directory."""
-        return sorted((self.data / "objects").rglob(f"{index}/**/*.parquet"))
+        return buckets_below(self.data / "objects", index)
 
     def cli(self, *arguments, stdin=None, environment=None, timeout=120):
         """Runs the command line, as the server's own user."""
