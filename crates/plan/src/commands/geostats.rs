@@ -11,8 +11,12 @@ use frames::{Frame, column};
 use spl::ast::{GeostatsCommand, StatsKind};
 use tables::shape::geostats::{EVENTS, GEOBIN, Geostats, LATITUDE, LONGITUDE};
 
-use super::stats::{Valueless, aggregates, by_fields, explode, grouped, split_values};
-use super::{CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep};
+use super::stats::{
+    Valueless, aggregates, by_fields, expand_calls, explode, grouped, split_values,
+};
+use super::{
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, presence,
+};
 use context::planning::PlanningContext;
 use context::stage::Breaker;
 
@@ -29,6 +33,10 @@ impl CommandPlan for GeostatsCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Replaced
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        presence::any(&self.calls, frame) || presence::keys(&self.by, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {
@@ -61,7 +69,8 @@ pub(super) fn plan(
     let by = by_fields(&command.by, &frame);
     let (frame, by) = split_values(frame, by, false)?;
     let keys: Vec<String> = std::iter::once(GEOBIN.to_owned()).chain(by.iter().cloned()).collect();
-    let mut values = aggregates(&command.calls, &keys, &frame, env)?;
+    let calls = expand_calls(&command.calls, &keys, &frame);
+    let mut values = aggregates(&calls, &keys, &frame, env)?;
     values.retain(|(name, _)| !name.starts_with("__") && !keys.contains(name));
     let names = values.iter().map(|(name, _)| name.clone()).collect();
     for name in [LATITUDE, LONGITUDE] {
@@ -69,8 +78,7 @@ pub(super) fn plan(
     }
     let events = Typed::new(count(lit(1_i64)), ValueType::Integer);
     values.push((EVENTS.to_owned(), events));
-    let counts = command
-        .calls
+    let counts = calls
         .iter()
         .filter(|call| matches!(call.function.kind, StatsKind::Count | StatsKind::DistinctCount));
     let limit = |limit: u64| match usize::try_from(limit).unwrap_or(usize::MAX) {

@@ -1,9 +1,11 @@
 //! `sitimechart`: summary rows from which `timechart` computes its result; planned in `summary`.
 
+use frames::Frame;
 use spl::ast::SitimechartCommand;
 
 use super::{
-    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Step, TwoStep, summary,
+    CommandPlan, Error, Input, OutputFields, Place, RequiredFields, Rest, Step, TwoStep, presence,
+    summary,
 };
 
 impl CommandPlan for SitimechartCommand {
@@ -18,6 +20,10 @@ impl CommandPlan for SitimechartCommand {
 
     fn output_fields(&self) -> OutputFields {
         OutputFields::Replaced
+    }
+
+    fn needs_presence(&self, frame: &Frame, _: Rest<'_>) -> bool {
+        presence::any(&self.0.calls, frame)
     }
 
     fn plan(&self, input: Input<'_>) -> Result<Step, Error> {

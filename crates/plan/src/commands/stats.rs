@@ -277,6 +277,8 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
     };
     let exact: HashSet<&str> = calls.iter().filter(is_exact).map(StatsCall::output_name).collect();
     let mut expanded = Vec::new();
+    // Parts of a summary are not fields of its events; a pattern matches them only if it is about parts.
+    let summed = frame.kind(summary::VERSION).is_some();
     for call in calls {
         let pattern = match &call.argument {
             StatsArgument::Field(pattern) if pattern.has_wildcard() => pattern.clone(),
@@ -287,7 +289,8 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
             }
         };
         for column in frame.listed() {
-            let meant = !column.name.starts_with('_') && !keys.contains(&column.name);
+            let part = summed && summary::is_part(&column.name) && !summary::is_part(&pattern.text);
+            let meant = !part && !column.name.starts_with('_') && !keys.contains(&column.name);
             if let Some(captures) = pattern.captures(&column.name).filter(|_| meant) {
                 let call = specific(call, &column.name, &captures);
                 if !exact.contains(call.output_name()) {

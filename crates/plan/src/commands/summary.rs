@@ -13,9 +13,9 @@
 //! | `psrsvd_nn_x`, `psrsvd_nx_x` | minimum and maximum number |
 //!
 //! In these names, each character of `x` that is not an ASCII letter or digit is replaced by `_`. If an
-//! aggregation needs more than these parts, such as `perc95`, `values` or an aggregation of an expression, a
-//! row stands for one event with the fields that the command reads; equal rows are merged if that does not
-//! change the result.
+//! aggregation needs more than these parts, such as `perc95`, `values` or an aggregation of an expression or
+//! of fields with a wildcard, a row stands for one event with the fields that the command reads; equal rows
+//! are merged if that does not change the result.
 //!
 //! Split: as `stats` by the fields of the group.
 
@@ -177,6 +177,16 @@ fn counts_events(call: &StatsCall) -> bool {
     call.function.kind == StatsKind::Count && matches!(call.argument, StatsArgument::None)
 }
 
+/// Whether the fields that are aggregated are those that a pattern matches. The command that reads the
+/// summary matches it again, so the rows need the fields themselves.
+fn is_wild(call: &StatsCall) -> bool {
+    match &call.argument {
+        StatsArgument::Field(field) => field.has_wildcard(),
+        StatsArgument::None => !counts_events(call),
+        _ => false,
+    }
+}
+
 /// Whether the number of equal rows does not affect the result.
 fn ignores_repetition(call: &StatsCall) -> bool {
     matches!(
@@ -266,7 +276,7 @@ impl Summary<'_> {
         let calls = expand_calls(&self.calls, &self.keys, &frame);
         let mut needed: Vec<(String, Part)> = Vec::new();
         let mut known: HashSet<(String, Part)> = HashSet::new();
-        let mut enough = !self.only_numbers;
+        let mut enough = !self.only_numbers && !self.calls.iter().any(is_wild);
         for call in calls.iter().filter(|call| !counts_events(call)) {
             let Some((field, parts)) = parts(call) else {
                 enough = false;
@@ -340,7 +350,8 @@ impl Summary<'_> {
         let time = "\"_time\"".to_owned();
         let timed = names.contains(&time);
         let all = if timed { names.join(", ") } else { format!("_time, {}", names.join(", ")) };
-        if !repeated {
+        // No name is left if wildcards match nothing.
+        if !repeated || names.is_empty() {
             return format!(" | table {all}");
         }
         let bins = self.binned();
