@@ -23,6 +23,6 @@ pub use event::SpecEvent;
 pub use memory::{Memory, MemorySource};
 pub use places::check_places;
 pub use report::{Failure, Report};
-pub use run::{run_directory, run_file};
+pub use run::{is_about_wildcards, run_directory, run_file, spec_files};
 pub use spec::{Block, Expectation, ParseError, parse};
 pub use topology::Topology;

@@ -27,7 +27,8 @@ pub trait Topology: Send + Sync + Debug {
         SessionSettings::default().wide_columns
     }
 
-    /// Its number, and the number of topologies among which the blocks of a file are distributed in turn.
+    /// Its number, and the number of topologies among which the blocks of a file are distributed in turn. All
+    /// of them run the blocks of files about wildcards.
     fn share(&self) -> (usize, usize) {
         (0, 1)
     }

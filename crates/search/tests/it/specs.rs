@@ -1,7 +1,7 @@
 //! Every spec file over real buckets: hot, and each block with events also in one of three kinds of storage,
 //! in turns: one bucket, many that no cache has, or half and half while the catalog is opened again now and
-//! then. The answers must be those of events in memory. Blocks that generate their rows run over the hot
-//! ones only.
+//! then. The blocks about wildcards run in all of them. The answers must be those of events in memory. Blocks
+//! that generate their rows run over the hot ones only.
 
 use std::path::Path;
 use std::sync::Arc;

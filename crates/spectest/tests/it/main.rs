@@ -6,3 +6,4 @@ mod many_series;
 mod narrowed;
 mod plan_sizes;
 mod specs;
+mod wildcards;
