@@ -288,8 +288,9 @@ pub(super) fn expand_calls(calls: &[StatsCall], keys: &[String], frame: &Frame) 
                 continue;
             }
         };
+        let asks_parts = ["psrsvd_", "orig_"].iter().any(|part| pattern.text.starts_with(part));
         for column in frame.listed() {
-            let part = summed && summary::is_part(&column.name) && !summary::is_part(&pattern.text);
+            let part = summed && !asks_parts && summary::is_part(&column.name);
             let meant = !part && !column.name.starts_with('_') && !keys.contains(&column.name);
             if let Some(captures) = pattern.captures(&column.name).filter(|_| meant) {
                 let call = specific(call, &column.name, &captures);
