@@ -1,16 +1,18 @@
 """The `karst` command: loading files, searching, looking inside, exit codes."""
 
 import bz2
+import collections
 import csv
 import gzip
 import io
 import json
 import os
+import signal
 import subprocess
 
 import pyarrow
 import pytest
-from karst import BINARY, PASSWORD, USER
+from karst import BINARY, PASSWORD, USER, wait_for
 
 LINES = [f"2025-11-20T21:00:{n:02}Z n={n} word{n % 3}" for n in range(60)]
 TEXT = "\n".join(LINES) + "\n"
@@ -216,6 +218,139 @@ def test_search_without_a_match_is_no_failure(server, lines):
 def test_search_shows_what_it_read(server, lines):
     done = server.cli("search", f"index={lines} | stats count", "--stats")
     assert "events scanned" in done.stderr and "granules" in done.stderr
+
+
+class Follower:
+    """A running `karst search --follow`, and what it has printed."""
+
+    def __init__(self, server, directory, *arguments):
+        self.server, self.out, self.errors = server, directory / "out", directory / "errors"
+        with self.out.open("wb") as out, self.errors.open("wb") as errors:
+            self.process = subprocess.Popen(
+                [server.binary, "search", "--follow", *arguments],
+                env=server.environment,
+                cwd=server.directory,
+                stdout=out,
+                stderr=errors,
+            )
+
+    def lines(self):
+        return self.out.read_text().splitlines()
+
+    def wait_for(self, text):
+        wait_for(lambda: text in self.out.read_text(), f"{text}, in {self.out}, {self.errors}", pause=0.1)
+
+    def begin(self, index):
+        """Sends events until one of them is printed."""
+
+        def is_there():
+            self.server.send("begin", index=index)
+            return "begin" in self.out.read_text()
+
+        wait_for(is_there, f"an event in {self.out}; {self.errors}", pause=0.3)
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(20)
+
+
+@pytest.fixture
+def follower(tmp_path):
+    """Starts followers, and ends those that still run."""
+    started = []
+
+    def start(server, *arguments):
+        started.append(Follower(server, tmp_path, *arguments))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.process.kill()
+        one.process.wait(20)
+
+
+def test_search_follows_events_and_prints_each_once(server, index, follower):
+    server.send("too early", index=index)
+    following = follower(server, f"index={index}")
+    following.begin(index)
+    for n in range(3):
+        # The last two cannot be told apart.
+        server.send(f"first {n}", f"same {n}", f"same {n}", index=index)
+        server.send(f"last {n}", index=index)
+        following.wait_for(f"last {n}\n")
+    assert following.interrupt() == 0, following.errors.read_text()
+    printed = collections.Counter(line for line in following.lines() if line != "begin")
+    printed.pop("too early", None)
+    expected = {f"{text} {n}": count for text, count in [("first", 1), ("same", 2), ("last", 1)] for n in range(3)}
+    assert printed == expected
+    assert following.errors.read_text() == ""
+
+
+def test_search_follows_as_json_with_commands(server, index, follower):
+    search = f'index={index} | rex "^n=(?<number>\\d+)" | where isnull(number) OR number > 5'
+    following = follower(server, search, "--output", "json")
+    following.begin(index)
+    server.send("n=4", "n=6", index=index)
+    following.wait_for("n=6")
+    assert following.interrupt() == 0, following.errors.read_text()
+    (row,) = [row for row in map(json.loads, following.lines()) if row["_raw"] != "begin"]
+    assert (row["_raw"], row["number"], row["index"]) == ("n=6", "6", index)
+
+
+def test_search_follows_from_the_last_events(server, lines, follower):
+    following = follower(server, f"index={lines}", "--last", "2", "--earliest", "0")
+    following.wait_for(LINES[-1])
+    assert following.interrupt() == 0, following.errors.read_text()
+    assert following.lines() == LINES[-2:]
+
+
+def test_search_follows_over_a_restart_of_the_server(own_server, follower):
+    server = own_server().start()
+    index = server.create_index("followed")
+    following = follower(server, f"index={index}")
+    following.begin(index)
+    server.stop()
+    wait_for(lambda: "trying again" in following.errors.read_text(), "a message", pause=0.1)
+    server.start()
+    server.send("after", index=index)
+    following.wait_for("after\n")
+    assert following.interrupt() == 0, following.errors.read_text()
+    assert "answers again" in following.errors.read_text()
+    assert following.lines().count("after") == 1
+
+
+def test_search_follows_until_its_reader_has_gone(server, index):
+    following = subprocess.Popen(
+        [server.binary, "search", "-f", f"index={index}"],
+        env=server.environment,
+        cwd=server.directory,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    following.stdout.close()
+
+    def has_ended():
+        server.send("an event", index=index)
+        return following.poll() is not None
+
+    try:
+        wait_for(has_ended, "the end", pause=0.3)
+    finally:
+        following.kill()
+    assert (following.wait(20), following.stderr.read()) == (0, "")
+    following.stderr.close()
+
+
+def test_search_follows_no_search_that_needs_more_than_one_event(server):
+    for search in ["index=main | stats count", "index=main | head 5", "makeresults", "index=main [search a]"]:
+        done = server.cli("search", "--follow", search)
+        assert done.returncode == 3 and "--follow" in done.stderr, (search, done)
+    wrong = server.cli("search", "--follow", "index=main | wher a=1")
+    assert wrong.returncode == 3 and "^^^^" in wrong.stderr, wrong
+    for option in [["--latest", "now"], ["--limit", "5"], ["--output", "csv"], ["--last", "10001"]]:
+        assert server.cli("search", "--follow", "index=main", *option).returncode == 2, option
+    assert server.cli("search", "index=main", "--last", "5").returncode == 2
 
 
 def test_a_wrong_search_is_exit_code_3_with_a_caret(server):

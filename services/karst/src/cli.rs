@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 success, 1 the server or a file failed, 2 wrong usage (from the argument parser), 3 the
 //! search is invalid, 4 the server cannot be reached, 5 not logged in, 130 and 143 ended by SIGINT and
-//! SIGTERM.
+//! SIGTERM (`karst search --follow` ends with 0 after SIGINT).
 
 pub(crate) mod add;
 pub(crate) mod app;

@@ -9,6 +9,7 @@ mod cluster;
 mod identity;
 mod operate;
 mod place;
+mod search;
 mod secrets;
 mod short_forms;
 mod spl;
@@ -36,6 +37,7 @@ pub(crate) use operate::{
     Reloadable, StatusOptions, StopOptions,
 };
 use place::{server_name, site};
+pub(crate) use search::SearchOptions;
 pub(crate) use short_forms::words;
 pub(crate) use spl::{CheckOptions, ExplainOptions, FileKind, ReportFormat, SplOptions, SplWhat};
 use store_url::store_url;
@@ -376,35 +378,6 @@ pub(crate) struct OutputOption {
     /// Format of the output. Default: table.
     #[arg(long, short = 'o', value_enum)]
     pub(crate) output: Option<Output>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct SearchOptions {
-    /// The search, for example 'index=main error | stats count by host'.
-    pub(crate) search: String,
-    /// Start of the time range: -1h, -1d@d, 2026-11-20T09:00:00, epoch seconds.
-    #[arg(long, short = 'e', allow_hyphen_values = true)]
-    pub(crate) earliest: Option<String>,
-    /// End of the time range.
-    #[arg(long, short = 'l', allow_hyphen_values = true)]
-    pub(crate) latest: Option<String>,
-    /// Format of the output. Default: table on a terminal, csv otherwise.
-    #[arg(long, short = 'o', value_enum)]
-    pub(crate) output: Option<Output>,
-    /// Maximum number of rows to print; 0 for all.
-    #[arg(long, short = 'n', default_value_t = 1000)]
-    pub(crate) limit: usize,
-    /// Time zone of days and printed times, for example Europe/Berlin. Default: this machine's.
-    #[arg(long, env = "TZ")]
-    pub(crate) timezone: Option<String>,
-    /// Print what the search read, the time of its phases and the cost of requests.
-    #[arg(long)]
-    pub(crate) stats: bool,
-    /// Print the plans that ran, with rows and time of each operator, instead of the results.
-    #[arg(long)]
-    pub(crate) explain: bool,
-    #[command(flatten)]
-    pub(crate) client: ClientOptions,
 }
 
 #[derive(Debug, Args)]

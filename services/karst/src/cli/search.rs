@@ -2,7 +2,9 @@
 //!
 //! The job is removed when the command ends: with the results, with an error, because the reader of its
 //! output has ended, or by a signal. Only after `kill -9` or a lost connection is its removal left to the
-//! server.
+//! server. `--follow` runs one job after the other ([`follow`]).
+
+mod follow;
 
 use std::io::IsTerminal;
 use std::pin::pin;
@@ -34,6 +36,9 @@ pub(crate) async fn search(options: SearchOptions) -> Result<ExitCode> {
     if options.search.trim() == "-" {
         let text = "searches are not read from standard input: use karst search \"$(cat FILE)\"";
         return Err(Failure::Usage(text.to_owned()).into());
+    }
+    if options.follow {
+        return follow::follow(&options).await;
     }
     let client = Client::new(&options.client)?;
     let mut signals = Signals::listen()?;
@@ -78,7 +83,7 @@ async fn show(client: &Client, sid: &str, options: &SearchOptions) -> Result<()>
         let text = content["messages"][0]["text"].as_str().unwrap_or("the search failed");
         return Err(Failure::Search(text.to_owned()).into());
     }
-    print_messages(content);
+    messages(content).iter().for_each(|message| eprintln!("{message}"));
     if options.explain {
         let inspected = client.get(&path(sid, "/inspector")).await?;
         let mut text = Vec::new();
@@ -160,7 +165,7 @@ async fn dispatch(client: &Client, options: &SearchOptions) -> Result<String> {
         limit => limit.max(10_000),
     };
     let limit = limit.to_string();
-    let timezone = options.timezone.clone().filter(|zone| !zone.is_empty()).or_else(local_zone);
+    let timezone = zone(options);
     let search = spl::with_search(&options.search);
     let mut form = vec![
         ("search", &*search),
@@ -176,8 +181,10 @@ async fn dispatch(client: &Client, options: &SearchOptions) -> Result<String> {
     created["sid"].as_str().map(str::to_owned).context("the server did not name the job")
 }
 
-fn local_zone() -> Option<String> {
-    jiff::tz::TimeZone::system().iana_name().map(str::to_owned)
+/// The time zone of the options, or that of this machine.
+fn zone(options: &SearchOptions) -> Option<String> {
+    let local = || jiff::tz::TimeZone::system().iana_name().map(str::to_owned);
+    options.timezone.clone().filter(|zone| !zone.is_empty()).or_else(local)
 }
 
 async fn wait(client: &Client, sid: &str) -> Result<Value> {
@@ -204,11 +211,13 @@ async fn wait(client: &Client, sid: &str) -> Result<Value> {
     }
 }
 
-fn print_messages(content: &Value) {
-    for message in content["messages"].as_array().into_iter().flatten() {
+/// What the server says about a job, with the severity of each message.
+fn messages(content: &Value) -> Vec<String> {
+    let told = content["messages"].as_array().into_iter().flatten().map(|message| {
         let severity = message["type"].as_str().unwrap_or("INFO").to_lowercase();
-        eprintln!("{severity}: {}", message["text"].as_str().unwrap_or_default());
-    }
+        format!("{severity}: {}", message["text"].as_str().unwrap_or_default())
+    });
+    told.collect()
 }
 
 async fn print_results(

@@ -45,7 +45,8 @@ impl Rows {
         self.with_fields(|name| name != TOTAL)
     }
 
-    fn column(&self, name: &str) -> Option<usize> {
+    /// The place of a field.
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.fields.iter().position(|field| field == name)
     }
 }
