@@ -7,7 +7,7 @@ use karst_simulation::{Config, Kinds, Mutant, Report, run};
 use parking_lot::Mutex;
 
 /// Number of seeds; SIMULATE_SEEDS sets another number, SIMULATE_SEED a single seed.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 1_000;
 /// Number of seeds within which each deliberate defect must be found.
 const MUTANTS: u64 = 120;
 
