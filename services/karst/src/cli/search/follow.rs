@@ -127,13 +127,14 @@ fn refusal(explained: &Value) -> Option<String> {
         let is_streaming = spl::commands::find(name).is_some_and(|definition| {
             definition.kind == CommandKind::Streaming && !definition.right.writes
         });
-        if !is_streaming || (at == 0 && name != "search") {
+        let text = command["text"].as_str().unwrap_or_default();
+        let is_whole = needs_all_rows(name, text, command["runs"].as_str().unwrap_or_default());
+        if !is_streaming || is_whole || (at == 0 && name != "search") {
             return Some(format!(
                 "--follow prints events as they arrive, so every command has to process each event on its \
                  own, such as where, eval and rex: \"{name}\" does not"
             ));
         }
-        let text = command["text"].as_str().unwrap_or_default();
         // The brackets of foreach have commands for each event.
         if name != "foreach" && has_brackets(text) {
             let text = "--follow takes no subsearches: they would run again at each poll";
@@ -141,6 +142,18 @@ fn refusal(explained: &Value) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether a command needs all rows because of its arguments, although its type is streaming. The bins of
+/// `bin` without a span change from poll to poll, and with them `_time`: events would be printed again.
+fn needs_all_rows(name: &str, text: &str, runs: &str) -> bool {
+    match name {
+        "bin" => !text.contains(" span="),
+        "addtotals" => text.contains(" col="),
+        // It runs on the search head if a command of its template does.
+        "foreach" => runs != "where the events are",
+        _ => false,
+    }
 }
 
 /// Whether a command has a bracket outside of quotes.
@@ -370,7 +383,11 @@ mod tests {
     #[test]
     fn only_commands_that_process_each_event_on_its_own_are_followed() {
         let refused = |commands: &[(&str, &str)]| {
-            let command = |(name, text): &(&str, &str)| json!({"name": name, "text": text});
+            let command = |(name, text): &(&str, &str)| {
+                let is_local = text.contains("outputlookup");
+                let runs = if is_local { "on the search head" } else { "where the events are" };
+                json!({"name": name, "text": text, "runs": runs})
+            };
             let commands: Vec<Value> = commands.iter().map(command).collect();
             refusal(&json!({ "commands": commands }))
         };
@@ -379,6 +396,8 @@ mod tests {
             ("where", "where status > 499"),
             ("rex", "rex \"(?<word>[a-z\\\"]+)\""),
             ("foreach", "foreach a* [eval b = 1]"),
+            ("bin", "bin span=5m _time"),
+            ("addtotals", "addtotals a*"),
         ] {
             assert_eq!(refused(&[search, command]), None, "{command:?}");
         }
@@ -389,6 +408,9 @@ mod tests {
             ("outputlookup", "outputlookup a.csv"),
             ("script", "script python a"),
             ("search", "search [search a]"),
+            ("bin", "bin minspan=1d _time"),
+            ("addtotals", "addtotals col=t a*"),
+            ("foreach", "foreach a* [outputlookup a.csv]"),
         ] {
             assert!(refused(&[search, command]).is_some(), "{command:?}");
         }
