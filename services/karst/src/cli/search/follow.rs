@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -177,7 +177,7 @@ struct Found {
     rows: Rows,
     /// The number of events that match, if there are more than rows.
     cut_from: Option<u64>,
-    /// The second in which the server began, by its clock.
+    /// A second, by the clock of the server, before which all visible events were found.
     began: i64,
     messages: Vec<String>,
 }
@@ -207,10 +207,15 @@ async fn poll(
         form.push(("index_earliest", arrived.as_str()));
     }
     form.extend(timezone.as_deref().map(|zone| ("timezone", zone)));
+    let asked = Instant::now();
     let created = client.post("/services/search/v2/jobs", &form).await?;
+    // The time of a job is that of the end of its planning, which may have waited for an indexer after the
+    // others had listed their events.
+    let waited = i64::try_from(asked.elapsed().as_secs()).unwrap_or(i64::MAX);
     let sid = created["sid"].as_str().context("the server did not name the job")?;
-    let found = read(client, sid, &count, since.is_none()).await;
-    if found.is_ok() {
+    let mut found = read(client, sid, &count, since.is_none()).await;
+    if let Ok(found) = &mut found {
+        found.began = found.began.saturating_sub(waited);
         // If this fails, the job ends on its own.
         let _ = remove(client, sid).await;
     }
