@@ -121,8 +121,10 @@ fn of_search(error: anyhow::Error) -> anyhow::Error {
 
 /// The reason why an explained search cannot be followed.
 fn refusal(explained: &Value) -> Option<String> {
-    let commands = explained["commands"].as_array().into_iter().flatten();
-    for (at, command) in commands.enumerate() {
+    let Some(commands) = explained["commands"].as_array() else {
+        return Some("the server did not list the commands of the search".to_owned());
+    };
+    for (at, command) in commands.iter().enumerate() {
         let name = command["name"].as_str().unwrap_or_default();
         let is_streaming = spl::commands::find(name).is_some_and(|definition| {
             definition.kind == CommandKind::Streaming && !definition.right.writes
@@ -420,6 +422,7 @@ mod tests {
             assert!(refused(&[search, command]).is_some(), "{command:?}");
         }
         assert!(refused(&[("makeresults", "makeresults")]).is_some());
+        assert!(refusal(&Value::Null).is_some());
         let told = refused(&[search, ("stats", "stats count")]).unwrap_or_default();
         assert!(told.contains("\"stats\" does not"), "{told}");
     }
