@@ -75,10 +75,28 @@ run "access_is_by_entries" {
 run "wrong_values_are_refused" {
   command = plan
   variables {
+    name                = "karst_test"
     kubernetes_version  = "1.34"
     public_access_cidrs = ["0.0.0.0/0"]
     subnets             = { "us-east-1a" = "subnet-a" }
     pools               = { indexer = { instance_types = ["m8g.large"], instance_store = true, per_zone = { min = 1, desired = 1, max = 1 } } }
   }
-  expect_failures = [var.kubernetes_version, var.public_access_cidrs, var.subnets, var.pools]
+  expect_failures = [var.name, var.kubernetes_version, var.public_access_cidrs, var.subnets, var.pools]
+}
+
+# Each of the rules for pools fails alone.
+run "a_pool_has_between_min_and_max_nodes" {
+  command = plan
+  variables {
+    pools = { system = { instance_types = ["m8gd.large"], per_zone = { min = 2, desired = 1, max = 2 } } }
+  }
+  expect_failures = [var.pools]
+}
+
+run "a_pool_has_an_architecture_that_karst_is_built_for" {
+  command = plan
+  variables {
+    pools = { system = { instance_types = ["m8gd.large"], architecture = "aarch64", per_zone = { min = 1, desired = 1, max = 2 } } }
+  }
+  expect_failures = [var.pools]
 }

@@ -250,7 +250,8 @@ run "a_type_without_a_price_is_refused" {
   variables {
     nodes          = { "x1.large" = 3 }
     raw_gb_per_day = 0
+    retention_days = 0
     indexers       = 0
   }
-  expect_failures = [var.nodes, var.raw_gb_per_day, var.indexers]
+  expect_failures = [var.nodes, var.raw_gb_per_day, var.retention_days, var.indexers]
 }

@@ -91,6 +91,14 @@ run "a_bucket_is_an_arn" {
   expect_failures = [var.bucket_arn, var.mode]
 }
 
+run "a_name_is_a_prefix_of_names" {
+  command = plan
+  variables {
+    name = "Karst"
+  }
+  expect_failures = [var.name]
+}
+
 run "an_archive_is_a_prefix_of_its_own" {
   command = plan
   variables {

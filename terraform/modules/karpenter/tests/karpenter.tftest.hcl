@@ -80,3 +80,11 @@ run "values_that_are_wrong_are_refused" {
   }
   expect_failures = [var.cluster_name, var.oidc_provider_arn]
 }
+
+run "a_role_comes_in_one_of_two_ways" {
+  command = plan
+  variables {
+    mode = "keys"
+  }
+  expect_failures = [var.mode]
+}
