@@ -56,6 +56,8 @@ def test_a_server_that_stops_goes_on_acknowledging_until_the_delay_is_over(own_s
     wait_for(lambda: probe(server, "/readyz")[0] == 503, "it is not ready any more")
     assert "shutting down" in probe(server, "/readyz")[1]
     assert probe(server, "/livez") == (200, "ok\n")
+    # The alert KarstDrainSlow reads it.
+    assert 'karst_health{condition="stopping"} 1' in probe(server, "/metrics")[1]
     assert server.hec_get("/services/collector/health").status == 503
     # A connection that is kept ends with the answer, so that the next request goes to another server.
     event = json.dumps({"event": {"n": 1}, "index": "main"})

@@ -355,6 +355,9 @@ def test_every_port_is_documented():
 
 def test_every_alert_has_metrics_that_exist_and_a_runbook():
     metrics = set(re.findall(r"^\| `(karst_\w+)` \|", (ROOT / "docs/metrics.md").read_text(), re.MULTILINE))
+    _, _, table = (ROOT / "docs/operations.md").read_text().partition("| condition | severity | meaning |\n")
+    firsts = [line.split("|")[1] for line in table.partition("\n\n")[0].splitlines()]
+    conditions = {name for first in firsts for name in re.findall(r"`(\w+)`", first)}
     runbooks = (ROOT / "docs/runbooks/README.md").read_text()
     rules = yaml.safe_load((K8S / "components/monitoring/alerts.yaml").read_text())
     alerts = [rule for group in rules["spec"]["groups"] for rule in group["rules"]]
@@ -363,6 +366,8 @@ def test_every_alert_has_metrics_that_exist_and_a_runbook():
         used = {re.sub(r"_(bucket|sum|count)$", "", name) if name not in metrics else name
                 for name in re.findall(r"\bkarst_\w+", alert["expr"])}
         assert used and used <= metrics, (alert["alert"], used - metrics)
+        named = {name for names in re.findall(r'condition!?=~?"([^"]*)"', alert["expr"]) for name in names.split("|")}
+        assert named <= conditions, (alert["alert"], named - conditions)
         anchor = alert["annotations"]["runbook_url"].partition("docs/runbooks/README.md#")[2]
         assert anchor == alert["alert"].lower()
         # Each process has those of the cluster: one alert for all, which names no pod.
