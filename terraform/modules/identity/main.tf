@@ -85,7 +85,7 @@ data "aws_iam_policy_document" "rights" {
     condition {
       test     = "StringLike"
       variable = "s3:prefix"
-      values   = ["${var.prefix}", "${var.prefix}/*"]
+      values   = [var.prefix, "${var.prefix}/*"]
     }
   }
   # The key, for objects of S3 only.

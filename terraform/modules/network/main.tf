@@ -2,7 +2,6 @@
 # free, where a NAT gateway bills every gigabyte.
 
 locals {
-  bits    = 32 - tonumber(split("/", var.cidr)[1])
   zones   = { for index, zone in var.zones : zone => index }
   gateway = var.nat == "none" ? [] : var.nat == "single" ? [var.zones[0]] : var.zones
 }
