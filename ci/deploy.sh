@@ -3,8 +3,8 @@
 # there (kubectl, an API server of ci/tools/kubernetes.sh, helm, terraform and the AWS provider, checkov, karst) is skipped
 # by name; KARST_REQUIRE_DEPLOY_TOOLS=1 makes that a failure. Arguments go to pytest.
 #
-# The provider comes as Terraform is configured to get it, or from KARST_TERRAFORM_MIRROR, a directory that
-# `terraform providers mirror` has written.
+# The provider comes as Terraform is configured to get it, which may be a directory that `terraform providers mirror` has
+# written (docs/terraform.md), or from such a directory named in KARST_TERRAFORM_MIRROR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=$(ci/tools/python.sh)
