@@ -247,6 +247,55 @@ def test_bad_packages_are_refused_and_change_nothing(server, tmp_path):
     assert any(entry["name"] == "app_doors" for entry in messages["entry"]), messages
 
 
+def bundle_of(server, **form):
+    """The version of the apps by which a search is planned."""
+    form = {"search": "| makeresults", "exec_mode": "blocking", "output_mode": "json", **form}
+    sid = server.rest("POST", "/services/search/jobs", form).json()["sid"]
+    (job,) = server.rest("GET", f"/services/search/jobs/{sid}?output_mode=json").json()["entry"]
+    return job["content"]["bundleVersion"]
+
+
+def test_a_search_runs_by_an_earlier_bundle(server):
+    send(server, "at=1700000000 who=ada")
+    assert upload(server, archive(files())).status == 201
+    earlier = bundle_of(server)
+    search = "search `doors` earliest=0 | table who person team | shout"
+    before = server.rows(search)
+    assert [(row["who"], row["team"]) for row in before] == [("ADA", "red")], before
+    changed = {
+        "default/props.conf": PROPS.replace("(?<who>", "(?<person>").replace("teams who", "teams who AS person"),
+        "lookups/teams.csv": "who,team\nada,green\n",
+        "bin/shout.sh": "#!/bin/sh\nsed 's/ada/ada!/'\n",
+    }
+    assert upload(server, archive(files(**changed)), "&update=1").status in (200, 201)
+    form = {"name": "today", "definition": "who=ada"}
+    assert server.rest("POST", "/servicesNS/nobody/search/admin/macros", form).status == 201
+
+    def check():
+        assert server.rows(search, bundle=earlier) == before
+        # Objects of users are those of today.
+        assert server.rows("search `doors` `today` earliest=0 | stats count", bundle=earlier) == [{"count": "1"}]
+        assert bundle_of(server, bundle=earlier) == earlier
+        form = {"search": search, "output_mode": "csv", "bundle": earlier}
+        exported = server.rest("POST", "/services/search/jobs/export", form)
+        assert exported.status == 200 and "red" in exported.text, exported
+
+    now = server.rows(search)
+    assert [(row["person"], row["team"]) for row in now] == [("ada!", "green")], now
+    assert bundle_of(server) != earlier
+    check()
+    assert server.cli("app", "remove", "doors").returncode == 0
+    check()
+    server.kill()
+    server.start()
+    check()
+    form = {"search": "| makeresults", "output_mode": "json", "bundle": "0" * 64}
+    refused = server.rest("POST", "/services/search/jobs", form)
+    assert refused.status == 400, refused
+    for part in ["bundle_retention in distsearch.conf [replicationSettings]", earlier]:
+        assert part in refused.text, refused
+
+
 def bundles(cluster, directory):
     """Two apps as one change, in all processes, and back."""
     first, second = cluster.heads
@@ -347,12 +396,20 @@ def test_all_processes_of_a_cluster_work_by_an_app_that_one_of_them_installs(tmp
         assert [row["who"] for row in rows] == ["ada"] and not messages, (rows, messages)
         after = refused(cluster.heads[1])
         assert after["done"] > before["done"] and after["refused"] == before["refused"], after
+        doors = bundle_of(cluster.heads[1])
         gone = cluster.heads[1].cli("app", "remove", "doors")
         assert gone.returncode == 0, gone
         wait_for(
             lambda: "doors" not in cluster.heads[0].cli("app", "list", "-o", "json").stdout,
             "the removal on the other head",
         )
+        for head in cluster.heads:
+            before = refused(head)
+            rows, messages = head.answer(search, bundle=doors)
+            assert [row["team"] for row in rows] == ["red"] and not messages, (rows, messages)
+            after = refused(head)
+            # Indexers read the buckets by the apps of the bundle, too.
+            assert after["done"] > before["done"] and after["refused"] == before["refused"], after
         bundles(cluster, tmp_path / "manager-apps")
         cluster.stop()
     finally:

@@ -41,7 +41,7 @@ pub(crate) const SEARCH: Need = May("search");
 pub(crate) const MORE: &[(&str, &str)] = &[
     (
         "admin_all_objects",
-        "other users' objects and jobs, and the server's own configuration files",
+        "other users' objects and jobs, searches by an earlier bundle, and the server's own configuration files",
     ),
     (
         "change_own_password",

@@ -57,6 +57,7 @@ mod results;
 mod roles;
 mod saml;
 mod saved_searches;
+mod search_bundle;
 mod search_peers;
 mod server;
 mod settings;

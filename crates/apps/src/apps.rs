@@ -4,6 +4,7 @@ mod disabled;
 mod export;
 mod files;
 mod info;
+mod past;
 mod reload;
 mod system;
 mod unset;
@@ -99,8 +100,12 @@ struct Inner {
     changed: Notify,
     applied: OnceLock<Arc<dyn Applied>>,
     views: Views,
-    lookups: Lookups,
-    collections: Collections,
+    lookups: Arc<Lookups>,
+    collections: Arc<Collections>,
+    /// The bundle that these apps are those of; `None` for the apps in force.
+    bundle: Option<String>,
+    /// The apps of bundles that were used last.
+    past: tokio::sync::Mutex<Vec<Apps>>,
 }
 
 /// The files of apps at a moment: where a search that was planned then finds lookups and programs. Clones are
@@ -202,9 +207,10 @@ impl Apps {
         let files = Files::new(&base, directory, directories, parts.tolerate)?;
         let state = State::new(files, Arc::new(objects));
         let in_force = tokio::sync::Mutex::new(Arc::clone(&state.rules.all));
+        let (store, shared) = (parts.store, parts.shared.then(|| parts.catalog.clone()));
         let inner = Inner {
-            lookups: Lookups::new(Arc::clone(&parts.store)),
-            collections: Collections::new(parts.store, parts.shared.then(|| parts.catalog.clone())),
+            lookups: Arc::new(Lookups::new(Arc::clone(&store))),
+            collections: Arc::new(Collections::new(store, shared)),
             catalog: parts.catalog,
             directory: parts.directory,
             base: RwLock::new(base),
@@ -219,6 +225,8 @@ impl Apps {
             changed: Notify::new(),
             applied: OnceLock::new(),
             views: Views::default(),
+            bundle: None,
+            past: tokio::sync::Mutex::default(),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -275,8 +283,10 @@ impl Apps {
         let installed = self.installed()?;
         installed
             .check_room(&format!("the app {}", package.app), std::slice::from_ref(&package))?;
+        self.note_bundle().await;
         installed.put(package, update, by).await?;
         self.apply_installed().await?;
+        self.note_bundle().await;
         self.collect_garbage_beside()
     }
 
@@ -759,8 +769,10 @@ impl Apps {
         }
         self.change(|objects| objects.retain(|document, _| !own.contains(document))).await;
         if info.installed {
+            self.note_bundle().await;
             self.installed()?.remove(name).await?;
             self.apply_installed().await?;
+            self.note_bundle().await;
         }
         Ok(())
     }

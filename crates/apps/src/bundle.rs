@@ -544,8 +544,10 @@ impl Apps {
         applier: impl Into<Applier>,
     ) -> Result<(), Error> {
         let applier = applier.into();
+        self.note_bundle().await;
         self.installed()?.apply(packages, &applier).await?;
         self.apply_installed().await?;
+        self.note_bundle().await;
         self.collect_garbage_beside()
     }
 
@@ -555,8 +557,11 @@ impl Apps {
     /// [`Error::Changed`] if there is none, or another one is being applied.
     pub async fn roll_back_bundle(&self, applier: impl Into<Applier>) -> Result<(), Error> {
         let applier = applier.into();
+        self.note_bundle().await;
         self.installed()?.roll_back(&applier).await?;
-        self.apply_installed().await
+        self.apply_installed().await?;
+        self.note_bundle().await;
+        Ok(())
     }
 
     /// Returns the process that is applying a bundle, or that was stopped while it did; `None` if there is
@@ -589,9 +594,13 @@ impl Apps {
         self.installed().and_then(|installed| installed.latest_checksum()).ok()
     }
 
-    /// The digest of the installed apps by which this process works; none where none can be installed.
+    /// The digest of the installed apps by which this process works; none where none can be installed. Of the
+    /// apps of a bundle ([`Self::at`]), its version.
     #[must_use]
     pub fn checksum(&self) -> Option<String> {
+        if let Some(bundle) = self.earlier_bundle() {
+            return Some(bundle.to_owned());
+        }
         self.installed().ok().map(|installed| installed.checksum())
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::bundle::released;
 use crate::installed_tests::{Setup, definition, package};
-use crate::{Applier, Applying, Apps, Error, Package, pack_bundle, read_bundle};
+use crate::{Applier, Applying, Apps, Error, NOBODY, Namespace, Package, pack_bundle, read_bundle};
 
 fn app(name: &str, files: &[(&str, &str)]) -> Package {
     Package { app: name.to_owned(), ..package(files) }
@@ -77,6 +77,41 @@ async fn a_bundle_is_in_force_as_one_change_and_is_taken_back_as_one() {
     // A second rollback restores the newer bundle.
     one.roll_back_bundle("ann").await.unwrap();
     assert_eq!(definition(&one, "m").as_deref(), Some("three"));
+}
+
+#[tokio::test]
+async fn apps_of_an_earlier_bundle_are_as_they_were_in_each_process() {
+    let setup = Setup::new().await;
+    let (one, two) = (setup.process("one").await, setup.process("two").await);
+    let none = one.checksum().unwrap();
+    one.apply_bundle(first(), "ann").await.unwrap();
+    let earlier = one.checksum().unwrap();
+    one.apply_bundle(second(), "ann").await.unwrap();
+    two.apply_installed().await.unwrap();
+    let shared = Namespace::new(NOBODY, "shop");
+    let settings = vec![("definition".to_owned(), "today".to_owned())];
+    for apps in [&one, &two] {
+        let past = apps.at(&earlier).await.unwrap();
+        assert_eq!(past.checksum().as_ref(), Some(&earlier));
+        assert_eq!(definition(&past, "m").as_deref(), Some("one"));
+        assert_eq!(definition(&past, "t").as_deref(), Some("two"), "the app is not in force now");
+        let lookup = past.read_lookup("b.csv", &Namespace::new("ann", "shop")).await.unwrap();
+        assert!(lookup.is_none(), "the file is in the later bundle only");
+        assert_eq!(definition(apps, "m").as_deref(), Some("three"));
+    }
+    // Objects of users are those of now.
+    one.create("macros", "own", &shared, settings).await.unwrap();
+    let past = one.at(&earlier).await.unwrap();
+    assert!(past.get("macros", "own", &shared).is_ok());
+    assert_eq!(definition(&past, "m").as_deref(), Some("one"));
+    let empty = one.at(&none).await.unwrap();
+    assert_eq!(definition(&empty, "m"), None);
+    // The apps of the bundle in force stay the same when another one is applied.
+    let now = one.at(&one.checksum().unwrap()).await.unwrap();
+    one.apply_bundle(first(), "ann").await.unwrap();
+    assert_eq!(definition(&now, "m").as_deref(), Some("three"));
+    let unknown = one.at("0123").await.unwrap_err().to_string();
+    assert!(unknown.contains("\"0123\" is unknown") && unknown.contains(&earlier), "{unknown}");
 }
 
 #[tokio::test]

@@ -81,6 +81,11 @@ impl Bundles {
 
 /// The digest of apps and their manifests, by name.
 pub(crate) fn checksum<'a>(apps: impl Iterator<Item = (&'a str, String)>) -> String {
+    sha256(listing(apps).as_bytes())
+}
+
+/// The text of apps and their manifests that [`checksum`] is the digest of.
+pub(crate) fn listing<'a>(apps: impl Iterator<Item = (&'a str, String)>) -> String {
     let mut text = String::new();
     for (app, manifest) in apps {
         text.push_str(app);
@@ -88,5 +93,15 @@ pub(crate) fn checksum<'a>(apps: impl Iterator<Item = (&'a str, String)>) -> Str
         text.push_str(&manifest);
         text.push('\n');
     }
-    sha256(text.as_bytes())
+    text
+}
+
+/// The apps of a [`listing`], with their manifests; `None` for another text.
+pub(crate) fn apps_of(listing: &str) -> Option<BTreeMap<String, String>> {
+    let mut lines = listing.lines();
+    let mut apps = BTreeMap::new();
+    while let Some(app) = lines.next() {
+        apps.insert(app.to_owned(), lines.next()?.to_owned());
+    }
+    Some(apps)
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! installed/<app>/<SHA-256>             an object: a file of the app, or its manifest
+//! installed/bundle-<SHA-256>            an object: the apps of a bundle (`installed/kept.rs`)
 //! installed_app/<app>                   a document of the catalog: which manifest is in force
 //! <directory>/<SHA-256>/apps/<app>/...  the files of a manifest on the local disk
 //! ```
@@ -9,6 +10,8 @@
 //! Guarantees: a process has all files of a version of an app, each with the content that was installed, or
 //! none. A version that is replaced stays where it is for a while, for searches that run its programs and for
 //! processes that are about to copy it. Leaves to others: what the files mean (`conf`, `knowledge`).
+
+mod kept;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -45,6 +48,8 @@ const AT_ONCE: usize = 32;
 const OBJECT_GRACE: Duration = Duration::from_secs(24 * 3600);
 /// Time for which the local copy of a replaced version is kept: searches may run its programs.
 const COPY_GRACE: Duration = Duration::from_secs(3600);
+/// Time for which a replaced bundle is kept if there is no setting.
+const RETENTION: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The list of an app's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -86,6 +91,10 @@ pub struct InstalledApps {
     pub(crate) directory: PathBuf,
     pub(crate) clock: Arc<dyn Clock>,
     room: Room,
+    /// How long a bundle is kept after another one has replaced it.
+    retention: Duration,
+    /// The bundle that this process has noted last.
+    noted: Mutex<Option<String>>,
     copies: Mutex<Copies>,
     /// Copying, one at a time.
     copying: tokio::sync::Mutex<()>,
@@ -100,14 +109,21 @@ impl InstalledApps {
         directory: PathBuf,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let (room, copies, copying) = Default::default();
-        Self { catalog, store, directory, clock, room, copies, copying }
+        let (room, noted, copies, copying) = Default::default();
+        let retention = RETENTION;
+        Self { catalog, store, directory, clock, room, retention, noted, copies, copying }
     }
 
     /// Limits the copies to the free space.
     #[must_use]
     pub fn with_room(self, room: Room) -> Self {
         Self { room, ..self }
+    }
+
+    /// Keeps bundles for this time after other ones have replaced them.
+    #[must_use]
+    pub fn with_retention(self, retention: Duration) -> Self {
+        Self { retention, ..self }
     }
 
     /// Refuses apps that the local disk has no room for.
@@ -217,12 +233,7 @@ impl InstalledApps {
     /// processes with the same apps have the same digest.
     #[must_use]
     pub fn checksum(&self) -> String {
-        let here = self.directories();
-        let digest = |directory: &PathBuf| {
-            let name = directory.file_name().map(|name| name.to_string_lossy().into_owned());
-            name.unwrap_or_default()
-        };
-        checksum(here.iter().map(|(app, directory)| (app.as_str(), digest(directory))))
+        checksum_of(&self.directories())
     }
 
     /// The digest of all installed apps that the catalog has.
@@ -407,8 +418,15 @@ impl InstalledApps {
         written.map(drop).map_err(fail)
     }
 
-    /// Deletes the objects that no app in force has, and that are too old for a process to be still reading
-    /// them.
+    /// Returns the objects of a version of an app: its manifest, and the files.
+    async fn objects_of(&self, app: &str, digest: &str) -> Result<Vec<ObjectPath>, Error> {
+        let manifest = self.manifest(app, digest).await?;
+        let digests = manifest.files.iter().map(|file| file.sha256.as_str()).chain([digest]);
+        Ok(digests.map(|digest| ObjectPath::from_iter([ROOT, app, digest])).collect())
+    }
+
+    /// Deletes the objects that neither an app in force nor a kept bundle has, and that are too old for a
+    /// process to be still reading them.
     ///
     /// # Errors
     /// If object storage fails. What is left is deleted with the next installation.
@@ -417,18 +435,16 @@ impl InstalledApps {
         // A rollback may need the previous bundle.
         let previous = Bundles::read(&self.catalog.snapshot())?.previous.unwrap_or_default();
         for (app, installation) in self.all()?.into_iter().chain(previous.apps) {
-            let manifest = self.manifest(&app, &installation.manifest).await?;
-            let digests = manifest.files.iter().map(|file| file.sha256.as_str());
-            let digests = digests.chain([installation.manifest.as_str()]);
-            known.extend(digests.map(|digest| ObjectPath::from_iter([ROOT, &app, digest])));
+            known.extend(self.objects_of(&app, &installation.manifest).await?);
         }
+        known.extend(self.objects_of_kept().await?);
         let root = ObjectPath::from(ROOT);
         let fail = |action| move |source| Error::Store { action, path: ROOT.to_owned(), source };
         let now = self.clock.now();
         let mut listed = self.store.list(Some(&root));
         while let Some(object) = listed.try_next().await.map_err(fail("list"))? {
-            // Objects outside the directories of apps belong to others: the identity of the object store
-            // (`catalog`).
+            // Objects outside the directories of apps are bundles, or belong to others: the identity of the
+            // object store (`catalog`).
             if object.location.parts().count() < OF_APP {
                 continue;
             }
@@ -439,6 +455,19 @@ impl InstalledApps {
         }
         Ok(())
     }
+}
+
+/// The digest of apps whose files are in these directories.
+pub(crate) fn checksum_of(directories: &Directories) -> String {
+    checksum(digests_of(directories))
+}
+
+/// Returns the digests of the manifests of apps with these directories, by app.
+fn digests_of(directories: &Directories) -> impl Iterator<Item = (&str, String)> {
+    directories.iter().map(|(app, directory)| {
+        let name = directory.file_name().map(|name| name.to_string_lossy().into_owned());
+        (app.as_str(), name.unwrap_or_default())
+    })
 }
 
 fn damaged(what: String, error: &serde_json::Error) -> Error {

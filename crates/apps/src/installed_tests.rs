@@ -62,7 +62,10 @@ impl Setup {
     pub(crate) async fn objects(&self) -> Vec<ObjectPath> {
         let root = ObjectPath::from("installed");
         let listed: Vec<_> = self.store.list(Some(&root)).try_collect().await.unwrap();
-        listed.into_iter().map(|object| object.location).collect()
+        let paths = listed.into_iter().map(|object| object.location);
+        // Those of apps, and the identity of the object store.
+        let is_bundle = |name: &str| name.starts_with("bundle-");
+        paths.filter(|path| !path.filename().is_some_and(is_bundle)).collect()
     }
 }
 
@@ -247,13 +250,15 @@ async fn a_damaged_object_leaves_the_version_before_in_force() {
 }
 
 #[tokio::test]
-async fn objects_that_no_version_in_force_has_are_deleted_after_a_day() {
+async fn objects_of_a_replaced_version_are_deleted_when_its_bundle_is_not_kept_any_more() {
     let setup = Setup::new().await;
     let store_id = setup.catalog.identify(setup.store.as_ref()).await.unwrap();
     let apps = setup.process("one").await;
     apps.install(package(&FIRST), false, "ann").await.unwrap();
+    let first = apps.checksum().unwrap();
     let second = [("default/macros.conf", "[m]\ndefinition = two\n")];
     apps.install(package(&second), true, "ann").await.unwrap();
+    let in_force = apps.checksum().unwrap();
     let installed = setup.catalog.clone();
     let directory = setup.data.path().join("cleaner");
     let cleaner =
@@ -263,6 +268,16 @@ async fn objects_that_no_version_in_force_has_are_deleted_after_a_day() {
     assert_eq!(setup.objects().await, before);
     setup.clock.advance(Duration::from_secs(25 * 3600));
     cleaner.collect_garbage().await.unwrap();
+    assert_eq!(setup.objects().await, before);
+    let earlier = setup.process("two").await.at(&first).await.unwrap();
+    assert_eq!(definition(&earlier, "m").as_deref(), Some("one"));
+    setup.clock.advance(Duration::from_secs(30 * 24 * 3600));
+    cleaner.collect_garbage().await.unwrap();
+    let refused = setup.process("three").await.at(&first).await.unwrap_err();
+    assert_eq!(refused.kind(), model::ErrorKind::Invalid);
+    let text = refused.to_string();
+    assert!(text.contains("bundle_retention in distsearch.conf [replicationSettings]"), "{text}");
+    assert!(text.ends_with(&format!("the newest first: {in_force}")), "{text}");
     // Two files (one is the users' own), the manifest, and the identity of the object store.
     assert_eq!(setup.objects().await.len(), 4);
     assert_eq!(setup.catalog.identify(setup.store.as_ref()).await.unwrap(), store_id);

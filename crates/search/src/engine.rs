@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use access::Rights;
+use apps::Apps;
 use model::IndexName;
 use plan::{CompiledLookups, Session};
 
@@ -12,14 +13,14 @@ use crate::current_settings::CurrentSettings;
 use crate::discovered::Discovered;
 use crate::ended::Ended;
 use crate::hints::Hints;
-use crate::jobs::{Job, Jobs, Uses};
+use crate::jobs::{Job, JobRequest, Jobs, Uses};
 use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
 use crate::queries::Queries;
 use crate::readers::Readers;
 use crate::summary_rows::SummaryRows;
 use crate::workers::LostWorkers;
-use crate::{Dependencies, Settings};
+use crate::{Dependencies, Error, Settings};
 
 pub(crate) struct Engine {
     pub(crate) deps: Dependencies,
@@ -55,6 +56,22 @@ impl fmt::Debug for Engine {
 }
 
 impl Engine {
+    /// Returns the apps by which a search is planned.
+    pub(crate) fn apps_of<'a>(&'a self, request: &'a JobRequest) -> &'a Apps {
+        request.bundle.as_ref().unwrap_or(&self.deps.apps)
+    }
+
+    /// Returns the apps by which the search head plans a search, for a part of it: those of a bundle, or the
+    /// ones in force.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if this process cannot read the bundle.
+    pub(crate) async fn apps_at(&self, bundle: Option<&str>) -> Result<Apps, Error> {
+        let Some(bundle) = bundle else { return Ok(self.deps.apps.clone()) };
+        let apps = Box::pin(self.deps.apps.at(bundle)).await;
+        apps.map_err(|error| Error::Unavailable(error.to_string()))
+    }
+
     /// Returns the settings in force.
     pub(crate) fn settings(&self) -> Arc<Settings> {
         self.current.with(&self.deps.apps.knowledge())

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use apps::Namespace;
+use apps::{Apps, Namespace};
 use bucket::{HotBucket, MissingIndexer, RemoteView};
 use distributed::{Failure, describe};
 use futures::future::join_all;
@@ -33,6 +33,9 @@ pub(crate) struct Planner {
     owner: String,
     app: String,
     hidden: Vec<String>,
+    /// The bundle by whose apps the search is planned; `None` for the apps in force.
+    #[serde(default)]
+    bundle: Option<String>,
     /// The span of the planning, which is not serialized.
     #[serde(skip)]
     trace: TraceContext,
@@ -41,7 +44,8 @@ pub(crate) struct Planner {
 impl Planner {
     pub(crate) fn of(request: &JobRequest) -> Self {
         let (owner, app) = (request.owner.clone(), request.app.clone());
-        Self { owner, app, hidden: request.rights.hidden(), trace: request.trace.clone() }
+        let bundle = request.bundle.as_ref().and_then(Apps::checksum);
+        Self { owner, app, hidden: request.rights.hidden(), bundle, trace: request.trace.clone() }
     }
 }
 
@@ -289,8 +293,9 @@ impl Question {
     /// # Errors
     /// What differs from the process that asks.
     pub(crate) async fn answered(self, engine: &Engine) -> Result<Vec<u8>, Error> {
-        let Planner { owner, app, hidden, .. } = &self.planner;
-        let knowledge = engine.deps.apps.view_without(&Namespace::new(owner, app), hidden);
+        let Planner { owner, app, hidden, bundle, .. } = &self.planner;
+        let apps = engine.apps_at(bundle.as_deref()).await?;
+        let knowledge = apps.view_without(&Namespace::new(owner, app), hidden);
         let own = fingerprint(&knowledge, &engine.settings().plan);
         if self.version != version() || self.knowledge != own {
             let text = "its version, its apps or limits.conf differ from those of the search head";

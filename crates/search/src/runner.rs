@@ -5,7 +5,7 @@ mod replay;
 use std::sync::Arc;
 
 use access::Rights;
-use apps::Namespace;
+use apps::{Apps, Namespace};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use bucket::HotBucket;
@@ -118,7 +118,8 @@ impl SearchService {
         let waiting = control.planning().waited_for();
         let threads = self.assign_threads();
         let compared = Arc::new(Compared::new(std::mem::take(&mut recipe.answers.lookups)));
-        let context = self.context_of(&mut recipe, &control, &report, &compared)?;
+        let apps = self.engine().apps_at(recipe.search.bundle.as_deref()).await?;
+        let context = self.context_of(&mut recipe, apps, (&control, &report), &compared)?;
         let memory = &self.engine().part_memory;
         let granted = memory.grant_turn(self.session(), control.planning()).await?;
         let session = granted.session.clone();
@@ -197,15 +198,14 @@ impl SearchService {
     fn context_of(
         &self,
         recipe: &mut Recipe,
-        control: &Arc<ScanControl>,
-        report: &Arc<ScanReport>,
+        apps: Apps,
+        (control, report): (&Arc<ScanControl>, &Arc<ScanReport>),
         compared: &Arc<Compared>,
     ) -> Result<PlanContext, Error> {
         let buckets = recipe.buckets();
         self.engine().hints.inbox.lock().note_own(buckets.iter().map(|bucket| bucket.id));
         let search = &recipe.search;
         let namespace = Namespace::new(&search.owner, &search.app);
-        let apps = &self.dependencies().apps;
         let (knowledge, files) = apps.view_with_files(&namespace, &search.hidden);
         let limits = self.settings().plan.clone();
         let rules = apps.rules();
@@ -215,7 +215,7 @@ impl SearchService {
         let timezone = timezone.map_err(|error| Error::Request(error.to_string()))?;
         let filter = search.filter.as_deref().map(Restriction::parse_filter).transpose();
         let filter = filter.map_err(|error| Error::Request(error.to_string()))?;
-        let everywhere = self.dependencies().apps.knowledge();
+        let everywhere = apps.knowledge();
         let filter = filter.map(|filter| plan::excluding_renamed(&filter, &everywhere));
         let mut source = self.stored_events(control, report, Arc::clone(&knowledge), None);
         source.context.share = Some(Share { stored: buckets, hot: self.hot(recipe)? });
@@ -224,6 +224,7 @@ impl SearchService {
             engine: Arc::clone(self.engine()),
             hot: Arc::clone(&source.context.hot),
             namespace,
+            apps,
             files,
             rights: Arc::new(Rights::of_system(&search.owner)),
             read_only: true,

@@ -29,6 +29,8 @@ pub(crate) struct SearchHost {
     /// The hot buckets that the job reads.
     pub(crate) hot: Arc<HotRows>,
     pub(crate) namespace: Namespace,
+    /// The apps by which the search is planned.
+    pub(crate) apps: Apps,
     /// The files of the apps with whose configuration the search is planned.
     pub(crate) files: AppFiles,
     /// The rights of the user.
@@ -48,7 +50,7 @@ pub(crate) fn namespace(request: &JobRequest) -> Namespace {
 
 impl SearchHost {
     fn apps(&self) -> &Apps {
-        &self.engine.deps.apps
+        &self.apps
     }
 
     fn server(&self) -> &Arc<dyn Host> {

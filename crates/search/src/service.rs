@@ -418,7 +418,7 @@ impl SearchService {
 
     /// Returns the knowledge objects that are visible to the searches of a request.
     pub(crate) fn knowledge_of(&self, request: &JobRequest) -> Arc<Knowledge> {
-        self.engine.deps.apps.view_without(&namespace(request), &request.rights.hidden())
+        self.engine.apps_of(request).view_without(&namespace(request), &request.rights.hidden())
     }
 
     /// Plans a search and runs its subsearches on the search threads, whose stack is large enough for deep
@@ -476,7 +476,7 @@ impl SearchService {
     ) -> Result<PlannedSearch, Error> {
         let now = request.now.unwrap_or_else(|| self.now());
         let seen_from = namespace(request);
-        let apps = &self.engine.deps.apps;
+        let apps = self.engine.apps_of(request);
         let PlanningEnds { control, report, recording } = ends;
         if let Some(bundle_version) = apps.checksum() {
             report.is_planned_by(bundle_version);
@@ -489,6 +489,7 @@ impl SearchService {
             engine: Arc::clone(&self.engine),
             hot: Arc::clone(&source.context.hot),
             namespace: seen_from,
+            apps: apps.clone(),
             files,
             rights: Arc::clone(&request.rights),
             read_only: request.read_only,
@@ -496,7 +497,7 @@ impl SearchService {
             search: request.search.clone(),
             lookups: recording.clone().map(Lookups::Recorded).unwrap_or_default(),
         };
-        let everywhere = self.engine.deps.apps.knowledge();
+        let everywhere = apps.knowledge();
         // Users choose `now`: what they may read does not depend on it.
         let restriction = restriction(&request.rights, self.now(), &everywhere)?;
         let mut range = time_range(request, now)?;
@@ -516,7 +517,7 @@ impl SearchService {
             source,
             host: Arc::new(search_host),
             knowledge,
-            rules: self.engine.deps.apps.rules(),
+            rules: apps.rules(),
             now,
             timezone: request.timezone.clone(),
             range,

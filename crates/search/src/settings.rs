@@ -108,7 +108,7 @@ conf::settings! {
 }
 
 conf::settings! {
-    /// Settings of searches whose parts other processes run.
+    /// Settings of searches whose parts other processes run, and of the bundles that plan them.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct PartSettings {
         "distsearch"["distributedSearch"] {
@@ -122,6 +122,11 @@ conf::settings! {
             /// Memory for the buffered rows of one part of a search until the part ends. Rows of larger
             /// parts are used as they arrive: if the indexer is lost then, the results are incomplete.
             "buffer_mb" => pub buffer_bytes: usize = "64", Type::megabytes(1);
+        }
+        "distsearch"["replicationSettings"] {
+            /// Time for which a search bundle (a version of the installed apps) is kept after another one has
+            /// replaced it, for searches with `bundle`. At most 500 bundles are kept.
+            "bundle_retention" => pub bundle_retention: Duration = "2592000", Type::seconds(1);
         }
     }
 }

@@ -78,11 +78,13 @@ fn context(
     let report: Arc<ScanReport> = Arc::default();
     let hot = HotRows::new(Arc::clone(&engine.deps.hot), engine.deps.catalog.clone(), report);
     let sid = request.sid.clone().unwrap_or_default();
+    let apps = engine.apps_of(request);
     let host = SearchHost {
         engine: Arc::clone(engine),
         hot: Arc::new(hot),
         namespace: namespace(request),
-        files: engine.deps.apps.files(),
+        apps: apps.clone(),
+        files: apps.files(),
         rights: Arc::clone(&request.rights),
         read_only: true,
         sid: sid.clone(),
@@ -94,7 +96,7 @@ fn context(
         source: Arc::new(EmptySource::default().with_sourcetypes(sourcetypes.clone())),
         host: Arc::new(host),
         knowledge: Arc::clone(knowledge),
-        rules: engine.deps.apps.rules(),
+        rules: apps.rules(),
         now: request.now.unwrap_or_else(|| engine.deps.clock.now()),
         timezone: request.timezone.clone(),
         range: TimeRange::ALL,

@@ -331,6 +331,7 @@ impl SearchService {
             engine: Arc::clone(self.engine()),
             hot: Arc::clone(&events.context.hot),
             namespace: seen_from,
+            apps: apps.clone(),
             files,
             rights: Arc::clone(&request.rights),
             read_only: true,

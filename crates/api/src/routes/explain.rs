@@ -6,6 +6,7 @@ use axum::response::Response;
 use serde_json::json;
 
 use super::jobs::request;
+use super::search_bundle::set_bundle;
 use crate::call::Call;
 use crate::error::RestError;
 use crate::output::OutputMode;
@@ -28,7 +29,9 @@ pub(super) fn routes() -> Routes {
 async fn explain(
     Call { state, caller, namespace, params, .. }: Call,
 ) -> Result<Response, RestError> {
-    let explanation = state.search.explain(&request(&state, &params, &caller, &namespace)?).await?;
+    let mut request = request(&state, &params, &caller, &namespace)?;
+    set_bundle(&state, &params, &caller, &mut request).await?;
+    let explanation = state.search.explain(&request).await?;
     Ok(OutputMode::Json.respond(StatusCode::OK, json!(explanation).to_string()))
 }
 

@@ -11,6 +11,7 @@ use search::{Message, MessageKind, Page};
 use serde_json::{Value, json};
 
 use super::jobs::request;
+use super::search_bundle::set_bundle;
 use crate::audit::Observed;
 use crate::audit::searches::{self, Pages};
 use crate::call::Call;
@@ -43,6 +44,7 @@ async fn export(
 ) -> Result<Response, RestError> {
     let mode = OutputMode::of(&params)?;
     let mut request = request(&state, &params, &caller, &namespace)?;
+    set_bundle(&state, &params, &caller, &mut request).await?;
     request.read_only = method != Method::POST;
     let format = params.text("output_time_format").map(TimeFormat::parse);
     request.output_time_format = format.map(Arc::new);

@@ -21,7 +21,7 @@ use serde_json::json;
 
 use super::job_entry::{SAVED_SECONDS, entry, of_other_head};
 use super::results::result_response;
-use super::{feed, job_heads};
+use super::{feed, job_heads, search_bundle};
 use crate::atom::Entry;
 use crate::audit::{Observed, searches};
 use crate::call::Call;
@@ -163,6 +163,7 @@ async fn create(
     let priority = priority(&params)?;
     let follower = params.text("status_stream").map(stream_name).transpose()?;
     let mut request = request(&state, &params, &caller, &namespace)?;
+    search_bundle::set_bundle(&state, &params, &caller, &mut request).await?;
     // If the response contains the results, no client can request a preview.
     request.preview = match params.text("preview") {
         Some(_) => params.flag("preview"),
@@ -718,6 +719,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         case(&format!("POST {PATH}"), "search=a&search_mode=realtime", 400, "no real-time"),
         case(&format!("POST {PATH}"), "search=a&now=soon", 400, "now: "),
+        case(&format!("POST {PATH}"), "search=a&bundle=1", 400, "bundle_retention"),
         case(&format!("POST {PATH}"), "search=a&index_earliest=soon", 400, "index_earliest: "),
         case(&format!("POST {PATH}"), "search=a&auto_cancel=soon", 400, "must be a whole number"),
         case(

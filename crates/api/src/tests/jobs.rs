@@ -45,6 +45,44 @@ async fn a_job_and_its_inspector_name_the_apps_by_which_it_was_planned() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_search_by_an_earlier_bundle_sees_its_apps_and_needs_all_objects() {
+    let server = Server::start().await;
+    let install = async |definition: &str| {
+        let text = format!("[of_bundle]\ndefinition = \"{definition}\"\n");
+        let file = |path: &str, text: &str| apps::PackedFile {
+            path: path.into(),
+            bytes: text.as_bytes().to_vec(),
+            executable: false,
+        };
+        let files = vec![
+            file("default/macros.conf", &text),
+            file("metadata/default.meta", "[]\nexport = system\n"),
+        ];
+        let package = apps::Package { app: "bundled".to_owned(), files, links: Vec::new() };
+        server.state.apps.install(package, true, "admin").await.unwrap();
+        server.state.apps.checksum().unwrap()
+    };
+    let earlier = install("before").await;
+    install("now").await;
+    let search = "| makeresults | eval v=`of_bundle` | table v";
+    let form = [("search", search), ("exec_mode", "oneshot"), ("bundle", earlier.as_str())];
+    for path in ["/services/search/jobs", "/services/search/jobs/export"] {
+        let found = server.post("admin", path, &form).await;
+        assert!(found.text.contains(r#""v":"before""#), "{path}: {found:?}");
+        let found = server.post("admin", path, &form[..2]).await;
+        assert!(found.text.contains(r#""v":"now""#), "{path}: {found:?}");
+        let refused = server.post("user", path, &form).await;
+        assert_eq!(refused.status, StatusCode::FORBIDDEN, "{path}: {refused:?}");
+        assert!(refused.text.contains("admin_all_objects"), "{path}: {refused:?}");
+    }
+    let form = [("search", search), ("exec_mode", "blocking"), ("bundle", earlier.as_str())];
+    let made = server.post("admin", "/services/search/jobs", &form).await.json();
+    let path = format!("/services/search/jobs/{}?output_mode=json", made["sid"].as_str().unwrap());
+    let shown = server.get("admin", &path).await;
+    assert!(shown.text.contains(&format!("\"bundleVersion\":\"{earlier}\"")), "{shown:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_further_search_may_leave_out_the_pipe() {
     let server = Server::start().await;
     let sid = server.job("admin", "| makeresults count=3 | eval a=1").await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Rights;
+use apps::Apps;
 use jiff::tz::TimeZone;
 use knowledge::time::TimeFormat;
 use model::EventTime;
@@ -60,6 +61,8 @@ pub struct JobRequest {
     pub rights: Arc<Rights>,
     /// Whether commands with side effects are refused.
     pub read_only: bool,
+    /// The apps of an earlier bundle, by which the search is planned; `None` for those in force.
+    pub bundle: Option<Apps>,
     /// The parent span; without one, the search begins a trace.
     pub trace: TraceContext,
 }
@@ -96,6 +99,7 @@ impl JobRequest {
             provenance: None,
             rights: Arc::clone(rights),
             read_only: false,
+            bundle: None,
             trace: TraceContext::default(),
         }
     }

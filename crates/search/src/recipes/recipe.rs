@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use apps::Apps;
 use arrow::datatypes::Schema;
 use knowledge::Knowledge;
 use model::{BucketHeader, BucketId, BucketShape, EventTime, IndexName, TimeRange};
@@ -54,6 +55,9 @@ pub(crate) struct Search {
     pub(crate) inner: Option<Inner>,
     pub(crate) owner: String,
     pub(crate) app: String,
+    /// The bundle by whose apps the search is planned; `None` for the apps in force.
+    #[serde(default)]
+    pub(crate) bundle: Option<String>,
     pub(crate) hidden: Vec<String>,
     pub(crate) filter: Option<String>,
     pub(crate) restricted: Option<EventTime>,
@@ -82,6 +86,7 @@ impl Search {
             inner: None,
             owner: request.owner.clone(),
             app: request.app.clone(),
+            bundle: request.bundle.as_ref().and_then(Apps::checksum),
             hidden: request.rights.hidden(),
             filter: request.rights.limits().filter.clone(),
             restricted: context.restriction.earliest,

@@ -200,8 +200,12 @@ impl Workers for Cluster {
 }
 
 pub(crate) fn settings() -> Settings {
-    let parts =
-        PartSettings { min_events: 0, silence: Duration::from_secs(5), buffer_bytes: 64 << 20 };
+    let parts = PartSettings {
+        min_events: 0,
+        silence: Duration::from_secs(5),
+        buffer_bytes: 64 << 20,
+        ..PartSettings::default()
+    };
     Settings { parts, ..Settings::default() }
 }
 

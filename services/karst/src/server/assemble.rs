@@ -167,8 +167,10 @@ pub(crate) async fn assemble(
     let (data, health) = (base.data().to_owned(), base.conditions.clone());
     shutdown.spawn(full_disks::watch((data, min_free), health, shutdown.clone()));
     let shared = cluster.is_one_of_many();
+    let kept = settings.search.parts.bundle_retention;
+    let of_files = (knowledge, ignored);
     let (apps, not_copied) =
-        open_apps(&base, (&catalog, &store), (knowledge, ignored, min_free), shared).await?;
+        open_apps(&base, (&catalog, &store), of_files, (min_free, kept), shared).await?;
     let started = apps.knowledge();
     let is_changed = StepSettings::change(&mut settings.search, started.layers(), &memory);
     let knowledge = apps.rules();
@@ -375,7 +377,8 @@ type NotCopied = Vec<(String, apps::Error)>;
 async fn open_apps(
     base: &Base<'_>,
     (catalog, store): (&Catalog, &Arc<dyn ObjectStore>),
-    (knowledge, ignored, min_free): (Arc<Knowledge>, Vec<Warning>, u64),
+    (knowledge, ignored): (Arc<Knowledge>, Vec<Warning>),
+    (min_free, kept): (u64, Duration),
     shared: bool,
 ) -> Result<(Apps, NotCopied)> {
     base.progress.set("copying installed apps");
@@ -384,7 +387,7 @@ async fn open_apps(
     let (catalog, store) = (catalog.clone(), Arc::clone(store));
     let clock = Arc::clone(&base.clock);
     let installed = InstalledApps::new(catalog.clone(), Arc::clone(&store), copies, clock);
-    let installed = installed.with_room(room);
+    let installed = installed.with_room(room).with_retention(kept);
     let not_copied = installed.copy().await;
     // A copy whose app cannot be read now may be the one that is in force.
     if not_copied.is_empty() {
