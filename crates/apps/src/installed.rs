@@ -284,7 +284,7 @@ impl InstalledApps {
         let mut failed = Vec::new();
         let mut current = Directories::new();
         for (app, installation) in &all {
-            match self.copy_app(app, &installation.manifest).await {
+            match self.copy_app_alone(app, &installation.manifest).await {
                 Ok(directory) => drop(current.insert(app.clone(), directory)),
                 Err(error) => {
                     if let Some(before) = self.copies.lock().current.get(app) {
@@ -331,7 +331,14 @@ impl InstalledApps {
         }
     }
 
+    /// Copies a version of an app to the local disk, if it is not there.
     pub(crate) async fn copy_app(&self, app: &str, digest: &str) -> Result<PathBuf, Error> {
+        let _copying = self.copying.lock().await;
+        self.copy_app_alone(app, digest).await
+    }
+
+    /// The same while `copying` is locked: all copies of a version begin in the same temporary directory.
+    async fn copy_app_alone(&self, app: &str, digest: &str) -> Result<PathBuf, Error> {
         if digest.is_empty() || !digest.chars().all(|c| c.is_ascii_hexdigit()) {
             let reason = "the manifest is not a digest".to_owned();
             return Err(Error::Damaged { what: format!("{KIND}/{app}"), reason });

@@ -31,11 +31,10 @@ impl Apps {
         past.retain(|one| Arc::ptr_eq(&one.base().rules, &base.rules));
         let known = past.iter().position(|one| one.earlier_bundle() == Some(bundle));
         let found = match known.map(|position| past.remove(position)) {
-            Some(known) if known.has_files() => known,
+            Some(known) if known.keeps_files(installed) => known,
             _ => self.opened_at(installed, bundle, base).await?,
         };
         found.take_objects_of(self);
-        installed.keep_copies(&found.inner.state.read().files.installed);
         past.insert(0, found.clone());
         past.truncate(IN_MEMORY);
         Ok(found)
@@ -99,10 +98,12 @@ impl Apps {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// Whether the copies of all apps are on the local disk.
-    fn has_files(&self) -> bool {
-        let state = self.inner.state.read();
-        state.files.installed.values().all(|directory| directory.is_dir())
+    /// Whether the copies of all apps are on the local disk, where they stay for another hour then.
+    fn keeps_files(&self, installed: &InstalledApps) -> bool {
+        let files = Arc::clone(&self.inner.state.read().files);
+        // Before the check: they may be about to be removed.
+        installed.keep_copies(&files.installed);
+        files.installed.values().all(|directory| directory.is_dir())
     }
 
     /// Applies the objects that the apps in force have now.

@@ -71,9 +71,11 @@ impl InstalledApps {
         let _copying = self.copying.lock().await;
         let mut directories = Directories::new();
         for (app, manifest) in &apps {
-            directories.insert(app.clone(), self.copy_app(app, manifest).await?);
+            directories.insert(app.clone(), self.copy_app_alone(app, manifest).await?);
         }
         self.keep_copies(&directories);
+        // Those of bundles that were used before.
+        self.remove_copies();
         Ok(directories)
     }
 
@@ -83,7 +85,8 @@ impl InstalledApps {
         let mut copies = self.copies.lock();
         for directory in directories.values() {
             // The hour of one that is in force begins when it is replaced.
-            if !copies.current.values().any(|current| current == directory) {
+            let is_current = copies.current.values().any(|current| current == directory);
+            if !is_current && directory.is_dir() {
                 copies.replaced.insert(directory.clone(), now);
             }
         }
@@ -91,8 +94,13 @@ impl InstalledApps {
 
     /// Returns the apps of a bundle with their manifests; `None` if it is not kept.
     async fn bundle(&self, checksum: &str) -> Result<Option<BTreeMap<String, String>>, Error> {
-        if checksum == sha256(b"") {
+        let empty = sha256(b"");
+        if checksum == empty {
             return Ok(Some(BTreeMap::new()));
+        }
+        // Other texts can be too long for the name of an object.
+        if checksum.len() != empty.len() || !checksum.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Ok(None);
         }
         let path = place(checksum);
         let bytes = match self.store.get(&path).await {
@@ -143,11 +151,15 @@ impl InstalledApps {
     pub(super) async fn objects_of_kept(&self) -> Result<BTreeSet<ObjectPath>, Error> {
         let (now, latest) = (self.clock.now(), self.latest_checksum()?);
         let mut left = Vec::new();
-        let mut replaced: Option<EventTime> = None;
+        let (mut replaced, mut newer_noted): (Option<EventTime>, Option<EventTime>) = (None, None);
         for (newer, bundle) in self.kept().await?.into_iter().enumerate() {
+            // Object storage may have whole seconds: it is not known which bundle of a second is the last.
+            if newer_noted.is_some_and(|noted| noted > bundle.noted) {
+                replaced = newer_noted;
+            }
+            newer_noted = Some(bundle.noted);
             let is_old = replaced.is_some_and(|at| is_older(at, now, self.retention));
             let is_over = is_old || newer >= MOST;
-            replaced = Some(bundle.noted);
             if !is_over || bundle.checksum == latest {
                 left.push(bundle.checksum);
                 continue;
@@ -162,11 +174,15 @@ impl InstalledApps {
         let bundles: Vec<Option<BTreeMap<String, String>>> =
             stream::iter(bundles).buffer_unordered(AT_ONCE).try_collect().await?;
         let apps: BTreeSet<(String, String)> = bundles.into_iter().flatten().flatten().collect();
-        let objects: Vec<_> =
+        let reads: Vec<_> =
             apps.iter().map(|(app, digest)| self.objects_if_any(app, digest)).collect();
-        let objects: Vec<Vec<ObjectPath>> =
-            stream::iter(objects).buffer_unordered(AT_ONCE).try_collect().await?;
-        Ok(objects.into_iter().flatten().collect())
+        let mut reads = stream::iter(reads).buffer_unordered(AT_ONCE);
+        // Versions of an app have most files in common.
+        let mut objects = BTreeSet::new();
+        while let Some(of_version) = reads.try_next().await? {
+            objects.extend(of_version);
+        }
+        Ok(objects)
     }
 
     /// As [`Self::objects_of`]. Nothing is left of an app whose manifest an earlier version of Karst, which
