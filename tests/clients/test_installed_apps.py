@@ -342,6 +342,9 @@ def bundles(cluster, directory):
     (directory / "two/default/savedsearches.conf").unlink()
     made = second.cli("cluster", "bundle", "apply", directory)
     assert made.returncode == 0 and macro(first, "of_one") == "one again", made
+    planned = first.cli("cluster", "bundle", "rollback", "--dry-run")
+    assert planned.returncode == 0 and "~ one/default/macros.conf" in planned.stdout, planned
+    assert macro(second, "of_one") == "one again", planned
     back = first.cli("cluster", "bundle", "rollback")
     assert back.returncode == 0 and macro(second, "of_one") == "one first", back
     shown = second.cli("cluster", "bundle", "show", "-o", "json")

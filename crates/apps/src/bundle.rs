@@ -22,6 +22,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use catalog::NamedDocument;
 use conf::Warning;
+use futures::{StreamExt, TryStreamExt, stream};
 use knowledge::Knowledge;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ use tokio::time::Instant;
 
 use crate::digest::sha256;
 use crate::installation::{Bundle, Bundles, Installation, KIND};
-use crate::installed::{Directories, InstalledApps, Listed, listed, unchanged};
+use crate::installed::{AT_ONCE, Directories, InstalledApps, Listed, listed, unchanged};
 use crate::package::{archive_of, check_app_name, unpacked};
 use crate::{Apps, Error, Package, PackedFile};
 
@@ -311,13 +312,29 @@ impl InstalledApps {
         self.commit(apps, by, lock).await
     }
 
+    /// Reads the apps of a bundle that was in force.
+    async fn packages_of(&self, bundle: &Bundle) -> Result<Vec<Package>, Error> {
+        let mut packages = Vec::with_capacity(bundle.apps.len());
+        for (app, installation) in &bundle.apps {
+            let manifest = self.manifest(app, &installation.manifest).await?;
+            let read = |file: Listed| async move {
+                let bytes = self.content(app, &file).await?.to_vec();
+                let (path, executable) = (PathBuf::from(file.path), file.executable);
+                Ok::<_, Error>(PackedFile { path, bytes, executable })
+            };
+            let reads: Vec<_> = manifest.files.into_iter().map(read).collect();
+            let files = stream::iter(reads).buffered(AT_ONCE).try_collect::<Vec<_>>().await?;
+            packages.push(Package { app: app.clone(), files, links: Vec::new() });
+        }
+        Ok(packages)
+    }
+
     /// Puts the apps of the bundle before the last one in force again.
     async fn roll_back(&self, applier: &Applier) -> Result<(), Error> {
         let lock = self.lock(applier).await?;
         let rolled = async {
             let bundles = Bundles::read(&self.catalog.snapshot())?;
-            let none = || Error::Changed("there is no previous bundle".to_owned());
-            let previous = bundles.previous.ok_or_else(none)?;
+            let previous = bundles.previous.ok_or_else(no_previous)?;
             for (app, installation) in &previous.apps {
                 self.copy_app(app, &installation.manifest).await?;
             }
@@ -454,6 +471,10 @@ fn lock_document(lock: Option<&Value>) -> NamedDocument {
     (LOCK.0.to_owned(), LOCK.1.to_owned(), lock.cloned())
 }
 
+fn no_previous() -> Error {
+    Error::Changed("there is no previous bundle".to_owned())
+}
+
 fn owned((app, one): (&String, &Installation)) -> (String, Installation) {
     (app.clone(), one.clone())
 }
@@ -549,6 +570,15 @@ impl Apps {
         self.apply_installed().await?;
         self.note_bundle().await;
         self.collect_garbage_beside()
+    }
+
+    /// Returns the apps of the bundle before the last one, to validate a rollback to it.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] if there is none, or if object storage fails.
+    pub async fn previous_bundle(&self) -> Result<Vec<Package>, Error> {
+        let previous = self.bundles()?.previous.ok_or_else(no_previous)?;
+        self.installed()?.packages_of(&previous).await
     }
 
     /// Rolls back to the bundle before the last one.

@@ -201,6 +201,24 @@ async fn what_a_bundle_would_change_is_known_before() {
 }
 
 #[tokio::test]
+async fn what_a_rollback_would_change_is_known_before() {
+    let setup = Setup::new().await;
+    let one = setup.process("one").await;
+    one.apply_bundle(first(), "ann").await.unwrap();
+    assert!(one.previous_bundle().await.unwrap().is_empty(), "before the first there was none");
+    one.apply_bundle(second(), "bob").await.unwrap();
+    let previous = one.previous_bundle().await.unwrap();
+    assert_eq!(sorted(previous.clone()), sorted(first()));
+    let changes = one.validate_bundle(&previous).await.unwrap().changes;
+    let [shop, till] = &changes[..] else { panic!("{changes:?}") };
+    assert_eq!(shop.changed, ["default/macros.conf"]);
+    assert_eq!((&shop.removed[..], till.added.len()), (&["lookups/b.csv".to_owned()][..], 2));
+    assert_eq!(definition(&one, "m").as_deref(), Some("three"), "nothing is changed");
+    one.roll_back_bundle("ann").await.unwrap();
+    assert!(one.validate_bundle(&previous).await.unwrap().changes.is_empty());
+}
+
+#[tokio::test]
 async fn one_bundle_at_a_time_is_applied() {
     let setup = Setup::new().await;
     let one = setup.process("one").await;

@@ -42,7 +42,7 @@ const ROOT: &str = "installed";
 /// Parts of the path of an object: `installed/<app>/<digest>`.
 const OF_APP: usize = 3;
 /// Files that are read or written at the same time.
-const AT_ONCE: usize = 32;
+pub(crate) const AT_ONCE: usize = 32;
 /// Minimum age at which an object that no version in force names is deleted: other processes may be about to
 /// read it.
 const OBJECT_GRACE: Duration = Duration::from_secs(24 * 3600);

@@ -195,6 +195,15 @@ const PAGES = {
     await page.goto(`${url}/monitor/cluster`);
     await page.getByText('does not belong to a cluster').waitFor();
   },
+  async bundle(page) {
+    await page.goto(`${url}/monitor/bundle`);
+    await page.waitForSelector(`${id('no-bundle')}, ${id('active-bundle')}`);
+  },
+  async 'bundle-form'(page) {
+    await PAGES.bundle(page);
+    await page.click(id('plan-bundle'));
+    await page.waitForSelector(id('bundle-form'));
+  },
   async performance(page) {
     await page.goto(`${url}/monitor/performance`);
     await page.waitForSelector(`${id('progress')}[data-done="true"]`, { state: 'attached' });

@@ -94,6 +94,9 @@ export const withDeployment = (page, config) =>
     return route.fulfill({ json: { entry } });
   });
 
+/** The checksum of the installed apps of a cluster. */
+const APPS = '9d41'.repeat(16);
+
 /** A cluster of six processes. */
 const CLUSTER = [
   ['cp-a', 'control-plane', 'zone-a', 0.2],
@@ -117,8 +120,38 @@ const peer = ({ label, role, site, id: name }, at) => ({
     splunk_version: '0.1.0',
     started: '2026-11-28T14:20:00Z',
     local_acks: true,
+    active_bundle_id: APPS,
   },
 });
+
+/** The bundles of a cluster, and a rollback that has mistakes. */
+async function withBundles(page) {
+  const fulfill = (content) => (route) =>
+    route.fulfill({ json: { entry: [{ name: 'manager', content }] } });
+  const bundle = { checksum: '5c0e'.repeat(16), by: 'ann' };
+  await page.route(
+    '**/services/cluster/manager/info?*',
+    fulfill({
+      active_bundle: { ...bundle, apps: ['shop', 'till'], timestamp: 1_795_000_000 },
+      previous_active_bundle: { ...bundle, apps: ['shop'], timestamp: 1_794_000_000 },
+      latest_bundle: { checksum: APPS },
+    }),
+  );
+  await page.route(
+    '**/services/cluster/manager/control/default/rollback?*',
+    fulfill({
+      apps: ['shop'],
+      changes: [
+        { app: 'shop', added: [], changed: ['default/props.conf'], removed: ['lookups/b.csv'] },
+        { app: 'till', added: [], changed: [], removed: ['default/macros.conf'] },
+      ],
+      ignored: ['apps/shop/default/props.conf:2: EXTRACT-bad: bad regular expression'],
+      breaks: [],
+      warnings: [],
+      not_used: [{ app: 'shop', place: 'default/ui.conf:3', text: 'has no effect' }],
+    }),
+  );
+}
 
 /** Answers as the processes of a cluster do, with the figures of their own events. */
 export async function withCluster(page) {
@@ -216,6 +249,23 @@ export const statesOf = ({ url, at, query, report }) => ({
     await withCluster(page);
     await page.goto(`${url}/monitor/cluster`);
     await page.locator('[data-figure="Load"]:has-text("of")').first().waitFor();
+  },
+  async 'bundle-processes'(page) {
+    await withCluster(page);
+    await withBundles(page);
+    await page.goto(`${url}/monitor/bundle`);
+    await page
+      .locator(`${id('bundle-peers')} tbody tr`)
+      .first()
+      .waitFor();
+    await page.waitForSelector(id('previous-bundle'));
+  },
+  async 'bundle-rollback'(page) {
+    await withCluster(page);
+    await withBundles(page);
+    await page.goto(`${url}/monitor/bundle`);
+    await page.click(id('plan-rollback'));
+    await page.waitForSelector(`${id('rollback-form')} [data-finding="ignored"]`);
   },
   async 'search-queued'(page) {
     await withJobs(page, { ...UNDER_WAY, ...NO_ROWS, dispatchState: 'QUEUED', doneProgress: 0 });

@@ -58,7 +58,14 @@ pub(super) fn routes() -> Routes {
                 apply,
             ),
         )
-        .at(ROLLBACK, post(edit, "Restores the previous bundle", rollback))
+        .at(
+            ROLLBACK,
+            post(
+                edit,
+                "Restores the previous bundle; `dry_run=1` only lists the changes that it would make, and its errors",
+                rollback,
+            ),
+        )
 }
 
 /// A bundle, for clients.
@@ -213,12 +220,18 @@ async fn packages(state: &ApiState, body: &[u8]) -> Result<Vec<Package>, RestErr
     Ok(state.apps.unpack_bundle(body).await?)
 }
 
+/// The changes and the errors of apps that would replace those of the bundle in force.
+async fn findings(state: &ApiState, packages: &[Package]) -> Result<Value, RestError> {
+    let found = state.apps.validate_bundle(packages).await?;
+    let mut content = validated(state, packages, &found);
+    content["warnings"] = json!(warnings(state, packages, &found).await?);
+    Ok(content)
+}
+
 async fn validate(call: Call, RawBody(body): RawBody) -> Result<Response, RestError> {
     let state = &call.state;
     let packages = packages(state, &body).await?;
-    let found = state.apps.validate_bundle(&packages).await?;
-    let mut content = validated(state, &packages, &found);
-    content["warnings"] = json!(warnings(state, &packages, &found).await?);
+    let content = findings(state, &packages).await?;
     let entry = Entry::new(VALIDATE, "validate_bundle", feed::content(content));
     feed::respond_one(TITLE, VALIDATE, entry, &call.params)
 }
@@ -242,6 +255,13 @@ async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError
 }
 
 async fn rollback(call: Call) -> Result<Response, RestError> {
+    if call.params.flag("dry_run") {
+        let packages = call.state.apps.previous_bundle().await?;
+        let mut content = findings(&call.state, &packages).await?;
+        content["dry_run"] = json!(true);
+        let entry = Entry::new(ROLLBACK, "rollback", feed::content(content));
+        return feed::respond_one(TITLE, ROLLBACK, entry, &call.params);
+    }
     let applier = applier(&call.state, &call.caller.user).await?;
     let apps = call.state.apps.clone();
     to_its_end(async move { apps.roll_back_bundle(applier).await }).await?;
@@ -297,6 +317,7 @@ pub(super) fn cases() -> Vec<Case> {
         post(VALIDATE, "", 400, "the body is empty"),
         post(VALIDATE, "not packed", 400, "is not an app archive"),
         post(ROLLBACK, "", 409, "there is no previous bundle"),
+        post(ROLLBACK, "dry_run=1", 409, "there is no previous bundle"),
         post(VALIDATE, &archive("one"), 200, "\"added\":[\"default/app.conf\"]"),
         post(APPLY, "", 400, "the body is empty"),
         post(APPLY, &archive("one"), 200, "\"apps\":[\"kept\"]"),
@@ -305,6 +326,7 @@ pub(super) fn cases() -> Vec<Case> {
         post(VALIDATE, &lookup(), 200, "there is no lookup file \\\"hosts.csv\\\" in any app"),
         case(&format!("GET {BUNDLE}"), "", 200, "\"in_bundle\":true"),
         case("GET /services/cluster/manager/info", "", 200, "\"previous_active_bundle\":{"),
+        post(ROLLBACK, "dry_run=1", 200, "\"removed\":[\"default/app.conf\"]"),
         post(ROLLBACK, "", 200, "\"apps\":[]"),
     ]
 }

@@ -92,6 +92,7 @@ export function decodePeers(body: unknown): Peer[] {
       started: asText(content.started),
       // A process of an older version does not say it, and may.
       hasLocalAcks: content.local_acks === undefined || asBoolean(content.local_acks),
+      appsChecksum: asText(content.active_bundle_id),
     };
   });
 }

@@ -288,6 +288,8 @@ export interface Peer {
   started: string;
   /** Whether it may have acknowledged events that only its own disk has. */
   hasLocalAcks: boolean;
+  /** The checksum of the installed apps by which it works; empty if it is not known. */
+  appsChecksum: string;
 }
 
 /** An object of a collection: an index, a user, a macro. */

@@ -38,6 +38,7 @@ export const MONITOR_TITLES: Record<MonitorPageName, string> = {
   performance: 'Performance',
   cost: 'Cost',
   cluster: 'Cluster',
+  bundle: 'Configuration bundle',
 };
 
 export interface NamedPage {

@@ -16,6 +16,7 @@ describe('addresses', () => {
     expect(parsePath('/app/ops/search/edit')).toMatchObject({ view: 'unknown' });
     expect(parsePath('/jobs')).toEqual({ view: 'jobs' });
     expect(parsePath('/monitor/cluster/')).toEqual({ view: 'monitor', page: 'cluster' });
+    expect(parsePath('/monitor/bundle')).toEqual({ view: 'monitor', page: 'bundle' });
   });
 
   it('of objects have the kind and the name', () => {

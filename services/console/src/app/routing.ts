@@ -51,7 +51,7 @@ export const SETTINGS_KINDS = [
   'calculated-fields',
   'conf',
 ] as const;
-export const MONITOR_PAGES = ['performance', 'cost', 'cluster'] as const;
+export const MONITOR_PAGES = ['performance', 'cost', 'cluster', 'bundle'] as const;
 export type DataKind = (typeof DATA_KINDS)[number];
 export type SettingsKind = (typeof SETTINGS_KINDS)[number];
 export type MonitorPageName = (typeof MONITOR_PAGES)[number];

@@ -11,7 +11,10 @@ import type { KarstClient } from '../api/client';
 import type { Peer } from '../api/types';
 import { useMe } from '../app/clientContext';
 import { Notice } from '../app/Notice';
+import { PageLink } from '../app/PageLink';
+import { paths } from '../app/routing';
 import { useTitle } from '../app/useTitle';
+import objects from '../objects/Objects.module.css';
 import { useLoaded } from '../search/useLoaded';
 import { Failed } from '../states/Failed';
 import { NotAllowed } from '../states/NotAllowed';
@@ -24,7 +27,15 @@ import { MaintenanceDialog } from './MaintenanceDialog';
 import { MAINTAINED } from './maintenance';
 import { OfflineDialog } from './OfflineDialog';
 import { decodeLeaving, mayLeave } from './offline';
-import { hasSites, mayBeRemoved, type PeerRow, rowsOf, summaryOf, withRestarting } from './peers';
+import {
+  hasSites,
+  haveOtherApps,
+  mayBeRemoved,
+  type PeerRow,
+  rowsOf,
+  summaryOf,
+  withRestarting,
+} from './peers';
 import { RemovePeerDialog } from './RemovePeerDialog';
 import { RestartDialog } from './RestartDialog';
 import { RestartProgress } from './RestartProgress';
@@ -145,6 +156,20 @@ export function ClusterPage({ client }: { client: KarstClient }) {
             mayCancel={mayChange}
             onCancelled={again}
           />
+          {haveOtherApps(value.peers) && (
+            <div className={styles.stopped} data-testid="other-apps">
+              <Notice
+                kind="info"
+                action={
+                  <PageLink href={paths.monitor('bundle')} className={objects.link}>
+                    Configuration bundle
+                  </PageLink>
+                }
+              >
+                Not all processes use the same installed apps.
+              </Notice>
+            </div>
+          )}
           {load?.copies.map((text) => (
             <div key={text} className={styles.stopped}>
               <Notice kind="info">{text}</Notice>

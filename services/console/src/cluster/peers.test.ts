@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Peer } from '../api/types';
-import { hasSites, mayBeRemoved, rowsOf, summaryOf, withRestarting } from './peers';
+import { hasSites, haveOtherApps, mayBeRemoved, rowsOf, summaryOf, withRestarting } from './peers';
 
 const peer = (address: string, roles: string[], more: Partial<Peer> = {}): Peer => ({
   id: address,
@@ -15,6 +15,7 @@ const peer = (address: string, roles: string[], more: Partial<Peer> = {}): Peer 
   version: '0.1.0',
   started: '2026-11-25T20:00:00Z',
   hasLocalAcks: true,
+  appsChecksum: '',
   ...more,
 });
 
@@ -35,6 +36,14 @@ describe('rows of the cluster page', () => {
   it('has sites where a process says its own', () => {
     expect(hasSites([peer('a', []), peer('b', [])])).toBe(false);
     expect(hasSites([peer('a', []), peer('b', [], { site: 'site2' })])).toBe(true);
+  });
+
+  it('knows when processes work by different apps', () => {
+    const by = (address: string, appsChecksum: string, status = 'Up') =>
+      peer(address, [], { appsChecksum, status });
+    expect(haveOtherApps([by('a', 'x'), by('b', 'y')])).toBe(true);
+    const others = [by('b', 'x'), by('c', 'y', 'Down'), by('d', '')];
+    expect(haveOtherApps([by('a', 'x'), ...others])).toBe(false);
   });
 
   it('says when all is well', () => {

@@ -45,6 +45,13 @@ export const mayBeRemoved = (peers: readonly Peer[], peer: Peer): boolean =>
 export const hasSites = (peers: readonly Peer[]): boolean =>
   peers.some((peer) => peer.site !== 'default');
 
+/** Whether processes that answer work by different installed apps, as for a moment after every change. */
+export function haveOtherApps(peers: readonly Peer[]): boolean {
+  const checksums = peers.filter(answers).map((peer) => peer.appsChecksum);
+  // A process of an older version does not say it.
+  return new Set(checksums.filter((checksum) => checksum !== '')).size > 1;
+}
+
 /** Control planes first, the one that leads before all. */
 export function rowsOf(peers: Peer[]): PeerRow[] {
   const writes = peers.map((peer) => peer.write ?? 0);

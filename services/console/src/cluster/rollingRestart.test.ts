@@ -27,6 +27,7 @@ const peer = (id: string, more: Partial<Peer> = {}): Peer => ({
   version: '',
   started: '',
   hasLocalAcks: true,
+  appsChecksum: '',
   ...more,
 });
 

@@ -1,16 +1,20 @@
-/** `/monitor/PAGE`: performance, cost, the cluster. */
+/** `/monitor/PAGE`: performance, cost, the cluster, its configuration bundle. */
 
+import { lazy, Suspense } from 'react';
 import { useClient } from '../app/clientContext';
 import { MONITOR_TITLES } from '../app/pages';
 import { MONITOR_PAGES, type MonitorPageName, paths } from '../app/routing';
 import { ClusterPage } from '../cluster/ClusterPage';
 import { SectionTabs } from '../objects/SectionTabs';
+import { Skeleton } from '../states/Skeleton';
 import { CostPage } from './CostPage';
 import { COST } from './cost';
 import { OwnDashboard } from './OwnDashboard';
 import { OwnPage } from './OwnPage';
 import { PERFORMANCE } from './performance';
 import { ServerNow } from './ServerNow';
+
+const BundlePage = lazy(() => import('../cluster/BundlePage'));
 
 export default function MonitorPage({ page }: { page: MonitorPageName }) {
   const tabs = MONITOR_PAGES.map((one) => ({
@@ -21,7 +25,9 @@ export default function MonitorPage({ page }: { page: MonitorPageName }) {
   return (
     <>
       <SectionTabs label="Monitor" tabs={tabs} />
-      <View page={page} />
+      <Suspense fallback={<Skeleton lines={4} />}>
+        <View page={page} />
+      </Suspense>
     </>
   );
 }
@@ -45,5 +51,7 @@ function View({ page }: { page: MonitorPageName }) {
       );
     case 'cluster':
       return <ClusterPage client={client} />;
+    case 'bundle':
+      return <BundlePage />;
   }
 }

@@ -55,6 +55,12 @@ pub(super) async fn bundle(options: BundleOptions) -> Result<ExitCode> {
             let path = format!("{CONTROL}/rollback");
             // A server that does not run has not changed anything.
             client.get(INFO).await?;
+            if options.dry_run {
+                let form = [("output_mode", "json"), ("dry_run", "1")];
+                print(&client.post(&path, &form).await?["entry"][0]["content"]);
+                println!("Nothing has been changed.");
+                return Ok(ExitCode::SUCCESS);
+            }
             let answer = client.post(&path, &[("output_mode", "json")]).await.map_err(unsure)?;
             let apps = &answer["entry"][0]["content"]["active_bundle"]["apps"];
             println!("The previous bundle is in effect again: {}", listed(apps));

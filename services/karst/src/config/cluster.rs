@@ -97,6 +97,9 @@ pub(crate) struct BundleDirectoryOptions {
 
 #[derive(Debug, Args)]
 pub(crate) struct BundleRollbackOptions {
+    /// Only show what it would change, and the mistakes of the previous bundle.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) client: ClientOptions,
 }
