@@ -255,6 +255,10 @@ async fn apply(call: Call, RawBody(body): RawBody) -> Result<Response, RestError
 }
 
 async fn rollback(call: Call) -> Result<Response, RestError> {
+    let word = call.params.text("dry_run");
+    if word.is_some_and(|word| conf::boolean(word).is_none()) {
+        return Err(RestError::invalid("dry_run is not a boolean; give 1 or 0"));
+    }
     if call.params.flag("dry_run") {
         let packages = call.state.apps.previous_bundle().await?;
         let mut content = findings(&call.state, &packages).await?;
@@ -318,6 +322,7 @@ pub(super) fn cases() -> Vec<Case> {
         post(VALIDATE, "not packed", 400, "is not an app archive"),
         post(ROLLBACK, "", 409, "there is no previous bundle"),
         post(ROLLBACK, "dry_run=1", 409, "there is no previous bundle"),
+        post(ROLLBACK, "dry_run=ture", 400, "dry_run is not a boolean"),
         post(VALIDATE, &archive("one"), 200, "\"added\":[\"default/app.conf\"]"),
         post(APPLY, "", 400, "the body is empty"),
         post(APPLY, &archive("one"), 200, "\"apps\":[\"kept\"]"),
