@@ -1,8 +1,8 @@
 //! Apps as they were: the installed apps of an earlier bundle, under the configuration files and the objects
 //! of today.
 //!
-//! Guarantees: what is planned by a bundle reads the settings, lookup files and programs of its apps, whatever
-//! is in force meanwhile. Writes of lookups and collections go where they always go.
+//! Guarantees: what is planned by a bundle reads the settings, lookup files and programs of its apps,
+//! whatever is in force meanwhile. Writes of lookups and collections go where they always go.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,8 +19,8 @@ use crate::views::Views;
 const IN_MEMORY: usize = 2;
 
 impl Apps {
-    /// Returns the apps of a bundle ([`Self::checksum`]), also of the one in force. They stay as they are when
-    /// other apps are installed, with the objects of now.
+    /// Returns the apps of a bundle ([`Self::checksum`]), also of the one in force. They stay as they are
+    /// when other apps are installed, with the objects of now.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the bundle is not kept, with those that are. If its files cannot be read.
@@ -40,8 +40,8 @@ impl Apps {
         Ok(found)
     }
 
-    /// Returns the version of these apps if they are those of one bundle ([`Self::at`]); `None` for the apps in
-    /// force.
+    /// Returns the version of these apps if they are those of one bundle ([`Self::at`]); `None` for the
+    /// apps in force.
     pub(crate) fn earlier_bundle(&self) -> Option<&str> {
         self.inner.bundle.as_deref()
     }

@@ -59,8 +59,8 @@ impl InstalledApps {
         Ok(())
     }
 
-    /// Copies the apps of a bundle to the local disk, where they stay for an hour; [`Self::keep_copies`] keeps
-    /// them for longer.
+    /// Copies the apps of a bundle to the local disk, where they stay for an hour; [`Self::keep_copies`]
+    /// keeps them for longer.
     ///
     /// # Errors
     /// [`Error::Invalid`] if the bundle is not kept, with those that are. If object storage fails.
