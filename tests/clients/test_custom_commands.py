@@ -96,7 +96,11 @@ def server(tmp_path_factory):
         (app / name).parent.mkdir(parents=True, exist_ok=True)
         (app / name).write_text(text)
         (app / name).chmod(0o755)
-    (app / "bin" / "splunklib").symlink_to(pathlib.Path(splunklib.__file__).parent)
+    package = pathlib.Path(splunklib.__file__).parent
+    (app / "bin" / "splunklib").symlink_to(package)
+    limits = place / "conf" / "system" / "local" / "limits.conf"
+    limits.parent.mkdir(parents=True)
+    limits.write_text(f"[scripts]\nsandbox_read = {package}\n")
     environment = {"KARST_CONF_DIR": str(place / "conf")}
     server = new_server(place / "karst", environment=environment).start()
     yield server

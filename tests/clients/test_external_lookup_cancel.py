@@ -44,6 +44,10 @@ def server(numbers):
     (app / "default" / "props.conf").write_text(PROPS)
     (numbers.parent / "waits.py").write_text(PROGRAM)
     conf = app.parent.parent
+    (conf / "system" / "local").mkdir(parents=True)
+    (conf / "system" / "local" / "limits.conf").write_text(
+        f"[scripts]\nsandbox_write = {numbers.parent}\n"
+    )
     server = karst.Server(conf.parent / "karst", environment={"KARST_CONF_DIR": str(conf)}).start()
     assert server.hec([{"event": "name=h1", "sourcetype": "asked"}]).status == 200
     yield server

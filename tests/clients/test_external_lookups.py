@@ -70,7 +70,8 @@ def server(place):
     files = {
         "apps/net/default/transforms.conf": TRANSFORMS,
         "apps/net/default/props.conf": PROPS,
-        "system/local/limits.conf": "[scripts]\nmaxwait = 2\nmax_output_mb = 8\n",
+        "system/local/limits.conf": "[scripts]\nmaxwait = 2\nmax_output_mb = 8\n"
+        f"sandbox_write = {app / 'bin'}\n",
         "system/local/transforms.conf": "[bare]\nexternal_cmd = dns.py\nfields_list = host, ip\n",
         **{f"apps/net/bin/{name}": text for name, text in PROGRAMS.items()},
     }

@@ -304,6 +304,8 @@ metrics! {
         "Earliest expiry time of the certificates of the TLS ports, epoch seconds.";
     CATALOG_FENCED Gauge "karst_catalog_fenced" "1 after another server has taken over the catalog.";
     BUILD Gauge "karst_build_info" "1, with the version of the program as a label.";
+    SCRIPTS_RESTRICTED Gauge "karst_scripts_restricted"
+        "1 if programs of apps that searches start run in a complete sandbox.";
     SESSIONS Gauge "karst_sessions" "Open sessions of users.";
     PASSWORD_CHECKS Counter "karst_password_checks_total"
         "Passwords checked, by outcome (right, wrong, remembered, refused).";

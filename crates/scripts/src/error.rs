@@ -21,6 +21,14 @@ pub enum Error {
         /// The reason.
         source: std::io::Error,
     },
+    /// The system cannot restrict the program as the settings require.
+    #[error("{program} is not run, because sandbox = required in limits.conf [scripts]: {reason}")]
+    Unrestricted {
+        /// The program.
+        program: String,
+        /// The reason.
+        reason: String,
+    },
     /// The program ended before it answered.
     #[error("{program} ended without an answer, {ended}{}", complaint(said))]
     Ended {

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: the group is killed when the [`Process`] is dropped, whether the run ended, failed, was
 //! cancelled or timed out. A shell sets the limits before it executes the program, so that they apply from
-//! its first instruction.
+//! its first instruction; the sandbox already applies to the shell.
 
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -17,10 +17,9 @@ use tokio::task::JoinHandle;
 
 use crate::error::Error;
 use crate::modules;
-use crate::settings::Settings;
+use crate::sandbox;
+use crate::settings::{PATH, Sandbox, Settings};
 
-/// The search path for interpreters.
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Sets limits and executes the program. If a limit cannot be set, the system already has a lower one.
 const LIMITED: &str = "ulimit -c 0; ulimit -v \"$1\" 2>/dev/null; ulimit -f \"$2\" 2>/dev/null; \
                        shift 2; exec \"$@\"";
@@ -32,6 +31,11 @@ const LINE: u64 = 256;
 const COMPLAINT_CHUNK: usize = 4 << 10;
 /// Time limit for reading the rest of stderr after the program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// What the system says of a file that the sandbox denies.
+const DENIED: &str = "Permission denied";
+/// The settings that grant more to a program.
+const HINT: &str = " (if the sandbox is the reason: sandbox_read, sandbox_write and sandbox_network in \
+                    limits.conf [scripts] allow more)";
 
 /// A program of an app.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +87,7 @@ pub(crate) struct Process {
     printed: u64,
     output_bytes: u64,
     end_time: Duration,
+    is_restricted: bool,
 }
 
 impl Process {
@@ -96,6 +101,11 @@ impl Process {
         let program = script.described();
         if !script.file.is_file() {
             return Err(Error::Missing { program });
+        }
+        if settings.sandbox == Sandbox::Required
+            && let Some(reason) = settings.unrestricted()
+        {
+            return Err(Error::Unrestricted { program, reason });
         }
         let failed = |source| Error::Start { program: script.described(), source };
         // The run has a directory of its own, so a path below a relative data or configuration directory
@@ -128,7 +138,12 @@ impl Process {
         if script.is_python() {
             command.env("PYTHONPATH", modules::write(scratch).map_err(failed)?);
         }
-        let mut child = command.spawn().map_err(failed)?;
+        let is_restricted = cfg!(target_os = "linux") && settings.sandbox != Sandbox::Off;
+        let started = match is_restricted {
+            true => sandbox::spawn(command, &file, scratch, settings),
+            false => command.spawn(),
+        };
+        let mut child = started.map_err(failed)?;
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(output), Some(errors)) = (output, errors) else {
@@ -149,6 +164,7 @@ impl Process {
             printed: 0,
             output_bytes: settings.output_bytes,
             end_time: settings.end_time,
+            is_restricted,
         })
     }
 
@@ -250,7 +266,10 @@ impl Process {
 
     /// The error for a program that ended with this status.
     pub(crate) async fn ended(&mut self, status: ExitStatus, said: String) -> Error {
-        let said = if said.is_empty() { self.complaint().await } else { said };
+        let mut said = if said.is_empty() { self.complaint().await } else { said };
+        if self.is_restricted && said.contains(DENIED) {
+            said += HINT;
+        }
         Error::of_end(self.program.clone(), described(status), said)
     }
 

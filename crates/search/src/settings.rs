@@ -293,6 +293,9 @@ mod tests {
             Type::Boolean => (setting.default != "true").to_string(),
             Type::Number { least, .. } => (least + 17).to_string(),
             Type::Decimal { .. } | Type::Fraction => "0.5".to_owned(),
+            Type::Choice(words) => {
+                (*words.iter().find(|word| **word != setting.default).unwrap()).to_owned()
+            }
             _ => "other".to_owned(),
         }
     }

@@ -54,6 +54,7 @@ mod reported;
 mod request_conf;
 mod requests;
 mod roles;
+mod script_sandbox;
 mod server_host;
 mod serving;
 mod setup;

@@ -91,7 +91,7 @@ async fn a_program_that_does_not_answer_is_killed_with_what_it_started() {
     let mut command = app.command("x.sh", &text, Protocol::Chunked);
     command.maxwait = Some(Duration::from_secs(2));
     let begin = Instant::now();
-    let error = run(command, info(&[]), &numbers(1), &Settings::default()).await.unwrap_err();
+    let error = run(command, info(&[]), &numbers(1), &writes(&app)).await.unwrap_err();
     let text = error.to_string();
     assert!(
         text.contains("within 2 s (maxwait in commands.conf) and was killed: waiting"),
@@ -111,7 +111,7 @@ async fn a_cancelled_run_leaves_no_process() {
     );
     let command = app.command("x.sh", &text, Protocol::Chunked);
     let rows = numbers(1);
-    let settings = Settings::default();
+    let settings = writes(&app);
     let running = run(command, info(&[]), &rows, &settings);
     let there = async {
         while !pids.exists() {
@@ -123,6 +123,11 @@ async fn a_cancelled_run_leaves_no_process() {
         () = there => {}
     }
     wait_until_ended(&pids).await;
+}
+
+/// Settings that let programs write into the directory of the app.
+fn writes(app: &App) -> Settings {
+    Settings { sandbox_write: vec![app.bin().display().to_string()], ..Settings::default() }
 }
 
 /// Waits until the processes whose IDs are in a file have ended or are zombies.

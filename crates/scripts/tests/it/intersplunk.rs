@@ -132,8 +132,10 @@ si.outputResults([found])
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("x.conf"), text).unwrap();
     }
-    command.script.environment = vec![("SPLUNK_ETC".to_owned(), etc.path().display().to_string())];
-    let (tables, _, _) = run(command, info(&[]), &numbers(1), &Settings::default()).await.unwrap();
+    let place = etc.path().display().to_string();
+    command.script.environment = vec![("SPLUNK_ETC".to_owned(), place.clone())];
+    let settings = Settings { sandbox_read: vec![place], ..Settings::default() };
+    let (tables, _, _) = run(command, info(&[]), &numbers(1), &settings).await.unwrap();
     for (name, value) in
         [("a", "o\nwn"), ("b", "other"), ("c", "x = y"), ("d", "1"), ("off", "False")]
     {

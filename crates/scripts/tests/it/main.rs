@@ -5,6 +5,7 @@ mod external;
 mod failures;
 mod intersplunk;
 mod protocols;
+mod sandbox;
 mod sdk;
 
 use std::os::unix::fs::PermissionsExt;

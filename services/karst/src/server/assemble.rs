@@ -51,7 +51,9 @@ use super::server_host::ServerHost;
 use super::setup::Setup;
 use super::traces::Traces;
 use super::views::{CacheCounters, MetricsText, Objects};
-use super::{former_directory, full_disks, inputs, reported, status_condition, whole};
+use super::{
+    former_directory, full_disks, inputs, reported, script_sandbox, status_condition, whole,
+};
 use crate::config::ServerOptions;
 
 /// Time of other processes for the answers that they wait for.
@@ -146,6 +148,7 @@ pub(crate) async fn assemble(
     let clock = Arc::clone(&base.clock);
     let mut settings = StepSettings::read(&base, (&memory, &directories), search).await?;
     let metrics_text = MetricsText::install()?;
+    script_sandbox::restrict(&mut settings.search, options);
     shutdown.spawn(metrics_text.clone().keep_up(shutdown.clone()));
     metrics::gauge!(names::CATALOG_FENCED).set(0.0);
     metrics::gauge!(names::CATALOG_LEADS).set(0.0);

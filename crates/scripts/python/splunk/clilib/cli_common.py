@@ -1,7 +1,8 @@
 """`splunk.clilib.cli_common`: settings of the files in the directory of configuration.
 
 The files of the app of the program take precedence over those of other apps. Of other apps, the first one in the order
-of their names takes precedence. `system/local` takes precedence over all apps.
+of their names takes precedence. `system/local` takes precedence over all apps. Files that the sandbox denies are left
+out: `system/local`, and `local` of other apps.
 """
 
 import os
@@ -48,8 +49,11 @@ def _merged(name, folders):
     for folder in folders:
         path = os.path.join(etc(), folder, name + ".conf")
         if os.path.isfile(path):
-            with open(path, encoding="utf-8-sig", errors="replace") as file:
-                _read(file, stanzas)
+            try:
+                with open(path, encoding="utf-8-sig", errors="replace") as file:
+                    _read(file, stanzas)
+            except PermissionError:
+                continue
     return stanzas
 
 
