@@ -48,9 +48,7 @@ impl Paths {
         private.extend(KEYS.iter().map(|at| real(Path::new(at))));
         let mut paths = Self::default();
         let system = SYSTEM.iter().map(PathBuf::from).chain(public(Path::new("/etc")));
-        // Without the entries of processes: root may read the environment of the server there, and all users
-        // its command line. That of the program itself is not known before it is started.
-        for path in system.chain(public(Path::new("/proc")).filter(|path| !is_of_process(path))) {
+        for path in system.chain(public(Path::new("/proc"))) {
             grant(&path, &private, &mut paths.read);
         }
         let (apps, listed) = of_apps(file);
@@ -71,7 +69,8 @@ impl Paths {
 fn grant(path: &Path, private: &[PathBuf], granted: &mut Vec<PathBuf>) {
     // Otherwise it does not exist, or the server cannot read it either.
     let Ok(path) = path.canonicalize() else { return };
-    if private.iter().any(|private| path.starts_with(private)) {
+    // `/etc/mtab`, for example, leads to the entry of the server.
+    if is_of_process(&path) || private.iter().any(|private| path.starts_with(private)) {
         return;
     }
     if !private.iter().any(|private| private.starts_with(&path)) {
@@ -99,19 +98,22 @@ fn real(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The entries of a directory that all users of the machine may read.
+/// The entries of a directory that all users of the machine may read, without those of processes.
 fn public(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let is_public = |path: &PathBuf| {
         path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o004 != 0)
     };
-    entries.map(|entry| entry.path()).filter(is_public)
+    // Their names come first: a machine may have many processes.
+    entries.map(|entry| entry.path()).filter(|path| !is_of_process(path)).filter(is_public)
 }
 
-/// Whether an entry of `/proc` is, or leads to, that of a process.
+/// Whether a path without links is the entry of a process in `/proc`, or below it. Root may read the
+/// environment of the server there, and all users its command line. The entry of the program itself is not
+/// known before it is started.
 fn is_of_process(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    path.is_symlink() || name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()))
+    let entry = path.strip_prefix("/proc").ok().and_then(|below| below.iter().next());
+    entry.is_some_and(|name| name.to_string_lossy().starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The app of a program, parts of the other apps, and the directory of all apps.
@@ -180,6 +182,15 @@ mod tests {
         assert_eq!(granted("opt/link"), [at.join("opt/b/lib")]);
         assert_eq!(granted("opt/b/data/key"), Vec::<PathBuf>::new());
         assert_eq!(granted("opt/a"), [at.join("opt/a")]);
+    }
+
+    #[test]
+    fn entries_of_processes_are_not_granted_also_behind_links() {
+        let mut granted = Vec::new();
+        for path in ["/proc/self/mounts", "/proc/mounts", "/proc/1", "/proc/meminfo"] {
+            grant(Path::new(path), &[], &mut granted);
+        }
+        assert_eq!(granted, [Path::new("/proc/meminfo")]);
     }
 
     #[test]
