@@ -19,12 +19,13 @@ pub struct CommandRun {
     command: Command,
     settings: Settings,
     info: SearchInfo,
-    /// The temporary files of the run.
-    scratch: TempDir,
     behaviour: Behaviour,
     /// The search that has to process the rows before this command.
     preop: String,
     chunked: Option<Chunked>,
+    /// The temporary files of the run. They are removed after the program is killed: fields are dropped in
+    /// their order.
+    scratch: TempDir,
 }
 
 impl CommandRun {
