@@ -12,7 +12,7 @@ use crate::definition::{Behaviour, Command, SearchInfo};
 use crate::error::Error;
 use crate::legacy::percent_encoded;
 use crate::messages::{Answer, Message};
-use crate::program::{Broken, Process};
+use crate::program::{Broken, Process, hinted};
 use crate::settings::Settings;
 use crate::table::Table;
 
@@ -81,7 +81,8 @@ impl Chunked {
         let messages = Message::of_metadata(&metadata);
         let errors = Message::errors(&messages);
         if !errors.is_empty() {
-            return Err(Error::Refused { program: started.program.clone(), message: errors });
+            let message = hinted(errors, settings.is_restricted());
+            return Err(Error::Refused { program: started.program.clone(), message });
         }
         let generating = metadata["generating"].as_bool().unwrap_or(false);
         let kind = metadata["type"].as_str().unwrap_or("streaming");

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::definition::{Behaviour, Command, Legacy, SearchInfo};
 use crate::error::Error;
 use crate::messages::{Answer, Message};
-use crate::program::{OUTPUT_SETTING, Process};
+use crate::program::{OUTPUT_SETTING, Process, hinted};
 use crate::settings::Settings;
 use crate::table::Table;
 
@@ -26,7 +26,7 @@ pub(crate) async fn ask(call: &Call<'_>) -> Result<Behaviour, Error> {
     let messages = messages(&header);
     let errors = Message::errors(&messages);
     if !errors.is_empty() {
-        return Err(Error::Refused { program: call.command.script.described(), message: errors });
+        return Err(call.refused(errors));
     }
     let table = call.table(&body)?;
     let is = |name: &str, default: bool| {
@@ -48,7 +48,7 @@ pub(crate) async fn execute(call: &Call<'_>, rows: &Table) -> Result<Answer, Err
     let messages = messages(&header);
     let errors = Message::errors(&messages);
     if rows.count == 0 && !errors.is_empty() {
-        return Err(Error::Refused { program: call.command.script.described(), message: errors });
+        return Err(call.refused(errors));
     }
     Ok(Answer { rows, finished: true, messages })
 }
@@ -95,6 +95,11 @@ impl Call<'_> {
         }
         text.push('\n');
         text
+    }
+
+    fn refused(&self, errors: String) -> Error {
+        let message = hinted(errors, self.settings.is_restricted());
+        Error::Refused { program: self.command.script.described(), message }
     }
 
     fn table(&self, bytes: &[u8]) -> Result<Table, Error> {

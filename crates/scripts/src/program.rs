@@ -138,7 +138,7 @@ impl Process {
         if script.is_python() {
             command.env("PYTHONPATH", modules::write(scratch).map_err(failed)?);
         }
-        let is_restricted = cfg!(target_os = "linux") && settings.sandbox != Sandbox::Off;
+        let is_restricted = settings.is_restricted();
         let started = match is_restricted {
             true => sandbox::spawn(command, &file, scratch, settings),
             false => command.spawn(),
@@ -266,10 +266,8 @@ impl Process {
 
     /// The error for a program that ended with this status.
     pub(crate) async fn ended(&mut self, status: ExitStatus, said: String) -> Error {
-        let mut said = if said.is_empty() { self.complaint().await } else { said };
-        if self.is_restricted && said.contains(DENIED) {
-            said += HINT;
-        }
+        let said = if said.is_empty() { self.complaint().await } else { said };
+        let said = hinted(said, self.is_restricted);
         Error::of_end(self.program.clone(), described(status), said)
     }
 
@@ -299,6 +297,14 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// What a program said, with the settings that grant more if the sandbox may be the reason.
+pub(crate) fn hinted(mut said: String, is_restricted: bool) -> String {
+    if is_restricted && said.contains(DENIED) {
+        said += HINT;
+    }
+    said
 }
 
 /// The name of the setting of [`Settings::output_bytes`].

@@ -19,6 +19,11 @@ use landlocked::gap;
 pub(crate) use landlocked::spawn;
 
 impl Settings {
+    /// Whether programs are restricted, if the kernel can do so.
+    pub(crate) fn is_restricted(&self) -> bool {
+        cfg!(target_os = "linux") && self.sandbox != Sandbox::Off
+    }
+
     /// Why programs are not restricted, or not completely; `None` if they are.
     #[must_use]
     pub fn unrestricted(&self) -> Option<String> {
