@@ -166,7 +166,7 @@ fn absence(module: &str) -> String {
         }
         _ => format!(
             "the Python module \"{module}\" is missing (install it for the interpreter of python in \
-             limits.conf [scripts])"
+             limits.conf [scripts], or name its directory in sandbox_read there if the sandbox denies it)"
         ),
     }
 }
