@@ -1,5 +1,5 @@
 //! The sandbox of programs: the files and the network that they may use, of what the user of the server may
-//! use (docs/decisions/0090).
+//! use (docs/decisions/0056).
 //!
 //! Guarantees: on Linux with Landlock, a program and its child processes read the directories of the system,
 //! their app, and the code of other apps; they write into the directory of the run only; they cannot read the
