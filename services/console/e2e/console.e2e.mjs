@@ -123,6 +123,19 @@ const steps = {
     await finished(page);
   },
 
+  async 'a key formats the search'(page) {
+    const search = `${query}|stats count by host`;
+    await type(page, search);
+    await page.keyboard.press('ControlOrMeta+\\');
+    const lines = `${query}\n| stats count by host`;
+    check((await typed(page)) === lines, 'the pipe begins a line');
+    await page.keyboard.press('ControlOrMeta+Z');
+    check((await typed(page)) === search, 'which is undone in one step');
+    await page.click(id('format-search'));
+    check((await typed(page)) === lines, 'the button does the same');
+    await run(page, query);
+  },
+
   async 'a field opens to its top values'(page) {
     await page.click(id('field-sourcetype'));
     await page.waitForSelector(`${id('field-panel')} tbody tr`);

@@ -56,6 +56,7 @@ export const SHORTCUT_HELP: readonly { keys: string[]; does: string }[] = [
   { keys: ['/'], does: 'Go to the search' },
   { keys: ['Enter'], does: 'Run the search' },
   { keys: ['Shift', 'Enter'], does: 'New line in the search' },
+  { keys: ['Ctrl', '\\'], does: 'Format the search' },
   { keys: ['↑', '↓'], does: 'Earlier and later searches' },
   { keys: ['t'], does: 'Time range' },
   { keys: ['['], does: 'The window of time before' },

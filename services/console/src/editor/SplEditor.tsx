@@ -1,6 +1,6 @@
 /**
  * The editor of searches: colours, completion at the cursor, mistakes where they are. Enter runs, Shift+Enter
- * breaks the line, up and down at the edges recall earlier searches, Tab takes a completion.
+ * breaks the line, up and down at the edges recall earlier searches, Tab takes a completion, Ctrl+\ formats.
  * Loaded after the page is usable; until then there is a plain text area.
  */
 
@@ -20,11 +20,12 @@ import { type Diagnostic, linter } from '@codemirror/lint';
 import { EditorState, Prec } from '@codemirror/state';
 import { EditorView, keymap, placeholder } from '@codemirror/view';
 import { tags } from '@lezer/highlight';
+import { IconIndentIncrease } from '@tabler/icons-react';
 import { useEffect, useRef } from 'react';
 import type { Suggestion } from '../api/types';
 import type { Mistake } from './mistakes';
 import styles from './SplEditor.module.css';
-import { COLOURED_CHARACTERS, spl } from './spl';
+import { COLOURED_CHARACTERS, spl, tokensOf } from './spl';
 
 export interface SplEditorProps {
   value: string;
@@ -90,7 +91,28 @@ export default function SplEditor(props: SplEditorProps) {
     if (editor && editor.state.doc.toString() !== props.value) replace(editor, props.value);
   }, [props.value]);
 
-  return <div ref={host} className={styles.editor} />;
+  return (
+    <div className={styles.editor}>
+      <div ref={host} />
+      <button
+        type="button"
+        className={styles.format}
+        title="Format search (Ctrl+\)"
+        aria-label="Format search"
+        data-testid="format-search"
+        // The caret stays in the text.
+        onMouseDown={(event) => event.preventDefault()}
+        onClick={() => view.current && format(view.current)}
+      >
+        <IconIndentIncrease size={15} />
+      </button>
+    </div>
+  );
+}
+
+function format(editor: EditorView): boolean {
+  void import('./format').then((formatter) => formatter.format(editor, tokensOf));
+  return true;
 }
 
 function replace(editor: EditorView, text: string): void {
@@ -166,6 +188,7 @@ function keys(latest: Latest) {
       run: (editor: EditorView) => (isChosen(editor) ? acceptCompletion(editor) : run(editor)),
     },
     { key: 'Mod-Enter', run },
+    { key: 'Mod-\\', run: format },
     { key: 'ArrowUp', run: move(false) },
     { key: 'ArrowDown', run: move(true) },
     {

@@ -3,7 +3,7 @@
  * `query/language.json`, which the tests of the parser write.
  */
 
-import type { StreamParser, StringStream } from '@codemirror/language';
+import { type StreamParser, StringStream } from '@codemirror/language';
 import language from '../query/language.json';
 
 const COMMANDS = new Set(language.commands);
@@ -39,6 +39,32 @@ export type SplToken =
   | 'invalid'
   | null;
 
+export interface Token {
+  from: number;
+  to: number;
+  text: string;
+  kind: SplToken;
+  /** Whether it stands where a command is named. */
+  isCommand: boolean;
+}
+
+/** The pieces of a whole text, without the blanks between them. Unlike colours, strings may have several lines. */
+export function tokensOf(text: string): Token[] {
+  const stream = new StringStream(text, 2, 2);
+  const state: SplState = { atCommand: false, inComment: false };
+  const tokens: Token[] = [];
+  while (!stream.eol()) {
+    stream.start = stream.pos;
+    const isCommand = state.atCommand;
+    const kind = token(stream, state);
+    const piece = stream.current();
+    if (piece.trim() !== '') {
+      tokens.push({ from: stream.start, to: stream.pos, text: piece, kind, isCommand });
+    }
+  }
+  return tokens;
+}
+
 /** Longer texts are shown without colours. */
 export const COLOURED_CHARACTERS = 20_000;
 
@@ -69,6 +95,10 @@ function token(stream: StringStream, state: SplState): SplToken {
     state.atCommand = false;
     return 'macroName';
   }
+  if (char === "'" && isQuotedField(stream)) {
+    state.atCommand = false;
+    return 'propertyName';
+  }
   if (char === '|' || char === '[') {
     state.atCommand = true;
     return 'operator';
@@ -77,6 +107,12 @@ function token(stream: StringStream, state: SplState): SplToken {
   state.atCommand = false;
   if (/\d/.test(char) && stream.match(/^[\d.]*(?![\w.])/)) return 'number';
   return /[\]()=<>!,+*/%-]/.test(char) ? 'operator' : null;
+}
+
+/** Reads `'a | b'` up to its end. The apostrophe in `don't` begins no name. */
+function isQuotedField(stream: StringStream): boolean {
+  const before = stream.string.charAt(stream.start - 1);
+  return !/\w/.test(before) && stream.match(/^(?:\\.|[^'\\\n])*'(?!\w)/) !== null;
 }
 
 function word(stream: StringStream, state: SplState, first: string): SplToken {
