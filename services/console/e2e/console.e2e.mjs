@@ -123,7 +123,7 @@ const steps = {
     await finished(page);
   },
 
-  async 'a key formats the search'(page) {
+  async 'a key formats the search, and the names of fields are completed'(page) {
     const search = `${query}|stats count by host`;
     await type(page, search);
     await page.keyboard.press('ControlOrMeta+\\');
@@ -133,6 +133,9 @@ const steps = {
     check((await typed(page)) === search, 'which is undone in one step');
     await page.click(id('format-search'));
     check((await typed(page)) === lines, 'the button does the same');
+    await page.keyboard.type(', sourcet');
+    await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sourcetype' }).first().click();
+    check((await typed(page)) === `${lines}, sourcetype`, 'a click takes the field');
     await run(page, query);
   },
 

@@ -23,6 +23,8 @@ import { tags } from '@lezer/highlight';
 import { IconIndentIncrease } from '@tabler/icons-react';
 import { useEffect, useRef } from 'react';
 import type { Suggestion } from '../api/types';
+import { evalFieldName, fieldName } from '../query/syntax';
+import type { KnownFields } from './fields';
 import type { Mistake } from './mistakes';
 import styles from './SplEditor.module.css';
 import { COLOURED_CHARACTERS, spl, tokensOf } from './spl';
@@ -38,6 +40,8 @@ export interface SplEditorProps {
   onRecall: (direction: 'older' | 'newer') => string | null;
   complete: (text: string, cursor: number, signal: AbortSignal) => Promise<Suggestion[]>;
   check: (text: string, signal: AbortSignal) => Promise<Mistake[]>;
+  /** Fields to complete besides those that the search names. */
+  known?: KnownFields;
 }
 
 /** Milliseconds without a key after which the text is checked. */
@@ -220,14 +224,27 @@ async function suggestions(
   const controller = new AbortController();
   context.addEventListener('abort', () => controller.abort(), { onDocChange: true });
   const text = context.state.doc.toString();
-  const found = await latest.current.complete(text, context.pos, controller.signal);
+  const [words, { fieldSuggestions }] = await Promise.all([
+    latest.current.complete(text, context.pos, controller.signal),
+    import('./fields'),
+  ]);
+  if (context.aborted) return null;
+  const { pos: cursor, explicit } = context;
+  const { known } = latest.current;
+  const fields =
+    text.length > COLOURED_CHARACTERS
+      ? { found: [], isFirst: false }
+      : fieldSuggestions({ text, cursor, known, explicit, tokensOf, fieldName, evalFieldName });
+  // Where both fit, fields have a part of the list, however many functions there are.
+  const some = words.slice(0, MOST_SUGGESTIONS - fields.found.length);
+  const found = fields.isFirst ? [...fields.found, ...some] : [...some, ...fields.found];
   const first = found[0];
-  if (!first || context.aborted) return null;
+  if (!first) return null;
   return {
     from: first.from,
     to: first.to,
     filter: false,
-    options: found.slice(0, MOST_SUGGESTIONS).map((one) => ({
+    options: found.map((one) => ({
       label: one.label,
       detail: one.detail,
       apply: (editor: EditorView) =>

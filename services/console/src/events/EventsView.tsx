@@ -44,7 +44,7 @@ export function fieldActions(query: string, onQuery: (query: string) => void): F
 }
 
 export function EventsView(props: JobEventsProps) {
-  const { client, app, sid, job, query, onQuery, onRange } = props;
+  const { client, app, sid, job, query, onQuery, onRange, onFields } = props;
   const { username } = useConnection();
   const [selected, toggleField] = useSelectedFields();
   const [areFieldsShown, setFieldsShown] = useState(false);
@@ -52,6 +52,10 @@ export function EventsView(props: JobEventsProps) {
   const version = `${job.eventCount}:${job.dispatchState}`;
   const timeline = useLoaded(sid, version, (signal) => client.timeline(sid, signal));
   const summary = useLoaded(sid, version, (signal) => client.summary(sid, signal));
+  const fields = summary.value?.fields;
+  useEffect(() => {
+    if (fields) onFields({ fields });
+  }, [fields, onFields]);
   const { earliestTime, latestTime } = job;
   const actions = useMemo<FieldActions>(() => {
     const numbers = async (field: string) => {

@@ -5,6 +5,7 @@ import { lazy, Suspense } from 'react';
 import type { KarstClient } from '../api/client';
 import type { JobStatus } from '../api/types';
 import { grouped } from '../app/format';
+import type { KnownFields } from '../editor/fields';
 import { EventsView } from '../events/EventsView';
 import type { OpenEvent } from '../events/openEvent';
 import { eventsBehind } from '../query/rewrite';
@@ -31,6 +32,7 @@ interface ResultsProps {
   onEvent: (event: OpenEvent | null, replace?: boolean) => void;
   onQuery: (query: string) => void;
   onRange: (range: TimeRange) => void;
+  onFields: (found: Partial<KnownFields>) => void;
   onRetry: () => void;
 }
 
@@ -60,6 +62,8 @@ export interface JobResultsProps {
   query: string;
   onQuery: (query: string) => void;
   onRange: (range: TimeRange) => void;
+  /** Gets the names of fields as soon as they are known. */
+  onFields: (found: Partial<KnownFields>) => void;
 }
 
 function defaultView(job: JobStatus): ResultView {

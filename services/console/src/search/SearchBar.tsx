@@ -5,6 +5,7 @@ import { IconActivity, IconPlayerStopFilled, IconSearch } from '@tabler/icons-re
 import { lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { ApiError, type KarstClient } from '../api/client';
 import { isPlain } from '../compare/ranges';
+import type { KnownFields } from '../editor/fields';
 import { mistakesOf } from '../editor/mistakes';
 import { AT_DRAFT, step } from '../query/history';
 import { TimeRangePicker } from '../time/TimeRangePicker';
@@ -22,6 +23,7 @@ interface SearchBarProps {
   jobOf: (request: SearchRequest) => JobStart;
   draft: SearchRequest;
   history: string[];
+  known: KnownFields;
   isRunning: boolean;
   onDraft: (draft: SearchRequest) => void;
   onRun: (request: SearchRequest) => void;
@@ -35,7 +37,7 @@ const NO_LIVE = 'A live tail requires a search without commands, macros and subs
 
 export function SearchBar(props: SearchBarProps) {
   const { client, explain, jobOf, draft, history, isRunning } = props;
-  const { onDraft, onRun, onRange, onStop, onLive } = props;
+  const { known, onDraft, onRun, onRange, onStop, onLive } = props;
   const [cursor, setCursor] = useState(AT_DRAFT);
   const plain = useRef<HTMLTextAreaElement>(null);
 
@@ -78,6 +80,7 @@ export function SearchBar(props: SearchBarProps) {
             onRecall={recall}
             complete={(text, at, signal) => client.complete(text, at, signal)}
             check={check}
+            known={known}
           />
         </Suspense>
       </div>

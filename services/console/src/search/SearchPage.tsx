@@ -13,6 +13,7 @@ import { useLetterShortcuts, useZone } from '../app/preferences';
 import { addressOf, navigate, paths, useQuery } from '../app/routing';
 import { useShortcuts } from '../app/shortcuts';
 import { useTitle } from '../app/useTitle';
+import type { KnownFields } from '../editor/fields';
 import type { OpenEvent } from '../events/openEvent';
 import { rememberOpened } from '../home/opened';
 import { readHistory, remember } from '../query/history';
@@ -69,6 +70,11 @@ export function SearchPage({ client, app }: SearchPageProps) {
   [zone.current] = useZone();
   const isAsked = address.request !== null || address.invalid !== undefined;
   const reportError = useReport(app, isAsked ? null : address.report);
+  const known = useRef<KnownFields>({ fields: [], columns: [] });
+  const onFields = useCallback(
+    (found: Partial<KnownFields>) => void Object.assign(known.current, found),
+    [],
+  );
   const [realTime, setRealTime] = useState<SearchRequest | null>(null);
 
   useTitle(address.request ? address.request.query || '*' : 'Search');
@@ -192,6 +198,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
           jobOf={jobOf}
           draft={draft}
           history={history}
+          known={known.current}
           isRunning={isRunning}
           onDraft={setDraft}
           onRun={run}
@@ -256,6 +263,7 @@ export function SearchPage({ client, app }: SearchPageProps) {
           onEvent={showEvent}
           onQuery={runQuery}
           onRange={runRange}
+          onFields={onFields}
           onRetry={() => state.request && run(state.request)}
         />
       )}

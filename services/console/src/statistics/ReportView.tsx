@@ -1,6 +1,6 @@
 /** A report's rows, loaded once for the table and the chart, previews while the search runs. */
 
-import { useMemo } from 'react';
+import { useEffect, useMemo } from 'react';
 import { grouped } from '../app/format';
 import { Notice } from '../app/Notice';
 import { navigate, paths } from '../app/routing';
@@ -28,7 +28,7 @@ interface ReportViewProps extends JobResultsProps {
 }
 
 export function ReportView({ client, app, sid, job, view, query, ...props }: ReportViewProps) {
-  const { onQuery, onRange } = props;
+  const { onQuery, onRange, onFields } = props;
   const version = `${job.isDone}:${job.numPreviews}`;
   const which = job.isDone ? 'results' : 'results_preview';
   const { value, error, loading } = useLoaded(sid, version, (signal) =>
@@ -40,6 +40,10 @@ export function ReportView({ client, app, sid, job, view, query, ...props }: Rep
     navigate(writeAddress(paths.search(app), next));
   };
   const table = useMemo(() => (value ? visibleTable(value) : null), [value]);
+  const columns = value?.fields;
+  useEffect(() => {
+    if (columns) onFields({ columns });
+  }, [columns, onFields]);
 
   if (!table) {
     if (!error) return <Skeleton label="Waiting for the first rows" />;
