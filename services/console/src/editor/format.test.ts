@@ -77,6 +77,22 @@ describe('formatting', () => {
     expect(formatChanges('`m("a`b")` | head')).toEqual([]);
     expect(formatChanges('say \'a "b\' c" | eval x="p | q"')).toEqual([]);
     expect(formatChanges('a\ufeff | head')).toEqual([]);
+    expect(formatChanges('\'a "b\\" c\' | d" | e')).toEqual([]);
+    expect(formatChanges('`m("a\\"b` | c")` | head')).toEqual([]);
+    expect(formatChanges("'x `m(y' | z)` q'")).toEqual([]);
+    expect(formatChanges('regex x=a"b | eval y="c | d"')).toEqual([]);
+    expect(formatted('a "b\\\\"|head')).toBe('a "b\\\\"\n| head');
+  });
+
+  it('keeps tokens of dashboards, whose filters are no commands', () => {
+    expect(formatted('user=$user|s$ $row.Some Field|h$|head')).toBe(
+      'user=$user|s$ $row.Some Field|h$\n| head',
+    );
+  });
+
+  it('takes a moment for long texts', () => {
+    expect(formatChanges("\\'".repeat(300_000))).toEqual([]);
+    expect(formatted('[|'.repeat(9_000) + ']'.repeat(9_000)).length).toBeLessThan(3_000_000);
   });
 
   it('keeps the caret at its word', () => {

@@ -17,6 +17,8 @@ export interface Change {
 type Target = Parameters<StateCommand>[0];
 
 const INDENT = '    ';
+/** Without a limit, thousands of nested brackets would make a text of gigabytes. */
+const MOST_INDENTS = 20;
 
 /** Formats as one step of undo. The caret stays at its word, since only blanks are replaced. */
 export function format({ state, dispatch }: Target, tokensOf: (text: string) => Token[]): void {
@@ -45,7 +47,8 @@ export function formatChanges(text: string, tokens: Token[]): Change[] {
     const to = after?.from ?? text.length;
     let insert = text.slice(from, to);
     if (!before || !after) insert = '';
-    else if (opens || closes || after.text === '|') insert = `\n${INDENT.repeat(depth)}`;
+    else if (opens || closes || after.text === '|')
+      insert = `\n${INDENT.repeat(Math.min(depth, MOST_INDENTS))}`;
     else if (before.text === '|') insert = ' ';
     if (insert !== text.slice(from, to)) changes.push({ from, to, insert });
   }
@@ -53,9 +56,21 @@ export function formatChanges(text: string, tokens: Token[]): Change[] {
 }
 
 /** Where it depends on the command, or on the macro, whether a string begins. */
-const isUnclear = ({ text, kind, to }: Token, next: Token | undefined): boolean =>
-  (text === '\\' && next?.from === to && next.kind === 'string') ||
-  ((kind === 'macroName' || kind === 'propertyName') && text.split('"').length % 2 === 0);
+function isUnclear({ text, kind, to }: Token, next: Token | undefined): boolean {
+  if (kind === 'string') return !next && isOpen(text);
+  if (text === '\\') return next?.from === to && next.kind === 'string';
+  const isName = kind === 'propertyName';
+  if (!isName && kind !== 'macroName') return false;
+  // Macros are expanded between single quotes, too, and not every command knows escaped quotes there.
+  return (isName && text.includes('`')) || hasHalf(text) || hasHalf(text.replace(/\\./gs, ''));
+}
+
+/** Whether a string, the last of the text, is not closed. */
+const isOpen = (text: string): boolean =>
+  text.length < 2 || !text.endsWith('"') || /(?<!\\)\\(?:\\\\)*"$/.test(text);
+
+/** Whether a part of a string stands in a text. */
+const hasHalf = (text: string): boolean => text.split('"').length % 2 === 0;
 
 /** The brackets, opening and closing, of subsearches with a pipe. */
 function bracketsWithPipes(tokens: Token[]): Set<Token> {

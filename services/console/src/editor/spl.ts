@@ -21,6 +21,9 @@ const KEYWORDS = new Set([
   'in',
 ]);
 
+/** The rest of `$row.Some Field|s$`, a token of a dashboard with a filter, as `runtime/tokens.ts` knows it. */
+const FILTERED_TOKEN = /^(?:[\w@][\w@.:{}()/#%* -]{0,98})?[\w@})*%]\|[a-z]\$/;
+
 export interface SplState {
   /** Whether the next word is a command. */
   atCommand: boolean;
@@ -99,6 +102,10 @@ function token(stream: StringStream, state: SplState): SplToken {
     state.atCommand = false;
     return 'propertyName';
   }
+  if (char === '$' && stream.match(FILTERED_TOKEN)) {
+    state.atCommand = false;
+    return null;
+  }
   if (char === '|' || char === '[') {
     state.atCommand = true;
     return 'operator';
@@ -109,10 +116,10 @@ function token(stream: StringStream, state: SplState): SplToken {
   return /[\]()=<>!,+*/%-]/.test(char) ? 'operator' : null;
 }
 
-/** Reads `'a | b'` up to its end. The apostrophe in `don't` begins no name. */
+/** Reads `'a | b'` up to its end. The apostrophes in `don't` and `\'` begin no name. */
 function isQuotedField(stream: StringStream): boolean {
   const before = stream.string.charAt(stream.start - 1);
-  return !/\w/.test(before) && stream.match(/^(?:\\.|[^'\\\n])*'(?!\w)/) !== null;
+  return !/[\w\\]/.test(before) && stream.match(/^[^'\\\n]*(?:\\.[^'\\\n]*)*'(?!\w)/) !== null;
 }
 
 function word(stream: StringStream, state: SplState, first: string): SplToken {
