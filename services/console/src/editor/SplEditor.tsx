@@ -224,15 +224,16 @@ async function suggestions(
   const controller = new AbortController();
   context.addEventListener('abort', () => controller.abort(), { onDocChange: true });
   const text = context.state.doc.toString();
-  const [words, { fieldSuggestions }] = await Promise.all([
+  const [words, fieldSuggestions] = await Promise.all([
     latest.current.complete(text, context.pos, controller.signal),
-    import('./fields'),
+    // Words are completed without it, such as in a page that is older than the server's files.
+    import('./fields').then((loaded) => loaded.fieldSuggestions).catch(() => null),
   ]);
   if (context.aborted) return null;
   const { pos: cursor, explicit } = context;
   const { known } = latest.current;
   const fields =
-    text.length > COLOURED_CHARACTERS
+    !fieldSuggestions || text.length > COLOURED_CHARACTERS
       ? { found: [], isFirst: false }
       : fieldSuggestions({ text, cursor, known, explicit, tokensOf, fieldName, evalFieldName });
   // Where both fit, fields have a part of the list, however many functions there are.

@@ -61,12 +61,10 @@ export function fieldSuggestions(asked: Asked): FieldSuggestions {
   const prefix = WORD.exec(text.slice(0, cursor))?.[0] ?? '';
   const from = cursor - prefix.length;
   // In place of the word, so that it is known whether a word can stand there, outside of strings and comments.
-  let last: [Token, Place] | undefined;
-  walk(tokensOf(`${text.slice(0, from)}_`), (token, place) => {
-    last = [token, { ...place, open: [...place.open] }];
-  });
-  if (last?.[0].text !== '_' || last[0].isCommand) return none;
-  const place = last[1];
+  const tokens = tokensOf(`${text.slice(0, from)}_`);
+  const last = tokens.at(-1);
+  if (last?.text !== '_' || last.kind === 'comment' || last.isCommand) return none;
+  const place = placeOf(last, tokens);
   const { command, before } = place;
   const isExpression = inExpression(place);
   const isArgument = AGGREGATES.test(command) && (place.isBy || place.open.length > 0);
@@ -133,9 +131,19 @@ export function writtenFields(text: string, tokens: Token[], cursor = -1): strin
 const inExpression = ({ command, open }: Place): boolean =>
   EXPRESSION.test(command) || open.includes('eval');
 
+const begin = (): Place => ({ command: '', open: [], isBy: false, before: '' });
+
+/** The place of a piece that is no comment. */
+function placeOf(piece: Token, tokens: Token[]): Place {
+  let found = begin();
+  walk(tokens, (token, place) => {
+    if (token === piece) found = { ...place, open: [...place.open] };
+  });
+  return found;
+}
+
 /** Visits the pieces of a search with their places. */
 function walk(tokens: Token[], visit: (token: Token, place: Place) => void): void {
-  const begin = (): Place => ({ command: '', open: [], isBy: false, before: '' });
   const outer: Place[] = [];
   let place = begin();
   for (const token of tokens) {
