@@ -26,6 +26,11 @@ async function type(page, search) {
   await page.click(id('search-input'));
   await page.keyboard.press('ControlOrMeta+A');
   await page.keyboard.insertText(search);
+  await reads(page, search);
+}
+
+/** Waits until the search field has a text. */
+async function reads(page, search) {
   await page.waitForFunction(
     ([selector, text]) => document.querySelector(selector)?.innerText === text,
     [id('search-input'), search],
@@ -128,11 +133,12 @@ const steps = {
     await type(page, search);
     await page.keyboard.press('ControlOrMeta+\\');
     const lines = `${query}\n| stats count by host`;
-    check((await typed(page)) === lines, 'the pipe begins a line');
+    // The formatter is loaded when it is first used.
+    await reads(page, lines);
     await page.keyboard.press('ControlOrMeta+Z');
     check((await typed(page)) === search, 'which is undone in one step');
     await page.click(id('format-search'));
-    check((await typed(page)) === lines, 'the button does the same');
+    await reads(page, lines);
     await page.keyboard.type(', sourcet');
     await page.locator('.cm-tooltip-autocomplete li', { hasText: 'sourcetype' }).first().click();
     check((await typed(page)) === `${lines}, sourcetype`, 'a click takes the field');
