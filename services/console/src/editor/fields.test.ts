@@ -98,6 +98,7 @@ describe('fields are completed', () => {
     });
     expect(at('a ¦ where ht|').found[0]?.insert).toBe("'http.method'");
     expect(at("a ¦ where 'ht|").found[0]).toMatchObject({ insert: "'http.method'", from: 10 });
+    expect(at("a ¦ where 'ht|'>1").found[0]).toMatchObject({ from: 10, to: 14 });
     expect(at('a ¦ table http.m|').found[0]?.from).toBe(10);
     expect(at('a ¦ table a|').found.map((one) => one.insert)).toEqual(['"a b"']);
     expect(at('a ¦ table by|').found[0]?.detail).toBe('field, 1 event');

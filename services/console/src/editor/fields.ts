@@ -76,12 +76,13 @@ export function fieldSuggestions(asked: Asked): FieldSuggestions {
     (before === '=' && isExpression);
   if (prefix === '' && !explicit && (!begins || TERMS.test(command))) return none;
   const start = /(?<!\w)'$/.test(text.slice(0, from)) ? from - 1 : from;
+  const to = start < from && text.charAt(cursor) === "'" ? cursor + 1 : cursor;
   const typed = prefix.toLowerCase();
   const found: Suggestion[] = [];
   for (const [name, detail] of namesOf(asked)) {
     if (!name.toLowerCase().startsWith(typed) || name === prefix) continue;
     const insert = isExpression ? evalFieldName(name) : fieldName(name);
-    found.push({ label: name, detail, insert, from: start, to: cursor });
+    found.push({ label: name, detail, insert, from: start, to });
     if (found.length === MOST_FIELDS) break;
   }
   return { found, isFirst: isArgument && !isExpression };
