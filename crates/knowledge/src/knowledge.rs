@@ -75,6 +75,8 @@ struct Tried {
 struct Compiled {
     parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
     fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
+    /// Fields with several values, by source type.
+    multivalue: Mutex<HashMap<String, Arc<[String]>>>,
 }
 
 #[derive(Debug)]
@@ -348,6 +350,23 @@ impl Knowledge {
         let rules = Arc::new(searching::field_rules(&values, transforms, limits, metadata, errors));
         bounded(&mut cache).insert((special.0, None), rules.clone());
         rules
+    }
+
+    /// Returns the fields that may have several values in events with this stored source type, whatever
+    /// their source and host: those of [`FieldRules::multivalue_names`] of all of them, and possibly others.
+    #[must_use]
+    pub fn multivalue_names(&self, sourcetype: &str) -> Arc<[String]> {
+        let sourcetype = self.inner.base.renamed.get(sourcetype).map_or(sourcetype, String::as_str);
+        let mut cache = self.rules().multivalue.lock();
+        if let Some(names) = cache.get(sourcetype) {
+            return Arc::clone(names);
+        }
+        let Base { props, transforms, limits, .. } = &*self.inner.base;
+        let tried = self.tried.as_ref().map(|tried| &tried.stanza);
+        let stanzas = props.possible(sourcetype).chain(tried);
+        let names: Arc<[String]> = searching::multivalue_names(stanzas, transforms, *limits).into();
+        bounded(&mut cache).insert(sourcetype.to_owned(), Arc::clone(&names));
+        names
     }
 
     /// Returns the rule of a stanza of `transforms.conf`; `None` if there is no such stanza.
@@ -658,6 +677,30 @@ mod tests {
         let fourth = with(&third, "props", "[other]\nTRUNCATE = 3\n");
         let truncate = |of: &Knowledge| of.parsing_rules("other", "", "").truncate;
         assert_eq!((truncate(&third), truncate(&fourth)), (Some(10_000), Some(3)));
+    }
+
+    #[test]
+    fn fields_with_several_values_are_those_of_all_sources_and_hosts() {
+        let props = "[st]\nREPORT-a = one\n[source::/x/...]\nREPORT-a = two, off\n\
+                     [host::h]\nREPORT-b = single\n[other]\nREPORT-c = three\n";
+        let transform = |name: &str, more: &str| {
+            format!("[{name}]\nREGEX = {name}=(\\d)\nFORMAT = {name}::$1\n{more}\n")
+        };
+        let transforms = ["one", "two", "three"].map(|name| transform(name, "MV_ADD = true"));
+        let transforms = transforms.concat()
+            + &transform("single", "")
+            + &transform("off", "MV_ADD = true\ndisabled = true");
+        let layers = Layers::builtin().with(Layer::SystemLocal, "props", props).with(
+            Layer::SystemLocal,
+            "transforms",
+            &transforms,
+        );
+        let knowledge = Knowledge::new(layers);
+        assert_eq!(*knowledge.multivalue_names("st"), ["one", "two"]);
+        assert_eq!(*knowledge.multivalue_names("other"), ["three", "two"]);
+        assert_eq!(*knowledge.multivalue_names("none"), ["two"]);
+        let rules = knowledge.field_rules("st", "/x/a", "h");
+        assert_eq!(rules.multivalue_names(), ["two"]);
     }
 
     #[test]

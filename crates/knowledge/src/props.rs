@@ -143,6 +143,15 @@ impl Props {
         found
     }
 
+    /// Returns the stanzas that apply to events of a source type with some source and some host.
+    pub(crate) fn possible<'p>(&'p self, sourcetype: &'p str) -> impl Iterator<Item = &'p Stanza> {
+        let may_match = move |stanza: &&PropsStanza| match &stanza.matcher {
+            StanzaMatcher::Source(_) | StanzaMatcher::Host(_) => true,
+            other => other.matches(sourcetype, "", ""),
+        };
+        self.stanzas.iter().filter(may_match).map(|stanza| &stanza.stanza)
+    }
+
     /// Returns the merged settings of stanzas.
     pub(crate) fn merged(&self, stanzas: &[usize]) -> Values<'_> {
         let mut entries = BTreeMap::new();

@@ -1,7 +1,9 @@
 //! How fields are extracted from events: the search-time half of `props.conf` with `transforms.conf`,
 //! compiled.
 
-use conf::{Effective, Entry};
+use std::collections::BTreeSet;
+
+use conf::{Effective, Entry, Stanza};
 use eval::Pattern;
 
 use crate::error::Error;
@@ -50,6 +52,33 @@ pub(crate) fn field_rules(
     let evals = values.family(&keys::EVAL);
     builder.evals = evals.map(|(name, e)| (name.to_owned(), e.value.clone())).collect();
     builder.build()
+}
+
+/// Returns the names of fields to which the `REPORT-*` rules of any of the stanzas give several values.
+pub(crate) fn multivalue_names<'s>(
+    stanzas: impl Iterator<Item = &'s Stanza>,
+    targets: &Effective,
+    limits: ExtractionLimits,
+) -> Vec<String> {
+    let mut builder = FieldRulesBuilder { limits, ..FieldRulesBuilder::default() };
+    // The same mistakes are told where the rules are compiled.
+    let errors = &mut Vec::new();
+    let mut known = BTreeSet::new();
+    for stanza in stanzas {
+        for (_, entry) in Values::of(stanza).family(&keys::REPORT) {
+            let names = entry.value.split(',').map(str::trim);
+            for name in names.filter(|name| known.insert((*name).to_owned())) {
+                let Some(stanza) = targets.stanza(name) else { continue };
+                let values = Values::of(stanza);
+                if values.read(&transforms::MV_ADD, errors)
+                    && !values.read(&transforms::DISABLED, errors)
+                {
+                    builder.transforms.extend(transform(&values, errors));
+                }
+            }
+        }
+    }
+    builder.build().multivalue_names().into_iter().map(str::to_owned).collect()
 }
 
 fn note(builder: &mut FieldRulesBuilder, kind: &str, class: &str, value: &str) {

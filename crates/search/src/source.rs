@@ -1,6 +1,6 @@
 //! Stored events for the planner: indexes, tables, field names, metadata.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
@@ -64,7 +64,8 @@ impl StoredEvents {
     }
 
     /// Returns those fields of [`fields`](EventSource::fields) that may have several values, and possibly
-    /// others. Bucket headers list them, so only a few summaries are read.
+    /// others. Bucket headers and the current rules list them: only summaries of buckets without a shape are
+    /// read. After a change of the rules, reading those of all buckets would take minutes.
     async fn with_several(
         &self,
         indexes: &[IndexName],
@@ -74,17 +75,23 @@ impl StoredEvents {
         let knowledge = &self.context.knowledge;
         let mut found = self.facts.fields(&hot, knowledge).await;
         let mut shapes: Vec<Arc<BucketShape>> = Vec::new();
-        // Per shape of bucket: whether its catalogue misses fields of the current rules.
-        let is_untold = |bucket: &BucketHeader| {
-            let shape = bucket.shape.as_ref().filter(|_| bucket.fields_complete);
-            shape.is_none_or(|shape| {
-                shapes.push(Arc::clone(shape));
-                !rules_hold(knowledge, &shape.rules)
-            })
+        // Source types of buckets whose field catalogue may lack fields of the current rules.
+        let mut stale: BTreeSet<String> = BTreeSet::new();
+        let has_no_shape = |bucket: &BucketHeader| {
+            let Some(shape) = &bucket.shape else { return true };
+            if !bucket.fields_complete || !rules_hold(knowledge, &shape.rules) {
+                stale.extend(shape.sourcetypes.iter().cloned());
+            }
+            shapes.push(Arc::clone(shape));
+            false
         };
-        let others = self.context.catalog.snapshot().searchable_in(indexes, range, is_untold).left;
+        let snapshot = self.context.catalog.snapshot();
+        let others = snapshot.searchable_in(indexes, range, has_no_shape).left;
         let others: Vec<_> = others.into_iter().map(Arc::new).collect();
-        for name in shapes.iter().flat_map(|shape| &shape.multivalue) {
+        let ruled: Vec<_> =
+            stale.iter().map(|sourcetype| knowledge.multivalue_names(sourcetype)).collect();
+        let listed = shapes.iter().flat_map(|shape| &shape.multivalue);
+        for name in listed.chain(ruled.iter().flat_map(|names| names.iter())) {
             let new = || FieldInfo { name: name.clone(), multivalue: true, count: 0 };
             found.entry(name.clone()).or_insert_with(new).multivalue = true;
         }

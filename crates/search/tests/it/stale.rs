@@ -80,13 +80,17 @@ impl Filled {
 
     /// A service over it with the rules of today.
     async fn with(&self, props: &str) -> SearchService {
+        self.with_knowledge(&knowledge(props)).await
+    }
+
+    async fn with_knowledge(&self, knowledge: &Arc<Knowledge>) -> SearchService {
         // Each has a catalog of its own: an entry cannot be added twice.
         let own: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let catalog = open(&own).await;
         let add = vec![self.entry.clone()];
         catalog.commit(Commit { add, ..Commit::default() }).await.unwrap();
         let names = vec![IndexName::new("main").unwrap()];
-        service(catalog, Vec::new(), Arc::clone(&self.store), &knowledge(props), names)
+        service(catalog, Vec::new(), Arc::clone(&self.store), knowledge, names)
     }
 }
 
@@ -161,4 +165,22 @@ async fn no_column_is_used_if_other_rules_of_sources_apply() {
         let of_texts = |found: &String| found.contains("text") && !found.contains("column");
         assert!(found.iter().all(of_texts), "{props}: {found:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_rule_may_give_a_field_several_values() {
+    let bucket = Filled::new().await;
+    let props = format!("{BEFORE}REPORT-d = digits\n");
+    let transforms = "[digits]\nREGEX = (\\d+)\nFORMAT = digits::$1\nMV_ADD = true\n";
+    let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props).with(
+        Layer::SystemLocal,
+        "transforms",
+        transforms,
+    );
+    let service = bucket.with_knowledge(&Arc::new(Knowledge::new(layers))).await;
+    let search =
+        "search index=main | eval c=coalesce(mvcount(digits), 0) | stats count by c | sort c";
+    let found = table(&service, search).await;
+    let [none, several] = ["0", "3"].map(|c| format!("Some(One({c:?}))Some(One(\"1500\"))"));
+    assert_eq!(found, format!("{none} {several}"));
 }
