@@ -265,7 +265,7 @@ def test_a_search_runs_by_an_earlier_bundle(server):
     changed = {
         "default/props.conf": PROPS.replace("(?<who>", "(?<person>").replace("teams who", "teams who AS person"),
         "lookups/teams.csv": "who,team\nada,green\n",
-        "bin/shout.sh": "#!/bin/sh\nsed 's/ada/ada!/'\n",
+        "bin/shout.sh": "#!/bin/sh\nsed 's/ada/ada!/g'\n",
     }
     assert upload(server, archive(files(**changed)), "&update=1").status in (200, 201)
     form = {"name": "today", "definition": "who=ada"}

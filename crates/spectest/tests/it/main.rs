@@ -1,4 +1,5 @@
 //! Searches and their results: specs, the corpus, and random configurations.
+#![allow(clippy::unwrap_used)]
 
 mod corpus;
 mod held_rows;
