@@ -95,6 +95,16 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// Returns the text of a list of one, and other values as they are: whether a field is a list depends on
+    /// other events, too.
+    #[must_use]
+    pub fn single_as_text(self) -> Self {
+        match self {
+            Self::Multi(values) if values.len() == 1 => Self::Text(values.get(0)),
+            other => other,
+        }
+    }
+
     /// Creates a value from several texts; none of them is null.
     #[must_use]
     pub fn several(texts: &'a Vec<String>) -> Self {

@@ -92,8 +92,8 @@ pub trait EventSource: Send + Sync + Debug {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, Result<Vec<FieldInfo>, Error>>;
 
-    /// Returns those of the given fields that may have several values in one event, as
-    /// [`fields`](Self::fields) would report, but without finding the other fields.
+    /// Returns those of the given fields that may have several values in one event, and possibly others of
+    /// them, without finding the other fields.
     ///
     /// # Errors
     /// If the field catalogues cannot be read.

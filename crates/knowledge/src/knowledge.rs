@@ -17,7 +17,7 @@ use crate::indexes::{self, IndexSettings};
 use crate::origins::OriginRules;
 use crate::parsing::ParsingRules;
 use crate::props::{Props, PropsStanza, StanzaMatcher, Values, bad_value};
-use crate::searching;
+use crate::searching::{self, MultivalueRules};
 use crate::settings::indexes::AckLevel;
 use crate::settings::props as keys;
 use crate::sourcetype::{Recognised, RecognisedBy, Recogniser};
@@ -75,8 +75,8 @@ struct Tried {
 struct Compiled {
     parsing: Mutex<HashMap<Vec<usize>, Arc<ParsingRules>>>,
     fields: Mutex<HashMap<FieldsKey, Arc<FieldRules>>>,
-    /// Fields with several values, by source type.
-    multivalue: Mutex<HashMap<String, Arc<[String]>>>,
+    /// What decides which fields may have several values, by source type.
+    multivalue: Mutex<HashMap<String, Arc<MultivalueRules>>>,
 }
 
 #[derive(Debug)]
@@ -352,21 +352,21 @@ impl Knowledge {
         rules
     }
 
-    /// Returns the fields that may have several values in events with this stored source type, whatever
-    /// their source and host: those of [`FieldRules::multivalue_names`] of all of them, and possibly others.
+    /// Returns what decides which fields may have several values in events with this stored source type,
+    /// whatever their source and host.
     #[must_use]
-    pub fn multivalue_names(&self, sourcetype: &str) -> Arc<[String]> {
+    pub fn multivalue_rules(&self, sourcetype: &str) -> Arc<MultivalueRules> {
         let sourcetype = self.inner.base.renamed.get(sourcetype).map_or(sourcetype, String::as_str);
         let mut cache = self.rules().multivalue.lock();
-        if let Some(names) = cache.get(sourcetype) {
-            return Arc::clone(names);
+        if let Some(rules) = cache.get(sourcetype) {
+            return Arc::clone(rules);
         }
-        let Base { props, transforms, limits, .. } = &*self.inner.base;
-        let tried = self.tried.as_ref().map(|tried| &tried.stanza);
+        let Base { props, transforms, .. } = &*self.inner.base;
+        let tried = self.tried.as_ref().map(|tried| (&tried.stanza, true));
         let stanzas = props.possible(sourcetype).chain(tried);
-        let names: Arc<[String]> = searching::multivalue_names(stanzas, transforms, *limits).into();
-        bounded(&mut cache).insert(sourcetype.to_owned(), Arc::clone(&names));
-        names
+        let rules = Arc::new(searching::multivalue_rules(stanzas, transforms));
+        bounded(&mut cache).insert(sourcetype.to_owned(), Arc::clone(&rules));
+        rules
     }
 
     /// Returns the rule of a stanza of `transforms.conf`; `None` if there is no such stanza.
@@ -682,12 +682,14 @@ mod tests {
     #[test]
     fn fields_with_several_values_are_those_of_all_sources_and_hosts() {
         let props = "[st]\nREPORT-a = one\n[source::/x/...]\nREPORT-a = two, off\n\
-                     [host::h]\nREPORT-b = single\n[other]\nREPORT-c = three\n";
+                     [host::h]\nREPORT-b = single\n[other]\nREPORT-c = three, any\n\
+                     FIELDALIAS-a = two AS second\n";
         let transform = |name: &str, more: &str| {
             format!("[{name}]\nREGEX = {name}=(\\d)\nFORMAT = {name}::$1\n{more}\n")
         };
         let transforms = ["one", "two", "three"].map(|name| transform(name, "MV_ADD = true"));
         let transforms = transforms.concat()
+            + "[any]\nREGEX = (\\w)=(\\d)\nFORMAT = $1::$2\nMV_ADD = true\n"
             + &transform("single", "")
             + &transform("off", "MV_ADD = true\ndisabled = true");
         let layers = Layers::builtin().with(Layer::SystemLocal, "props", props).with(
@@ -696,9 +698,16 @@ mod tests {
             &transforms,
         );
         let knowledge = Knowledge::new(layers);
-        assert_eq!(*knowledge.multivalue_names("st"), ["one", "two"]);
-        assert_eq!(*knowledge.multivalue_names("other"), ["three", "two"]);
-        assert_eq!(*knowledge.multivalue_names("none"), ["two"]);
+        let names = |sourcetype| {
+            let rules = knowledge.multivalue_rules(sourcetype);
+            rules.names.iter().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(names("st"), ["one", "two"]);
+        assert_eq!(names("other"), ["three", "two"]);
+        assert_eq!(names("none"), ["two"]);
+        let all = knowledge.multivalue_rules("other");
+        assert_eq!(all.aliases, [("two".to_owned(), "second".to_owned())]);
+        assert!(all.dynamic && !knowledge.multivalue_rules("st").dynamic);
         let rules = knowledge.field_rules("st", "/x/a", "h");
         assert_eq!(rules.multivalue_names(), ["two"]);
     }

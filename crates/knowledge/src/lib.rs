@@ -48,5 +48,6 @@ pub use merging::{Begins, MergeRules, MergeState};
 pub use origins::OriginRules;
 pub use parsing::{LineBreaker, ParsingRules};
 pub use props::{LOOKS_LIKE_PATTERN, StanzaMatcher};
+pub use searching::MultivalueRules;
 pub use settings::indexes::AckLevel;
 pub use tagging::{EventType, TaggedValue};

@@ -143,13 +143,16 @@ impl Props {
         found
     }
 
-    /// Returns the stanzas that apply to events of a source type with some source and some host.
-    pub(crate) fn possible<'p>(&'p self, sourcetype: &'p str) -> impl Iterator<Item = &'p Stanza> {
-        let may_match = move |stanza: &&PropsStanza| match &stanza.matcher {
-            StanzaMatcher::Source(_) | StanzaMatcher::Host(_) => true,
-            other => other.matches(sourcetype, "", ""),
-        };
-        self.stanzas.iter().filter(may_match).map(|stanza| &stanza.stanza)
+    /// Returns the stanzas that apply to events of a source type with some source and some host, and whether
+    /// they apply with all of them.
+    pub(crate) fn possible<'p>(
+        &'p self,
+        sourcetype: &'p str,
+    ) -> impl Iterator<Item = (&'p Stanza, bool)> {
+        self.stanzas.iter().filter_map(move |stanza| match &stanza.matcher {
+            StanzaMatcher::Source(_) | StanzaMatcher::Host(_) => Some((&stanza.stanza, false)),
+            other => other.matches(sourcetype, "", "").then_some((&stanza.stanza, true)),
+        })
     }
 
     /// Returns the merged settings of stanzas.

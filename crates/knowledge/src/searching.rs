@@ -54,31 +54,52 @@ pub(crate) fn field_rules(
     builder.build()
 }
 
-/// Returns the names of fields to which the `REPORT-*` rules of any of the stanzas give several values.
-pub(crate) fn multivalue_names<'s>(
-    stanzas: impl Iterator<Item = &'s Stanza>,
+/// What of the rules decides which fields may have several values in one event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct MultivalueRules {
+    /// Fields that rules with `MV_ADD` name.
+    pub names: BTreeSet<String>,
+    /// Whether a rule with `MV_ADD` takes names from events.
+    pub dynamic: bool,
+    /// Fields with their aliases: an alias has as many values as its field.
+    pub aliases: Vec<(String, String)>,
+}
+
+/// Returns what the rules of stanzas may do to events of a source type. `dynamic` is only about stanzas of
+/// source types: others apply to few of the events.
+pub(crate) fn multivalue_rules<'s>(
+    stanzas: impl Iterator<Item = (&'s Stanza, bool)>,
     targets: &Effective,
-    limits: ExtractionLimits,
-) -> Vec<String> {
-    let mut builder = FieldRulesBuilder { limits, ..FieldRulesBuilder::default() };
+) -> MultivalueRules {
     // The same mistakes are told where the rules are compiled.
     let errors = &mut Vec::new();
+    let mut found = MultivalueRules::default();
     let mut known = BTreeSet::new();
-    for stanza in stanzas {
-        for (_, entry) in Values::of(stanza).family(&keys::REPORT) {
+    for (stanza, of_sourcetype) in stanzas {
+        let values = Values::of(stanza);
+        for (_, entry) in values.family(&keys::REPORT) {
             let names = entry.value.split(',').map(str::trim);
-            for name in names.filter(|name| known.insert((*name).to_owned())) {
-                let Some(stanza) = targets.stanza(name) else { continue };
-                let values = Values::of(stanza);
-                if values.read(&transforms::MV_ADD, errors)
-                    && !values.read(&transforms::DISABLED, errors)
+            for name in names.filter(|name| known.insert(((*name).to_owned(), of_sourcetype))) {
+                let Some(target) = targets.stanza(name) else { continue };
+                let values = Values::of(target);
+                if !values.read(&transforms::MV_ADD, errors)
+                    || values.read(&transforms::DISABLED, errors)
                 {
-                    builder.transforms.extend(transform(&values, errors));
+                    continue;
+                }
+                let Some(transform) = transform(&values, errors) else { continue };
+                match transform.names() {
+                    Some(names) => found.names.extend(names),
+                    None => found.dynamic |= of_sourcetype,
                 }
             }
         }
+        for (_, entry) in values.family(&keys::FIELDALIAS) {
+            let aliases = Aliases::parse(&entry.value).aliases.into_iter();
+            found.aliases.extend(aliases.map(|alias| (alias.field, alias.alias)));
+        }
     }
-    builder.build().multivalue_names().into_iter().map(str::to_owned).collect()
+    found
 }
 
 fn note(builder: &mut FieldRulesBuilder, kind: &str, class: &str, value: &str) {

@@ -64,10 +64,12 @@ impl StoredEvents {
     }
 
     /// Returns those fields of [`fields`](EventSource::fields) that may have several values, and possibly
-    /// others. Bucket headers and the current rules list them: only summaries of buckets without a shape are
-    /// read. After a change of the rules, reading those of all buckets would take minutes.
+    /// others of those asked for. Bucket headers and the current rules list them: only summaries of buckets
+    /// without a shape are read. After a change of the rules, reading those of all buckets would take
+    /// minutes.
     async fn with_several(
         &self,
+        asked: &[&str],
         indexes: &[IndexName],
         range: &TimeRange,
     ) -> Result<Fields, Error> {
@@ -88,17 +90,20 @@ impl StoredEvents {
         let snapshot = self.context.catalog.snapshot();
         let others = snapshot.searchable_in(indexes, range, has_no_shape).left;
         let others: Vec<_> = others.into_iter().map(Arc::new).collect();
-        let ruled: Vec<_> =
-            stale.iter().map(|sourcetype| knowledge.multivalue_names(sourcetype)).collect();
-        let listed = shapes.iter().flat_map(|shape| &shape.multivalue);
-        for name in listed.chain(ruled.iter().flat_map(|names| names.iter())) {
-            let new = || FieldInfo { name: name.clone(), multivalue: true, count: 0 };
-            found.entry(name.clone()).or_insert_with(new).multivalue = true;
-        }
         let mut names = FieldNames::of(knowledge);
+        let listed = shapes.iter().flat_map(|shape| &shape.multivalue);
+        listed.for_each(|name| has_several(name, &mut found));
+        for rules in stale.iter().map(|sourcetype| knowledge.multivalue_rules(sourcetype)) {
+            rules.names.iter().for_each(|name| has_several(name, &mut found));
+            if rules.dynamic {
+                asked.iter().for_each(|name| has_several(name, &mut found));
+            }
+            names.aliases.extend(rules.aliases.iter().cloned());
+        }
         self.summaries(&others, |summary| names.add(summary, &mut found)).await?;
         let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
         aside.for_each(|entry| names.add(&entry.summary, &mut found));
+        names.follow_aliases(&mut found);
         Ok(found)
     }
 
@@ -145,6 +150,7 @@ impl EventSource for StoredEvents {
             self.summaries(&buckets, |summary| names.add(summary, &mut found)).await?;
             let aside = hot.iter().filter_map(|bucket| bucket.stored.as_ref());
             aside.for_each(|entry| names.add(&entry.summary, &mut found));
+            names.follow_aliases(&mut found);
             Ok(found.into_values().collect())
         })
     }
@@ -156,7 +162,7 @@ impl EventSource for StoredEvents {
         range: &'a TimeRange,
     ) -> BoxFuture<'a, Result<HashSet<String>, Error>> {
         Box::pin(async move {
-            let found = self.with_several(indexes, range).await?;
+            let found = self.with_several(names, indexes, range).await?;
             let several = found.into_values().filter(|field| field.multivalue);
             Ok(several
                 .map(|field| field.name)
@@ -272,6 +278,8 @@ impl EventSource for StoredEvents {
 struct FieldNames<'k> {
     knowledge: &'k Knowledge,
     asked: Asked,
+    /// Fields with their aliases, of the current rules.
+    aliases: BTreeSet<(String, String)>,
 }
 
 /// Hashes of the source types with the sources and hosts with which rules were looked up. Most buckets have
@@ -307,7 +315,7 @@ enum By<'v> {
 
 impl<'k> FieldNames<'k> {
     fn of(knowledge: &'k Knowledge) -> Self {
-        Self { knowledge, asked: Asked::default() }
+        Self { knowledge, asked: Asked::default(), aliases: BTreeSet::new() }
     }
 
     /// Adds the fields of a bucket.
@@ -331,28 +339,56 @@ impl<'k> FieldNames<'k> {
         }
     }
 
+    /// Notes which aliases may have several values, as their fields do.
+    fn follow_aliases(&self, found: &mut Fields) {
+        let may = |name: &str, found: &Fields| found.get(name).is_some_and(|info| info.multivalue);
+        loop {
+            let new = self.aliases.iter().filter(|(field, alias)| {
+                (field.contains("{}") || may(field, found)) && !may(alias, found)
+            });
+            let new: Vec<&String> = new.map(|(_, alias)| alias).collect();
+            if new.is_empty() {
+                return;
+            }
+            new.into_iter().for_each(|alias| has_several(alias, found));
+        }
+    }
+
     /// Adds the field names in the rules that apply to the events of a bucket, unless they were added for
     /// another one.
     fn add_ruled(&mut self, summary: &BucketSummary, found: &mut Fields) {
-        let Self { knowledge, asked } = self;
+        let Self { knowledge, asked, aliases } = self;
         // Stanzas of sources and hosts apply in addition.
         for ValueCount { value: sourcetype, .. } in &summary.sourcetypes {
             for ValueCount { value: source, .. } in &summary.sources {
                 if asked.is_new(sourcetype, By::Source(source)) {
-                    add_names(&knowledge.field_rules(sourcetype, source, ""), found);
+                    add_names(&knowledge.field_rules(sourcetype, source, ""), found, aliases);
                 }
             }
             for ValueCount { value: host, .. } in &summary.hosts {
                 if asked.is_new(sourcetype, By::Host(host)) {
-                    add_names(&knowledge.field_rules(sourcetype, "", host), found);
+                    add_names(&knowledge.field_rules(sourcetype, "", host), found, aliases);
                 }
             }
         }
     }
 }
 
-/// Adds the field names in rules.
-fn add_names(rules: &FieldRules, found: &mut Fields) {
+/// Notes that a field may have several values.
+fn has_several(name: &str, found: &mut Fields) {
+    match found.get_mut(name) {
+        Some(info) => info.multivalue = true,
+        None => {
+            let name = name.to_owned();
+            found.insert(name.clone(), FieldInfo { name, multivalue: true, count: 0 });
+        }
+    }
+}
+
+/// Adds the field names in rules, and their aliases.
+fn add_names(rules: &FieldRules, found: &mut Fields, aliases: &mut BTreeSet<(String, String)>) {
+    let pairs = rules.aliases().map(|(field, alias)| (field.to_owned(), alias.to_owned()));
+    aliases.extend(pairs);
     let several = rules.multivalue_names();
     for name in rules.names() {
         let multivalue = several.contains(&name);

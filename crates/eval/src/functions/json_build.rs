@@ -28,7 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 /// Converts a value to JSON; `literal` is whether the search contains it as a quoted text.
 #[must_use]
 pub fn json_of(value: Value<'_>, literal: bool) -> Json {
-    match value {
+    match value.single_as_text() {
         Value::Null => Json::Null,
         Value::Boolean(truth) => Json::Bool(truth),
         Value::Multi(values) => {

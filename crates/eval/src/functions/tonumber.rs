@@ -63,7 +63,7 @@ fn exactly(text: &str, base: u32) -> Option<f64> {
 }
 
 fn truth_of(value: Value<'_>) -> Option<bool> {
-    match value {
+    match value.single_as_text() {
         Value::Boolean(truth) => Some(truth),
         Value::Text(text) if text.eq_ignore_ascii_case("true") => Some(true),
         Value::Text(text) if text.eq_ignore_ascii_case("false") => Some(false),

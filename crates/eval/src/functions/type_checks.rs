@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     plain("ismv", |_| check(|value| value.count() > 1)),
     plain("typeof", |_| {
         Ok(text(|row, out| {
-            out.push_str(type_of(row.value(0)));
+            out.push_str(type_of(row.value(0).single_as_text()));
             Some(())
         }))
     }),
@@ -44,7 +44,7 @@ fn json(value: Value<'_>) -> Option<Json> {
 
 /// Prepares a type check. Null has no type, so the result is false.
 fn check(holds: fn(Value<'_>) -> bool) -> Preparation {
-    Ok(truth(move |row| Some(holds(row.value(0)))))
+    Ok(truth(move |row| Some(holds(row.value(0).single_as_text()))))
 }
 
 fn type_of(value: Value<'_>) -> &'static str {

@@ -267,8 +267,13 @@ impl FieldRules {
         names.into_iter().collect()
     }
 
-    /// Returns those of the names that may have several values in one event. Names with `{}` from JSON
-    /// arrays, and names repeated in JSON, are multivalue, too.
+    /// Iterates over fields with their aliases.
+    pub fn aliases(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.aliases.iter().map(|alias| (alias.field.as_str(), alias.alias.as_str()))
+    }
+
+    /// Returns those of the names that may have several values in one event, besides aliases of such
+    /// fields. Names with `{}` from JSON arrays, and names repeated in JSON, are multivalue, too.
     #[must_use]
     pub fn multivalue_names(&self) -> Vec<&str> {
         let adding = self.transforms.iter().filter(|rule| rule.transform.add);

@@ -168,19 +168,28 @@ async fn no_column_is_used_if_other_rules_of_sources_apply() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_rule_may_give_a_field_several_values() {
+async fn new_rules_may_give_fields_several_values() {
     let bucket = Filled::new().await;
-    let props = format!("{BEFORE}REPORT-d = digits\n");
-    let transforms = "[digits]\nREGEX = (\\d+)\nFORMAT = digits::$1\nMV_ADD = true\n";
+    let props = BEFORE.replace("[app]\n", "[app]\nREPORT-any = any\n")
+        + "REPORT-d = digits\nFIELDALIAS-d = digits AS numbers\nFIELDALIAS-n = numbers AS again\n";
+    let transforms = "[digits]\nREGEX = (\\d+)\nFORMAT = digits::$1\nMV_ADD = true\n\
+                      [any]\nREGEX = (n)\\S* w?(\\d+)\nFORMAT = of_$1::$2\nMV_ADD = true\n";
     let layers = Layers::builtin().with(Layer::SystemLocal, "props", &props).with(
         Layer::SystemLocal,
         "transforms",
         transforms,
     );
     let service = bucket.with_knowledge(&Arc::new(Knowledge::new(layers))).await;
+    let row = |count: &str, events: &str| format!("Some(One({count:?}))Some(One({events:?}))");
+    for field in ["digits", "numbers", "again"] {
+        let search = format!(
+            "search index=main | eval c=coalesce(mvcount({field}), 0) | stats count by c | sort c"
+        );
+        let expected = format!("{} {}", row("0", "1500"), row("3", "1500"));
+        assert_eq!(table(&service, &search).await, expected, "{field}");
+    }
+    // The names of a rule of one source type come from its events.
     let search =
-        "search index=main | eval c=coalesce(mvcount(digits), 0) | stats count by c | sort c";
-    let found = table(&service, search).await;
-    let [none, several] = ["0", "3"].map(|c| format!("Some(One({c:?}))Some(One(\"1500\"))"));
-    assert_eq!(found, format!("{none} {several}"));
+        "search index=main | eval c=coalesce(mvcount(of_n), 0) | stats count by c | sort c";
+    assert_eq!(table(&service, search).await, format!("{} {}", row("0", "2000"), row("2", "1000")));
 }
