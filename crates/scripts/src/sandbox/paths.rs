@@ -118,7 +118,9 @@ fn is_of_process(path: &Path) -> bool {
 
 /// The app of a program, parts of the other apps, and the directory of all apps.
 fn of_apps(file: &Path) -> (Vec<PathBuf>, Option<PathBuf>) {
-    let Some(own) = file.parent().and_then(Path::parent) else { return (Vec::new(), None) };
+    // Programs of lookups may be in directories below `bin`.
+    let bin = file.ancestors().skip(1).find(|at| at.ends_with("bin")).or_else(|| file.parent());
+    let Some(own) = bin.and_then(Path::parent) else { return (Vec::new(), None) };
     let mut read = vec![own.to_owned()];
     let apps = own.parent().filter(|apps| apps.ends_with("apps"));
     for entry in apps.and_then(|apps| fs::read_dir(apps).ok()).into_iter().flatten().flatten() {
@@ -197,18 +199,21 @@ mod tests {
     fn a_program_reads_its_app_and_the_code_of_others_in_a_private_directory_of_configuration() {
         let (_made, etc) = directory(&[
             "apps/own/bin/x.py",
+            "apps/own/bin/linux/x.sh",
             "apps/own/local/x.conf",
             "apps/other/bin/lib.py",
             "apps/other/local/passwords.conf",
             "system/local/server.conf",
         ]);
         let settings = Settings { private_paths: vec![etc.clone()], ..Settings::default() };
-        let paths = Paths::of(&etc.join("apps/own/bin/x.py"), Path::new("/tmp"), &settings);
-        let reads = |path: &str| paths.read.iter().any(|read| etc.join(path).starts_with(read));
-        assert!(reads("apps/own/local/x.conf") && reads("apps/other/bin/lib.py"), "{paths:?}");
-        assert!(!reads("apps/other/local/passwords.conf"), "{paths:?}");
-        assert!(!reads("system/local/server.conf"), "{paths:?}");
-        assert_eq!(paths.listed, Some(etc.join("apps")));
+        for program in ["apps/own/bin/x.py", "apps/own/bin/linux/x.sh"] {
+            let paths = Paths::of(&etc.join(program), Path::new("/tmp"), &settings);
+            let reads = |path: &str| paths.read.iter().any(|read| etc.join(path).starts_with(read));
+            assert!(reads("apps/own/local/x.conf") && reads("apps/other/bin/lib.py"), "{paths:?}");
+            assert!(!reads("apps/other/local/passwords.conf"), "{paths:?}");
+            assert!(!reads("system/local/server.conf"), "{paths:?}");
+            assert_eq!(paths.listed, Some(etc.join("apps")));
+        }
     }
 
     #[test]
