@@ -25,7 +25,7 @@ import karst
 TERRAFORM = ROOT / "terraform"
 ENVIRONMENTS = ["local", "dev", "prod/data", "prod/cluster"]
 # Modules and environments with tests of their own.
-TESTED = sorted({str(file.parents[1].relative_to(TERRAFORM)) for file in TERRAFORM.rglob("tests/*.tftest.hcl")})
+TESTED = sorted({str(file.parents[1].relative_to(TERRAFORM)) for file in TERRAFORM.rglob("tests/*.tftest.hcl") if ".terraform" not in file.parts})
 
 
 @pytest.fixture(scope="session")
