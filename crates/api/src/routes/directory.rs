@@ -46,13 +46,20 @@ const SHCLUSTER: &str = "/services/shcluster/config";
 
 /// The entries of `/services`.
 const TOP: &[&str] = &[
+    "admin",
     "alerts",
     "apps",
+    "auth",
     "authentication",
     "authorization",
+    "cluster",
     "configs",
     "data",
+    "datamodel",
+    "debug",
+    "deployment",
     "directory",
+    "kvstore",
     "licenser",
     "messages",
     "properties",
@@ -60,11 +67,14 @@ const TOP: &[&str] = &[
     "saved",
     "search",
     "server",
+    "shcluster",
     "storage",
+    "workloads",
 ];
 const SERVER: &[&str] =
-    &["control", "health", "info", "logger", "roles", "settings", "status", "sysinfo"];
-const STATUS: &[&str] = &["cache", "memory", "partitions-space", "queues"];
+    &["control", "cost", "health", "info", "logger", "roles", "settings", "status", "sysinfo"];
+const STATUS: &[&str] =
+    &["cache", "limits", "memory", "partitions-space", "queues", "resource-usage"];
 const LICENSER: &[&str] =
     &["groups", "licenses", "localpeer", "messages", "peers", "pools", "stacks", "usage"];
 
@@ -163,4 +173,29 @@ pub(super) fn cases() -> Vec<Case> {
         all.push(case(&format!("GET {path}?output_mode=none"), "", 400, unknown));
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn lists_have_what_lies_below_their_paths() {
+        // Routes of machines are not listed.
+        let all = crate::routes::open().merge(crate::routes::login());
+        let all = all.merge(crate::routes::guarded()).into_paths();
+        let lists = [
+            ("/services/", TOP),
+            ("/services/server/", SERVER),
+            ("/services/server/status/", STATUS),
+        ];
+        for (path, listed) in lists {
+            let below = all.iter().filter_map(|(declared, _)| declared.strip_prefix(path));
+            let names = below.filter_map(|rest| rest.split('/').next());
+            let names: BTreeSet<&str> = names.filter(|name| !name.starts_with('{')).collect();
+            assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), names, "{path}");
+        }
+    }
 }

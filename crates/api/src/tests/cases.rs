@@ -197,3 +197,15 @@ fn every_operation_has_a_case_with_its_answer_and_one_with_an_invalid_request() 
     }
     assert!(missing.is_empty(), "add to cases() beside the handler:\n{}", missing.join("\n"));
 }
+
+#[test]
+fn every_file_with_routes_is_listed() {
+    let listed: BTreeSet<&str> = crate::routes::cases().into_iter().map(|(file, _)| file).collect();
+    for entry in std::fs::read_dir("src/routes").unwrap().map(Result::unwrap) {
+        let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+        let path = entry.path();
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let declares = text.contains("fn routes() -> Routes");
+        assert!(!declares || listed.contains(name), "add {name} to routes! in routes.rs");
+    }
+}
