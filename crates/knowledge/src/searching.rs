@@ -66,7 +66,8 @@ pub struct MultivalueRules {
 }
 
 /// Returns what the rules of stanzas may do to events of a source type. `dynamic` is only about stanzas of
-/// source types: others apply to few of the events.
+/// source types, as it makes all fields of a search lists, and stanzas of sources and hosts are read for
+/// every source type.
 pub(crate) fn multivalue_rules<'s>(
     stanzas: impl Iterator<Item = (&'s Stanza, bool)>,
     targets: &Effective,

@@ -81,7 +81,11 @@ impl StoredEvents {
         let mut stale: BTreeSet<String> = BTreeSet::new();
         let has_no_shape = |bucket: &BucketHeader| {
             let Some(shape) = &bucket.shape else { return true };
-            if !bucket.fields_complete || !rules_hold(knowledge, &shape.rules) {
+            if bucket.fields_complete {
+                let changed = shape.rules.iter();
+                let changed = changed.filter(|(name, by)| knowledge.fingerprint(name) != *by);
+                stale.extend(changed.map(|(name, _)| name.clone()));
+            } else {
                 stale.extend(shape.sourcetypes.iter().cloned());
             }
             shapes.push(Arc::clone(shape));

@@ -95,7 +95,7 @@ fn numbers(row: Row<'_>) -> Vec<Option<TextValue<'_>>> {
 /// Converts a value to JSON as [`json_of`](super::json_of) does, with numbers as they are written; `number`
 /// is the text of a number.
 fn value_of<'t>(value: Value<'t>, number: Option<&'t str>, literal: bool) -> JsonTree<'t> {
-    match value {
+    match value.single_as_text() {
         Value::Null => JsonTree::Null,
         Value::Boolean(truth) => JsonTree::Bool(truth),
         Value::Multi(values) => {

@@ -46,7 +46,7 @@ fn read(call: &Call<'_>, finish: fn(f64) -> f64) -> Preparation {
             1 => 10,
             _ => u32::try_from(row.value(1).whole()?).ok()?,
         };
-        let found = match row.value(0) {
+        let found = match row.value(0).single_as_text() {
             Value::Text(text) => exactly(text, base),
             other if base == 10 => other.number(),
             other => exactly(&other.text()?, base),
