@@ -50,8 +50,8 @@ conf::settings! {
             "maxchunksize" => pub answer_bytes: u64 = "268435456", Type::of(Unit::Bytes, 1024, i64::MAX);
             /// Maximum size of the output of one run of a program.
             "max_output_mb" => pub output_bytes: u64 = "4096", Type::megabytes(1);
-            /// Whether programs are restricted to the directories of the system, their app, the code of
-            /// other apps and a temporary directory, which needs Linux with Landlock. `auto`: as far as the
+            /// Whether programs are restricted to the directories of the system, their app, the code of apps
+            /// beside it and a temporary directory, which needs Linux with Landlock. `auto`: as far as the
             /// kernel can; a warning at the start of the server says what it cannot. `required`: programs do
             /// not run unless the kernel can restrict them completely. `off`: programs may use all files
             /// that the server may use.

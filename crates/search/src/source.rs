@@ -96,11 +96,11 @@ impl StoredEvents {
         let others: Vec<_> = others.into_iter().map(Arc::new).collect();
         let mut names = FieldNames::of(knowledge);
         let listed = shapes.iter().flat_map(|shape| &shape.multivalue);
-        listed.for_each(|name| has_several(name, &mut found));
+        listed.for_each(|name| mark_several(name, &mut found));
         for rules in stale.iter().map(|sourcetype| knowledge.multivalue_rules(sourcetype)) {
-            rules.names.iter().for_each(|name| has_several(name, &mut found));
+            rules.names.iter().for_each(|name| mark_several(name, &mut found));
             if rules.dynamic {
-                asked.iter().for_each(|name| has_several(name, &mut found));
+                asked.iter().for_each(|name| mark_several(name, &mut found));
             }
             names.aliases.extend(rules.aliases.iter().cloned());
         }
@@ -354,7 +354,7 @@ impl<'k> FieldNames<'k> {
             if new.is_empty() {
                 return;
             }
-            new.into_iter().for_each(|alias| has_several(alias, found));
+            new.into_iter().for_each(|alias| mark_several(alias, found));
         }
     }
 
@@ -379,7 +379,7 @@ impl<'k> FieldNames<'k> {
 }
 
 /// Notes that a field may have several values.
-fn has_several(name: &str, found: &mut Fields) {
+fn mark_several(name: &str, found: &mut Fields) {
     match found.get_mut(name) {
         Some(info) => info.multivalue = true,
         None => {
