@@ -2,9 +2,9 @@
 //! use (docs/decisions/0056).
 //!
 //! Guarantees: on Linux with Landlock, a program and its child processes read the directories of the system,
-//! their app, and the code of apps beside it; they write into the directory of the run only; they cannot read the
-//! memory, the environment or the command line of the server, nor signal it (from Linux 6.12). Settings grant
-//! more. Not here: limits of memory, time and output (`program`).
+//! their app, and the code of apps beside it; they write into the directory of the run only; they cannot read
+//! the memory, the environment or the command line of the server, nor signal it (from Linux 6.12). Settings
+//! grant more. Not here: limits of memory, time and output (`program`).
 
 use crate::settings::{Sandbox, Settings};
 
