@@ -762,7 +762,10 @@ impl Apps {
         let own: Vec<String> = {
             let state = self.inner.state.read();
             let own = state.objects.iter().filter(|(_, stored)| stored.app == name);
-            own.map(|(document, _)| document.clone()).collect()
+            // Inputs first: other processes end them before the index-time rules of the app.
+            let (inputs, others): (Vec<_>, Vec<_>) =
+                own.partition(|(_, stored)| stored.conf == "inputs");
+            inputs.into_iter().chain(others).map(|(document, _)| document.clone()).collect()
         };
         for document in &own {
             self.inner.catalog.delete_document(KIND, document).await?;
