@@ -1,10 +1,12 @@
-"""Changes at one search head: they hold at the other one, and at the indexers, soon after the answer."""
+"""Changes at one search head or indexer: they hold at the other one, and at the indexers, soon after the answer."""
 
 import json
+import socket
 import statistics
 import time
+import urllib.parse
 
-from karst import wait_for
+from karst import free_port, wait_for
 
 # Changes of each kind.
 TIMES = 5
@@ -19,6 +21,7 @@ ROLES = "/services/authorization/roles"
 APPS = "/services/apps/local"
 COLLECTIONS = "/servicesNS/nobody/search/storage/collections"
 STATS = "/services/configs/conf-limits/stats"
+INPUTS = "/services/data/inputs"
 LISTED = "| makeresults count=3 | stats list(_time) AS t | eval n=mvcount(t) | table n"
 
 
@@ -125,4 +128,78 @@ def test_a_change_at_one_search_head_holds_at_the_other_one_within_seconds(clust
     middles = {what: statistics.median(seconds) for what, seconds in delays.items()}
     slow = {what: seconds for what, seconds in middles.items() if seconds >= USUAL}
     assert not slow, f"changes that usually hold later than {USUAL} s: {slow}"
+    cluster.stop()
+
+
+def not_running(indexer):
+    """The inputs that an indexer cannot run, as its messages name them."""
+    entries = indexer.rest("GET", "/services/messages?output_mode=json&count=0").json()["entry"]
+    return "".join(one["content"]["message"] for one in entries if one["name"] == "inputs_not_running")
+
+
+def is_open(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 5).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def test_a_file_is_followed_at_all_indexers_as_the_last_change_at_one_of_them_says(cluster, tmp_path):
+    cluster = cluster(indexers=2, heads=1).start()
+    (one, two), (head,) = cluster.indexers, cluster.heads
+    log = tmp_path / "app.log"
+    log.touch()
+    path = f"{INPUTS}/monitor/{urllib.parse.quote(str(log), safe='')}"
+    lines = 0
+
+    def taken_by_both(sourcetype):
+        """Whether both indexers have read a line with this source type: until they do, lines are written."""
+        nonlocal lines
+        lines += 1
+        with log.open("a") as file:
+            file.write(f"2025-11-20T21:00:00Z line {lines}\n")
+        each = f"search index=main sourcetype={sourcetype} | stats count by _raw"
+        return head.value(f"{each} | where count=2 | stats count") != "0"
+
+    def follow(sourcetype):
+        wait_for(lambda: taken_by_both(sourcetype), f"both read the file as {sourcetype}", 60, 0.5)
+
+    post(one, f"{INPUTS}/monitor", name=str(log), index="main", sourcetype="first")
+    follow("first")
+    for sourcetype in ("second", "third"):
+        post(two, path, sourcetype=sourcetype)
+    follow("third")
+    two.stop()
+    post(one, path, sourcetype="fourth")
+    two.start()
+    follow("fourth")
+    cluster.stop()
+
+
+def test_a_port_that_is_taken_at_another_indexer_is_named_there_and_opened_once_it_is_free(cluster):
+    # Both indexers are on this machine, so only one of them can have the port.
+    cluster = cluster(indexers=2, heads=0).start()
+    one, two = cluster.indexers
+    port = free_port()
+    name = f"127.0.0.1:{port}"
+    path = f"{INPUTS}/tcp/raw/{name}"
+    post(one, f"{INPUTS}/tcp/raw", name=name, sourcetype="text")
+    assert is_open(port)
+    wait_for(lambda: f"[tcp://{name}]: cannot listen" in not_running(two), "the other one names it", 60)
+    assert not_running(one) == ""
+    post(two, f"{path}/disable")
+    wait_for(lambda: not is_open(port), "it ends where it runs", 60)
+    wait_for(lambda: not_running(two) == "", "a disabled input is not missed", 60)
+    post(two, f"{path}/enable")
+    assert is_open(port)
+    wait_for(lambda: f"[tcp://{name}]: cannot listen" in not_running(one), "now the first one names it", 60)
+    two.stop()
+    wait_for(lambda: is_open(port), "the first one opens it once it is free", 60)
+    wait_for(lambda: not_running(one) == "", "and names it no longer", 60)
+    two.start()
+    wait_for(lambda: f"[tcp://{name}]: cannot listen" in not_running(two), "also after a start", 60)
+    assert two.rest("DELETE", path).status == 200
+    wait_for(lambda: not is_open(port), "a removed input ends where it runs", 60)
+    wait_for(lambda: not_running(two) == "", "a removed input is not missed", 60)
     cluster.stop()

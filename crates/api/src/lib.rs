@@ -81,6 +81,7 @@ pub use receivers::Receivers;
 pub use rest::router as rest_router;
 pub use routes::cluster_watch::watch_cluster;
 pub use routes::data_inputs::ending::{Ending, EndingApps, end_inputs_of, follow_inputs};
+pub use routes::data_inputs::following::FollowedInputs;
 pub use routes::health::unavailable;
 pub use status_streams::StatusStreams;
 

@@ -6,6 +6,7 @@ mod apps;
 pub(crate) mod cases;
 mod console;
 mod deployment;
+mod followed_inputs;
 mod job_stream;
 mod jobs;
 mod matrix;

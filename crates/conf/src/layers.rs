@@ -661,7 +661,7 @@ fn list(folder: &Path) -> Result<Vec<String>, Error> {
 }
 
 /// The effective settings of a file: stanzas by name, each value with its origin.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effective {
     /// Name of the file without `.conf`.
     pub conf: String,

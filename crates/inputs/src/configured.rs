@@ -9,6 +9,7 @@ mod network;
 mod opening;
 mod run;
 mod running;
+mod skipped;
 mod ssl;
 mod stanza;
 mod units;
@@ -29,11 +30,13 @@ use crate::tcp::TcpInput;
 use crate::udp::UdpInput;
 use crate::{Error, HostNames, OwnDirectories, RemoteHost};
 
+pub use opening::PAUSE;
 pub use run::{Bound, bind, start, start_bound};
 pub use running::{
     Base, Change, ForwarderListener, InputDependencies, Listening, Protocol, RunningInputs,
     ServeForwarders,
 };
+pub use skipped::Skipped;
 pub use ssl::{TlsFile, TlsSettings};
 use stanza::Keys;
 

@@ -61,7 +61,7 @@ pub const DAMAGED: &str = "damaged";
 pub const CACHE_FULL: &str = "cache_full";
 /// The server's own log cannot be written.
 pub const LOG_UNWRITABLE: &str = "log_unwritable";
-/// Inputs cannot be opened, for example because their checkpoints cannot be written.
+/// Inputs cannot be opened, for example because their checkpoints cannot be written or their port is taken.
 pub const INPUTS_NOT_RUNNING: &str = "inputs_not_running";
 /// An installed app cannot be copied to this process.
 pub const APPS_NOT_COPIED: &str = "apps_not_copied";

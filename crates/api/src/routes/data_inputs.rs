@@ -3,6 +3,7 @@
 
 pub(crate) mod change;
 pub(crate) mod ending;
+pub(crate) mod following;
 mod kind;
 mod oneshot;
 

@@ -110,7 +110,7 @@ async fn reload(call: &Call) -> Result<Outcome, RestError> {
         };
         let files = reloaded.as_ref().map(|reloaded| reloaded.warnings.clone());
         let mut warnings = files.unwrap_or_default();
-        warnings.extend(follow(&state).await?);
+        warnings.extend(follow(&state).await?.iter().map(ToString::to_string));
         Ok::<Outcome, RestError>(Outcome { reloaded, warnings })
     };
     let outcome = to_its_end(task).await?;

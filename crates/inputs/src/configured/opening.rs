@@ -1,5 +1,6 @@
 //! Inputs that cannot be opened, for example because their checkpoints are on a full disk: they are opened
-//! again until it succeeds or the input ends, and are named meanwhile.
+//! again until it succeeds or the input ends, and are named meanwhile. Inputs that the program tries again,
+//! because their port is taken, are named with them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,10 +10,11 @@ use parking_lot::Mutex;
 use runtime::Shutdown;
 use tokio::sync::watch;
 
+use super::skipped::Skipped;
 use crate::Error;
 
-/// Pause between two attempts.
-pub(super) const PAUSE: Duration = Duration::from_secs(5);
+/// Pause between two attempts to begin an input that does not run.
+pub const PAUSE: Duration = Duration::from_secs(5);
 /// The name of the input that reads monitored files.
 pub(super) const MONITORED: &str = "the monitored files";
 
@@ -33,9 +35,17 @@ pub(super) struct NotRunning(Arc<Board>);
 
 #[derive(Debug)]
 struct Board {
-    /// The reasons by input.
-    reasons: Mutex<BTreeMap<String, String>>,
+    reasons: Mutex<Reasons>,
     text: watch::Sender<Option<Arc<str>>>,
+}
+
+/// The reasons by input.
+#[derive(Debug, Default)]
+struct Reasons {
+    /// Of inputs that are being opened.
+    opening: BTreeMap<String, String>,
+    /// Of inputs that the program tries again.
+    skipped: BTreeMap<String, String>,
 }
 
 impl Default for NotRunning {
@@ -56,14 +66,27 @@ impl NotRunning {
         Opening { input: input.into(), board: self.clone(), shutdown: shutdown.clone() }
     }
 
+    /// Names the inputs that the program tries again, in place of those before.
+    pub(super) fn name_skipped<'a>(&self, skipped: impl Iterator<Item = &'a Skipped>) {
+        let mut reasons = self.0.reasons.lock();
+        let named = skipped.map(|one| (format!("[{}]", one.stanza), one.reason.clone()));
+        reasons.skipped = named.collect();
+        self.tell(&reasons);
+    }
+
     fn note(&self, input: &str, reason: Option<String>) {
         let mut reasons = self.0.reasons.lock();
         match reason {
-            Some(reason) => drop(reasons.insert(input.to_owned(), reason)),
-            None => drop(reasons.remove(input)),
+            Some(reason) => drop(reasons.opening.insert(input.to_owned(), reason)),
+            None => drop(reasons.opening.remove(input)),
         }
-        let all: Vec<_> =
-            reasons.iter().map(|(input, reason)| format!("{input}: {reason}")).collect();
+        self.tell(&reasons);
+    }
+
+    /// Publishes the reasons, while they are locked: a text is not replaced by an earlier one.
+    fn tell(&self, reasons: &Reasons) {
+        let all = reasons.opening.iter().chain(&reasons.skipped);
+        let all: Vec<_> = all.map(|(input, reason)| format!("{input}: {reason}")).collect();
         let text: Option<Arc<str>> = (!all.is_empty()).then(|| {
             let (seconds, all) = (PAUSE.as_secs(), all.join("; "));
             format!("inputs do not run, and are tried again every {seconds} s: {all}").into()
@@ -123,6 +146,28 @@ mod tests {
         inputs.note("[aws_sqs_based_s3://q]", None);
         assert!(!text.borrow().as_deref().unwrap().contains("aws_sqs"));
         inputs.note("the monitored files", None);
+        assert!(text.borrow().is_none());
+    }
+
+    #[test]
+    fn inputs_that_the_program_tries_again_are_named_beside_them_until_it_names_others() {
+        let inputs = NotRunning::default();
+        let text = inputs.text();
+        let skipped = |stanza: &str| Skipped {
+            stanza: stanza.to_owned(),
+            reason: "the port is taken".to_owned(),
+        };
+        inputs.note("the monitored files", Some("the disk is full".to_owned()));
+        inputs.name_skipped([skipped("tcp://1"), skipped("udp://2")].iter());
+        let named = text.borrow().as_deref().unwrap().to_owned();
+        let all = "the monitored files: the disk is full; [tcp://1]: the port is taken; [udp://2]: \
+                   the port is taken";
+        assert!(named.ends_with(all), "{named}");
+        inputs.note("the monitored files", None);
+        inputs.name_skipped([skipped("udp://2")].iter());
+        let named = text.borrow().as_deref().unwrap().to_owned();
+        assert!(named.ends_with("every 5 s: [udp://2]: the port is taken"), "{named}");
+        inputs.name_skipped(std::iter::empty());
         assert!(text.borrow().is_none());
     }
 

@@ -8,6 +8,9 @@
 //! ```text
 //! change() -> prepare(conf, stanza) -> (caller: durable) -> apply()
 //! ```
+//!
+//! If another process has made the change durable, it is applied without a stanza, and the caller receives
+//! the inputs that are skipped.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +27,7 @@ use tokio::sync::{Mutex, OwnedMutexGuard, watch};
 
 use super::opening::{MONITORED, NotRunning, beside_sockets};
 use super::run::{Bound, listener, udp_port};
+use super::skipped::Skipped;
 use super::units::{COMMAND_LINE, CheckIndex, Said, Unit, Wanted, Wants, Work};
 use super::{Configured, ForwarderPort, Parts};
 use crate::monitor::{Monitor, MonitorSettings, MonitorTarget};
@@ -162,11 +166,17 @@ impl RunningInputs {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Returns the inputs that cannot be opened, with the reasons; `None` if there are none. They are tried
-    /// again.
+    /// Returns the inputs that cannot be opened, and those of [`Self::name_skipped`], with the reasons;
+    /// `None` if there are none. They are tried again.
     #[must_use]
     pub fn not_running(&self) -> watch::Receiver<Option<Arc<str>>> {
         self.inner.not_running.text()
+    }
+
+    /// Names inputs that do not run, and that the caller tries again every [`super::PAUSE`], in
+    /// [`Self::not_running`], in place of those that were named before.
+    pub fn name_skipped<'a>(&self, skipped: impl Iterator<Item = &'a Skipped>) {
+        self.inner.not_running.name_skipped(skipped);
     }
 
     /// Directories of the program, which inputs leave out.
@@ -192,7 +202,7 @@ impl RunningInputs {
         let wants = self.inner.wants(&base, conf);
         state.base = Some(base);
         for mistake in wants.errors.iter().filter(|mistake| !mistake.off) {
-            tracing::warn!("{}", skipped(&mistake.stanza, &mistake.error));
+            tracing::warn!("{}", Skipped::new(&mistake.stanza, &mistake.error));
         }
         let mut sockets = BTreeMap::new();
         for (address, port) in bound.tcp {
@@ -205,7 +215,7 @@ impl RunningInputs {
             sockets.insert(Unit::Forwarders(address), Socket::Tcp(Arc::new(port)));
         }
         for (stanza, error) in bind_missing(&state, &wants.units, &mut sockets).await {
-            tracing::warn!("{}", skipped(&stanza, &error));
+            tracing::warn!("{}", Skipped::new(&stanza, &error));
         }
         let (inner, wanted, skipped) = (Arc::clone(&self.inner), wants.units, Vec::new());
         let mut change = Change { inner, state, wanted, sockets, skipped };
@@ -304,7 +314,7 @@ pub struct Change {
     state: OwnedMutexGuard<State>,
     wanted: BTreeMap<Unit, Wanted>,
     sockets: BTreeMap<Unit, Socket>,
-    skipped: Vec<String>,
+    skipped: Vec<Skipped>,
 }
 
 impl fmt::Debug for Change {
@@ -327,22 +337,43 @@ impl Change {
                 return Err(mistake.error);
             }
             if !mistake.off {
-                self.skipped.push(skipped(&mistake.stanza, &mistake.error));
+                self.skipped.push(Skipped::new(&mistake.stanza, &mistake.error));
             }
         }
         for (name, error) in bind_missing(&self.state, &units, &mut self.sockets).await {
             if name == stanza {
                 return Err(error);
             }
-            self.skipped.push(skipped(&name, &error));
+            self.skipped.push(Skipped::new(&name, &error));
         }
         self.wanted = units;
         Ok(())
     }
 
-    /// Returns why enabled inputs of the prepared configuration will not run.
+    /// Reads a configuration, and prepares only the end of inputs that it does not have any more, or that it
+    /// disables. Nothing else begins or changes, except in a unit with several inputs, such as all monitored
+    /// files: it changes as a whole.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] before the start and after the stop.
+    pub fn prepare_end(&mut self, conf: &Effective) -> Result<(), Error> {
+        let Some(base) = &self.state.base else { return Err(Error::Closed) };
+        let mut units = self.inner.wants(base, conf).units;
+        units.retain(|unit, wanted| {
+            let Some(running) = self.state.units.get(unit) else { return false };
+            let goes_on = |stanza: &String| wanted.said.iter().any(|(other, _)| other == stanza);
+            if running.said.iter().all(|(stanza, _)| goes_on(stanza)) {
+                wanted.said.clone_from(&running.said);
+            }
+            true
+        });
+        self.wanted = units;
+        Ok(())
+    }
+
+    /// Returns the enabled inputs of the prepared configuration that will not run.
     #[must_use]
-    pub fn skipped(&self) -> &[String] {
+    pub fn skipped(&self) -> &[Skipped] {
         &self.skipped
     }
 
@@ -490,11 +521,6 @@ impl Inner {
         let units = std::mem::take(&mut state.units);
         join_all(units.into_values().map(|unit| unit.end(false))).await;
     }
-}
-
-/// The message about an input that does not run.
-fn skipped(stanza: &str, error: &Error) -> String {
-    format!("{error}; the input [{stanza}] is skipped")
 }
 
 /// Binds the ports of units that do not run yet. Returns the failures by stanza.

@@ -166,6 +166,38 @@ async fn stanzas_of_one_queue_that_cannot_be_read_are_named_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn inputs_that_are_gone_end_before_others_begin_or_change() {
+    let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
+    let shutdown = Shutdown::new();
+    let running = running(&folder, &recorder, &shutdown).await;
+    let (gone, off, kept) = (port().await, port().await, port().await);
+    let stanza = |port: u16| format!("tcp://127.0.0.1:{port}");
+    let before = format!("[{}]\n[{}]\n[{}]\n", stanza(gone), stanza(off), stanza(kept));
+    apply(&running, &before, "").await.unwrap();
+    assert_eq!(running.listening().await.len(), 3);
+    let new = port().await;
+    let after = format!(
+        "[{}]\ndisabled = 1\n[{}]\nsourcetype = changed\n[{}]\n",
+        stanza(off),
+        stanza(kept),
+        stanza(new)
+    );
+    let mut change = running.change().await.unwrap();
+    change.prepare_end(&effective(&after)).unwrap();
+    change.apply().await;
+    let listening = running.listening().await;
+    let [one] = listening.as_slice() else { panic!("{listening:?}") };
+    assert_eq!((one.address.port(), one.sourcetype.as_deref()), (kept, None));
+    apply(&running, &after, "").await.unwrap();
+    let mut all = running.listening().await;
+    all.sort_by_key(|one| one.address.port() == new);
+    let found: Vec<_> =
+        all.iter().map(|one| (one.address.port(), one.sourcetype.as_deref())).collect();
+    assert_eq!(found, [(kept, Some("changed")), (new, None)]);
+    shutdown.finish(PATIENCE).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_wrong_is_told_and_changes_nothing() {
     let (folder, recorder) = (TestDir::new(), Recorder::new(Duration::from_secs(1)));
     let shutdown = Shutdown::new();
@@ -184,11 +216,13 @@ async fn what_is_wrong_is_told_and_changes_nothing() {
     let mut change = running.change().await.unwrap();
     change.prepare(&effective(&format!("[{used}]\n")), "").await.unwrap();
     let [skipped] = change.skipped() else { panic!("{:?}", change.skipped()) };
-    assert!(skipped.ends_with(&format!("; the input [{used}] is skipped")), "{skipped}");
+    assert_eq!(skipped.stanza, used);
+    let text = skipped.to_string();
+    assert!(text.ends_with(&format!("; the input [{used}] is skipped")), "{text}");
     drop((change, taken));
     let mut change = running.change().await.unwrap();
     change.prepare(&effective(&format!("[{used}]\n")), "").await.unwrap();
-    assert_eq!(change.skipped(), [""; 0]);
+    assert_eq!(change.skipped(), []);
     drop(change);
     let port = port().await;
     let (one, other) = (format!("tcp://one:{port}"), format!("tcp://other:{port}"));

@@ -486,8 +486,9 @@ fn kept_documents(state: &ApiState) -> Vec<Arc<dyn Followed>> {
         Arc::clone(&state.secrets) as Arc<dyn Followed>,
         Arc::clone(&state.suppressions) as Arc<dyn Followed>,
         Arc::clone(&state.server_settings) as Arc<dyn Followed>,
-        Arc::new(state.apps.clone()),
+        // Before the objects of apps: an input of them may be for a new index.
         state.indexes.followed(Arc::clone(&state.ingest), state.shutdown.clone()),
+        Arc::new(state.apps.clone()),
     ]
 }
 

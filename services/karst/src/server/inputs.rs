@@ -157,13 +157,9 @@ pub(crate) async fn start(
         tracing::warn!("{warning}");
     }
     let host = host_name();
-    let disabled = karst.state.apps.disabled();
     // The inputs of files and apps are an indexer's.
-    let conf = if roles.indexer {
-        karst.state.apps.knowledge().conf("inputs")
-    } else {
-        Knowledge::builtin().conf("inputs")
-    };
+    let in_force = || karst.state.apps.knowledge().conf("inputs");
+    let conf = if roles.indexer { in_force() } else { Knowledge::builtin().conf("inputs") };
     // Mistakes in files have been logged; changes over REST were checked when they were made.
     let now = Configured::read_tolerating(&conf, &host, &|_| true).unwrap_or_default();
     for token in now.http {
@@ -183,9 +179,9 @@ pub(crate) async fn start(
     for (what, listener) in karst.state.inputs.start(base, &conf, bound).await {
         println!("  {what:<11} {listener}");
     }
-    // A request or another process may have disabled an app meanwhile: inputs that did not run yet were not
-    // changed with it.
-    if karst.state.apps.disabled() != disabled {
+    // Another process may have changed an input meanwhile, or a request or another process may have disabled
+    // an app: inputs that did not run yet were not changed with it.
+    if roles.indexer && in_force() != conf {
         api::follow_inputs(&karst.state).await;
     }
     Ok(())

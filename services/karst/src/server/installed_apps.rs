@@ -2,15 +2,17 @@
 //! change.
 //!
 //! Guarantees: when an installation is answered, this process uses the app; the other processes of the
-//! cluster do a moment later. A failed copy is retried, and administrators are notified.
+//! cluster do a moment later. A failed copy is retried, and administrators are notified. Inputs that another
+//! process changes end before the index-time rules that change with them, and begin after them.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::inputs::configured::PAUSE;
 use access::{Console, Permissions};
-use api::{ApiState, AppReports, Messages};
+use api::{ApiState, AppReports, FollowedInputs, Messages};
 use apps::{Applied, Apps, FileRules, Installed, Package, Target};
 use catalog::{Catalog, Followed};
 use conf::{Layers, Warning};
@@ -190,13 +192,15 @@ impl Follower {
         self.0.notify_one();
     }
 
-    /// Applies installed apps and shared objects when other processes change them, and again after a failure,
-    /// until shutdown.
+    /// Applies installed apps and shared objects, and follows inputs, when other processes change them, and
+    /// again after a failure, until shutdown.
     pub(super) async fn run(self: Arc<Self>, state: ApiState, telling: Option<Telling>) {
         let (apps, conditions) = (&state.apps, &state.health);
         let mut disabled = apps.disabled();
         let mut is_behind = false;
         let mut announced = None;
+        // Inputs that were changed between the reading of the settings and their start are seen at first.
+        let mut followed = FollowedInputs::default();
         loop {
             if let Some(telling) = &telling {
                 telling.tell(apps, &mut announced).await;
@@ -206,8 +210,10 @@ impl Follower {
                 () = self.0.notified() => {}
                 () = apps.changed() => {}
                 () = tokio::time::sleep(RETRY), if is_behind => {}
+                () = tokio::time::sleep(PAUSE), if followed.is_behind() => {}
             }
             // Inputs end before the index-time rules of their app do, and begin after them.
+            followed.end(&state).await;
             let now = apps.disabled();
             let ends = !now.is_subset(&disabled);
             let ending = if ends {
@@ -221,8 +227,9 @@ impl Follower {
             // Apps that were enabled again meanwhile have no inputs now.
             if ends || now != disabled {
                 disabled = now;
-                api::follow_inputs(&state).await;
+                followed.forget();
             }
+            followed.catch_up(&state).await;
             match applied {
                 Ok(()) => {
                     conditions.clear(health::APPS_NOT_COPIED);

@@ -5,6 +5,7 @@
 
 use apps::{NOBODY, Namespace, SEARCH, SYSTEM, Settings};
 use conf::{Effective, Entry, Layer, Place, Stanza};
+use inputs::configured::Skipped;
 use model::ErrorKind;
 
 use crate::ApiState;
@@ -117,28 +118,52 @@ pub(crate) fn check_process(state: &ApiState, stanza: &str) -> Result<(), RestEr
     Err(RestError::of_kind(ErrorKind::Unavailable, text))
 }
 
-/// Applies `inputs.conf` after it was changed by other means. Returns why enabled inputs do not run. A
+/// Applies `inputs.conf` after it was changed by other means. Returns the enabled inputs that do not run. A
 /// process without the role indexer runs none of them.
 ///
 /// # Errors
 /// If the server is stopping, or has not started its inputs yet.
-pub(crate) async fn follow(state: &ApiState) -> Result<Vec<String>, RestError> {
+pub(crate) async fn follow(state: &ApiState) -> Result<Vec<Skipped>, RestError> {
     if !state.intake.is_indexer {
         return Ok(Vec::new());
     }
     let own = state.clone();
     let task = state.shutdown.spawn(async move {
         let mut change = own.inputs.change().await?;
-        let ending = own.ending_apps.names();
-        let conf = own.apps.knowledge().layers().effective_without(CONF, &ending);
-        change.prepare(&conf, "").await?;
+        change.prepare(&without_ending_apps(&own), "").await?;
         let skipped = change.skipped().to_vec();
         change.apply().await;
-        Ok::<Vec<String>, inputs::Error>(skipped)
+        Ok::<Vec<Skipped>, inputs::Error>(skipped)
     });
     let done = task.await;
     let done = done.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))?;
     Ok(done?)
+}
+
+/// Ends the inputs that `inputs.conf` does not have any more, or that it disables. No other input begins.
+///
+/// # Errors
+/// As [`follow`].
+pub(crate) async fn end_missing(state: &ApiState) -> Result<(), RestError> {
+    if !state.intake.is_indexer {
+        return Ok(());
+    }
+    let own = state.clone();
+    let task = state.shutdown.spawn(async move {
+        let mut change = own.inputs.change().await?;
+        change.prepare_end(&without_ending_apps(&own))?;
+        change.apply().await;
+        Ok::<(), inputs::Error>(())
+    });
+    let done = task.await;
+    done.map_err(|error| RestError::of_kind(ErrorKind::Internal, error.to_string()))??;
+    Ok(())
+}
+
+/// The settings in force, without those of apps that are about to end.
+fn without_ending_apps(state: &ApiState) -> Effective {
+    let ending = state.ending_apps.names();
+    state.apps.knowledge().layers().effective_without(CONF, &ending)
 }
 
 /// The app of a new input.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use futures::FutureExt;
+use inputs::configured::Skipped;
 use parking_lot::Mutex;
 
 use super::change::follow;
@@ -89,9 +90,9 @@ pub(crate) async fn without_inputs_of<T>(
     }
 }
 
-fn log(followed: Result<Vec<String>, RestError>) {
+fn log(followed: Result<Vec<Skipped>, RestError>) {
     match followed {
-        Ok(skipped) => skipped.iter().for_each(|text| tracing::warn!("{text}")),
+        Ok(skipped) => skipped.iter().for_each(|one| tracing::warn!("{one}")),
         Err(error) if error.status == StatusCode::SERVICE_UNAVAILABLE => {
             tracing::info!(error = error.text, "inputs.conf is not applied now");
         }
