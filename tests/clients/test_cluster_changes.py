@@ -202,4 +202,11 @@ def test_a_port_that_is_taken_at_another_indexer_is_named_there_and_opened_once_
     assert two.rest("DELETE", path).status == 200
     wait_for(lambda: not is_open(port), "a removed input ends where it runs", 60)
     wait_for(lambda: not_running(two) == "", "a removed input is not missed", 60)
+    # Each time, the settings after the removal are those before the creation.
+    for _ in range(3):
+        post(one, f"{INPUTS}/tcp/raw", name=name, sourcetype="text")
+        assert is_open(port)
+        wait_for(lambda: f"[tcp://{name}]: cannot listen" in not_running(two), "the other one knows it", 60)
+        assert two.rest("DELETE", path).status == 200
+        wait_for(lambda: not is_open(port), "it ends where it was created", 60)
     cluster.stop()

@@ -74,6 +74,11 @@ impl NotRunning {
         self.tell(&reasons);
     }
 
+    /// Whether there are inputs that the program tries again.
+    pub(super) fn has_skipped(&self) -> bool {
+        !self.0.reasons.lock().skipped.is_empty()
+    }
+
     fn note(&self, input: &str, reason: Option<String>) {
         let mut reasons = self.0.reasons.lock();
         match reason {
@@ -162,13 +167,13 @@ mod tests {
         let named = text.borrow().as_deref().unwrap().to_owned();
         let all = "the monitored files: the disk is full; [tcp://1]: the port is taken; [udp://2]: \
                    the port is taken";
-        assert!(named.ends_with(all), "{named}");
+        assert!(named.ends_with(all) && inputs.has_skipped(), "{named}");
         inputs.note("the monitored files", None);
         inputs.name_skipped([skipped("udp://2")].iter());
         let named = text.borrow().as_deref().unwrap().to_owned();
         assert!(named.ends_with("every 5 s: [udp://2]: the port is taken"), "{named}");
         inputs.name_skipped(std::iter::empty());
-        assert!(text.borrow().is_none());
+        assert!(text.borrow().is_none() && !inputs.has_skipped());
     }
 
     #[tokio::test]

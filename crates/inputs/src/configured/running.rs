@@ -179,6 +179,12 @@ impl RunningInputs {
         self.inner.not_running.name_skipped(skipped);
     }
 
+    /// Whether [`Self::name_skipped`] has named inputs that the caller has to try again.
+    #[must_use]
+    pub fn has_skipped(&self) -> bool {
+        self.inner.not_running.has_skipped()
+    }
+
     /// Directories of the program, which inputs leave out.
     #[must_use]
     pub fn own_directories(&self) -> &OwnDirectories {
@@ -362,10 +368,12 @@ impl Change {
         units.retain(|unit, wanted| {
             let Some(running) = self.state.units.get(unit) else { return false };
             let goes_on = |stanza: &String| wanted.said.iter().any(|(other, _)| other == stanza);
-            if running.said.iter().all(|(stanza, _)| goes_on(stanza)) {
+            let going_on = running.said.iter().filter(|(stanza, _)| goes_on(stanza)).count();
+            if going_on == running.said.len() {
                 wanted.said.clone_from(&running.said);
             }
-            true
+            // If none of them goes on, a new input has their port.
+            going_on > 0
         });
         self.wanted = units;
         Ok(())

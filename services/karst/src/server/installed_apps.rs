@@ -201,16 +201,20 @@ impl Follower {
         let mut announced = None;
         // Inputs that were changed between the reading of the settings and their start are seen at first.
         let mut followed = FollowedInputs::default();
+        let mut not_running = state.inputs.not_running();
         loop {
             if let Some(telling) = &telling {
                 telling.tell(apps, &mut announced).await;
             }
+            not_running.mark_unchanged();
             tokio::select! {
                 () = state.shutdown.stopped() => return,
                 () = self.0.notified() => {}
                 () = apps.changed() => {}
                 () = tokio::time::sleep(RETRY), if is_behind => {}
-                () = tokio::time::sleep(PAUSE), if followed.is_behind() => {}
+                () = tokio::time::sleep(PAUSE), if followed.is_behind(&state) => {}
+                // A request to this process left inputs that cannot run yet.
+                Ok(()) = not_running.changed() => {}
             }
             // Inputs end before the index-time rules of their app do, and begin after them.
             followed.end(&state).await;
@@ -223,12 +227,7 @@ impl Follower {
             };
             let applied = apps.apply_installed().await;
             drop(ending);
-            let now = apps.disabled();
-            // Apps that were enabled again meanwhile have no inputs now.
-            if ends || now != disabled {
-                disabled = now;
-                followed.forget();
-            }
+            disabled = apps.disabled();
             followed.catch_up(&state).await;
             match applied {
                 Ok(()) => {

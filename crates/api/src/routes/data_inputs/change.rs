@@ -118,7 +118,8 @@ pub(crate) fn check_process(state: &ApiState, stanza: &str) -> Result<(), RestEr
     Err(RestError::of_kind(ErrorKind::Unavailable, text))
 }
 
-/// Applies `inputs.conf` after it was changed by other means. Returns the enabled inputs that do not run. A
+/// Applies `inputs.conf` after it was changed by other means. Returns the enabled inputs that do not run.
+/// Those of them that were created or changed over REST are named, and `FollowedInputs` tries them again. A
 /// process without the role indexer runs none of them.
 ///
 /// # Errors
@@ -132,6 +133,10 @@ pub(crate) async fn follow(state: &ApiState) -> Result<Vec<Skipped>, RestError> 
         let mut change = own.inputs.change().await?;
         change.prepare(&without_ending_apps(&own), "").await?;
         let skipped = change.skipped().to_vec();
+        // Before another change names those that it skips.
+        let is_stored = |one: &&Skipped| home(&own, &one.stanza).is_some_and(|home| home.is_stored);
+        let stored: Vec<&Skipped> = skipped.iter().filter(is_stored).collect();
+        own.inputs.name_skipped(stored.into_iter());
         change.apply().await;
         Ok::<Vec<Skipped>, inputs::Error>(skipped)
     });

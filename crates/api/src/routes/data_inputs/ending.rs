@@ -13,7 +13,7 @@ use futures::FutureExt;
 use inputs::configured::Skipped;
 use parking_lot::Mutex;
 
-use super::change::follow;
+use super::change::{end_missing, follow};
 use crate::ApiState;
 use crate::error::RestError;
 
@@ -64,12 +64,12 @@ pub async fn follow_inputs(state: &ApiState) {
     log(follow(state).await);
 }
 
-/// Ends the inputs of apps that are about to be disabled, and applies the rest of `inputs.conf`. This must be
-/// done while the index-time rules of these apps are in force: without them, events that still arrive would
-/// be indexed with everything that a rule masks or drops.
+/// Ends the inputs of apps that are about to be disabled. No other input begins: its own index-time rules may
+/// be part of the change. This must be done while the index-time rules of these apps are in force: without
+/// them, events that still arrive would be indexed with everything that a rule masks or drops.
 pub async fn end_inputs_of(state: &ApiState, apps: BTreeSet<String>) -> Ending {
     let ending = state.ending_apps.add(apps);
-    follow_inputs(state).await;
+    log(end_missing(state).await.map(|()| Vec::new()));
     ending
 }
 

@@ -1,87 +1,69 @@
 //! Inputs that another process of the cluster creates, changes or removes: this process follows.
 //!
-//! Guarantees: the state of the last change counts, however quickly changes follow each other. An input that
-//! was changed over REST and cannot run here, for example because its port is taken on this machine, is named
-//! in [`inputs::configured::RunningInputs::not_running`], and runs once it can; the others are not affected.
-//! Leaves to others: to learn of changes, and to put the index-time rules in force between
-//! [`FollowedInputs::end`] and [`FollowedInputs::catch_up`].
+//! Guarantees: the state of the last change counts, however quickly changes follow each other, and whichever
+//! processes make them. An input that was changed over REST and cannot run here, for example because its port
+//! is taken on this machine, is named in [`inputs::configured::RunningInputs::not_running`], and runs once it
+//! can; the others are not affected. Leaves to others: to learn of changes, and to put the index-time rules
+//! in force between [`FollowedInputs::end`] and [`FollowedInputs::catch_up`].
 
 use axum::http::StatusCode;
-use conf::Effective;
 use inputs::configured::Skipped;
 
-use super::change::{end_missing, follow, home};
+use super::change::{end_missing, follow};
 use crate::ApiState;
+use crate::error::RestError;
 
-/// The state of the inputs that was applied last.
+/// What was followed. The settings are compared with the running inputs each time, not with those that were
+/// followed last: requests to this process change the inputs, too.
 #[derive(Debug, Default)]
 pub struct FollowedInputs {
-    /// The settings; `None`: they are applied in any case.
-    applied: Option<Effective>,
-    /// The enabled inputs that did not run then. `None`: those of the start, which are in the log.
+    /// Whether the inputs are those of the settings in force, except those that cannot run.
+    is_applied: bool,
+    /// The enabled inputs that did not run. `None`: those of the start, which are in the log.
     skipped: Option<Vec<Skipped>>,
-    /// Whether one of them was created or changed over REST, so that it is tried again.
-    is_short: bool,
+    /// The failure that is in the log.
+    failure: Option<String>,
 }
 
 impl FollowedInputs {
     /// Whether [`Self::catch_up`] has something to try again after [`inputs::configured::PAUSE`].
     #[must_use]
-    pub fn is_behind(&self) -> bool {
-        self.applied.is_none() || self.is_short
-    }
-
-    /// Applies the settings the next time even if they are the same.
-    pub fn forget(&mut self) {
-        self.applied = None;
+    pub fn is_behind(&self, state: &ApiState) -> bool {
+        !self.is_applied || state.inputs.has_skipped()
     }
 
     /// Ends the inputs that were removed or disabled. This must be done before the index-time rules of that
     /// moment are in force: the rules of these inputs may be removed, too.
-    pub async fn end(&self, state: &ApiState) {
-        let applied = self.applied.as_ref();
-        if applied.is_none_or(|applied| *applied == settings(state)) {
-            return;
-        }
+    pub async fn end(&mut self, state: &ApiState) {
         if let Err(error) = end_missing(state).await {
-            tracing::info!(error = error.text, "inputs are not ended now");
+            self.note(&error);
         }
     }
 
-    /// Begins, changes and ends inputs as `inputs.conf` and the objects of the cluster say it now, if they
-    /// have changed since the last time, or if an input did not run then.
+    /// Begins, changes and ends inputs as `inputs.conf` and the objects of the cluster say it now.
     pub async fn catch_up(&mut self, state: &ApiState) {
-        let now = settings(state);
-        if !self.is_behind() && self.applied.as_ref() == Some(&now) {
-            return;
-        }
         let skipped = match follow(state).await {
             Ok(skipped) => skipped,
-            Err(error) => {
-                self.applied = None;
-                // Before the start of the inputs, and while the server is stopping.
-                if error.status != StatusCode::SERVICE_UNAVAILABLE {
-                    tracing::error!(error = error.text, "inputs.conf could not be applied");
-                }
-                return;
-            }
+            Err(error) => return self.note(&error),
         };
         if let Some(known) = &self.skipped {
             for one in skipped.iter().filter(|one| !known.contains(one)) {
                 tracing::warn!("{one}");
             }
         }
-        let is_stored =
-            |one: &&Skipped| home(state, &one.stanza).is_some_and(|home| home.is_stored);
-        let stored: Vec<&Skipped> = skipped.iter().filter(is_stored).collect();
-        self.is_short = !stored.is_empty();
-        state.inputs.name_skipped(stored.into_iter());
-        self.applied = Some(now);
-        self.skipped = Some(skipped);
+        *self = Self { is_applied: true, skipped: Some(skipped), failure: None };
     }
-}
 
-/// The settings in force.
-fn settings(state: &ApiState) -> Effective {
-    state.apps.knowledge().conf("inputs")
+    /// A failure that stays the same is logged once.
+    fn note(&mut self, error: &RestError) {
+        self.is_applied = false;
+        // Before the start of the inputs, and while the server is stopping.
+        if error.status == StatusCode::SERVICE_UNAVAILABLE
+            || self.failure.as_ref() == Some(&error.text)
+        {
+            return;
+        }
+        tracing::error!(error = error.text, "inputs.conf could not be applied");
+        self.failure = Some(error.text.clone());
+    }
 }
