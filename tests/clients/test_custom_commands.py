@@ -1,11 +1,13 @@
 """Custom search commands of an app, made with Splunk's SDK for Python and without it, run by searches."""
 
 import pathlib
+import urllib.parse
 
 import pytest
 import splunklib
 
 from clustered import new_server
+from karst import PASSWORD, USER
 
 COMMANDS = """[double]
 chunked = true
@@ -27,6 +29,12 @@ chunked = true
 filename = slow.sh
 chunked = true
 maxwait = 1
+[asks]
+chunked = true
+[asks_old]
+passauth = true
+[asks_nobody]
+filename = asks_old.py
 """
 HEAD = "import sys\nfrom splunklib.searchcommands import *\n"
 TAIL = "\ndispatch(C, sys.argv, sys.stdin, sys.stdout, __name__)\n"
@@ -76,6 +84,35 @@ for row in results:
 si.addInfoMessage(messages, "done")
 si.outputResults(results, messages)
 """,
+    "asks.py": "import json\nfrom splunklib import binding\n"
+    + HEAD
+    + """@Configuration()
+class C(GeneratingCommand):
+    def generate(self):
+        context = self.service.get("/services/authentication/current-context", output_mode="json")
+        user = json.loads(context.body.read())["entry"][0]["content"]["username"]
+        form = {"name": f"made-by-{user}", "password": "a password 1", "roles": "user"}
+        try:
+            made = self.service.post("/services/authentication/users", **form).status
+        except binding.HTTPError as refused:
+            made = refused.status
+        yield {"user": user, "made": made, "key": self.service.token}
+"""
+    + TAIL,
+    "asks_old.py": """import csv, json, ssl, urllib.request
+import splunk.Intersplunk as si
+_, _, settings = si.getOrganizedResults()
+key = settings["sessionKey"]
+row = {"key": key, "user": ""}
+if key:
+    info = next(csv.DictReader(open(settings["infoPath"])))
+    assert key == info["_auth_token"] and key in settings["authString"]
+    url = info["_splunkd_uri"] + "/services/authentication/current-context?output_mode=json"
+    asked = urllib.request.Request(url, headers={"Authorization": "Splunk " + key})
+    with urllib.request.urlopen(asked, context=ssl._create_unverified_context()) as answer:
+        row["user"] = json.load(answer)["entry"][0]["content"]["username"]
+si.outputResults([row])
+""",
     "upper.sh": "#!/bin/sh\ntr a-z A-Z\n",
     "broken.py": "import sys\nsys.exit('the reason')\n",
     "slow.sh": "#!/bin/sh\nsleep 1000\n",
@@ -108,9 +145,9 @@ def server(tmp_path_factory):
     assert "panicked" not in server.log_text()
 
 
-def ask(server, search, app="tools"):
+def ask(server, search, app="tools", user=USER):
     form = {"search": search, "exec_mode": "oneshot", "output_mode": "json", "count": "0"}
-    return server.rest("POST", f"/servicesNS/admin/{app}/search/jobs", form)
+    return server.rest("POST", f"/servicesNS/{user}/{app}/search/jobs", form, auth=(user, PASSWORD))
 
 
 def rows(server, search, app="tools"):
@@ -192,3 +229,54 @@ def test_a_command_is_known_where_its_app_shows_it(server):
     assert "nknown search command" in error(server, "| makeresults | double field=n", "search")
     assert len(rows(server, "| count_to end=3", "search")) == 3
     assert "nknown search command" in error(server, "| makeresults | nothing")
+
+
+def with_key(server, scheme, key, method, path, form=None):
+    headers = {"Authorization": f"{scheme} {key}"}
+    body = urllib.parse.urlencode(form) if form else None
+    return server.request(server.management_port, method, path, body, headers, tls=True)
+
+
+def is_valid(server, key):
+    answer = with_key(server, "Splunk", key, "GET", "/services/authentication/current-context")
+    assert answer.status in (200, 401), answer
+    return answer.status == 200
+
+
+@pytest.fixture(scope="module")
+def runner(server):
+    """A user who may run commands, and not make users."""
+    role = {"name": "runner", "imported_roles": "user", "capabilities": "run_custom_command"}
+    assert server.rest("POST", "/services/authorization/roles", role).status == 201
+    user = {"name": "runner", "password": PASSWORD, "roles": "runner"}
+    assert server.rest("POST", "/services/authentication/users", user).status == 201
+    return "runner"
+
+
+def test_a_program_asks_the_rest_api_as_the_user_of_its_search_until_it_ends(server, runner):
+    for user, made in [(USER, "201"), (runner, "403")]:
+        answer = ask(server, "| asks", user=user)
+        assert answer.status == 200, answer
+        (row,) = answer.json()["results"]
+        assert (row["user"], row["made"]) == (user, made)
+        assert not is_valid(server, row["key"])
+        assert row["key"] not in server.log_text()
+
+
+def test_a_program_has_no_more_rights_than_the_token_of_its_search(server):
+    form = {"name": USER, "audience": "tests", "capabilities": "search,run_custom_command", "output_mode": "json"}
+    made = server.rest("POST", "/services/authorization/tokens", form)
+    assert made.status == 201, made
+    token = made.json()["entry"][0]["content"]["token"]
+    form = {"search": "| asks", "exec_mode": "oneshot", "output_mode": "json"}
+    answer = with_key(server, "Bearer", token, "POST", f"/servicesNS/{USER}/tools/search/jobs", form)
+    assert answer.status == 200, answer
+    (row,) = answer.json()["results"]
+    assert (row["user"], row["made"]) == (USER, "403")
+
+
+def test_a_program_of_protocol_1_has_a_session_if_its_stanza_says_so(server):
+    (row,) = rows(server, "| makeresults | asks_old | table user key")
+    assert row["user"] == USER
+    assert not is_valid(server, row["key"])
+    assert rows(server, "| makeresults | asks_nobody | stats count(key) AS keys count") == [{"keys": "0", "count": "1"}]

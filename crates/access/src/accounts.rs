@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use crate::Error;
 use crate::authentication::{AuthenticationSettings, ProviderSettings};
 use crate::external::user_name_fault;
 use crate::ldap::LdapDirectory;
@@ -21,8 +20,9 @@ use crate::oidc::OidcProvider;
 use crate::password_policy::PasswordPolicy;
 use crate::passwords::Passwords;
 use crate::saml::SamlProvider;
-use crate::sessions::{AtProvider, ExpiredSession, SessionInfo, Sessions};
+use crate::sessions::{AtProvider, ExpiredSession, SessionInfo, SessionUser, Sessions};
 use crate::shared_sessions::SharedSessions;
+use crate::{Error, Scope};
 
 const KIND: &str = "users";
 /// Maximum number of waiting logins; further ones are refused.
@@ -405,6 +405,14 @@ impl Accounts {
         self.sessions.close(key);
     }
 
+    /// A session of a program that this process runs for a user: it is known here only and ends when it is
+    /// closed, when the user's sessions end, or when the user is locked or removed. Requests with its key
+    /// are restricted to the scope.
+    #[must_use]
+    pub fn program_session(&self, user: &str, scope: Option<Scope>) -> String {
+        self.sessions.open_for_program(Instant::now(), user, scope)
+    }
+
     /// Stores sessions as documents of the catalog from now on, so that all processes that follow the catalog
     /// know them.
     pub fn share_sessions(&mut self) {
@@ -444,10 +452,19 @@ impl Accounts {
     /// The user of a session, if it is valid.
     #[must_use]
     pub fn session_user(&self, key: &str) -> Option<String> {
+        self.session(key).map(|user| user.name)
+    }
+
+    fn session(&self, key: &str) -> Option<SessionUser> {
         if let Some(shared) = &self.shared_sessions {
             shared.catch_up(key, |user| self.may_go_on(user));
         }
         let user = self.sessions.user(Instant::now(), key)?;
+        // A process that locks or removes the user does not know the sessions of programs elsewhere.
+        if user.is_program && !self.may_go_on(&user.name) {
+            self.sessions.close(key);
+            return None;
+        }
         if let Some(shared) = &self.shared_sessions {
             shared.tell_use(key);
         }
@@ -468,13 +485,13 @@ impl Accounts {
         document.is_some_and(|json| json.get("locked").and_then(Value::as_bool) != Some(true))
     }
 
-    /// As [`session_user`](Self::session_user), for a session that another process may have opened a moment
-    /// ago.
-    pub async fn arriving_session_user(&self, key: &str) -> Option<String> {
-        match (self.session_user(key), &self.shared_sessions) {
+    /// As [`session_user`](Self::session_user), also for a session that another process may have opened a
+    /// moment ago; with the scope of a session of a program.
+    pub async fn arriving_session_user(&self, key: &str) -> Option<SessionUser> {
+        match (self.session(key), &self.shared_sessions) {
             (None, Some(shared)) => {
                 shared.arrival(key).await;
-                self.session_user(key)
+                self.session(key)
             }
             (user, _) => user,
         }

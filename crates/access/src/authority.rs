@@ -193,6 +193,15 @@ impl Rights {
         Self { index_scope, is_scoped, ..narrowed }
     }
 
+    /// The scope that restricts the user to these rights; `None` if they are all rights of the user.
+    #[must_use]
+    pub fn scope(&self) -> Option<Scope> {
+        self.is_scoped.then(|| Scope {
+            capabilities: Some(self.capabilities.iter().cloned().collect()),
+            indexes: self.index_scope.clone(),
+        })
+    }
+
     /// Whether they are restricted by the scope of a token: they cannot be passed on by user name.
     #[must_use]
     pub fn is_scoped(&self) -> bool {
@@ -545,6 +554,12 @@ mod tests {
         assert!(narrow.may("search") && narrow.may_search(&index("web-1")));
         assert!(!narrow.may_search(&index("main")) && !narrow.may_search(&index("secret")));
         assert!(narrow.covers(&rights("bob", &[], &[])).is_err());
+        // A session that is opened with these rights has no others.
+        let again = rights("ann", &["search", "edit_user"], &["web*", "main"]);
+        assert_eq!(again.scope(), None);
+        let again = again.narrowed(&narrow.scope().unwrap());
+        assert!(again.may("search") && !again.may("edit_user") && again.is_scoped());
+        assert!(again.may_search(&index("web-1")) && !again.may_search(&index("main")));
     }
 
     #[test]

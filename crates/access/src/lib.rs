@@ -57,6 +57,6 @@ pub use permissions::{Permissions, Perms};
 pub use roles::{Imported, Role, Roles, is_built_in, like, role_name_fault};
 pub use secrets::{Secret, Secrets, derived_key};
 pub use server_settings::ServerSettings;
-pub use sessions::{AtProvider, ExpiredSession, SessionInfo, SessionSettings};
+pub use sessions::{AtProvider, ExpiredSession, SessionInfo, SessionSettings, SessionUser};
 pub use settings::time_span;
 pub use tokens::{HecToken, HecTokens};

@@ -4,6 +4,7 @@
 //! A session ends when it is idle (`sessionTimeout`), at its absolute age (`maxSessionLifetime`),
 //! when its user has too many younger ones (`maxSessionsPerUser`), when it is closed, and with the
 //! user's password. Expired sessions are collected in a list, because no request records their end.
+//! Sessions of programs have no limits: whoever starts the program closes them.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -14,6 +15,8 @@ use parking_lot::Mutex;
 
 use rand::distr::{Alphanumeric, SampleString};
 use saml::Subject;
+
+use crate::Scope;
 
 conf::settings! {
     /// Limits of sessions.
@@ -46,6 +49,29 @@ pub struct AtProvider {
     pub ends_in: Option<Duration>,
 }
 
+/// What a session is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Purpose {
+    /// A login.
+    Login,
+    /// Commands on the same machine: it ends when it is closed.
+    Commands,
+    /// A program that a search runs. It ends when it is closed and with the user's logins. Requests are
+    /// restricted to the scope.
+    Program(Option<Scope>),
+}
+
+/// The user of a valid session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionUser {
+    /// The name.
+    pub name: String,
+    /// The scope of the search whose program has the session.
+    pub scope: Option<Scope>,
+    /// Whether a program has the session.
+    pub(crate) is_program: bool,
+}
+
 #[derive(Debug, Clone)]
 pub(crate) struct Session {
     /// Its public ID, which does not reveal the key.
@@ -55,7 +81,7 @@ pub(crate) struct Session {
     pub(crate) source: Option<IpAddr>,
     pub(crate) opened: Instant,
     pub(crate) used: Instant,
-    lasts: bool,
+    purpose: Purpose,
     pub(crate) provider: AtProvider,
     /// The time of the last use of which other processes were notified; only for shared sessions.
     told: Option<Instant>,
@@ -113,7 +139,7 @@ impl Session {
             source: None,
             opened: now,
             used: now,
-            lasts: false,
+            purpose: Purpose::Login,
             provider: AtProvider::default(),
             told: None,
             is_own: true,
@@ -127,13 +153,13 @@ impl Session {
         (opened, used): (Instant, Instant),
         provider: AtProvider,
     ) -> Self {
-        let told = Some(used);
-        Self { id, user, source, opened, used, lasts: false, provider, told, is_own: false }
+        let (told, purpose) = (Some(used), Purpose::Login);
+        Self { id, user, source, opened, used, purpose, provider, told, is_own: false }
     }
 
     /// Whether it ends with the user's sessions, except the one with a key.
     fn ends_with(&self, key: &str, user: &str, except: Option<&str>) -> bool {
-        self.user == user && !self.lasts && Some(key) != except
+        self.user == user && self.purpose != Purpose::Commands && Some(key) != except
     }
 
     fn expired(&self, now: Instant, settings: &SessionSettings) -> bool {
@@ -143,7 +169,7 @@ impl Session {
     /// The setting whose limit it has reached, if any.
     fn limit_reached(&self, now: Instant, settings: &SessionSettings) -> Option<&'static str> {
         let since = |then: Instant| now.saturating_duration_since(then);
-        if self.lasts {
+        if self.purpose != Purpose::Login {
             None
         } else if since(self.opened) >= settings.lifetime {
             Some("maxSessionLifetime")
@@ -174,7 +200,7 @@ impl Known {
         let mut found: Vec<(Instant, String)> = self
             .by_key
             .iter()
-            .filter(|(_, session)| !session.lasts && fits(session))
+            .filter(|(_, session)| session.purpose == Purpose::Login && fits(session))
             .map(|(key, session)| (session.used, key.clone()))
             .collect();
         if found.len() < limit.max(1) {
@@ -290,11 +316,22 @@ impl Sessions {
 
     /// Opens a session that does not expire.
     pub(crate) fn open_lasting(&self, now: Instant, user: &str) -> String {
-        self.all.lock().add(Session { lasts: true, ..Session::new(now, user) })
+        self.all.lock().add(Session { purpose: Purpose::Commands, ..Session::new(now, user) })
+    }
+
+    /// Opens a session for a program.
+    pub(crate) fn open_for_program(
+        &self,
+        now: Instant,
+        user: &str,
+        scope: Option<Scope>,
+    ) -> String {
+        let purpose = Purpose::Program(scope);
+        self.all.lock().add(Session { purpose, ..Session::new(now, user) })
     }
 
     /// The user of a session, if it is valid.
-    pub(crate) fn user(&self, now: Instant, key: &str) -> Option<String> {
+    pub(crate) fn user(&self, now: Instant, key: &str) -> Option<SessionUser> {
         let mut known = self.all.lock();
         let settings = known.settings.clone();
         let session = known.by_key.get_mut(key)?;
@@ -303,7 +340,11 @@ impl Sessions {
             return None;
         }
         session.used = session.used.max(now);
-        Some(session.user.clone())
+        let (is_program, scope) = match &session.purpose {
+            Purpose::Program(scope) => (true, scope.clone()),
+            Purpose::Login | Purpose::Commands => (false, None),
+        };
+        Some(SessionUser { name: session.user.clone(), scope, is_program })
     }
 
     pub(crate) fn close(&self, key: &str) -> AtProvider {
@@ -366,6 +407,10 @@ mod tests {
         sessions.open(now, user, None, AtProvider::default())
     }
 
+    fn name(sessions: &Sessions, now: Instant, key: &str) -> Option<String> {
+        sessions.user(now, key).map(|user| user.name)
+    }
+
     #[test]
     fn a_session_ends_with_the_one_at_its_provider() {
         let (sessions, now) = (Sessions::new(SessionSettings::default()), Instant::now());
@@ -384,7 +429,7 @@ mod tests {
     fn a_session_ends_when_it_is_closed_or_not_used() {
         let (sessions, now) = (Sessions::new(SessionSettings::default()), Instant::now());
         let key = open(&sessions, now, "ann");
-        assert_eq!(sessions.user(now, &key).as_deref(), Some("ann"));
+        assert_eq!(name(&sessions, now, &key).as_deref(), Some("ann"));
         let id = sessions.all(now)[0].id.clone();
         assert_eq!(sessions.close_by_id(&id), Some(key.clone()));
         assert_eq!(sessions.close_by_id(&id), None);
@@ -392,7 +437,28 @@ mod tests {
         let kept = sessions.open_lasting(now, "ann");
         let other = open(&sessions, now, "ann");
         assert_eq!(sessions.user(now + HOUR, &other), None);
-        assert_eq!(sessions.user(now + 1_000 * HOUR, &kept).as_deref(), Some("ann"));
+        assert_eq!(name(&sessions, now + 1_000 * HOUR, &kept).as_deref(), Some("ann"));
+    }
+
+    #[test]
+    fn a_session_of_a_program_has_its_scope_and_ends_with_the_logins_of_its_user() {
+        let settings = SessionSettings { per_user: 1, ..SessionSettings::default() };
+        let (sessions, now) = (Sessions::new(settings), Instant::now());
+        let scope = Scope { capabilities: Some(vec!["search".to_owned()]), indexes: None };
+        let limited = sessions.open_for_program(now, "ann", Some(scope.clone()));
+        let unlimited = sessions.open_for_program(now, "ann", None);
+        // Neither expires, nor counts for maxSessionsPerUser.
+        let login = open(&sessions, now + 100 * HOUR, "ann");
+        let later = now + 100 * HOUR;
+        let scope_of = |key: &str| sessions.user(later, key).map(|user| user.scope);
+        assert_eq!(scope_of(&limited), Some(Some(scope)));
+        assert_eq!(scope_of(&unlimited), Some(None));
+        assert_eq!(scope_of(&login), Some(None));
+        sessions.close(&unlimited);
+        assert_eq!(scope_of(&unlimited), None);
+        sessions.close_all_of("ann", Some(&login));
+        assert_eq!((scope_of(&limited), scope_of(&login)), (None, Some(None)));
+        assert_eq!(sessions.take_expired(later), []);
     }
 
     #[test]
@@ -425,7 +491,7 @@ mod tests {
         let key = open(&sessions, start, "ann");
         let mut now = start;
         while now < start + 24 * HOUR {
-            assert_eq!(sessions.user(now, &key).as_deref(), Some("ann"));
+            assert_eq!(name(&sessions, now, &key).as_deref(), Some("ann"));
             now += HOUR / 2;
         }
         assert_eq!(sessions.user(now, &key), None);

@@ -313,7 +313,8 @@ async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
             .to_string()
             .contains(&key)
     );
-    assert_eq!(two.accounts.arriving_session_user(&key).await.as_deref(), Some("ann"));
+    let arrived = two.accounts.arriving_session_user(&key).await;
+    assert_eq!(arrived.map(|user| user.name).as_deref(), Some("ann"));
     let [[ours], [theirs]] =
         [&one, &two].map(|house| house.accounts.sessions().try_into().unwrap());
     let (ours, theirs): (crate::SessionInfo, crate::SessionInfo) = (ours, theirs);
@@ -352,6 +353,24 @@ async fn a_session_is_known_to_all_processes_until_one_of_them_ends_it() {
     // Local ones are nobody else's.
     let local = one.accounts.local_session("ann");
     assert!(two.accounts.session_user(&local).is_none());
+}
+
+#[tokio::test]
+async fn a_session_of_a_program_is_known_here_and_ends_when_its_user_is_locked_anywhere() {
+    let [one, two] = two_houses(SessionSettings::default()).await;
+    let scope = Some(Scope { capabilities: None, indexes: Some(vec!["web".to_owned()]) });
+    let key = one.accounts.program_session("ann", scope.clone());
+    let found = one.accounts.arriving_session_user(&key).await.unwrap();
+    assert_eq!((found.name.as_str(), &found.scope), ("ann", &scope));
+    assert!(two.accounts.session_user(&key).is_none());
+    let (closed, left) = (key, one.accounts.program_session("ann", None));
+    one.accounts.close_local_session(&closed);
+    assert!(one.accounts.session_user(&closed).is_none());
+    assert!(one.accounts.session_user(&left).is_some());
+    let lock = UserChange { locked: Some(true), ..Default::default() };
+    two.accounts.change("ann", lock, None).await.unwrap();
+    assert!(one.accounts.session_user(&left).is_none());
+    assert!(!one.accounts.has_session(&left));
 }
 
 #[tokio::test]

@@ -33,7 +33,8 @@ pub(crate) struct Caller {
     pub(crate) session: Option<String>,
     /// The caller's rights, as of this request.
     pub(crate) rights: Arc<Rights>,
-    /// The maximum scope of the request's token; it is already applied to the rights.
+    /// The maximum scope of the request's token, or of a program's session; it is already applied to the
+    /// rights.
     pub(crate) scope: Option<Scope>,
 }
 
@@ -43,7 +44,7 @@ impl Caller {
         Self { user, session, rights, scope: None }
     }
 
-    /// Somebody who came with a token.
+    /// Somebody who came with a token or with the session of a program.
     fn with_token(state: &ApiState, user: String, scope: Scope) -> Self {
         let rights = Arc::new(state.authority.of(&user).narrowed(&scope));
         Self { user, session: None, rights, scope: Some(scope) }
@@ -181,7 +182,11 @@ fn not_authenticated() -> RestError {
 
 async fn session_caller(state: &ApiState, key: &str) -> Result<Caller, RestError> {
     let user = state.accounts.arriving_session_user(key).await.ok_or_else(not_authenticated)?;
-    Ok(Caller::new(state, user, Some(key.to_owned())))
+    let session = Some(key.to_owned());
+    Ok(match user.scope {
+        Some(scope) => Caller { session, ..Caller::with_token(state, user.name, scope) },
+        None => Caller::new(state, user.name, session),
+    })
 }
 
 /// Somebody with a token: of Karst, or of the OpenID provider.

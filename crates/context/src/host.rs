@@ -110,6 +110,26 @@ pub struct ScriptRequest {
     pub max_bytes: usize,
 }
 
+/// Whose session a program of a search gets, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionRequest {
+    /// The user.
+    pub user: String,
+    /// The capabilities to which the session is restricted; `None` for all of the user.
+    pub capabilities: Option<Vec<String>>,
+    /// The indexes to which it is restricted (with `*`); `None` for all of the user.
+    pub indexes: Option<Vec<String>>,
+}
+
+/// A session at the management port, for a program of a search. It ends when this value is dropped.
+pub trait ProgramSession: Send + Sync {
+    /// The key.
+    fn key(&self) -> &str;
+
+    /// The address of the management port for programs on this machine.
+    fn uri(&self) -> &str;
+}
+
 /// A request to the program of an external lookup.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookupQuestion {
@@ -215,6 +235,12 @@ pub trait Host: Send + Sync + Debug {
             let _ = rows;
             Err(missing(&format!("there is no alert action \"{}\"", action.name)))
         })
+    }
+
+    /// Opens a session for a program; `None` without a management port.
+    fn open_session(&self, request: SessionRequest) -> Option<Box<dyn ProgramSession>> {
+        let _ = request;
+        None
     }
 
     /// Runs a custom command over rows; returns its rows and messages.

@@ -40,6 +40,8 @@ pub struct CustomCommand {
     pub streaming: bool,
     /// Protocol 1: whether the input of the program starts with a header.
     pub enableheader: bool,
+    /// Protocol 1: whether the header has a session key.
+    pub passauth: bool,
     /// Protocol 1: whether the output of the program starts with a header.
     pub outputheader: bool,
     /// Protocol 1: whether the program is asked for its properties (`__GETINFO__`).
@@ -48,6 +50,14 @@ pub struct CustomCommand {
     pub supports_rawargs: bool,
     /// Protocol 1: whether rows have columns for multivalue fields.
     pub supports_multivalues: bool,
+}
+
+impl CustomCommand {
+    /// Whether the program gets a session key of the user. Protocol 2 always has one.
+    #[must_use]
+    pub fn gets_session(&self) -> bool {
+        self.chunked || (self.passauth && self.enableheader)
+    }
 }
 
 impl Knowledge {
@@ -103,6 +113,7 @@ impl Knowledge {
                 || conf::boolean(&generating) == Some(true),
             streaming: is(&keys::STREAMING)?,
             enableheader: is(&keys::ENABLEHEADER)?,
+            passauth: is(&keys::PASSAUTH)?,
             outputheader: is(&keys::OUTPUTHEADER)?,
             supports_getinfo: is(&keys::SUPPORTS_GETINFO)?,
             supports_rawargs: is(&keys::SUPPORTS_RAWARGS)?,
@@ -140,6 +151,17 @@ mod tests {
         assert!(old.generating && old.enableheader && !old.chunked);
         assert_eq!((old.file.as_str(), old.maxinputs), ("o.pl", usize::MAX));
         assert_eq!(found.custom_command("other"), Ok(None));
+    }
+
+    #[test]
+    fn programs_of_protocol_1_get_a_session_if_their_stanza_says_so() {
+        let found = knowledge(
+            "[two]\nchunked = true\n[one]\npassauth = true\n[none]\npassauth = false\n[default]\n\
+             [headless]\npassauth = true\nenableheader = false\n",
+        );
+        let gets = |name: &str| found.custom_command(name).unwrap().unwrap().gets_session();
+        let all = ["two", "one", "none", "headless"];
+        assert_eq!(all.map(gets), [true, true, false, false]);
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub use context::compiled_lookup::CompiledLookups;
 pub use context::event_types::check_event_type;
 pub use context::host::{
     Action, CollectedEvent, EventsOnly, Host, Location, LookupQuestion, LookupSource, LookupWrite,
-    RestRequest, ScriptRequest,
+    ProgramSession, RestRequest, ScriptRequest, SessionRequest,
 };
 pub use context::limits::Limits;
 pub use context::macros::Macros;

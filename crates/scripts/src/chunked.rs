@@ -67,7 +67,7 @@ impl Chunked {
                 "app": info.app,
                 "owner": info.owner,
                 "username": info.owner,
-                "session_key": info.session_key,
+                "session_key": info.session_key.text(),
                 "splunkd_uri": info.uri,
                 "splunk_version": info.version,
                 "search": percent_encoded(&info.search),

@@ -1,6 +1,7 @@
 //! The definition of a custom search command: its stanza, and the information about the search that its
 //! program gets.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::program::Script;
@@ -77,10 +78,46 @@ pub struct SearchInfo {
     pub version: String,
     /// The address of the management port; empty if there is none.
     pub uri: String,
-    /// A session of the user at the management port; empty without `passauth`.
-    pub session_key: String,
+    /// A session of the user at the management port; empty if the command gets none.
+    pub session_key: SessionKey,
     /// The arguments, as written.
     pub raw_arguments: Vec<String>,
     /// The arguments, without quotes.
     pub arguments: Vec<String>,
+}
+
+/// The key of a session, which is not shown with the information that it belongs to.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct SessionKey(String);
+
+impl SessionKey {
+    /// A key.
+    #[must_use]
+    pub fn new(key: String) -> Self {
+        Self(key)
+    }
+
+    /// The key, for the program.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "no key" } else { "a key" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_key_is_not_in_the_text_of_what_it_belongs_to() {
+        let info =
+            SearchInfo { session_key: SessionKey::new("k3y".to_owned()), ..SearchInfo::default() };
+        let shown = format!("{info:?}");
+        assert!(shown.contains("session_key: a key") && !shown.contains("k3y"), "{shown}");
+    }
 }

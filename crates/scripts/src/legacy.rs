@@ -75,10 +75,11 @@ impl Call<'_> {
     fn header(&self) -> String {
         let info = self.info;
         let path = self.scratch.join(INFO).display().to_string();
+        let auth = auth_string(info);
         let mut text = String::new();
         for (name, value) in [
-            ("authString", ""),
-            ("sessionKey", &info.session_key),
+            ("authString", auth.as_str()),
+            ("sessionKey", info.session_key.text()),
             ("owner", &info.owner),
             ("namespace", &info.app),
             ("sid", &info.sid),
@@ -180,7 +181,7 @@ pub(crate) fn write_info(info: &SearchInfo, scratch: &Path) -> std::io::Result<(
         ("_sid", info.sid.as_str()),
         ("_ppc.app", &info.app),
         ("_ppc.user", &info.owner),
-        ("_auth_token", &info.session_key),
+        ("_auth_token", info.session_key.text()),
         ("_splunkd_uri", &info.uri),
         ("_search_et", &info.earliest),
         ("_search_lt", &info.latest),
@@ -191,6 +192,18 @@ pub(crate) fn write_info(info: &SearchInfo, scratch: &Path) -> std::io::Result<(
     writer.write_record(columns.map(|(name, _)| name)).map_err(std::io::Error::other)?;
     writer.write_record(columns.map(|(_, value)| value)).map_err(std::io::Error::other)?;
     writer.flush()
+}
+
+/// The user and the key of the session as Splunk writes them in the header; empty without a session.
+fn auth_string(info: &SearchInfo) -> String {
+    let key = info.session_key.text();
+    if key.is_empty() {
+        return String::new();
+    }
+    let user = info.owner.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    format!(
+        "<auth><userId>{user}</userId><username>{user}</username><authToken>{key}</authToken></auth>"
+    )
 }
 
 /// Encodes all characters except letters, digits and `_.-~/` as `%<hex>`, so that a value stays on one

@@ -31,7 +31,7 @@ mod table;
 
 pub use arguments::Arguments;
 pub use command::CommandRun;
-pub use definition::{Behaviour, Command, Legacy, Protocol, SearchInfo};
+pub use definition::{Behaviour, Command, Legacy, Protocol, SearchInfo, SessionKey};
 pub use error::Error;
 pub use external::{ExternalLookup, look_up};
 pub use messages::{Answer, Level, Message};

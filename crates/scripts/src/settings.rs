@@ -75,5 +75,13 @@ conf::settings! {
     }
 }
 
+impl Settings {
+    /// Whether programs may open TCP connections.
+    #[must_use]
+    pub fn has_network(&self) -> bool {
+        self.sandbox_network || self.sandbox == Sandbox::Off
+    }
+}
+
 /// All declarations of this crate.
 pub const DECLARED: &[&[Setting]] = &[Settings::SETTINGS];

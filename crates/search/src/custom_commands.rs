@@ -6,10 +6,10 @@
 use std::path::Path;
 
 use model::{ErrorKind, TimeRange};
-use plan::{Error, Message, MessageKind, Rows, ScriptRequest};
+use plan::{Error, Message, MessageKind, ProgramSession, Rows, ScriptRequest};
 use scripts::{
     Answer, Arguments, Behaviour, Column, Command, CommandRun, Legacy, Level, Protocol, Script,
-    SearchInfo, Settings, Table,
+    SearchInfo, SessionKey, Settings, Table,
 };
 
 /// The version of Splunk that is reported to programs.
@@ -20,7 +20,6 @@ const TIME: &str = "_time";
 const VALUE_BYTES: usize = 16;
 
 /// The user and the search on whose behalf a program runs.
-#[derive(Debug)]
 pub(crate) struct Asking<'s> {
     pub(crate) sid: &'s str,
     pub(crate) app: &'s str,
@@ -29,6 +28,8 @@ pub(crate) struct Asking<'s> {
     /// The configuration directory, which contains the apps.
     pub(crate) directory: Option<&'s Path>,
     pub(crate) settings: &'s Settings,
+    /// The session that the program gets.
+    pub(crate) session: Option<&'s dyn ProgramSession>,
 }
 
 /// Runs a custom command over rows and returns its rows.
@@ -193,9 +194,12 @@ fn info(arguments: &Arguments, range: TimeRange, asking: &Asking<'_>) -> SearchI
         earliest: seconds(range.earliest, TimeRange::ALL.earliest),
         latest: seconds(range.latest, TimeRange::ALL.latest),
         version: VERSION.to_owned(),
+        uri: asking.session.map(|session| session.uri().to_owned()).unwrap_or_default(),
+        session_key: SessionKey::new(
+            asking.session.map(|session| session.key().to_owned()).unwrap_or_default(),
+        ),
         raw_arguments: arguments.raw.clone(),
         arguments: arguments.plain.clone(),
-        ..SearchInfo::default()
     }
 }
 

@@ -5,14 +5,14 @@ use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use access::{Object, Rights};
+use access::{Object, Rights, Scope};
 use apps::{AppFiles, Apps, ConfObject, Namespace, Sharing};
 use futures::future::BoxFuture;
 use hashbrown::HashSet;
 use model::{BucketState, ErrorKind, EventTime, IndexName, TimeRange};
 use plan::{
     Action, CollectedEvent, CompiledLookups, Error, Host, Location, LookupQuestion, LookupSource,
-    LookupWrite, Message, RestRequest, Rows, ScriptRequest,
+    LookupWrite, Message, ProgramSession, RestRequest, Rows, ScriptRequest, SessionRequest,
 };
 use serde_json::{Map, Value};
 
@@ -70,6 +70,21 @@ impl SearchHost {
             return Err(self.refused("the collection", name));
         }
         Ok(Namespace::new(apps::NOBODY, &found.app))
+    }
+
+    /// Opens a session for the program of a command, with the rights of this search and no others. Searches
+    /// of the server itself have none, and without a network, programs cannot use one.
+    fn session_of(
+        &self,
+        command: &knowledge::CustomCommand,
+        settings: &scripts::Settings,
+    ) -> Option<Box<dyn ProgramSession>> {
+        if !command.gets_session() || self.rights.is_system() || !settings.has_network() {
+            return None;
+        }
+        let Scope { capabilities, indexes } = self.rights.scope().unwrap_or_default();
+        let user = self.rights.user().to_owned();
+        self.server().open_session(SessionRequest { user, capabilities, indexes })
     }
 
     fn refused(&self, what: &str, name: &str) -> Error {
@@ -253,6 +268,8 @@ impl Host for SearchHost {
         Box::pin(async move {
             let directory = self.apps().directory_at(&self.files, &request.command.app);
             let settings = self.engine.settings();
+            // It ends with the command, also if the search is cancelled.
+            let session = self.session_of(&request.command, &settings.scripts);
             let asking = crate::custom_commands::Asking {
                 sid: &self.sid,
                 app: &self.namespace.app,
@@ -260,6 +277,7 @@ impl Host for SearchHost {
                 search: &self.search,
                 directory: directory.as_deref(),
                 settings: &settings.scripts,
+                session: session.as_deref(),
             };
             crate::custom_commands::run(request, &asking, rows).await
         })

@@ -1,7 +1,8 @@
 //! Users and roles: nobody gains rights by granting a role or taking over a user, and nobody sees more of
 //! other users than needed.
 
-use axum::http::StatusCode;
+use access::Scope;
+use axum::http::{Method, StatusCode};
 
 use super::server::Server;
 
@@ -12,6 +13,30 @@ async fn helpdesk(server: &Server) {
     let form = [("name", "helpdesk"), ("capabilities", "edit_user,edit_roles,search")];
     assert_eq!(server.post("admin", ROLES, &form).await.status, StatusCode::CREATED);
     server.user("helpdesk", "helpdesk").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_of_a_program_may_do_what_its_user_and_its_scope_allow_until_it_is_closed() {
+    let server = Server::start().await;
+    let accounts = &server.state.accounts;
+    let scope = Scope { capabilities: Some(vec!["search".to_owned()]), indexes: None };
+    let keys = [
+        accounts.program_session("admin", None),
+        accounts.program_session("admin", Some(scope)),
+        accounts.program_session("user", None),
+    ];
+    let own = "/services/authentication/current-context";
+    let expected = [StatusCode::CREATED, StatusCode::FORBIDDEN, StatusCode::FORBIDDEN];
+    for (number, (key, created)) in keys.iter().zip(expected).enumerate() {
+        let form = format!("name=new{number}&password=changeme-1&roles=user");
+        let answer = server.send_with(Some(key), Method::GET, own, "").await;
+        assert_eq!(answer.status, StatusCode::OK, "{number}: {answer:?}");
+        let answer = server.send_with(Some(key), Method::POST, USERS, &form).await;
+        assert_eq!(answer.status, created, "{number}: {answer:?}");
+        accounts.close_local_session(key);
+        let answer = server.send_with(Some(key), Method::GET, own, "").await;
+        assert_eq!(answer.status, StatusCode::UNAUTHORIZED, "{number}: {answer:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

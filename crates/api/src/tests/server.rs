@@ -263,18 +263,28 @@ impl Server {
 
     /// Sends a request with any body; without credentials if the user's name is empty.
     pub(crate) async fn send(&self, user: &str, method: Method, path: &str, body: &str) -> Answer {
+        let session = (!user.is_empty()).then(|| self.state.accounts.local_session(user));
+        let answer = self.send_with(session.as_deref(), method, path, body).await;
+        session.iter().for_each(|key| self.state.accounts.close_local_session(key));
+        answer
+    }
+
+    /// Sends a request with the key of a session.
+    pub(crate) async fn send_with(
+        &self,
+        key: Option<&str>,
+        method: Method,
+        path: &str,
+        body: &str,
+    ) -> Answer {
         let mut request = Request::builder().method(method).uri(path);
-        let mut session = None;
-        if !user.is_empty() {
-            let key = self.state.accounts.local_session(user);
+        if let Some(key) = key {
             request = request.header(header::AUTHORIZATION, format!("Splunk {key}"));
-            session = Some(key);
         }
         let request = request.body(Body::from(body.to_owned())).unwrap();
         let Ok(answer) = crate::rest_router(self.state.clone()).oneshot(request).await;
         let status = answer.status();
         let bytes = to_bytes(answer.into_body(), 64 << 20).await.unwrap();
-        session.iter().for_each(|key| self.state.accounts.close_local_session(key));
         Answer { status, text: String::from_utf8_lossy(&bytes).into_owned() }
     }
 }

@@ -26,6 +26,9 @@ conf::keys! {
         STREAMING: bool = "streaming", "false", Type::Boolean;
         /// Protocol 1: whether the input of the program starts with header lines `name:value`.
         ENABLEHEADER: bool = "enableheader", "true", Type::Boolean;
+        /// Protocol 1: whether the header has a session key of the user, which requires `enableheader`.
+        /// Programs of protocol 2 always get one.
+        PASSAUTH: bool = "passauth", "false", Type::Boolean;
         /// Protocol 1: whether the output of the program starts with header lines `name=value` and an empty
         /// line.
         OUTPUTHEADER: bool = "outputheader", "false", Type::Boolean;
@@ -52,7 +55,6 @@ pub(crate) const UNUSED: &[Setting] = &conf::without_effect(
         "local",
         "needs_empty_results",
         "overrides_timeorder",
-        "passauth",
         "perf_warn_limit",
         "python.required",
         "python.version",

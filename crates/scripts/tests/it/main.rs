@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use karst_scripts::{
     Answer, Behaviour, Column, Command, CommandRun, Error, Legacy, Message, Protocol, Script,
-    SearchInfo, Settings, Table,
+    SearchInfo, SessionKey, Settings, Table,
 };
 use tempfile::TempDir;
 

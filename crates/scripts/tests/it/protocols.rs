@@ -93,3 +93,42 @@ else:
     assert_eq!(values(&tables, "user"), ["admin"]);
     assert_eq!(messages.len(), 1);
 }
+
+/// Writes what a program knows of its session.
+const SESSION: &str = r#"
+import csv, sys, urllib.parse
+header = {}
+for line in sys.stdin:
+    if line == "\n": break
+    name, value = line.rstrip("\n").split(":", 1)
+    header[name] = urllib.parse.unquote(value)
+info = next(csv.DictReader(open(header["infoPath"])))
+writer = csv.writer(sys.stdout)
+writer.writerow(["key", "auth", "token", "uri"])
+writer.writerow([header["sessionKey"], header["authString"], info["_auth_token"], info["_splunkd_uri"]])
+"#;
+
+#[tokio::test]
+async fn a_program_gets_the_session_that_it_is_given_and_otherwise_none() {
+    let app = App::new();
+    let with_header = Protocol::Legacy(Legacy { enableheader: true, ..legacy() });
+    let told = async |info: SearchInfo| {
+        let command = app.command("x.py", SESSION, with_header.clone());
+        let (tables, _, _) = run(command, info, &numbers(1), &Settings::default()).await.unwrap();
+        ["key", "auth", "token", "uri"].map(|field| values(&tables, field).concat())
+    };
+    let uri = "https://127.0.0.1:8089";
+    let given = SearchInfo {
+        session_key: SessionKey::new("k3y".to_owned()),
+        uri: uri.to_owned(),
+        owner: "a&b".to_owned(),
+        ..info(&[])
+    };
+    let auth = "<auth><userId>a&amp;b</userId><username>a&amp;b</username><authToken>k3y</authToken></auth>";
+    assert_eq!(told(given.clone()).await, ["k3y", auth, "k3y", uri]);
+    assert_eq!(told(info(&[])).await, [""; 4]);
+    let text = DOUBLE.replace("info[\"args\"]", "[info[\"session_key\"], info[\"splunkd_uri\"]]");
+    let command = app.command("y.py", &text, Protocol::Chunked);
+    let (tables, _, _) = run(command, given, &numbers(1), &Settings::default()).await.unwrap();
+    assert_eq!(values(&tables, "args"), [format!("k3y+{uri}")]);
+}

@@ -33,7 +33,7 @@ use super::access_log::AccessLog;
 use super::audit::{self, Trail};
 use super::cluster::{self, Cluster};
 use super::console::EmbeddedConsole;
-use super::credentials::InitialPassword;
+use super::credentials::{InitialPassword, management_uri};
 use super::deployment;
 use super::directories::Directories;
 use super::failover::{self, Failover, OwnSearches};
@@ -221,7 +221,8 @@ pub(crate) async fn assemble(
         None => Arc::new(LocalHot(ingest.hot())),
     };
     settings.search.sid_owner = directory.is_some().then(|| indexer.to_string());
-    let host = Arc::new(ServerHost::new(Arc::clone(&ingest), &knowledge)?);
+    let host = ServerHost::new(Arc::clone(&ingest), &knowledge, management_uri(options))?;
+    let host = Arc::new(host);
     let search = SearchService::new(
         Dependencies {
             catalog: catalog.clone(),

@@ -153,11 +153,10 @@ pub(crate) fn leave_local_session(
     certificate: Option<&Path>,
     karst: &Karst,
 ) -> Result<OwnSession> {
-    let scheme = if options.management_plain { "http" } else { "https" };
     // Commands run in any directory.
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let session = LocalSession {
-        uri: format!("{scheme}://{}", from_here(options.management_address)),
+        uri: management_uri(options),
         session_key: karst.state.accounts.local_session("admin"),
         certificate: certificate.filter(|_| !options.management_plain).map(absolute),
         pid: std::process::id(),
@@ -221,6 +220,12 @@ impl Failures {
         self.reason = reason;
         is_new
     }
+}
+
+/// The address of the management port for programs on this machine.
+pub(crate) fn management_uri(options: &ServerOptions) -> String {
+    let scheme = if options.management_plain { "http" } else { "https" };
+    format!("{scheme}://{}", from_here(options.management_address))
 }
 
 /// Returns the address of a port for clients on this machine: no certificate is valid for 0.0.0.0.

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use access::{Accounts, Scope};
 use anyhow::{Context, Result};
 use api::{ApiState, WithinSearch};
 use axum::body::Body;
@@ -15,7 +16,10 @@ use inputs::{CutEvents, Input, MissingTime, OriginRef, SinkExt, StreamKey};
 use knowledge::Knowledge;
 use maxminddb::{Reader, geoip2};
 use model::{ErrorKind, IndexName};
-use plan::{CollectedEvent, Error, Host, Location, Record, RestRequest, Rows};
+use plan::{
+    CollectedEvent, Error, Host, Location, ProgramSession, Record, RestRequest, Rows,
+    SessionRequest,
+};
 use serde_json::Value;
 use tower::ServiceExt;
 
@@ -39,6 +43,8 @@ conf::settings! {
 pub(crate) struct ServerHost {
     ingest: Arc<Ingest>,
     places: Option<Reader<Vec<u8>>>,
+    /// The address of the management port for programs on this machine.
+    management: String,
     /// Set once the API is available.
     api: OnceLock<ApiState>,
 }
@@ -51,14 +57,18 @@ impl std::fmt::Debug for ServerHost {
 
 impl ServerHost {
     /// Reads the geolocation database, if configured.
-    pub(crate) fn new(ingest: Arc<Ingest>, knowledge: &Knowledge) -> Result<Self> {
+    pub(crate) fn new(
+        ingest: Arc<Ingest>,
+        knowledge: &Knowledge,
+        management: String,
+    ) -> Result<Self> {
         let path = Places::read(knowledge.layers())?.path;
         let open = |path: String| {
             Reader::open_readfile(Path::new(&path))
                 .with_context(|| format!("limits.conf [iplocation] db_path = {path}"))
         };
         let places = path.map(open).transpose()?;
-        Ok(Self { ingest, places, api: OnceLock::new() })
+        Ok(Self { ingest, places, management, api: OnceLock::new() })
     }
 
     /// Enables REST requests.
@@ -97,6 +107,15 @@ impl Host for ServerHost {
             let entries = body["entry"].as_array().unwrap_or(&none);
             Ok(Rows::of_records(entries.iter().map(|entry| self.record(entry)).collect()))
         })
+    }
+
+    fn open_session(&self, request: SessionRequest) -> Option<Box<dyn ProgramSession>> {
+        let accounts = Arc::clone(&self.api.get()?.accounts);
+        let SessionRequest { user, capabilities, indexes } = request;
+        let is_limited = capabilities.is_some() || indexes.is_some();
+        let scope = is_limited.then_some(Scope { capabilities, indexes });
+        let key = accounts.program_session(&user, scope);
+        Some(Box::new(OpenSession { accounts, key, uri: self.management.clone() }))
     }
 
     fn collect<'a>(
@@ -154,6 +173,29 @@ impl Host for ServerHost {
 
     fn server_name(&self) -> String {
         self.api.get().map_or_else(super::assemble::host_name, |api| api.info.server_name.clone())
+    }
+}
+
+/// A session of a program, until it is dropped.
+struct OpenSession {
+    accounts: Arc<Accounts>,
+    key: String,
+    uri: String,
+}
+
+impl ProgramSession for OpenSession {
+    fn key(&self) -> &str {
+        &self.key
+    }
+
+    fn uri(&self) -> &str {
+        &self.uri
+    }
+}
+
+impl Drop for OpenSession {
+    fn drop(&mut self) {
+        self.accounts.close_local_session(&self.key);
     }
 }
 
