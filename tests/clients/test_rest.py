@@ -332,6 +332,48 @@ def test_searches_see_a_data_model_that_is_made_over_rest(server, shop):
         assert server.rest("DELETE", f"{models}/by_rest").status == 200
 
 
+def test_data_models_in_files_of_apps_are_listed_and_changed(own_server, tmp_path):
+    def model(search):
+        root = {"objectName": "all", "parentName": "BaseEvent", "constraints": [{"search": search}]}
+        return json.dumps({"modelName": "Filed", "objects": [root]})
+
+    app = tmp_path / "conf" / "apps" / "shop" / "default"
+    (app / "data" / "models").mkdir(parents=True)
+    (app / "data" / "models" / "Filed.json").write_text(model("index=main"))
+    (app / "datamodels.conf").write_text("[Filed]\nacceleration = 1\n")
+    server = own_server(environment={"KARST_CONF_DIR": str(tmp_path / "conf")}).start()
+    models = "/servicesNS/nobody/shop/datamodel/model"
+    made = server.rest("POST", models, {"name": "Made", "eai:data": model("index=other")})
+    assert made.status == 201, made
+
+    def shown(path):
+        answer = server.rest("GET", f"{path}?output_mode=json&count=0")
+        assert answer.status == 200, answer
+        return {one["name"]: one for one in answer.json()["entry"]}
+
+    for path in [models, "/servicesNS/-/-/datamodel/model", "/servicesNS/-/shop/data/models"]:
+        assert {"Filed", "Made"} <= set(shown(path)), path
+    filed = shown(f"{models}/Filed")["Filed"]
+    assert filed["content"]["eai:data"] == model("index=main")
+    assert filed["content"]["acceleration"] == "1"
+    assert (filed["acl"]["app"], filed["acl"]["sharing"], filed["acl"]["removable"]) == ("shop", "app", False)
+    described = server.rest(
+        "POST",
+        "/servicesNS/admin/shop/search/jobs",
+        {"search": "| datamodel", "exec_mode": "oneshot", "output_mode": "json"},
+    ).json()["results"]
+    assert sorted(row["_raw"] for row in described) == sorted([model("index=main"), model("index=other")])
+
+    again = server.rest("POST", models, {"name": "Filed", "eai:data": model("index=other")})
+    assert again.status == 409, again
+    changed = server.rest("POST", f"{models}/Filed", {"eai:data": model("index=changed")})
+    assert changed.status == 200, changed
+    assert shown(models)["Filed"]["content"]["eai:data"] == model("index=changed")
+    assert server.rest("DELETE", f"{models}/Filed").status == 200
+    assert shown(models)["Filed"]["content"]["eai:data"] == model("index=main")
+    assert server.rest("DELETE", f"{models}/Filed").status == 400
+
+
 def test_rest_does_not_run_a_search_that_would_wait_for_its_own(own_server, tmp_path):
     local = tmp_path / "conf" / "system" / "local"
     local.mkdir(parents=True)

@@ -40,6 +40,7 @@ mod listing;
 mod lookup_files;
 mod lookups;
 mod media_types;
+mod models;
 mod namespace;
 mod objects;
 mod package;

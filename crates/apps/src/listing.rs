@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use conf::{Layer, Layers, Stanza};
 
+use crate::models::{self, MODELS};
 use crate::objects::Stored;
 use crate::pages::{Pages, TEXT};
 use crate::{ConfObject, NOBODY, Namespace, SEARCH, SYSTEM, Sharing};
@@ -111,11 +112,19 @@ impl Listing<'_> {
             object.removable = true;
         }
         if object.get(TEXT).is_none()
-            && let Some(text) = self.pages.text(self.conf, &object.app, &object.name)
+            && let Some(text) = self.text_of_file(&object)
         {
-            object.settings.push((TEXT.to_owned(), text.as_ref().to_owned()));
+            object.settings.push((TEXT.to_owned(), text.to_owned()));
         }
         Some(object)
+    }
+
+    /// The text of a page or a data model that is a file.
+    fn text_of_file(&self, object: &ConfObject) -> Option<&str> {
+        if self.conf == MODELS {
+            return models::text(self.layers, &object.app, &object.name);
+        }
+        self.pages.text(self.conf, &object.app, &object.name).map(AsRef::as_ref)
     }
 
     /// An object as its highest layer makes it.

@@ -4,7 +4,7 @@
 //! is the dataset that declares it and its own name, as in `Web.status`. Leaves to others: running the
 //! searches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use model::columns;
 use serde::Deserialize;
@@ -276,10 +276,12 @@ impl RawCalculation {
 }
 
 impl Knowledge {
-    /// Returns the names of all data models.
+    /// Returns the names of all data models: each once, also if several apps have one of the name.
     #[must_use]
     pub fn data_model_names(&self) -> Vec<String> {
-        self.layers().models().map(|(_, name, _)| name.to_owned()).collect()
+        let mut seen = HashSet::new();
+        let names = self.layers().models().map(|(_, name, _)| name);
+        names.filter(|name| seen.insert(*name)).map(str::to_owned).collect()
     }
 
     /// Returns the data model with this name.
@@ -330,6 +332,15 @@ mod tests {
         let lookup = "\"hosts\" \"ip\" AS \"src\" OUTPUT \"person\" AS \"owner\"";
         assert_eq!(proxy.calculations[1], Calculation::Lookup(lookup.to_owned()));
         assert_eq!(model.dataset(None).unwrap().name, "Web");
+    }
+
+    #[test]
+    fn models_of_one_name_in_several_apps_are_named_once() {
+        let layers = conf::Layers::default()
+            .with_model("a", "M", "{}")
+            .with_model("b", "M", "{}")
+            .with_model("b", "N", "{}");
+        assert_eq!(Knowledge::new(layers).data_model_names(), ["M", "N"]);
     }
 
     #[test]

@@ -23,6 +23,7 @@ use crate::conf_lines::{Meaning, lines};
 use crate::digest::sha256_of;
 use crate::exported_files::{Found, exported_files, secret_file, unknown};
 use crate::install::Remark;
+use crate::models::MODELS;
 use crate::objects::Stored;
 use crate::package::{Limits, check_app_name};
 use crate::pages::{KINDS, TEXT};
@@ -33,8 +34,6 @@ use crate::{Error, NOBODY, Package, PackedFile, Settings, Sharing};
 const METADATA: &str = "metadata/local.meta";
 /// The file whose settings are exported one by one.
 const PROPS: &str = "props";
-/// The file of data models, whose text is a file of its own.
-const MODELS: &str = "datamodels";
 /// Time that an export waits for another one.
 const WAIT: Duration = Duration::from_secs(10);
 

@@ -10,6 +10,7 @@ use super::Tolerate;
 use crate::Error;
 use crate::install::counts_installed;
 use crate::installed::Directories;
+use crate::models;
 use crate::pages::Pages;
 
 /// The rules of configuration files.
@@ -47,7 +48,7 @@ pub(super) struct Files {
     pub(super) ignored: Arc<[Warning]>,
     /// The directories of installed apps.
     pub(super) installed: Directories,
-    /// The rules' layers, and the names of pages.
+    /// The rules' layers, and the names of pages and data models.
     pub(super) layers: Layers,
     /// The texts of pages.
     pub(super) pages: Pages,
@@ -61,7 +62,8 @@ impl Files {
         tolerate: Tolerate,
     ) -> Result<Arc<Self>, Error> {
         let FileRules { rules, ignored } = base.with_installed(&installed, tolerate)?;
-        let (pages, layers) = Pages::read(directory, &installed, rules.layers().clone());
+        let (pages, layers) =
+            Pages::read(directory, &installed, models::with_names(rules.layers().clone()));
         Ok(Arc::new(Self { rules, ignored, installed, layers, pages }))
     }
 }
