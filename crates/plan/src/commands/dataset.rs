@@ -317,9 +317,10 @@ pub(super) async fn expand_tstats(
     let mut commands = match &command.datamodel {
         None => vec![at(Command::Search(command.filter.clone()))],
         Some(name) => {
-            let (model, dataset) = split(&name.node);
-            let mut dataset = find(model, dataset, name.span, env)?;
-            let filter = narrowed(&command.filter, model, &mut dataset, env)?;
+            let (model, named) = split(&name.node);
+            let mut dataset = find(model, named, name.span, env)?;
+            let from = (model, named.is_some(), span);
+            let filter = narrowed(&command.filter, from, &mut dataset, env)?;
             match command.by.fields.iter().any(|field| field.text == NODENAME) {
                 true => by_node((model, &dataset), &filter, span, env).await?,
                 false => commands(&dataset, &filter, true, span, env).await?,
@@ -393,22 +394,43 @@ async fn by_node(
     }
 }
 
-/// Removes `nodename=` from the filter; it names a child of the searched dataset.
+/// Removes `nodename=` from the filter; the dataset becomes the one that it names. If FROM names a dataset,
+/// too, events are searched that are in both: those of the lower one.
 fn narrowed(
     filter: &SearchCommand,
-    model: &str,
+    (model, mut is_chosen, span): (&str, bool, Span),
     dataset: &mut Dataset,
     env: &PlanningContext<'_>,
 ) -> Result<SearchCommand, Error> {
     let mut rest = Vec::new();
     for member in conjuncts(filter.expr.as_ref()) {
-        match &member {
-            SearchExpr::Comparison(comparison) if comparison.field.node == NODENAME => {
-                let name = comparison.value.pattern.text();
-                *dataset = find(model, Some(&name), comparison.span, env)?;
-            }
-            _ => rest.push(member),
+        let mut reads = exprs::required_fields::RequiredFields::default();
+        reads.search(&member);
+        if !reads.names.iter().any(|name| name == NODENAME) {
+            rest.push(member);
+            continue;
         }
+        let SearchExpr::Comparison(SearchComparison {
+            operator: ComparisonOperator::Equal,
+            value,
+            span,
+            ..
+        }) = &member
+        else {
+            let message = "nodename in WHERE chooses one dataset: write nodename=<dataset> outside of OR and \
+                           NOT, or BY nodename and a where command for its rows";
+            return Err(Error::at(message, span));
+        };
+        let node = find(model, Some(&value.pattern.text()), *span, env)?;
+        if !is_chosen || node.lineage.starts_with(&dataset.lineage) {
+            *dataset = node;
+        } else if !dataset.lineage.starts_with(&node.lineage) {
+            let [node, other] = [&node, &*dataset].map(|one| one.lineage.join("."));
+            let message =
+                format!("the dataset \"{node}\" is neither below \"{other}\" nor above it");
+            return Err(Error::at(message, *span));
+        }
+        is_chosen = true;
     }
     Ok(SearchCommand { expr: joined(rest), time: filter.time.clone() })
 }
