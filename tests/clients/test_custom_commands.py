@@ -1,6 +1,7 @@
 """Custom search commands of an app, made with Splunk's SDK for Python and without it, run by searches."""
 
 import pathlib
+import re
 import urllib.parse
 
 import pytest
@@ -35,6 +36,8 @@ chunked = true
 passauth = true
 [asks_nobody]
 filename = asks_old.py
+[asks_and_fails]
+passauth = true
 """
 HEAD = "import sys\nfrom splunklib.searchcommands import *\n"
 TAIL = "\ndispatch(C, sys.argv, sys.stdin, sys.stdout, __name__)\n"
@@ -112,6 +115,11 @@ if key:
     with urllib.request.urlopen(asked, context=ssl._create_unverified_context()) as answer:
         row["user"] = json.load(answer)["entry"][0]["content"]["username"]
 si.outputResults([row])
+""",
+    "asks_and_fails.py": """import sys
+import splunk.Intersplunk as si
+_, _, settings = si.getOrganizedResults()
+sys.exit("key=" + settings["sessionKey"])
 """,
     "upper.sh": "#!/bin/sh\ntr a-z A-Z\n",
     "broken.py": "import sys\nsys.exit('the reason')\n",
@@ -280,3 +288,8 @@ def test_a_program_of_protocol_1_has_a_session_if_its_stanza_says_so(server):
     assert row["user"] == USER
     assert not is_valid(server, row["key"])
     assert rows(server, "| makeresults | asks_nobody | stats count(key) AS keys count") == [{"keys": "0", "count": "1"}]
+
+
+def test_the_session_of_a_program_ends_when_the_program_fails(server):
+    found = re.search(r"key=([A-Za-z0-9]{64})", error(server, "| makeresults | asks_and_fails"))
+    assert found and not is_valid(server, found[1])

@@ -72,8 +72,8 @@ impl SearchHost {
         Ok(Namespace::new(apps::NOBODY, &found.app))
     }
 
-    /// Opens a session for the program of a command, with the rights of this search and no others. Searches
-    /// of the server itself have none, and without a network, programs cannot use one.
+    /// Opens a session of the user for the program of a command, within the scope of this search. Searches of
+    /// the server itself have none, and without a network, programs cannot use one.
     fn session_of(
         &self,
         command: &knowledge::CustomCommand,
