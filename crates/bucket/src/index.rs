@@ -6,5 +6,5 @@ pub(crate) mod block;
 mod builder;
 mod vocabulary;
 
-pub(crate) use builder::{BuiltIndex, IndexBuilder};
+pub(crate) use builder::{BuiltIndex, GranuleTerms, IndexBuilder};
 pub(crate) use vocabulary::Vocabulary;

@@ -31,6 +31,7 @@ mod read;
 mod segment;
 mod tail;
 mod texts;
+mod words;
 mod write;
 
 pub use error::Error;
@@ -46,4 +47,5 @@ pub use read::{
     RowGroupDescription, RowTest, sent_fields,
 };
 pub use segment::{MAX_TERM_BYTES, TermHash, is_breaker, is_major_breaker, segments};
+pub use words::{WordFilters, WordTest};
 pub use write::{WriteOptions, Written, write_bucket};

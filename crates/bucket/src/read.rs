@@ -26,6 +26,7 @@ use parquet::file::statistics::Statistics;
 use tokio::sync::OnceCell;
 
 pub use self::candidates::Found;
+pub(crate) use self::candidates::{Resolved, resolve};
 pub use self::describe::{ColumnDescription, Description, RowGroupDescription};
 use self::object::Object;
 pub use self::rows::sent_fields;

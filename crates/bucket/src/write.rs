@@ -23,6 +23,7 @@ use parquet::errors::ParquetError;
 pub use self::phases::phases;
 
 use self::encode::Encoder;
+pub(crate) use self::indexed::read_fields;
 use self::rows::{Names, Rows};
 use self::shred::{RowText, Shredded, Shredder};
 use crate::index::{BuiltIndex, IndexBuilder};
@@ -167,16 +168,15 @@ fn scan(
         index.raw(within as u32, text);
         shredder.start_row(rows.sourcetype.keys[row], text);
         if let Some(json) = rows.fields(row) {
-            indexed::read_fields(json, |name, value| {
+            read_fields(json, |name, value| {
                 shredder.indexed(row as u32, name, value);
                 index.other(value);
             })
             .map_err(|error| bad_fields(id, row, &error))?;
         }
-        let row_text = RowText { text };
         let is_whole = origins.extractor(rows, row).extract(text, &mut |name, value| {
             shredder.extracted(row as u32, name, value);
-            if !ends_at_breakers(&row_text, value) {
+            if !ends_at_breakers(text, value) {
                 index.other(value);
             }
         });
@@ -195,9 +195,9 @@ fn bad_fields(id: BucketId, row: usize, error: &serde_json::Error) -> Error {
 }
 
 /// Whether the words of the value are words of the event's text, so that the index already has them.
-fn ends_at_breakers(row: &RowText<'_>, value: &str) -> bool {
-    let Some(start) = row.offset_of(value) else { return false };
-    let text = row.text.as_bytes();
+pub(crate) fn ends_at_breakers(text: &str, value: &str) -> bool {
+    let Some(start) = (RowText { text }).offset_of(value) else { return false };
+    let text = text.as_bytes();
     let breaker = |byte: Option<&u8>| byte.is_none_or(|byte| is_breaker(*byte));
     let before = start.checked_sub(1).and_then(|at| text.get(at));
     breaker(before) && breaker(text.get(start + value.len()))

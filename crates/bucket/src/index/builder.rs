@@ -256,14 +256,14 @@ const GENERATION_SHIFT: u32 = 2 * ROW_BITS;
 /// The distinct terms of one granule: a hash table with open addressing, which is cleared by incrementing the
 /// generation.
 #[derive(Debug)]
-struct GranuleTerms {
+pub(crate) struct GranuleTerms {
     slots: Vec<Slot>,
     used: Vec<u32>,
     generation: u64,
 }
 
 impl GranuleTerms {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { slots: vec![Slot::default(); 1 << 14], used: Vec::new(), generation: 1 }
     }
 
@@ -288,7 +288,7 @@ impl GranuleTerms {
 
     /// Adds the term without counting. Returns true if it is new in the granule.
     #[inline]
-    fn add(&mut self, hash: u64) -> bool {
+    pub(crate) fn add(&mut self, hash: u64) -> bool {
         self.place(hash).1
     }
 
@@ -342,6 +342,23 @@ impl GranuleTerms {
             let rows = (state >> ROW_BITS & ROW_MASK) as u32;
             into[(hash >> (64 - PARTITION_BITS)) as usize].push(Occurrence { hash, granule, rows });
         }
+        self.begin_next();
+    }
+
+    /// Returns the number of terms.
+    pub(crate) fn len(&self) -> usize {
+        self.used.len()
+    }
+
+    /// Calls `found` for each term, and clears the table for the next granule.
+    pub(crate) fn take(&mut self, mut found: impl FnMut(u64)) {
+        for at in self.used.drain(..) {
+            found(self.slots[at as usize].hash);
+        }
+        self.begin_next();
+    }
+
+    fn begin_next(&mut self) {
         self.generation += 1;
         if self.generation >> (64 - GENERATION_SHIFT) != 0 {
             self.slots.fill(Slot::default());

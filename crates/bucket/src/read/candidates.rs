@@ -13,7 +13,7 @@ const MAX_EXPANSION: usize = 1000;
 
 /// A query that is resolved to terms of one bucket.
 #[derive(Debug)]
-pub(super) enum Resolved {
+pub(crate) enum Resolved {
     And(Vec<Resolved>),
     Or(Vec<Resolved>),
     /// A term; `counted` requires a row that has it in `_raw`.
@@ -36,7 +36,7 @@ pub(super) fn needs_vocabulary(query: &TermQuery) -> bool {
 }
 
 /// Resolves words and wildcards to terms. Without a vocabulary, wildcards may match everywhere.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     query: &TermQuery,
     vocabulary: Option<&Vocabulary>,
     counted: bool,
@@ -91,11 +91,22 @@ fn expand(prefix: &str, pattern: &str, vocabulary: Option<&Vocabulary>, counted:
 
 impl Resolved {
     /// Collects all terms of the query.
-    pub(super) fn terms(&self, into: &mut Vec<TermHash>) {
+    pub(crate) fn terms(&self, into: &mut Vec<TermHash>) {
         match self {
             Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.terms(into)),
             Self::Term { hash, .. } => into.push(*hash),
             Self::All | Self::Nothing => {}
+        }
+    }
+
+    /// Whether rows of which some have these terms may satisfy the query.
+    pub(crate) fn may_hold(&self, has: &dyn Fn(TermHash) -> bool) -> bool {
+        match self {
+            Self::And(parts) => parts.iter().all(|part| part.may_hold(has)),
+            Self::Or(parts) => parts.iter().any(|part| part.may_hold(has)),
+            Self::Term { hash, .. } => has(*hash),
+            Self::All => true,
+            Self::Nothing => false,
         }
     }
 

@@ -14,3 +14,4 @@ mod round_trip;
 mod row_test;
 mod support;
 mod term_index;
+mod words;

@@ -12,7 +12,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// What a search would do: lower-cased text, bounded by breakers where it is not a wildcard.
-fn matches(event: &Event, pattern: &str) -> bool {
+pub(crate) fn matches(event: &Event, pattern: &str) -> bool {
     let pattern = pattern.to_lowercase();
     let parts: Vec<&str> = pattern.split('*').collect();
     let text = event.raw.to_lowercase();
