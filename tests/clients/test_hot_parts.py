@@ -88,6 +88,26 @@ def test_rows_stay_where_they_are_and_give_the_rows_of_one_process(cluster):
         wait_for(lambda one=indexer: one.metric("karst_hot_open_views") == 0, "views are closed")
 
 
+def test_searches_for_rare_words_share_filters_and_skip_most_rows(cluster):
+    head = cluster.heads[0]
+
+    def scanned(n):
+        form = {"search": f"search index=main n={n} | table n", "exec_mode": "blocking"}
+        form["output_mode"] = "json"
+        sid = head.rest("POST", "/services/search/jobs", form).json()["sid"]
+        entry = head.rest("GET", f"/services/search/jobs/{sid}?output_mode=json").json()["entry"][0]
+        assert entry["content"]["eventCount"] == 1, entry
+        return entry["content"]["scanCount"]
+
+    assert scanned(4_711) == EVENTS
+    # The second search makes the filters.
+    assert numbers(head.rows("search index=main n=30815 | table n")) == [30_815]
+    made = [one.metric("karst_hot_word_filters_total", outcome="made") for one in cluster.indexers]
+    assert all(count > 0 for count in made), made
+    assert scanned(59_001) < EVENTS / 2
+    assert head.answer("search index=main n=nothing | stats count") == ([{"count": "0"}], [])
+
+
 def test_buckets_that_leave_while_a_search_reads_them_are_met_once(cluster):
     head = cluster.heads[0]
     over = threading.Event()

@@ -253,6 +253,10 @@ metrics! {
         "Number of times a search waited for memory held by other searches (total_mem_usage_mb).";
     LOOKUP_BYTES Gauge "karst_lookup_bytes"
         "Memory used by lookups that are kept for the next searches (max_lookup_memory_mb), by kind (rows, index).";
+    HOT_WORD_BYTES Gauge "karst_hot_word_filters_bytes"
+        "Memory used by word filters of hot rows (max_hot_words_mb).";
+    HOT_WORD_FILTERS Counter "karst_hot_word_filters_total"
+        "Word filters of batches of hot rows, by outcome (made; refused: max_hot_words_mb is used up).";
     SEARCH_PARTS Counter "karst_search_parts_total"
         "Parts of searches that indexers were asked to run, by outcome (done, refused, failed, lost).";
     PARTS_RUN Counter "karst_parts_run_total"

@@ -13,6 +13,7 @@ use crate::current_settings::CurrentSettings;
 use crate::discovered::Discovered;
 use crate::ended::Ended;
 use crate::hints::Hints;
+use crate::hot_words::HotWords;
 use crate::jobs::{Job, JobRequest, Jobs, Uses};
 use crate::lookup_files::LookupFiles;
 use crate::memory::Memory;
@@ -27,6 +28,7 @@ pub(crate) struct Engine {
     pub(crate) current: CurrentSettings,
     pub(crate) readers: Arc<Readers>,
     pub(crate) discovered: Arc<Discovered>,
+    pub(crate) hot_words: Arc<HotWords>,
     pub(crate) summary_rows: SummaryRows,
     pub(crate) lookup_files: LookupFiles,
     /// Compiled lookups: rows indexed by the values of fields.

@@ -29,6 +29,7 @@ mod handover;
 mod hints;
 mod hot_facts;
 mod hot_rows;
+mod hot_words;
 mod inspect;
 mod jobs;
 mod lookup_files;

@@ -7,6 +7,7 @@
 //!                                                    slice: parts of a partition, for previews
 //!                                                    count, counted: rows that need not be read
 //!                                                    unit: open, candidates, read
+//!                                                    hot: granules of hot rows, by their words
 //!                                                    work: shortcut (filters on stored columns)
 //!                                                          -> ready columns -> filter -> extract
 //!                                                          -> filter -> count -> output
@@ -25,6 +26,7 @@ mod counted;
 mod direction;
 mod exec;
 mod fields;
+mod hot;
 mod keys;
 mod prune;
 mod queue;

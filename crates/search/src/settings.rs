@@ -69,6 +69,10 @@ conf::settings! {
             /// are kept for the next searches, those of the lookups that were used last. A lookup that does
             /// not fit is read again by each search.
             "max_lookup_memory_mb" => pub lookup_bytes: usize = "512", Type::megabytes(1);
+            /// Memory for the word filters of hot rows, by which searches for rare words skip most of the
+            /// rows. The second such search makes them, about 7 % of the size of the texts. Rows whose
+            /// filters do not fit are read by each search. 0: no filters are made.
+            "max_hot_words_mb" => pub hot_word_bytes: usize = "64", Type::megabytes(0), live;
         }
         "limits"["searchresults"] {
             /// Maximum number of rows that a report keeps. Splunk: 50000.

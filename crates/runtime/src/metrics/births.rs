@@ -96,6 +96,7 @@ const LABELLED: &[(&str, &[Label])] = &[
     (CACHE_WARM_HINTS, &[("outcome", &["read", "skipped", "dropped", "failed"])]),
     (CACHE_HEDGES, &[("outcome", &["first", "second", "failed"])]),
     (SEARCHES, &[("outcome", &["done", "failed", "cancelled"])]),
+    (HOT_WORD_FILTERS, &[("outcome", &["made", "refused"])]),
     (SEARCH_PARTS, &[("outcome", &["done", "refused", "failed", "lost"])]),
     (PARTS_RUN, &[("outcome", &["started", "refused"])]),
     (SEARCH_BUCKETS, &[("fate", &["searched", "counted", "pruned"])]),

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use bucket::{BucketReader, Elsewhere, GranuleSet, MissingIndexer, RemoteView, RowTest, TermQuery};
+use bucket::{BucketReader, GranuleSet, RemoteView, RowTest, TermQuery};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::tree_node::TreeNodeRecursion;
@@ -35,12 +35,13 @@ use model::{BucketHeader, BucketId, EventTime, TimeRange};
 use object_store::ObjectStore;
 
 use super::count::{self, Counted};
+use super::hot::HotFilters;
 use super::prune::Pruning;
 use super::queue::{Piece, Queue};
 use super::selectivity::{SPARSE_ROWS, may_gain, sampled};
 use super::slice::Slices;
 use super::stale::Stale;
-use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of, span_of_granules};
+use super::unit::{FieldPlace, Known, Opened, Stored, StoredPart, Unit, span_of_granules};
 use super::wanted::Wanted;
 use super::work::{Early, Origin, Output, ResidualFilters, Work};
 use crate::control::ScanControl;
@@ -101,6 +102,7 @@ pub(super) struct Scan {
     pub(super) wanted: Wanted,
     pub(super) range: TimeRange,
     pub(super) pruning: Pruning,
+    pub(super) hot: Arc<HotFilters>,
     pub(super) limit: Option<usize>,
     /// Whether a sort above keeps the oldest rows, so that buckets and pieces come oldest first.
     pub(super) oldest_first: bool,
@@ -128,22 +130,7 @@ impl Scan {
             // Checked when the bucket is opened, not when the queue is made: a sort above has learned more
             // since.
             unit if !self.wants(Some(unit.span())) => Vec::new(),
-            Unit::Hot(hot) => {
-                let mut batches = match &hot.elsewhere {
-                    Some(elsewhere) => self.moved(elsewhere, hot.id).await?,
-                    None => hot.batches,
-                };
-                // Rows of a hot bucket are in order of arrival, so the newest rows are usually in the last
-                // batch.
-                if !self.oldest_first {
-                    batches.reverse();
-                }
-                let overlaps = |batch: &RecordBatch| {
-                    span_of(batch).is_some_and(|(first, last)| self.range.overlaps(first, last))
-                };
-                let batches = batches.into_iter().filter(overlaps);
-                batches.map(|batch| Opened::Hot(hot.index.clone(), batch)).collect()
-            }
+            Unit::Hot(hot) => self.open_hot(hot).await?,
             Unit::Stored(stored) => match self.open_stored(&stored).await {
                 Ok(parts) => parts,
                 Err(error) => match self.find(&stored.header, &error).await {
@@ -159,22 +146,6 @@ impl Scan {
             self.report.buckets_searched.fetch_add(1, Relaxed);
         }
         Ok(parts)
-    }
-
-    /// Fetches the rows of a bucket from its indexer; none if it does not answer and incomplete results are
-    /// allowed.
-    async fn moved(&self, elsewhere: &Elsewhere, id: BucketId) -> Result<Vec<RecordBatch>> {
-        let missing = match elsewhere.view.rows(id).await {
-            Ok(batches) => return Ok(batches),
-            Err(missing) => missing,
-        };
-        if !self.allow_partial {
-            let MissingIndexer { name, reason } = missing;
-            let text = format!("{name}: {reason}, and the results may not be incomplete");
-            return Err(DataFusionError::External(Box::new(crate::Error::Unavailable(text))));
-        }
-        self.report.miss(&missing);
-        Ok(Vec::new())
     }
 
     /// Whether the search may skip a quarantined bucket, of which it has returned no rows yet.
@@ -299,29 +270,13 @@ impl Scan {
     }
 
     /// Whether a time span lies within the range of the search.
-    fn is_inside(&self, (first, last): (EventTime, EventTime)) -> bool {
+    pub(super) fn is_inside(&self, (first, last): (EventTime, EventTime)) -> bool {
         self.range.earliest <= first && last < self.range.latest
     }
 
     async fn rows(self: Arc<Self>, opened: Opened) -> Result<Rows> {
         Ok(match opened {
-            Opened::Hot(index, batch) => {
-                let rows = async move {
-                    // Hot rows have no columns of fields; indexed fields are in `_fields`.
-                    let place = |_: &str| FieldPlace::Raw { indexed: None };
-                    let inside = span_of(&batch).is_some_and(|span| self.is_inside(span));
-                    let Some(residual) = self.work.residual(&index, None, inside) else {
-                        return Ok(None);
-                    };
-                    // Nothing is known of the fields in texts of hot rows, so that every field may be in
-                    // each of them.
-                    let (may_be_in_texts, stale) = (&|_: &str, _: &str| true, &Stale::Everything);
-                    let (index, place, sent, residual) = (&index, &place, &[], &residual);
-                    let origin = Origin { index, place, stale, may_be_in_texts, sent, residual };
-                    self.process(batch, &origin)
-                };
-                stream::once(rows).try_filter_map(ready).boxed()
-            }
+            Opened::Hot(part) => self.hot_rows(part),
             Opened::Stored(part) => {
                 let span = span_of_granules(&part.reader, &part.granules);
                 let inside = span.is_some_and(|span| self.is_inside(span));
@@ -340,7 +295,11 @@ impl Scan {
 
     /// Filters stored rows and converts them to the columns of the plan. Drops rows that a sort above no
     /// longer needs.
-    fn process(&self, stored: RecordBatch, origin: &Origin<'_>) -> Result<Option<RecordBatch>> {
+    pub(super) fn process(
+        &self,
+        stored: RecordBatch,
+        origin: &Origin<'_>,
+    ) -> Result<Option<RecordBatch>> {
         let (window, counts_all) = (self.wanted.window(), self.control.must_count_all());
         self.work.process(stored, origin, window, counts_all)
     }

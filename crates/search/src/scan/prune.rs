@@ -104,6 +104,11 @@ impl Pruning {
         self.condition.terms(stale)
     }
 
+    /// As [`Self::terms`], without the words that only host, source and source type must have.
+    pub(super) fn text_terms(&self, stale: &Stale) -> TermQuery {
+        self.condition.without_names().terms(stale)
+    }
+
     /// As [`Self::terms`], for buckets of the current rules and for index data that is read in advance: a
     /// scan that only counts rows needs no term index where the summary has the number.
     pub(super) fn hinted_terms(&self, only_counts: bool) -> TermQuery {
@@ -174,6 +179,17 @@ impl Condition {
             Self::Field { .. } => true,
             Self::Metadata { column, .. } => [columns::HOST, columns::SOURCE].contains(&&**column),
             Self::Raw(_) | Self::Any => false,
+        }
+    }
+
+    /// Returns the condition without comparisons of index, host, source and source type.
+    fn without_names(&self) -> Self {
+        let each = |parts: &[Self]| parts.iter().map(Self::without_names).collect();
+        match self {
+            Self::And(parts) => Self::And(each(parts)),
+            Self::Or(parts) => Self::Or(each(parts)),
+            Self::Metadata { .. } => Self::Any,
+            other => other.clone(),
         }
     }
 

@@ -24,6 +24,7 @@ use plan::{EventsRequest, ValueType};
 use super::FIXED;
 use super::exec::{BucketScanExec, Scan};
 use super::fields::sourcetypes_of;
+use super::hot::HotFilters;
 use super::prune::Pruning;
 use super::queue::Queue;
 use super::unit::{Known, Stored, Unit};
@@ -31,6 +32,7 @@ use super::wanted::Wanted;
 use super::work::{Output, View, Work};
 use crate::control::ScanControl;
 use crate::hot_rows::{HotRows, Met};
+use crate::hot_words::HotWords;
 use crate::quarantine::{Quarantine, Quarantined, quarantined};
 use crate::readers::{Readers, rules_hold};
 use crate::report::ScanReport;
@@ -44,6 +46,9 @@ pub(super) const SMALL_SCAN: u64 = 10_000;
 pub(crate) struct ScanContext {
     pub(crate) catalog: Catalog,
     pub(crate) hot: Arc<HotRows>,
+    pub(crate) hot_words: Arc<HotWords>,
+    /// Maximum memory of the word filters of hot rows.
+    pub(crate) hot_word_bytes: usize,
     pub(crate) readers: Arc<Readers>,
     /// The store of buckets, which counts the reads of this job.
     pub(crate) store: Arc<dyn ObjectStore>,
@@ -447,12 +452,17 @@ impl EventsTable {
                 Arc::clone(&context.knowledge),
                 Arc::clone(&context.report),
             )?;
+            let words = Arc::clone(&context.hot_words);
+            let has_hot = units.iter().any(|unit| matches!(unit, Unit::Hot(_)));
+            let word_bytes = if has_hot { context.hot_word_bytes } else { 0 };
+            let hot = HotFilters::of(&pruning, words, word_bytes);
             let scan = Scan {
                 queue: Arc::new(Queue::new(units, partitions)),
                 work: Arc::new(work),
                 wanted: Wanted::default(),
                 range,
                 pruning,
+                hot: Arc::new(hot),
                 limit,
                 oldest_first: false,
                 batch_rows,

@@ -122,12 +122,23 @@ impl Unit {
 /// A part of a bucket with known candidate rows.
 #[derive(Debug, Clone)]
 pub(super) enum Opened {
-    /// A hot batch that may have matching rows.
-    Hot(IndexName, RecordBatch),
+    /// Hot rows that may match.
+    Hot(HotPart),
     /// Granules of an object that may have matching rows.
     Stored(StoredPart),
     /// A number of matching rows whose contents are not needed.
     Counted(u64),
+}
+
+/// Rows of a hot batch.
+#[derive(Debug, Clone)]
+pub(super) struct HotPart {
+    pub(super) index: IndexName,
+    pub(super) rows: RecordBatch,
+    /// The times of the oldest and the newest row.
+    pub(super) span: Option<(EventTime, EventTime)>,
+    /// Whether these are all rows of the batch, of which no word filters could be used.
+    pub(super) is_unfiltered: bool,
 }
 
 /// Granules of a stored bucket.
@@ -144,7 +155,7 @@ impl Opened {
     /// Returns the first and last time of rows that may match; `None` if it does not matter.
     pub(super) fn span(&self) -> Option<(EventTime, EventTime)> {
         match self {
-            Self::Hot(_, batch) => span_of(batch),
+            Self::Hot(part) => part.span,
             Self::Stored(part) => span_of_granules(&part.reader, &part.granules),
             Self::Counted(_) => None,
         }

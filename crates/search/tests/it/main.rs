@@ -10,6 +10,7 @@ mod elsewhere;
 mod estimate;
 mod far_away;
 mod hot_parts;
+mod hot_words;
 mod inspector;
 mod large;
 mod listed;
